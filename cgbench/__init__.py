@@ -1,6 +1,6 @@
 """cgbench: build benchmarks of compositional generalisation, score systems on them, train the published ones.
 
-Everything here is loaded when it is first used: ``import cgbench`` reads this file alone.
+Names are loaded on first use: ``import cgbench`` reads only this file.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # for editors and type checkers; the table below is what runs
+if TYPE_CHECKING:  # for editors and type checkers; the table below is used at run time
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
     from cgbench.benchmark.metrics.evaluate import bleu, chrf, cter, evaluate, exact_match, ter
     from cgbench.benchmark.metrics.import_scores import import_scores

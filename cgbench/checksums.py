@@ -1,8 +1,7 @@
-"""Digests of files: what was written is what is read, or one line says which file is not.
+"""Checksums of files: check that files are as they were written, and name the first that is not.
 
-A file is read for its digest once a process (:func:`known_digest`), however many that use it ask. Digests of a folder
-are kept in JSON that it has anyway, or in a file SHA256SUMS, which ``sha256sum -c SHA256SUMS`` checks, too; that of a
-single file F in F.sha256.
+A file is hashed once per process (:func:`known_digest`). The checksums of a folder are kept in its own JSON file, or in
+SHA256SUMS, which ``sha256sum -c SHA256SUMS`` also checks; that of a single file F is in F.sha256.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def _digest(file: Any) -> str:
 
 
 def known_digest(path: Path) -> str:
-    """The same for a file of our own; one that has not been written to since this process hashed it is not read."""
+    """The same for a file of this project, cached while its time stamps and size do not change."""
     status = path.stat()
     key = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
     if key not in _known:
@@ -46,14 +45,14 @@ def known_digest(path: Path) -> str:
 
 
 def digests_of(folder: Path, names: Iterable[str]) -> dict[str, str]:
-    """The digest of each file, by its name in ``folder``, several at a time."""
+    """The checksum of each file by its name in ``folder``, computed in parallel."""
     names = list(names)
     with ThreadPoolExecutor(usable_cores()) as threads:
         return dict(zip(names, threads.map(lambda name: known_digest(folder / name), names), strict=True))
 
 
 def first_damaged(folder: Path, digests: Mapping[str, str]) -> str | None:
-    """The first of the files of ``digests`` (name -> SHA-256) that is missing or holds other bytes."""
+    """The first file of ``digests`` (name -> SHA-256) that is missing or differs."""
     for name in digests:
         if not (folder / name).is_file():
             return name
@@ -62,16 +61,16 @@ def first_damaged(folder: Path, digests: Mapping[str, str]) -> str | None:
 
 
 def check_digests(folder: Path, digests: Mapping[str, str], remedy: str) -> None:
-    """Check files against the digests that were recorded when they were written.
+    """Check files against the checksums recorded when they were written.
 
-    :param remedy: what to do about a damaged file.
-    :raises InputError: a file is missing or holds other bytes.
+    :param remedy: how to fix a damaged file, for the message.
+    :raises InputError: a file is missing or differs.
     """
     if (name := first_damaged(folder, digests)) is not None:
         path = folder / name
         if os.path.lexists(path):
             ordinary_file(path, link=True)
-        what = "is damaged: its bytes are not those that were written" if path.exists() else "no such file"
+        what = "is damaged: its checksum differs" if path.exists() else "no such file"
         raise InputError(f"{path}: {what}; {remedy}")
 
 
@@ -85,24 +84,24 @@ def _rows(digests: Mapping[str, str]) -> str:
 
 
 def sums_beside(path: Path) -> Path:
-    """Where the digest of a file that is for itself is kept."""
+    """The checksum file of a single file."""
     return path.with_name(f"{path.name}.sha256")
 
 
 def write_recorded(path: Path, data: str) -> None:
-    """Write a text file whole, and its digest beside it; a device or a pipe gets the text alone."""
+    """Write a text file atomically, with its checksum file; to a device or a pipe, write only the text."""
     if path.parent == Path("/dev") or (path.exists() and not path.is_file()):
         return write_atomic(path, data)
-    sums_beside(path).unlink(missing_ok=True)  # a digest is that of the file beside it, whenever this is stopped
+    sums_beside(path).unlink(missing_ok=True)  # so that an interruption never leaves a wrong checksum
     write_atomic(path, data)
     write_atomic(sums_beside(path), _rows({path.name: hashlib.sha256(data.encode()).hexdigest()}))
 
 
 def check_recorded(path: Path, sums: Path | None = None) -> None:
-    """Check a file against the digest that was recorded of it; nothing to do where there is none.
+    """Check a file against its recorded checksum, if there is one.
 
-    :param sums: where that is; by default SHA256SUMS beside it.
-    :raises InputError: the file, or that with the digest, is not what was written.
+    :param sums: the checksum file (default: SHA256SUMS in the same folder).
+    :raises InputError: the file or the checksum file is damaged.
     """
     sums = sums or path.with_name(SUMS)
     if not os.path.lexists(sums) or not path.is_file():
@@ -112,10 +111,8 @@ def check_recorded(path: Path, sums: Path | None = None) -> None:
         rows = [line.split("  ") for line in sums.read_text(encoding="utf-8").splitlines()]
         found = {name: digest for digest, name in rows}
     except ValueError:
-        raise InputError(
-            f"{sums}: is damaged: lines of a digest and a name are needed; copy the folder again"
-        ) from None
+        raise InputError(f"{sums}: is damaged: a line is not a checksum and a name; copy the folder again") from None
     if path.name not in found:
         raise InputError(f"{sums}: is damaged: {path.name} is not in it; copy the folder again")
-    remedy = f"copy it again, or remove {sums.name} beside it if it was changed on purpose"
+    remedy = f"copy it again, or delete {sums.name} if you changed the file on purpose"
     check_digests(path.parent, {path.name: found[path.name]}, remedy)

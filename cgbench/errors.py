@@ -1,4 +1,4 @@
-"""Errors that a user can cause, text that is safe on a terminal, and lazy imports of optional packages."""
+"""User errors, text that is safe on a terminal, and lazy imports of optional packages."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from types import ModuleType
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _LATE = re.compile("[\x7f-\x9f\ud800-\udfff]")
-# An argument in a message: its name and, if it has one, its value as text and as Python writes it.
+# An argument in a message: its name and optionally its value, as text and as its repr.
 _ARGUMENT = re.compile("\x01(\\w+)(?:\x02(.*?)\x02(.*?))?\x03", re.DOTALL)
 
 
 class _Message(Exception):  # noqa: N818 - of errors and warnings
-    """``message`` is the text as it was made, :func:`argument`'s marks in it; ``str`` speaks of arguments."""
+    """``message`` is the text with the marks of :func:`argument`; ``str`` shows Python arguments."""
 
     @property
     def message(self) -> str:
-        """The text for another message to take up, or for :func:`with_arguments`."""
+        """The text to include in another message, or for :func:`with_arguments`."""
         return super().__str__()
 
     def __str__(self) -> str:
@@ -30,30 +30,30 @@ class _Message(Exception):  # noqa: N818 - of errors and warnings
 class InputError(_Message):
     """The call or its input is wrong.
 
-    The message is one line that names the file, the row, what is wrong and how to mend it. The command line
-    prints it after ``error:`` and exits with status 2; nothing half-written is left behind.
+    The message is one line with the file, the row, the fault and how to fix it. The command line prints it after
+    ``error:`` and exits with status 2; no partial output is left behind.
     """
 
 
 class InputWarning(_Message, UserWarning):
-    """Something about an input that its user should know, in one line that names the file.
+    """The input is suspicious. The message is one line that names the file.
 
     The command line prints it after ``warning:``, once.
     """
 
 
 def argument(name: str, value: object = None, text: str | None = None) -> str:
-    """An argument in the message of an error, with its value if one is given: ``paired='mcnemar'``.
+    """An argument in an error message, optionally with its value: ``paired='mcnemar'``.
 
-    The command line, which has options instead, says ``--paired mcnemar``.
+    The command line shows it as an option: ``--paired mcnemar``.
 
-    :param text: the value as it is written after an option, where that is not ``str(value)``.
+    :param text: the value after the option, if not ``str(value)``.
     """
     return f"\x01{name}\x03" if value is None else f"\x01{name}\x02{value if text is None else text}\x02{value!r}\x03"
 
 
 def with_arguments(message: str, say: Callable[[str, str | None, str | None], str]) -> str:
-    """A message in which ``say(name, value as text, value in Python)`` stands for each :func:`argument`."""
+    """A message with each :func:`argument` replaced by ``say(name, value as text, repr of the value)``."""
     return _ARGUMENT.sub(lambda found: say(found[1], found[2], found[3]), message)
 
 
@@ -70,14 +70,14 @@ EXTRAS = {
     "ray": ("ray",),
     "stores": ("fsspec", "s3fs", "gcsfs"),
 }
-"""What the base installation lacks, as pyproject.toml has it; each package is imported under its own name."""
-_WHOLE = ("models",)  # extras of which no package is of use without the others
+"""Packages of each extra in pyproject.toml, by the names under which they are imported."""
+_WHOLE = ("models",)  # extras whose packages are only useful together
 
 
 def require(module: str, extra: str) -> ModuleType:
-    """Import ``module``, or say how to install it: with all of ``extra`` if that is of use as a whole alone.
+    """Import ``module``, an optional package of ``extra``.
 
-    :raises InputError: something of that is not installed.
+    :raises InputError: it is not installed; the message has the command that installs it.
     """
     package = module.split(".")[0]
     missing = [name for name in (EXTRAS[extra] if extra in _WHOLE else (package,)) if not _is_installed(name)]
@@ -87,7 +87,7 @@ def require(module: str, extra: str) -> ModuleType:
 
 
 def missing_package(error: ModuleNotFoundError) -> InputError | None:
-    """What :func:`require` would have said of an import that has failed; None if no extra brings what is missing."""
+    """The error of :func:`require` for a failed import; None if no extra has the package."""
     package = (error.name or "").split(".")[0]
     extra = next((extra for extra, names in EXTRAS.items() if package in names), None)
     if extra is None:
@@ -103,21 +103,21 @@ def _is_installed(package: str) -> bool:
 
 
 def _to_install(packages: list[str]) -> InputError:
-    # By their own names: cgbench itself may have been installed from a folder or a file.
+    # Not as an extra: cgbench itself may have been installed from a folder or a file.
     which = f"{', '.join(packages)} {'are' if len(packages) > 1 else 'is'} not installed"
     return InputError(f"{which}; run: pip install {' '.join(packages)}")
 
 
 def printable(text: object, keep: str = "") -> str:
-    """``text`` with control characters (escape sequences begin with one; line ends, too) as ``\\x1b`` and the like.
+    """``text`` with control characters (including line ends) escaped, such as ``\\x1b``.
 
-    :param keep: those that stay: line ends and tabs of a text of several lines.
+    :param keep: characters to keep, such as line ends and tabs.
     """
     return _CONTROL.sub(lambda match: match[0] if match[0] in keep else _shown(match), str(text))
 
 
 def printable_json(text: str) -> str:
-    """JSON with the control characters that JSON itself lets through as ``\\u009b``: the same values."""
+    """JSON with the control characters that JSON allows escaped, such as ``\\u009b``: the same values."""
     return _LATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 

@@ -1,4 +1,4 @@
-"""Write files whole or not at all; read files that may come from anybody, and check the shape of their JSON."""
+"""Write files atomically; read untrusted files, and check the shape of their JSON."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Any
 
 from cgbench.errors import InputError
 
-LARGEST_JSON = 1 << 30  # bytes of a JSON file; as Python objects it takes about ten times as many
+LARGEST_JSON = 1 << 30  # bytes of a JSON file; Python objects take about ten times as many
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in ``folder`` durable (a rename is only safe once its folder is on disk)."""
+    """Make the names in ``folder`` durable (a rename is only safe after this)."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -37,7 +37,7 @@ def sync_file(path: Path) -> None:
 
 @contextlib.contextmanager
 def named(path: Path) -> Iterator[None]:
-    """Name the file in an error of the operating system that names none, as a full disk does where it is written to."""
+    """Add the file name to an error of the operating system that has none, such as a full disk."""
     try:
         yield
     except OSError as error:
@@ -60,28 +60,28 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 
 def link_or_copy(source: str | Path, target: str | Path) -> None:
-    """Give a file a second name where the file system can; else copy it, synced."""
+    """Hard-link a file if the file system can; else copy and sync it."""
     try:
         os.link(source, target)
-    except OSError:  # another disk, one without hard links, or a file that is not ours to link
+    except OSError:  # another disk, no hard links, or no permission
         shutil.copyfile(source, target)
         sync_file(Path(target))
 
 
 def check_output(path: Path, inputs: Iterable[Path]) -> None:
-    """Check, before any work, that a file can be written to ``path`` and is none of the ``inputs``.
+    """Check, before any work, that ``path`` can be written and is not an input.
 
     :raises InputError: it cannot, or it is.
     """
     if path.is_dir() or not path.name:
-        raise InputError(f"{path}: a folder, where a file should be written")
+        raise InputError(f"{path}: a folder; give the name of a file")
     if not path.absolute().parent.is_dir():
-        raise InputError(f"{path}: there is no folder {path.parent}; make it first")
+        raise InputError(f"{path}: there is no folder {path.parent}; create it first")
     for other in inputs:
         if path.exists() and other.exists() and path.samefile(other):
-            raise InputError(f"{path}: this is an input; give another name")
+            raise InputError(f"{path}: is also an input; give another name")
     if path.parent != Path("/dev") and (not path.exists() or path.is_file()):
-        trial = path.with_name(f".{path.name}.{os.getpid()}.tmp")  # rights alone do not tell: nobody writes to /proc
+        trial = path.with_name(f".{path.name}.{os.getpid()}.tmp")  # permissions are not enough: /proc is read-only
         try:
             trial.touch(exist_ok=False)
             trial.unlink()
@@ -90,12 +90,12 @@ def check_output(path: Path, inputs: Iterable[Path]) -> None:
 
 
 def write_atomic(path: Path, data: bytes | str) -> None:
-    """Write ``data`` (text as UTF-8) to ``path``, whole or not at all.
+    """Write ``data`` (text as UTF-8) to ``path`` atomically.
 
-    A link keeps pointing where it does; a device or a pipe (``/dev/stdout``) is written to, never replaced.
+    A link is followed; a device or a pipe (``/dev/stdout``) is written to, never replaced.
     """
     if path.parent == Path("/dev") or (path.exists() and not path.is_file()):
-        # The standard streams by number: opened again by name, a redirected one would be overwritten from its start.
+        # Standard streams by number: reopened by name, a redirected one would be overwritten from its start.
         stream = {"/dev/stdout": 1, "/dev/stderr": 2}.get(str(path))
         with path.open("ab") if stream is None else os.fdopen(os.dup(stream), "wb") as device:
             device.write(data.encode("utf-8") if isinstance(data, str) else data)
@@ -106,46 +106,46 @@ def write_atomic(path: Path, data: bytes | str) -> None:
 
 
 def to_json(value: Any) -> str:
-    """The one JSON form the project writes to files: sorted keys, indented, UTF-8, a final newline."""
+    """JSON as the project writes it to files: sorted keys, indented, UTF-8, a final newline."""
     return json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
 def cache_folder(kind: str) -> Path:
-    """Where things that can be had again are kept: ``cgbench/KIND`` in ``XDG_CACHE_HOME``, or in ``~/.cache``."""
+    """The cache folder for ``kind``: ``cgbench/KIND`` in ``XDG_CACHE_HOME``, or in ``~/.cache``."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cgbench" / kind
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write ``value`` as JSON, whole or not at all."""
+    """Write ``value`` as JSON atomically."""
     write_atomic(path, to_json(value))
 
 
 def ordinary_file(path: Path, *, link: bool = False, largest: int | None = None) -> Path:
-    """The same path, if a regular file is there.
+    """The same path, if it is a regular file.
 
-    A folder that this project writes holds neither links nor devices nor pipes. One from a stranger may: a link to
-    ``/dev/zero`` fills the memory, a pipe blocks for ever, another link leads out of the folder.
+    Folders written by this project contain no links, devices or pipes. An untrusted folder may: a link to
+    ``/dev/zero`` fills the memory, a pipe blocks for ever, other links lead out of the folder.
 
-    :param link: whether a link to a regular file is allowed: it is where the user names the file.
+    :param link: allow a link to a regular file, for files named by the user.
     :param largest: maximum size in bytes.
-    :raises InputError: there is none, or it is too large.
+    :raises InputError: it is not a regular file, or too large.
     """
     found = _status(path, link)
     if not stat.S_ISREG(found.st_mode):
-        raise InputError(f"{path}: not an ordinary file (it is {_kind(found.st_mode)}); copy the file itself there")
+        raise InputError(f"{path}: not a regular file (it is {_kind(found.st_mode)}); copy the file itself there")
     if largest is not None and found.st_size > largest:
         raise InputError(f"{path}: {found.st_size:,} bytes are too many for such a file (at most {largest:,})")
     return path
 
 
 def ordinary_folder(path: Path) -> Path:
-    """The same path, if a folder is there, and no link to one.
+    """The same path, if it is a folder and not a link to one.
 
-    :raises InputError: there is none.
+    :raises InputError: it is not.
     """
     found = _status(path, False)
     if not stat.S_ISDIR(found.st_mode):
-        raise InputError(f"{path}: not an ordinary folder (it is {_kind(found.st_mode)}); copy the folder itself there")
+        raise InputError(f"{path}: not a regular folder (it is {_kind(found.st_mode)}); copy the folder itself there")
     return path
 
 
@@ -166,8 +166,8 @@ def _kind(mode: int) -> str:
 def read_json(path: Path, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
     """Read JSON from a regular file, or a link to one.
 
-    :param pairs: what makes an object of its names and values; by default a dict, and a name given twice is refused.
-    :raises InputError: the file is missing, no regular file, larger than :data:`LARGEST_JSON` or cannot be read, or
+    :param pairs: converts the names and values of an object (default: to a dict without duplicate names).
+    :raises InputError: the file is missing, not regular, larger than :data:`LARGEST_JSON` or unreadable, or
         :func:`parse_json` refuses it.
     """
     try:
@@ -184,11 +184,11 @@ def parse_json(
     *,
     infinite: bool = False,
 ) -> Any:
-    """Read JSON that is in memory. Only numbers and text that JSON has: no NaN, no infinity, no half of a surrogate.
+    """Read strict JSON from memory: no NaN, no infinity, no lone surrogates, no duplicate names.
 
-    :param where: what a message begins with: a file, a row of one.
-    :param infinite: read ``NaN`` and ``Infinity``, as Python programs write them, as numbers.
-    :raises InputError: it is not JSON, too deep, or holds what no program should guess the meaning of.
+    :param where: beginning of messages: a file, or a row of it.
+    :param infinite: allow ``NaN`` and ``Infinity``, as written by Python programs.
+    :raises InputError: it is not JSON, or nested too deeply.
     """
     try:
         text = data if isinstance(data, str) else data.decode(json.detect_encoding(data))
@@ -197,7 +197,7 @@ def parse_json(
         if "\\ud" in text or "\\uD" in text:
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
-        raise InputError(f"{where}: not JSON of any use: brackets in brackets without end") from None
+        raise InputError(f"{where}: JSON nested too deeply") from None
     except UnicodeEncodeError:
         raise InputError(f"{where}: contains a lone surrogate, which is not text") from None
     except ValueError as error:
@@ -209,7 +209,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} is there twice")
+        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} occurs twice")
     return found
 
 
@@ -221,7 +221,7 @@ def _finite(text: str) -> float:
 
 
 def _constant(text: str) -> float:
-    raise ValueError(f"{text} is no number of JSON")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 def _decoder(pairs: Callable[[list[tuple[str, Any]]], Any], infinite: bool = False) -> json.JSONDecoder:
@@ -229,17 +229,17 @@ def _decoder(pairs: Callable[[list[tuple[str, Any]]], Any], infinite: bool = Fal
     return json.JSONDecoder(object_pairs_hook=pairs, parse_float=numbers[0], parse_constant=numbers[1])
 
 
-_STRICT = _decoder(_unique)  # made once: rows of a corpus are many
+_STRICT = _decoder(_unique)  # shared, for the many rows of a corpus
 
 
 def check_shape(value: Any, shape: Any, where: object, remedy: str) -> None:
     """Check types, lists, fields and file names of JSON before a program relies on them.
 
-    :param shape: a type (``int`` excludes bool; ``float`` is any finite number); a tuple of alternatives (``None`` may
-        be one); ``[shape]``, a list; ``{str: shape}``, an object with any names (or names that match what replaces
-        ``str``); ``{"name": shape}``, an object with at least these names, where ``{"name?": shape}`` may be missing;
-        a function that tells whether a value is valid.
-    :param where: the file that the value is from.
+    :param shape: a type (``int`` excludes bool; ``float`` is any finite number); a tuple of alternatives (which may
+        include ``None``); ``[shape]``, a list; ``{str: shape}``, an object with any names (or with names of the shape
+        in place of ``str``); ``{"name": shape}``, an object with at least these names (``{"name?": shape}`` may be
+        missing); a function that returns whether a value is valid.
+    :param where: the file of the value.
     :raises InputError: the value has another shape; the message names the first wrong field.
     """
     if fault := _fault(value, shape, ""):
@@ -247,8 +247,7 @@ def check_shape(value: Any, shape: Any, where: object, remedy: str) -> None:
 
 
 def file_name(value: Any) -> bool:
-    """Whether ``value`` names a file inside a folder: relative, with no ``..`` and nothing that a system reads
-    otherwise."""
+    """Whether ``value`` is the name of a file inside a folder: relative, without ``..``, the same on every system."""
     if not isinstance(value, str) or not value or "\0" in value or "\\" in value:
         return False
     path = PurePosixPath(value)
@@ -256,7 +255,7 @@ def file_name(value: Any) -> bool:
 
 
 def _fault(value: Any, shape: Any, name: str) -> str:
-    """The first thing that is wrong, in words; nothing if the shape fits."""
+    """A description of the first fault; empty if the shape fits."""
     if isinstance(shape, tuple):
         return "" if any(not _fault(value, one, name) for one in shape) else _wrong(value, name)
     if isinstance(shape, list):
@@ -304,4 +303,4 @@ def _join(name: str, key: str) -> str:
 
 def _wrong(value: Any, name: str) -> str:
     text = repr(value)
-    return f"{name or 'its content'} is {text if len(text) <= 40 else text[:39] + '…'}, which it cannot be"
+    return f"{name or 'its content'} is {text if len(text) <= 40 else text[:39] + '…'}, which is not valid"

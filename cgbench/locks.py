@@ -1,7 +1,7 @@
 """Locks on folders: one command at a time works in a folder.
 
-A lock is ``flock`` on a file. It falls with its process, however that ends. On a disk that several machines share it
-holds across them only where the disk says so (NFS 4 does; some cluster file systems only when mounted with ``flock``).
+A lock is ``flock`` on a file and ends with its process. On a disk shared by several machines it works across them only
+if the file system supports that (NFS 4 does; some cluster file systems need to be mounted with ``flock``).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 class BusyError(InputError):
-    """Another process is at work where this one wants to be."""
+    """Another process holds the lock."""
 
 
 @contextlib.contextmanager
 def locked(path: Path, *, wait: bool) -> Iterator[None]:
-    """Hold an exclusive lock on ``path``, created if need be.
+    """Hold an exclusive lock on ``path``, which is created if missing.
 
-    A task of another machine's command takes none: that command holds them.
+    A remote task takes no lock: the command that started it holds it.
 
     :raises BusyError: another process holds it and ``wait`` is false.
     :raises InputError: the disk has no locks.

@@ -1,5 +1,4 @@
-"""This machine: its name, its cores, its free memory. A stage that does not fit into memory says so before it
-starts."""
+"""This machine: its name, its cores, its free memory, and a check that a stage fits into memory before it starts."""
 
 from __future__ import annotations
 
@@ -14,29 +13,29 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _GROUP = Path("/sys/fs/cgroup")
 
 REMOTE = "CGBENCH_REMOTE_TASK"
-"""In the environment of a process that runs a task of another machine's command."""
+"""Environment variable of a process that runs a task for a command on another machine."""
 
 
 def runs_remotely() -> bool:
-    """Whether this process works for a command on another machine: that command holds the locks, and has the screen."""
+    """Whether this process works for a command on another machine, which holds the locks and has the terminal."""
     return bool(os.environ.get(REMOTE))
 
 
 def host() -> str:
-    """The name of this machine; of several that are simulated on one, of this one."""
+    """The name of this machine, or of the simulated machine."""
     return os.environ.get(REMOTE) or socket.gethostname()
 
 
 def usable_cores() -> int:
-    """The number of cores that this process may use; where the system does not tell (macOS), of all there are."""
+    """The number of cores that this process may use; all cores if the system does not tell (macOS)."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def size_of(name: str, example: object) -> int | None:
-    """Bytes that the environment variable ``name`` says, also with K, M, G or T behind the number; None without one.
+    """The environment variable ``name`` in bytes: a number, optionally followed by K, M, G or T; None if unset.
 
-    :raises InputError: it is no such number, or 0.
+    :raises InputError: it is not such a number, or is 0.
     """
     given = os.environ.get(name)
     if not given:
@@ -48,9 +47,9 @@ def size_of(name: str, example: object) -> int | None:
 
 
 def free_memory() -> int | None:
-    """Bytes that this process may still take, as the system says, or as CGBENCH_MEMORY does; None where none says.
+    """Bytes available to this process, from CGBENCH_MEMORY or the system; None if unknown.
 
-    On Linux: what can be had without swapping, within the limits of the control group and of the process.
+    On Linux: memory available without swapping, within the limits of the control group and of the process.
     """
     if (given := size_of(SETTING, "8G")) is not None:
         return given
@@ -63,7 +62,7 @@ def free_memory() -> int | None:
     try:
         most, used = ((_GROUP / f"memory.{name}").read_text().strip() for name in ("max", "current"))
         kept = [line.split() for line in (_GROUP / "memory.stat").read_text().splitlines()]
-        files = sum(int(size) for name, size in kept if name in ("inactive_file", "active_file"))  # given up if need be
+        files = sum(int(size) for name, size in kept if name in ("inactive_file", "active_file"))  # reclaimable
         if most != "max":
             found.append(max(0, int(most) - int(used) + files))
     except (OSError, ValueError):
@@ -81,14 +80,14 @@ def free_memory() -> int | None:
 
 
 def check_memory(what: object, needed: float, remedy: str) -> None:
-    """Check that a stage which takes about ``needed`` bytes can have them.
+    """Check that about ``needed`` bytes are free.
 
-    :param what: what a message begins with; ``remedy``: what helps.
+    :param what: beginning of the message; ``remedy``: how to need less.
     :raises InputError: less is free.
     """
     free = free_memory()
     if free is not None and needed > free:
         raise InputError(
-            f"{what} needs about {needed / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are free; {remedy}, or set "
+            f"{what} needs about {needed / 1e9:,.1f} GB of memory but {free / 1e9:,.1f} GB are free; {remedy}, or set "
             f"{SETTING} (such as 32G) if it will fit"
         )

@@ -1,13 +1,12 @@
 """Settings from a preset, a YAML file and ``--set key=value``: one definition, typed, unknown keys refused.
 
-A settings class is a frozen dataclass, its fields made by :func:`setting`. They are the keys, under the same name in
-every place: the option, the YAML file, the manifest. What a class alone knows, ``__post_init__`` checks. msgspec
-converts the values; what it lacks is the reading of text (``1_000``, ``yes``, ``none``) and the refusal of what is no
-finite number.
+A settings class is a frozen dataclass whose fields are made by :func:`setting`. Each key has the same name everywhere:
+as an option, in YAML files, in the manifest. ``__post_init__`` checks constraints between fields. msgspec converts the
+values; this module adds values written as text (``1_000``, ``yes``, ``none``) and refuses numbers that are not finite.
 
-Of YAML, :func:`load_yaml` reads mappings with text as keys, lists, text, decimal numbers, true, false and null. The
-rest of the language either runs code, grows beyond its file (aliases: 313 bytes can be 2 GB), never ends, or does not
-mean what it looks like (dates, ``010``, ``1:30``).
+:func:`load_yaml` reads a subset of YAML: mappings with text keys, lists, text, decimal numbers, true, false and null.
+Other features run code, expand without limit (aliases: 313 bytes can become 2 GB), or are misleading (dates, ``010``,
+``1:30``).
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 LARGEST_FILE = 1 << 18  # bytes
-DEEPEST = 20  # mappings and lists in one another
+DEEPEST = 20  # nested mappings and lists
 LARGEST_NUMBER = 2**63 - 1
 _TAG = "tag:yaml.org,2002:"
 
 T = TypeVar("T")
 Known = Callable[[], Iterable[str]]
-LISTED = 30  # so many names are a help, more are not
+LISTED = 30  # maximum number of names in a message
 NONE = type(None)
 _BOOLS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 _KINDS: dict[Any, str] = {
@@ -61,16 +60,16 @@ SYNONYMS = {
     "ensemble_size": "members", "beam_size": "beam", "num_beams": "beam", "random_seed": "seed",
     "n": "select", "size": "select", "test_size": "select", "min_len": "min_length", "max_len": "max_length",
 }  # fmt: skip
-"""What other tools, and people, call a setting: its last part."""
+"""Common names of settings in other tools, mapped to the last part of ours."""
 
 
 def setting(default: T, help: str, *, later: bool = False, **limits: float) -> T:
     """A field of a settings class.
 
-    :param help: a phrase that stands alone, as ``cgbench models NAME`` and the documentation show it.
-    :param later: it came later than the class: at its default it is no part of what identifies a run, nor of what is
-        stored (:func:`cgbench.models.config.common.to_dict`).
-    :param limits: of a number (:class:`Range`): ``least`` and ``most``, ``above`` and ``below``.
+    :param help: a phrase for ``cgbench models NAME`` and the documentation.
+    :param later: added after the class: at its default it is not stored and does not identify a run
+        (:func:`cgbench.models.config.common.to_dict`).
+    :param limits: range of a number (:class:`Range`): ``least``, ``most``, ``above``, ``below``.
     """
     metadata = {"help": help, "later": later, "range": Range(**limits)}
     field: T = dataclasses.field(default=default, metadata=metadata)
@@ -78,13 +77,13 @@ def setting(default: T, help: str, *, later: bool = False, **limits: float) -> T
 
 
 def help_texts(kind: type) -> dict[str, str]:
-    """The help of every setting of a class."""
+    """The help text of every setting of a class."""
     return {name: metadata["help"] for name, metadata in _metadata(kind).items() if "help" in metadata}
 
 
 @cache
 def _metadata(kind: type) -> dict[str, Mapping[str, Any]]:
-    """What :func:`setting` says of every field; one with another default keeps that of the class that it extends."""
+    """The metadata of every field; a field that only changes the default inherits it from the base class."""
     found: dict[str, Mapping[str, Any]] = {}
     for ancestor in reversed(kind.__mro__):
         for field in dataclasses.fields(ancestor) if dataclasses.is_dataclass(ancestor) else ():
@@ -93,7 +92,7 @@ def _metadata(kind: type) -> dict[str, Mapping[str, Any]]:
 
 
 def did_you_mean(word: object, choices: Iterable[str]) -> str:
-    """``; did you mean X?`` for the nearest of ``choices``, whatever its case, else a list of them."""
+    """``; did you mean X?`` with the nearest choice, ignoring case, else a list of all."""
     names = sorted(choices)
     near = _nearest(str(word), names)
     return f"; did you mean {near}?" if near else f"; there is {', '.join(names)}"
@@ -106,7 +105,7 @@ def _nearest(word: str, names: Iterable[str]) -> str | None:
 
 
 def unknown_setting(key: str, known: Iterable[str]) -> InputError:
-    """The error of a key that is not there. A forgotten section is the likeliest slip: its last part counts, too."""
+    """The error for an unknown key. The last parts of keys are also compared, since a section is easily forgotten."""
     names = sorted(set(known))
     by_last = {name.rpartition(".")[2]: name for name in names}
     last = key.rpartition(".")[2]
@@ -121,23 +120,23 @@ def unknown_setting(key: str, known: Iterable[str]) -> InputError:
 
 
 def make_settings(kind: type[T], values: Mapping[str, Any], section: str = "", known: Known = tuple) -> T:
-    """A settings class with ``values``, the defaults for the rest.
+    """A settings class with ``values``, and defaults for the rest.
 
-    :param section: what stands before a key in messages: ``training`` for ``training.max_updates``.
-    :param known: gives more names that an unknown key may stand for.
-    :raises InputError: a key is unknown, or a value does not fit; a setting without a default is missing.
+    :param section: prefix of keys in messages: ``training`` for ``training.max_updates``.
+    :param known: returns more names to suggest for an unknown key.
+    :raises InputError: a key is unknown, a value is invalid, or a setting without a default is missing.
     """
     read = _read(kind, values, section, known)
     for field in dataclasses.fields(kind):  # type: ignore[arg-type]
         if field.name not in read and field.default is field.default_factory is dataclasses.MISSING:
-            raise InputError(f"{_dotted(section, field.name)}: is missing")
+            raise InputError(f"{_dotted(section, field.name)}: missing")
     return kind(**read)
 
 
 def apply_settings(settings: T, changes: Mapping[str, Any]) -> T:
-    """A copy of settings with ``changes``; text is read as the type of the field.
+    """A copy of settings with ``changes``; text is converted to the type of the field.
 
-    :raises InputError: a key is unknown, or a value does not fit.
+    :raises InputError: a key is unknown, or a value is invalid.
     """
     return dataclasses.replace(settings, **_read(type(settings), changes, "", tuple))  # type: ignore[type-var]
 
@@ -162,7 +161,7 @@ def _dotted(section: str, key: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-    """The smallest and the largest number allowed, or those that it stays above and below; None: no limit."""
+    """Limits of a number: ``least`` and ``most`` (inclusive), ``above`` and ``below`` (exclusive); None: no limit."""
 
     least: float | None = None
     most: float | None = None
@@ -170,7 +169,7 @@ class Range:
     below: float | None = None
 
     def holds(self, value: object) -> bool:
-        """Whether a value is within; a list is where it has values and each of them is, and what is no number is."""
+        """Whether a number, or each number of a non-empty list, is within the limits; other values always are."""
         if isinstance(value, (list, tuple)):
             return self == Range() or (len(value) > 0 and all(map(self.holds, value)))
         if isinstance(value, (str, bool)) or not isinstance(value, (int, float)):
@@ -188,11 +187,11 @@ class Range:
 
 
 def read_value(key: str, value: Any, hint: Any, limits: Range | None = None) -> Any:
-    """``value`` as the type ``hint``; text means the same on the command line and in YAML.
+    """Convert ``value`` to the type ``hint``; text means the same on the command line and in YAML.
 
-    :param hint: bool, int, float, str, Path, a Literal, a sequence or mapping of these, a settings class, Any; or one
-        of several, of which None is written ``none``.
-    :raises InputError: it cannot be read as that, or is not within the limits.
+    :param hint: bool, int, float, str, Path, a Literal, a sequence or mapping of these, a settings class, Any; or a
+        union of these (None is written ``none``).
+    :raises InputError: it cannot be converted, or is not within the limits.
     """
     import msgspec
 
@@ -208,7 +207,7 @@ def read_value(key: str, value: Any, hint: Any, limits: Range | None = None) -> 
 
 
 def _plain(key: str, value: Any, hint: Any) -> Any:
-    """A value as msgspec reads it: numpy's numbers, and text on its way to another type, as Python's own."""
+    """A value for msgspec: numpy numbers, and text that stands for another type, as Python values."""
     choices = _choices(hint)
     inner: tuple[Any, ...] = next(filter(None, map(typing.get_args, choices)), (Any,))
     if isinstance(value, (list, tuple)):
@@ -242,7 +241,7 @@ def _too_large(key: str) -> InputError:
 
 
 def _choices(hint: Any) -> tuple[Any, ...]:
-    """The types that a type allows."""
+    """The members of a union, or the type itself."""
     hint = typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
     return typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
 
@@ -252,7 +251,7 @@ def _has_literal(choices: Iterable[Any]) -> bool:
 
 
 def _own(kind: type, value: Any) -> Any:
-    """A value as a type that msgspec has no reader for: a path; of others, the value itself."""
+    """Convert to types unknown to msgspec: a path; other values must have the type already."""
     if kind is Path:
         return Path(value)
     if isinstance(value, kind):
@@ -269,7 +268,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def describe(hint: Any, limits: Range | None = None) -> str:
-    """What a value of a type is, in words: "a whole number, at least 1"."""
+    """A type in words: "a whole number, at least 1"."""
     limits, names = limits or Range(), []
     for choice in _choices(hint):
         origin, inner = typing.get_origin(choice) or choice, typing.get_args(choice)
@@ -301,7 +300,7 @@ def parse_assignments(items: Iterable[str]) -> dict[str, str]:
 def read_yaml(path: Path) -> dict[str, Any]:
     """A YAML file of settings as a flat dict: ``training: {max_updates: 5}`` becomes ``training.max_updates``.
 
-    :raises InputError: it is missing, not YAML, not a mapping, or says something twice.
+    :raises InputError: it is missing, not YAML, not a mapping, or sets a key twice.
     """
     data = load_yaml(path)
     if not isinstance(data, dict):
@@ -309,7 +308,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in _flat(data):
         if key in flat:
-            raise InputError(f"{path}: {key} is there twice; keep one")
+            raise InputError(f"{path}: {key} is set twice; keep one")
         flat[key] = value
     return flat
 
@@ -323,10 +322,10 @@ def _flat(data: Mapping[str, Any], section: str = "") -> Iterable[tuple[str, Any
 
 
 def load_yaml(path: Path | Traversable, aliases: bool = False) -> Any:
-    """What a YAML file says; None if that is nothing.
+    """The content of a YAML file; None if it is empty.
 
-    :param aliases: read anchors, aliases and ``<<``, too; for files of this package alone.
-    :raises InputError: it is missing, too large, not YAML, or more than data.
+    :param aliases: allow anchors, aliases and ``<<``; only for files of this package.
+    :raises InputError: it is missing, too large, not YAML, or uses an unsupported feature.
     """
     import yaml
 
@@ -334,7 +333,7 @@ def load_yaml(path: Path | Traversable, aliases: bool = False) -> Any:
         with path.open("rb") as file:
             data = file.read(LARGEST_FILE + 1)
         if len(data) > LARGEST_FILE:
-            raise InputError(f"{path}: larger than {LARGEST_FILE >> 10} KiB, which is no file of settings")
+            raise InputError(f"{path}: larger than {LARGEST_FILE >> 10} KiB, so it is not a settings file")
         text = data.decode("utf-8-sig")
         return yaml.load(text, Loader=_loader(path, aliases))
     except FileNotFoundError:
@@ -353,7 +352,7 @@ def load_yaml(path: Path | Traversable, aliases: bool = False) -> Any:
 
 
 def _loader(path: Path | Traversable, aliases: bool) -> Any:
-    """A safe loader that takes data alone; it composes nodes in Python, where each is checked before its content."""
+    """A safe loader for plain data; it composes nodes in Python, and checks each before its content."""
     import yaml
 
     def refuse(place: Any, what: str) -> NoReturn:
@@ -371,11 +370,11 @@ def _loader(path: Path | Traversable, aliases: bool) -> Any:
         def compose_node(self, parent: Any, index: Any) -> Any:
             event = self.peek_event()
             if event.anchor is not None and not aliases:
-                refuse(event, "anchors (&) and aliases (*) are not read; write the values out, or put text in quotes")
+                refuse(event, "anchors (&) and aliases (*) are not supported; repeat the values, or quote text")
             if getattr(event, "tag", None) is not None:
-                refuse(event, f"the tag {_shortened(event.tag)} is not read; leave it out")
+                refuse(event, f"the tag {_shortened(event.tag)} is not supported; leave it out")
             if self.depth > DEEPEST or (self.depth == DEEPEST and isinstance(event, yaml.CollectionStartEvent)):
-                refuse(event, f"more than {DEEPEST} mappings and lists in one another")
+                refuse(event, f"more than {DEEPEST} nested mappings and lists")
             self.depth += 1
             node = super().compose_node(parent, index)
             self.depth -= 1
@@ -386,11 +385,11 @@ def _loader(path: Path | Traversable, aliases: bool) -> Any:
             lines: dict[str, int] = {}
             for key, _ in node.value:
                 if not isinstance(key, yaml.ScalarNode):
-                    refuse(key, "a key is plain text")
+                    refuse(key, "a key must be plain text")
                 if key.value in lines:
-                    refuse(key, f"{_shortened(key.value)} is there twice (before in line {lines[key.value]}); keep one")
+                    refuse(key, f"{_shortened(key.value)} is also set in line {lines[key.value]}; keep one")
                 if key.value == "<<" and not aliases:
-                    refuse(key, "<< is not read; write the values out")
+                    refuse(key, "<< is not supported; repeat the values")
                 lines[key.value] = key.start_mark.line + 1
                 if key.value != "<<":
                     key.tag = f"{_TAG}str"
@@ -398,7 +397,7 @@ def _loader(path: Path | Traversable, aliases: bool) -> Any:
 
     def whole(loader: Any, node: Any) -> int:
         if not re.fullmatch(r"[-+]?(0|[1-9][0-9_]{0,30})", node.value):
-            refuse(node, f"{_shortened(node.value)}: write a whole number in decimal digits, text in quotes")
+            refuse(node, f"{_shortened(node.value)}: write whole numbers in decimal digits, and text in quotes")
         if abs(number := int(node.value.replace("_", ""))) > LARGEST_NUMBER:
             refuse(node, f"{_shortened(node.value)}: whole numbers are below 2^63; put text in quotes")
         return number

@@ -1,14 +1,14 @@
-"""Run a step once: results are kept under a key that says what they were made of.
+"""Cache the results of steps under a key of everything they depend on.
 
 A step is a pure function of its slice of the configuration, the bytes of its inputs and its revision. Its key is
-a hash of these three. The result is a folder that appears whole (everything is synced, then one rename) or not at
-all, so a build that is killed at any moment goes on where it was when the same command is given again. A result whose
-files are not those that were written is named and made again; each is read for that once a process.
+a hash of these three. The result folder is written atomically (all files are synced, then one rename), so an
+interrupted build resumes when the same command is run again. A damaged result is reported and computed again; its
+files are checked once per process.
 
 Layout under a workspace's root::
 
-    <step>/<key>/            a finished result, with step.json: what went in, what came out (spare files apart)
-    <step>/<key>.partial/    a result in the making; a resumable step finds its own earlier work there
+    <step>/<key>/            a finished result, with step.json: its inputs and outputs (except spare files)
+    <step>/<key>.partial/    an unfinished result, from which a resumable step resumes
     <step>/<key>.lock        held while the step runs
     lock                     held while a command works in this workspace
 """
@@ -29,7 +29,7 @@ from typing import Any
 
 from cgbench import __version__
 from cgbench.checksums import digests_of, first_damaged
-from cgbench.checksums import hash_file as hash_file  # read from here by many
+from cgbench.checksums import hash_file as hash_file  # many modules import it from here
 from cgbench.errors import InputError, InputWarning, argument, printable
 from cgbench.files import read_json, sync_file, sync_folder, write_json
 from cgbench.locks import locked
@@ -48,13 +48,13 @@ def hash_value(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Step:
-    """What identifies a step: its name, configuration, inputs, and the revision of the code that makes it.
+    """The identity of a step: its name, configuration, inputs, and the revision of its code.
 
     ``inputs`` maps a name to a hash: of a file's bytes, or the key of the step that made it. Raise ``revision``
     whenever the code of a step changes what it writes.
 
-    ``grows`` identifies nothing: a setting, of which a step with a larger value may start from the result of one with a
-    smaller, and the file of that result which it needs.
+    ``grows`` is not part of the identity: (setting, file). A step may start from the result of the same step with a
+    smaller value of the setting, if that result has the file.
     """
 
     name: str
@@ -81,34 +81,31 @@ class Step:
 
 
 class Workspace:
-    """The folder that holds a build's steps. ``say`` receives one line a step (for ``--explain``)."""
+    """The folder with the steps of a build. ``say`` receives one line per step (for ``--explain``)."""
 
     def __init__(self, root: Path, say: Callable[[str], None] | None = None) -> None:
         self.root = root
-        self._named: set[Path] = set()  # damaged files that have been named
+        self._named: set[Path] = set()  # damaged files already reported
         self.say = say or (lambda line: None)
 
     def result(self, step: Step) -> Path:
-        """Where the result of ``step`` is, or will be."""
+        """The result folder of ``step``."""
         return self.root / step.name / step.key[:KEY_LENGTH]
 
     def done(self, step: Step) -> bool:
-        """Whether ``step`` is finished, and every file that it wrote still has the bytes that were written.
-
-        A file that has not is named in a warning, once.
-        """
+        """Whether ``step`` is finished and its files are intact; warns once about a damaged file."""
         if not self._finished(step):
             return False
         if (damaged := self.damaged(step)) is None:
             return True
-        # Workers leave it to the command that started them, which asked before.
+        # Workers do not warn: the command that started them has.
         if damaged not in self._named and multiprocessing.parent_process() is None and not runs_remotely():
             self._named.add(damaged)
-            warnings.warn(f"{damaged} is damaged; {step.name} is made again", InputWarning, stacklevel=2)
+            warnings.warn(f"{damaged} is damaged; {step.name} runs again", InputWarning, stacklevel=2)
         return False
 
     def damaged(self, step: Step) -> Path | None:
-        """The first file of a finished result that is missing or not what was written; None if all are."""
+        """The first file of a finished result that is missing or changed, or None."""
         result = self.result(step)
         record = _read_record(result / "step.json")
         if record is None or {key: record.get(key) for key in step.recipe} != step.recipe:
@@ -120,8 +117,7 @@ class Workspace:
         return None if name is None else result / name
 
     def smaller(self, step: Step) -> Path | None:
-        """The finished result that ``step`` may start from: of all that differ in nothing but a smaller value of the
-        setting ``step.grows``, and have its file, the largest that is whole; None if there is none."""
+        """The intact result with the largest smaller value of the setting ``step.grows``, to start from, or None."""
         return self.result(found) if (found := self._smaller(step)) else None
 
     def _smaller(self, step: Step) -> Step | None:
@@ -143,28 +139,28 @@ class Workspace:
         return (self.result(step) / "step.json").is_file()
 
     def seconds(self, step: Step) -> float | None:
-        """How long the finished step took, all its runs added up; None if unknown."""
+        """The total time of a finished step; None if unknown."""
         record = _read_record(self.result(step) / "step.json")
         return None if record is None else record.get("seconds")
 
     def _elsewhere(self, step: Step) -> str:
-        """Which other machine made a result."""
+        """``, made on HOST`` if another machine made the result."""
         record = _read_record(self.result(step) / "step.json") or {}
         made = record.get("host")
         return f", made on {printable(str(made))}" if made and made != host() else ""
 
     def why(self, step: Step) -> str:
-        """One line: whether the step has to run, and what has changed since it last did."""
+        """One line: whether the step has to run, and what has changed since its last run."""
         if self.done(step):
             return f"{step.name}: kept (nothing it depends on has changed){self._elsewhere(step)}"
         if self._partial(step).is_dir():
-            return f"{step.name}: goes on (an earlier run was stopped)"
+            return f"{step.name}: resumes (an earlier run was stopped)"
         if self._finished(step) and (damaged := self.damaged(step)):
             return f"{step.name}: runs ({damaged.relative_to(self.result(step))} of its result is damaged)"
         if step.grows and (smaller := self._smaller(step)):
             setting = step.grows[0]
             change = f"config.{setting} {smaller.config[setting]} -> {step.config[setting]}"
-            return f"{step.name}: goes on from an earlier result (changed: {change})"
+            return f"{step.name}: continues an earlier result (changed: {change})"
         earlier = sorted(
             (path.stat().st_mtime_ns, path) for path in (self.root / step.name).glob("*/step.json") if path.is_file()
         )
@@ -191,14 +187,14 @@ class Workspace:
         wait: bool = True,
         spare: Sequence[str] = (),
     ) -> Path:
-        """Return the result folder of ``step``, made by ``make(folder)`` unless it is there already.
+        """Return the result folder of ``step``; run ``make(folder)`` if it does not exist.
 
-        ``make`` fills an empty folder, or, if ``resumable``, the folder that an earlier run left: then every file
-        in it must have been written whole or not at all.
+        ``make`` fills an empty folder, or, if ``resumable``, the folder of an interrupted run, whose files must all
+        have been written atomically.
 
-        :param wait: for another process that is making the same.
-        :param spare: files of the folder that are no part of the result: they stay, and may be removed.
-        :raises BusyError: there is one, and nobody waits.
+        :param wait: wait for another process that runs the same step.
+        :param spare: files in the folder that are not part of the result and may be deleted.
+        :raises BusyError: another process runs the step, and ``wait`` is false.
         """
         result = self.result(step)
         self.say(self.why(step))
@@ -220,7 +216,7 @@ class Workspace:
                     make(partial)
             except OSError as error:
                 if runs_remotely() and self.done(step):
-                    return result  # the same task, thought lost, ran on elsewhere and was first
+                    return result  # the same task was thought lost, but finished elsewhere
                 raise _disk_error(error, partial) from error
             self._finish(step, partial, time.monotonic() - began, spare)
         return result
@@ -236,7 +232,7 @@ class Workspace:
         sizes = {str(path.relative_to(partial)): path.stat().st_size for path in files}
         record = {**step.recipe, "outputs": outputs, "sizes": sizes, "seconds": round(seconds, 3), "host": host()}
         write_json(partial / "step.json", record)
-        shutil.rmtree(self.result(step), ignore_errors=True)  # a result that somebody damaged
+        shutil.rmtree(self.result(step), ignore_errors=True)  # a damaged result
         partial.rename(self.result(step))
         sync_folder(partial.parent)
 
@@ -246,7 +242,7 @@ class Workspace:
 
 
 def _read_record(path: Path) -> dict[str, Any] | None:
-    """What ``step.json`` says; None where it is missing or not what was written."""
+    """The content of ``step.json``; None if it is missing or damaged."""
     try:
         record = read_json(path)
         maps = [record[key] for key in ("config", "inputs", "outputs", "sizes")]
@@ -263,14 +259,14 @@ def _short(value: Any) -> str:
 
 def _disk_error(error: OSError, folder: Path) -> Exception:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return InputError(f"{folder}: the disk is full; free some space and give the same command again to go on")
+        return InputError(f"{folder}: the disk is full; free some space and run the same command again to resume")
     return error
 
 
 def check_folder(out: Path, option: str = "out") -> None:
-    """Check that ``out``, which the argument ``option`` names, is new, empty, or the folder of an earlier build.
+    """Check that ``out``, the value of the argument ``option``, is new, empty, or the folder of an earlier build.
 
-    :raises InputError: it holds something else.
+    :raises InputError: it contains something else.
     """
     if out.exists() and not out.is_dir():
         raise InputError(f"{out}: a file, where {'the output' if option == 'out' else 'a'} folder should be")

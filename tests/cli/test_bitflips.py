@@ -60,5 +60,5 @@ def test_a_damaged_step_is_named_once_and_made_again_to_the_same_bytes(flips, tm
     step = path.parts[2]
     assert outcome == "made again"
     lines = [line for line in said.splitlines() if not line.startswith("warning: the ensemble predicts")]
-    assert lines == [f"warning: {tmp_path / 'build' / path} is damaged; {step} is made again"]
+    assert lines == [f"warning: {tmp_path / 'build' / path} is damaged; {step} runs again"]
     assert not list(tmp_path.glob("build/release.work/.cgbench/*/*.partial"))

@@ -63,7 +63,7 @@ def test_a_build_that_is_killed_in_the_middle_is_resumed_there(cluster, corpora,
     driver = start(cluster, corpora, out, log, "--explain")
     assert driver.wait(300) == 0, (tmp_path / "log").read_text()
     said = (tmp_path / "log").read_text()
-    assert "uncertainty: goes on (an earlier run was stopped)" in said
+    assert "uncertainty: resumes (an earlier run was stopped)" in said
     made = {path.name: path.stat().st_mtime_ns for path in steps.glob("uncertainty*/*/part-*")}
     assert kept.items() <= made.items()  # what was there is not made again
     assert release_bytes(out) == local

@@ -85,9 +85,9 @@ def test_bad_calls_of_learn(train, run, tmp_path):
     (tmp_path / "empty.tsv").write_text("")
     for words, message in (
         ([tmp_path / "missing.tsv", *out], "missing.tsv: no such file"),
-        ([tmp_path / "empty.tsv", *out], "the source side has no words"),
-        ([train, train, train, *out], "one file with both sides or two files, not 3"),
-        ([train, "--out", train], "this is an input"),
+        ([tmp_path / "empty.tsv", *out], "no word on the source side"),
+        ([train, train, train, *out], "one file with both sides, or two files, not 3"),
+        ([train, "--out", train], "is also an input"),
         ([train, "--out", tmp_path / "no" / "x.json"], "there is no folder"),
         ([train, *out, "--set", "epsilom=2"], "unknown setting epsilom; did you mean epsilon?"),
         ([train, *out, "--set", "epsilon=two"], "epsilon: 'two' is not a whole number"),
@@ -157,7 +157,7 @@ def test_bad_calls_of_geca(train, run, tmp_path):
         ([train, "--out", tmp_path / "new.tsv.gz"], "one file with both sides must end in .tsv"),
         ([train, "--out", tmp_path / "a.gz", tmp_path / "b.gz"], "new pairs are written as plain text"),
         ([train, "--out", tmp_path / "a", tmp_path / "a"], "two different files are needed"),
-        ([train, "--out", train], "this is an input"),
+        ([train, "--out", train], "is also an input"),
         ([train, *out, "--holes", "1", "--size", "1"], "no new pair can be made with these settings"),
         ([tmp_path / "missing.tsv", *out], "no such file"),
         ([train, *out, "--test", tmp_path / "missing.tsv"], "no such file"),

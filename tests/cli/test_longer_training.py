@@ -89,7 +89,7 @@ def test_an_ensemble_goes_on(corpus, run, tmp_path):
     old = {path: path.read_bytes() for path in (tmp_path / "e/.cgbench").glob("member-*/*/*") if path.is_file()}
     plan = run(*words, tmp_path / "e", *updates(5), "--dry-run").stderr
     for member in (0, 1):
-        assert f"member-{member}: goes on from an earlier result (changed: config.training.max_updates 3 -> 5)" in plan
+        assert f"member-{member}: continues an earlier result (changed: config.training.max_updates 3 -> 5)" in plan
     run(*words, tmp_path / "e", *updates(5))
     run(*words, tmp_path / "whole", *updates(5))
     assert files(tmp_path / "e") == files(tmp_path / "whole")

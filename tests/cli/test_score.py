@@ -275,11 +275,11 @@ def test_what_each_test_leaves_out_is_said(files, compounds, run):
 def test_per_example_never_replaces_what_is_no_output(files, run):
     words = ["score", "exact", "--ref", files / "ref", "--hyp", f"a={files / 'a1'}", "--per-example"]
     before = (files / "a1").read_text()
-    assert "a1: this is an input" in run(*words, files / "a1", status=2).stderr
+    assert "a1: is also an input" in run(*words, files / "a1", status=2).stderr
     assert (files / "a1").read_text() == before
-    assert "ref: this is an input" in run(*words, files / "ref", status=2).stderr
+    assert "ref: is also an input" in run(*words, files / "ref", status=2).stderr
     more = ["--by", "column:kind", "--table", files / "table.tsv"]
-    assert "table.tsv: this is an input" in run(*words, files / "table.tsv", *more, status=2).stderr
+    assert "table.tsv: is also an input" in run(*words, files / "table.tsv", *more, status=2).stderr
     assert "a folder" in run(*words, files, status=2).stderr
     assert "there is no folder" in run(*words, files / "x" / "y", status=2).stderr
     (files / "link").symlink_to(files / "target")

@@ -164,7 +164,7 @@ SAMPLE = {"id": "s", "epoch": 1, "input": "question", "scores": {"match": {"valu
         (HEADER | {"status": "error"}, "has ended with status 'error'"),
         (HEADER | {"eval": {"task_version": {}}}, "the version of the task is no number and no text"),
         ('{"eval": ', "header.json: not valid JSON"),
-        ("[" * 100_000, "brackets in brackets without end"),
+        ("[" * 100_000, "nested too deeply"),
         (b"\xff", "header.json: not UTF-8"),
     ],
 )

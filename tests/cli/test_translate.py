@@ -42,7 +42,7 @@ def test_text_is_read_from_files_and_written_to_one(model, run, tmp_path):
     assert run("translate", "--model", model, tmp_path / "plain", "--output", tmp_path / "out").stdout == ""
     assert (tmp_path / "out").read_text(encoding="utf-8") == expected
     error = run("translate", tmp_path / "plain", "--model", model, "-o", tmp_path / "plain", status=2).stderr
-    assert "this is an input" in error
+    assert "is also an input" in error
     assert "no folder" in run("translate", "--model", model, "-o", tmp_path / "no/out", input="", status=2).stderr
     assert "missing" in run("translate", tmp_path / "missing", "--model", model, status=2).stderr
 

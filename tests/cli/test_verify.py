@@ -295,7 +295,7 @@ def test_the_folder_of_tables_is_no_link(release, tmp_path):
     (release / "data").rename(tmp_path / "elsewhere")
     (release / "data").symlink_to(tmp_path / "elsewhere")
     problems = failed(release)
-    assert "not an ordinary folder" in problems[TEST] and "not an ordinary folder" in problems[CANDIDATES]
+    assert "not a regular folder" in problems[TEST] and "not a regular folder" in problems[CANDIDATES]
 
 
 def test_white_space_in_the_manifest_is_a_change_too(release):
@@ -330,7 +330,7 @@ def test_nothing_but_ordinary_files(release, tmp_path, name, kind):
         os.mkfifo(release / name)
     else:
         (release / name).mkdir()
-    assert "not an ordinary file" in failed(release)[name]
+    assert "not a regular file" in failed(release)[name]
 
 
 @pytest.mark.parametrize("kind", ["link", "device", "pipe"])
@@ -344,7 +344,7 @@ def test_a_manifest_that_is_no_ordinary_file(release, run, tmp_path, kind):
     words = [("verify", release), ("stats", "--release", release)]
     words.append(("score", "exact", "--release", release, "--hyp", tmp_path / "real"))
     for one in words:
-        assert "manifest.json: not an ordinary file" in run(*one, status=2).stderr
+        assert "manifest.json: not a regular file" in run(*one, status=2).stderr
 
 
 @pytest.mark.parametrize("language", ["../de", "a/b", "de\n", "\x1b[2Jde", "", "parquet", 7])

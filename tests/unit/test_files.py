@@ -11,13 +11,13 @@ from cgbench.files import atomic_path, read_json
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[" * 100_000 + "]" * 100_000, "brackets without end"),
-        ('{"a": ' * 100_000, "brackets without end"),
+        ("[" * 100_000 + "]" * 100_000, "nested too deeply"),
+        ('{"a": ' * 100_000, "nested too deeply"),
         ("1" * 5000, "not valid JSON"),
         ("[1e999]", "1e999 is too large"),
-        ("[NaN]", "NaN is no number"),
-        ("[-Infinity]", "-Infinity is no number"),
-        ('{"a": 1, "b": {"c": 1, "c": 2}}', "'c' is there twice"),
+        ("[NaN]", "NaN is not a JSON number"),
+        ("[-Infinity]", "-Infinity is not a JSON number"),
+        ('{"a": 1, "b": {"c": 1, "c": 2}}', "'c' occurs twice"),
         (r'["\ud800"]', "lone surrogate"),
         (r'["\UD800"]', "not valid JSON"),
         ('{"a": 1', "may be cut short"),
@@ -57,11 +57,11 @@ def test_a_full_disk_has_a_name(tmp_path):
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ('{"text": "a", "text": "b", "score": 1}', "'text' is there twice"),
-        ('{"text": "a", "score": NaN}', "NaN is no number of JSON"),
+        ('{"text": "a", "text": "b", "score": 1}', "'text' occurs twice"),
+        ('{"text": "a", "score": NaN}', "NaN is not a JSON number"),
         ('{"text": "a", "score": 1e999}', "too large a number"),
         (r'{"text": "\ud800", "score": 1}', "lone surrogate"),
-        ("[" * 100_000, "brackets without end"),
+        ("[" * 100_000, "nested too deeply"),
     ],
 )
 def test_every_reader_of_json_refuses_alike(tmp_path, row, said):

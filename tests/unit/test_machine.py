@@ -41,7 +41,7 @@ def test_a_setting_says_otherwise(monkeypatch):
     assert free_memory() == 3 << 30
     check_memory("x", 3 << 30, "use less")
     with pytest.raises(
-        InputError, match=r"^x needs about 3\.3 GB of memory, and 3\.2 GB are free; use less, or set CGB"
+        InputError, match=r"^x needs about 3\.3 GB of memory but 3\.2 GB are free; use less, or set CGB"
     ):
         check_memory("x", 3.3e9, "use less")
     monkeypatch.setenv("CGBENCH_MEMORY", "much")

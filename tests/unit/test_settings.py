@@ -114,7 +114,7 @@ def test_a_class_is_made_of_names_and_values():
     assert made == Whole("n", Settings(count=2), ["a", "1"], {"x": [1]}, {"y": None})
     assert make_settings(Whole, {"name": "n", "part": made.part}).part is made.part
     for wrong, message in (
-        ({}, "top.name: is missing"),
+        ({}, "top.name: missing"),
         ({"name": "n", "prat": {}}, "unknown setting top.prat; did you mean top.part"),
         ({"name": "n", "part": {"cuont": 1}}, "unknown setting top.part.cuont; did you mean top.part.count"),
         ({"name": "n", "part": {"count": "x"}}, "top.part.count: 'x' is not a whole number"),
@@ -129,7 +129,7 @@ def test_a_class_is_made_of_names_and_values():
 
 def test_a_setting_is_there_once(tmp_path):
     (tmp_path / "a.yaml").write_text("training.max_updates: 5\ntraining:\n  max_updates: 7\n")
-    with pytest.raises(InputError, match=r"a\.yaml: training\.max_updates is there twice; keep one"):
+    with pytest.raises(InputError, match=r"a\.yaml: training\.max_updates is set twice; keep one"):
         read_yaml(tmp_path / "a.yaml")
 
 

@@ -28,7 +28,7 @@ def test_what_fits_passes():
     ],
 )
 def test_the_first_field_that_does_not_fit_is_named(changes, said):
-    with pytest.raises(InputError, match=rf"^f: {said}, which it cannot be; mend it$"):
+    with pytest.raises(InputError, match=rf"^f: {said}, which is not valid; mend it$"):
         check_shape(RIGHT | changes, SHAPE, "f", "mend it")
 
 

@@ -69,7 +69,7 @@ def test_a_resumable_step_finds_its_own_files_but_no_torn_ones(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         workspace.run(step, fail, resumable=True)
-    assert workspace.why(step) == "s: goes on (an earlier run was stopped)"
+    assert workspace.why(step) == "s: resumes (an earlier run was stopped)"
     seen = []
     workspace.run(step, lambda out: seen.extend(sorted(os.listdir(out))), resumable=True)
     assert seen == ["part-0"]
@@ -101,7 +101,7 @@ def test_a_damaged_result_is_named_and_made_again(tmp_path, name):
         again = Workspace(tmp_path, said.append)
         with pytest.warns(InputWarning) as caught:
             assert again.run(step, write("one")) == result
-        assert [str(one.message) for one in caught] == [f"{damaged} is damaged; learn is made again"]
+        assert [str(one.message) for one in caught] == [f"{damaged} is damaged; learn runs again"]
         assert said == [f"learn: runs ({damaged.name} of its result is damaged)"]
         assert damaged.name == name or name == "step.json"  # a record may name another file now
         assert (result / "x").read_text() == "one"
@@ -169,7 +169,7 @@ def test_a_step_that_grows_starts_from_the_next_smaller_whole_result(tmp_path):
     other = workspace.run(step(5, other=2), make, spare=("state",))
     assert workspace.smaller(step(6)) == folders[4] and workspace.smaller(step(3)) == folders[2]
     assert workspace.smaller(step(2)) is None and other not in folders.values()
-    assert "goes on from an earlier result (changed: config.size 4 -> 6)" in workspace.why(step(6))
+    assert "continues an earlier result (changed: config.size 4 -> 6)" in workspace.why(step(6))
     assert workspace.smaller(replace(step(6), grows=None)) is None
     # Spare files are no part of a result, and without them it is no start; a damaged one is none either.
     (folders[4] / "state").unlink()

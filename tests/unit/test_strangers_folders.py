@@ -100,7 +100,7 @@ def test_what_is_no_ordinary_file_is_refused(folders, tmp_path, name, files, kin
         said = str(caught.value)
         # What has a digest elsewhere is found damaged first; either way it is one line that names the file.
         assert said.startswith(str(folder / file)) and "\n" not in said
-        assert "not an ordinary file" in said or (kind != "link" and "no such file" in said), said
+        assert "not a regular file" in said or (kind != "link" and "no such file" in said), said
         (folder / file).unlink()
         aside = (folder / file).parent.parent / "aside" if kind == "link" else folder / f"{file}.aside"
         aside.rename(folder / file)
@@ -113,7 +113,7 @@ def test_a_member_is_no_link_and_its_bytes_are_its_own(folders, tmp_path):
     (tmp_path / "x/member-1").rename(tmp_path / "elsewhere")
     (tmp_path / "x/member-1").symlink_to(tmp_path / "elsewhere")
     for one in (read, ensemble_identity):
-        with pytest.raises(InputError, match=r"member-1: not an ordinary folder \(it is a link\)"):
+        with pytest.raises(InputError, match=r"member-1: not a regular folder \(it is a link\)"):
             one(tmp_path / "x")
     (tmp_path / "link").symlink_to(tmp_path / "x/member-0")  # what the user names may be one
     read(tmp_path / "link")
@@ -123,7 +123,7 @@ def test_a_forged_split_fails_its_checks(folders, tmp_path):
     folders["split"][0]()
     exchange(tmp_path / "x/split/split.tsv", "device")
     found = verify(tmp_path / "x/split")
-    assert not found.ok and any("not an ordinary file" in str(check) for check in found)
+    assert not found.ok and any("not a regular file" in str(check) for check in found)
 
 
 @pytest.mark.parametrize("kind", ["device", "pipe"])
@@ -136,7 +136,7 @@ def test_a_lexicon_may_be_a_link_but_no_device(tmp_path, name, kind):
     (tmp_path / name).symlink_to(path)
     assert len(Lexicon.load(tmp_path / name)) == 1
     exchange(path, kind)
-    with pytest.raises(InputError, match=f"not an ordinary file .it is a {kind}"):
+    with pytest.raises(InputError, match=f"not a regular file .it is a {kind}"):
         Lexicon.load(path)
 
 
@@ -147,7 +147,7 @@ def test_a_language_model_is_no_device(tmp_path, kind):
 
     (tmp_path / "x").mkdir()
     exchange(write(tmp_path / "x/m.arpa", ["x"]), kind)
-    with pytest.raises(InputError, match=f"not an ordinary file .it is a {kind}"):
+    with pytest.raises(InputError, match=f"not a regular file .it is a {kind}"):
         LanguageModel.load(tmp_path / "x/m.arpa")
 
 

@@ -168,7 +168,7 @@ def test_bad_input_is_one_line(candidates, tmp_path, run):
     assert "manifest.json: no such file" in run("report", tmp_path, "--out", tmp_path / "x", status=2).stderr
     before = (candidates.folder / "README.md").read_bytes()
     said = run("report", candidates.folder, "--out", candidates.folder / "README.md", status=2).stderr
-    assert "this is an input" in said and (candidates.folder / "README.md").read_bytes() == before
+    assert "is also an input" in said and (candidates.folder / "README.md").read_bytes() == before
     words = ("report", candidates.folder, "--out", tmp_path / "x.html", "--pool", candidates.folder / "README.md")
     assert "built from 2 pool(s), but 1 given" in run(*words, status=2).stderr
     assert not (tmp_path / "x.html").exists()

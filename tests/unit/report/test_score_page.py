@@ -198,5 +198,5 @@ def test_from_the_command_line(run, tmp_path):
     run(*words, "--report", out)
     assert out.read_text(encoding="utf-8") == html
     said = run(*words, "--report", tmp_path / "ref", status=2).stderr
-    assert "this is an input" in said
+    assert "is also an input" in said
     assert "no folder" in run(*words, "--report", tmp_path / "a/b.html", status=2).stderr

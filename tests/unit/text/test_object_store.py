@@ -86,8 +86,8 @@ def test_the_command_line_takes_addresses(store, run):
 @pytest.mark.parametrize(
     ("address", "expected"),
     [
-        ("s3://bucket", r"no address of an object; write s3://BUCKET/PATH/FILE"),
-        ("gs://bucket/../x", r"no address of an object; write gs://"),
+        ("s3://bucket", r"not the address of an object; write s3://BUCKET/PATH/FILE"),
+        ("gs://bucket/../x", r"not the address of an object; write gs://"),
         ("s3://bucket/none.txt", r"s3://bucket/none\.txt: there is no such object"),
         ("s3://bucket/data", r"a folder, not a file"),
     ],

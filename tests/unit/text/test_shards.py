@@ -106,7 +106,7 @@ def test_json_that_is_none(tmp_path):
     for bad, said in (
         (b'{"text": "cut', "byte 16: not valid JSON .*may be cut short"),
         (b'{"text": "\xff"}', "byte 16: not valid JSON .*invalid start byte"),
-        (b'{"body": "b", "id": 1}', "byte 16: no text in the field 'text'; it has body, id: name another with column"),
+        (b'{"body": "b", "id": 1}', "byte 16: no text in the field 'text'; it has body, id; name another with column"),
         (b'{"text": null}', "byte 16: no text in the field"),
         (b"[1]", "byte 16: no text in the field 'text'; it is not an object"),
         (b'{"text": "\\ud800"}', "byte 16: contains a lone surrogate"),
@@ -118,7 +118,7 @@ def test_json_that_is_none(tmp_path):
 def test_a_column_that_is_absent(tmp_path):
     path = tmp_path / "a.parquet"
     parquet.write_table(pyarrow.table({"body": ["a"], "id": [1]}), path)
-    check(path, "no column 'text'; it has body, id: name one with column", [])
+    check(path, "no column 'text'; it has body, id; name one with column", [])
     parquet.write_table(pyarrow.table({"text": ["a", None, "b"]}), path)
     check(path, "row 2: no value in the field 'text'", ["a", "b"])
     path.write_bytes(path.read_bytes()[:-20])

@@ -146,7 +146,7 @@ def test_a_limit_that_is_none(monkeypatch, given):
 def test_a_line_that_is_none(tmp_path, read, monkeypatch):
     monkeypatch.setenv("CGBENCH_MAX_LINE", "2M")
     (tmp_path / "x").write_bytes(b"a\nb\n" + b"c" * (3 * MIB) + b"\nd\n")
-    with pytest.raises(InputError, match="x, line 3: longer than 2,097,152 bytes, .* raise CGBENCH_MAX_LINE"):
+    with pytest.raises(InputError, match="x, line 3: longer than 2,097,152 bytes; .* raise CGBENCH_MAX_LINE"):
         read(tmp_path / "x")
     (tmp_path / "x").write_bytes(b"a\n" + b"c" * (MIB + MIB // 2) + b"\n" + b"d" * (MIB + MIB // 2) + b"\n")
     read(tmp_path / "x")

@@ -210,7 +210,7 @@ def test_rows_go_to_a_file(tmp_path):
     found = exact_match(TEXTS, TEXTS)
     found.write_per_example(str(tmp_path / "rows.tsv"))
     assert (tmp_path / "rows.tsv").read_text().splitlines()[1] == "1\tsystem\t1\t1"
-    with pytest.raises(InputError, match="a folder, where a file should be written"):
+    with pytest.raises(InputError, match="a folder; give the name of a file"):
         found.write_per_example(tmp_path)
 
 

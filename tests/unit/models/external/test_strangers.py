@@ -110,7 +110,7 @@ def test_devices_and_pipes_are_refused_and_links_are_not(model, name, kind):
         plan_member(f"hf:{model}")
         (model / name).unlink()
     os.mkfifo(model / name) if kind == "pipe" else (model / name).symlink_to("/dev/zero")
-    refuses(model, f"not an ordinary file .it is a {kind}")
+    refuses(model, f"not a regular file .it is a {kind}")
 
 
 SIZES = [

@@ -114,5 +114,5 @@ def test_a_side_reads_in_the_same_way(tmp_path):
         read_tokenizer(tmp_path)
     (tmp_path / "tokenizer.json").unlink()
     (tmp_path / "tokenizer.json").symlink_to("/dev/zero")
-    with pytest.raises(InputError, match="not an ordinary file"):
+    with pytest.raises(InputError, match="not a regular file"):
         read_tokenizer(tmp_path)
