@@ -103,5 +103,5 @@ def test_a_full_disk_is_one_line(run, tmp_path, monkeypatch):
 
     monkeypatch.setattr(prepared, "sync_file", full)
     result = run("data", "get", "colors", "--out", tmp_path / "colors", "--offline", status=2)
-    assert "the disk is full; free some space and run the same command again" in result.stderr
+    assert "the disk is full; free some space and give the same command again" in result.stderr
     assert os.listdir(tmp_path) == ["downloads"]

@@ -103,7 +103,7 @@ def test_a_table_of_scores_that_is_turned_is_refused(tables, run):
 def test_files_without_the_id_are_refused(tables, run):
     (tables / "plain").write_text("x\n" * N)
     words = ["score", "exact", "--ref", "right/ref.tsv:reference", "--id", "seg_id", "--hyp"]
-    assert "names a column, and plain is no table" in run(*words, "a=plain", status=2).stderr
+    assert "names a column; plain is not a table" in run(*words, "a=plain", status=2).stderr
     _write(tables / "other.jsonl", [{"seg_id": "q", "hypothesis": "x"}])
     assert "no column 'seg-id'" in run(*words[:-2], "seg-id", "--hyp", "a=right/a.jsonl", status=2).stderr
     error = run(*words, "a=other.jsonl", status=2).stderr

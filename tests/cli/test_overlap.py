@@ -73,7 +73,7 @@ def test_text_that_is_tokenised_and_a_corpus_that_is_not(tmp_path, run):
 
     warning = f"{tmp_path / 'apart'}: tokenised (100 % of its final periods stand apart), but"
     assert warning in said("apart", "raw.jsonl")
-    assert "tokenised already" in said("raw", "apart", "--tokenize", "moses")
+    assert "already tokenised" in said("raw", "apart", "--tokenize", "moses")
     assert "tokenised" not in said("apart", "raw", "--tokenize", "moses", "--detokenize")
 
 

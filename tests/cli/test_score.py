@@ -91,7 +91,7 @@ def test_unseen_words_are_a_bin_and_bins_that_coincide_are_said(run, tmp_path):
     bins = json.loads(result.stdout)["bins"]
     assert [(one["label"], one["n"], one["low"]) for one in bins] == [("unseen", 2, 0), ("1-4", 4, 1), (">= 5", 4, 5)]
     assert "--bins quantiles:4: quantiles of frequency coincide" in result.stderr
-    assert "2 bins are left beside unseen" in result.stderr
+    assert "2 bins are left besides unseen" in result.stderr
     assert "coincide" not in run(*words, "--by", "frequency", "--bins", "quantiles:2").stderr
 
 
@@ -264,12 +264,12 @@ def test_what_each_test_leaves_out_is_said(files, compounds, run):
     words = ["score", "exact", "--ref", files / "ref", "--hyp", f"a={files / 'a1'},{files / 'a2'}"]
     words += ["--hyp", f"b={files / 'b'},{files / 'a1'}", "--samples", "50", "--paired"]
     for test in ("bootstrap", "randomization", "mcnemar"):
-        line = f"--paired {test} compares one run with one run (runs: a 2, b 2) and says nothing of other seeds"
+        line = f"--paired {test} compares one run with one run (runs: a 2, b 2) and ignores the variance between seeds"
         assert f"{line}; use --paired calibrated" in run(*words, test, status=2).stderr
     assert run(*words, "calibrated").stderr == ""
     given = [*compounds, "--hyp", f"other={files / 'hyp2'}", "--paired", "mcnemar"]
     write(files / "hyp2", ["D", "D", "x", "x"])
-    assert "takes the rows of a compound for independent" in run("score", "cter", *given).stderr
+    assert "wrongly assumes that the rows of a compound are independent" in run("score", "cter", *given).stderr
 
 
 def test_per_example_never_replaces_what_is_no_output(files, run):
@@ -390,7 +390,7 @@ def test_special_characters_are_said_not_to_be_a_regular_expression(compounds, r
     assert "regular expression" not in run("score", "cter", *compounds).stderr
     (tmp_path / "lexicon").write_text("the\t/\ndog\tD./H\n")
     result = run("score", "cter", *compounds)
-    assert "lexicon, line 2: 'D./H' is searched as it stands" in result.stderr and "(4 of 4 rows" in result.stdout
+    assert "lexicon, line 2: 'D./H' is searched literally" in result.stderr and "(4 of 4 rows" in result.stdout
     result = run("score", "cter", *compounds, "--match", "regex")
     assert "as it stands" not in result.stderr and "(2 of 4 rows" in result.stdout
 
@@ -501,7 +501,7 @@ def test_bad_compounds(compounds, run, tmp_path):
     assert "leave --keep-blanks out" in run("score", "cter", *words, status=2).stderr
     (tmp_path / "grammar").write_text("type\tDET\nafter\tDET\tN\n")
     words = [*compounds, "--grammar", tmp_path / "grammar"]
-    assert "grammar, line 2: 'after' is no kind of row" in run("score", "cter", *words, status=2).stderr
+    assert "grammar, line 2: 'after' is not a kind of row" in run("score", "cter", *words, status=2).stderr
 
 
 def test_help_stays_light():
@@ -525,5 +525,5 @@ def test_words_are_not_looked_for_in_text_without_blanks(compounds, run, tmp_pat
     words = ["score", "cter", *compounds, "--match", "word"]
     assert "without blanks" not in run(*words).stderr
     write(tmp_path / "hyp", ["他的女儿昨天没有来上学。"] * 4)
-    assert "sys: hypotheses without blanks between words, where --match word finds" in run(*words).stderr
+    assert "sys: hypotheses without blanks between words, in which --match word finds" in run(*words).stderr
     assert "without blanks" not in run("score", "cter", *compounds).stderr

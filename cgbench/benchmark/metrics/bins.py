@@ -1,7 +1,7 @@
-"""Break examples down by what makes them hard: a value an example, and bins of those values.
+"""Group examples by a feature, one value per example, into bins.
 
-compare-mt's idea (Neubig et al. 2019): any bucketing with any score. Figure 1a of Zheng and Lapata (2023) is
-BLEU by degree, Figures 5 and 6 of the COMPOSITION and LRF papers are CTER by lengths and by modifier.
+As in compare-mt (Neubig et al. 2019), any feature can be combined with any score. Figure 1a of Zheng and Lapata (2023)
+is BLEU by degree, Figures 5 and 6 of the COMPOSITION and LRF papers are CTER by lengths and by modifier.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cgbench.text.plain_text import words_of
 LARGEST = 1e300  # so that differences are finite
 MOST = 1000  # bins
 FEW = 12
-"""So many different whole numbers, or fewer, are a bin each where nothing else is asked for."""
+"""By default, up to this many distinct whole numbers have one bin each."""
 
 TABLE_6 = (
     ("primitive -> *", "prim_to_"),
@@ -31,12 +31,12 @@ TABLE_6 = (
     ("subj -> obj common", "subj_to_obj_common"),
     ("dative", "dative"),
 )
-"""Table 6 of Akyürek and Andreas (2021): its groups, and the part of a category's name that puts it into one."""
+"""Groups in Table 6 of Akyürek and Andreas (2021), and the part of a category's name that identifies each."""
 
 
 @dataclass(frozen=True)
 class Bin:
-    """Some of the examples: ``rows`` int64, ``label``; ``low`` and ``high`` for numbers (None: open)."""
+    """A group of examples: ``rows`` int64, ``label``; ``low`` and ``high`` for numbers (None: open)."""
 
     label: str
     rows: np.ndarray
@@ -46,9 +46,9 @@ class Bin:
 
 @dataclass(frozen=True)
 class Feature:
-    """A value an example: ``values`` float64 ``[n]``, or ``labels``; ``origin``: the table it is from, if any.
+    """One value per example: ``values`` float64 ``[n]``, or ``labels``; ``origin``: its table, if any.
 
-    ``zero``: the name of the bin of those whose value is 0, where that is a kind of its own.
+    ``zero``: label of a separate bin for the value 0, if it needs one.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Feature:
 
 
 def feature_of_column(name: str, column: Column) -> Feature:
-    """The values of a table's column: numbers if every one is a number, else labels.
+    """The values of a column: numbers if all are numbers, else labels.
 
     :raises InputError: a value is NaN or infinite.
     """
@@ -76,16 +76,16 @@ def feature_of_column(name: str, column: Column) -> Feature:
 
 
 def make_bins(feature: Feature, how: str | None) -> list[Bin]:
-    """The bins of a feature, none of them empty.
+    """The non-empty bins of a feature.
 
-    :param how: None, a number of bins of equal width, ``quantiles:N``, or edges ``e1,e2,...`` (a bin below the first,
-        one from each on). By default a bin for each label or for each of a few whole numbers, else quartiles.
-    :raises InputError: ``how`` cannot be read.
+    :param how: None, a number of bins of equal width, ``quantiles:N``, or edges ``e1,e2,...`` (one bin below the first
+        and one from each edge). By default one bin per label or per value of a few whole numbers, else quartiles.
+    :raises InputError: ``how`` is invalid.
     """
     if feature.labels is not None:
         if how:
             raise InputError(
-                f"{argument('bins', how)}: {feature.name} has labels, not numbers: each is a bin of its own"
+                f"{argument('bins', how)}: {feature.name} has labels, not numbers, so each label is one bin"
             )
         labels = np.array(feature.labels, dtype=object)
         return [Bin(label, np.flatnonzero(labels == label)) for label in sorted(set(feature.labels))]
@@ -93,7 +93,7 @@ def make_bins(feature: Feature, how: str | None) -> list[Bin]:
 
 
 def coinciding(feature: Feature, how: str | None) -> str | None:
-    """A line that says so where bins that were asked for are one, because their edges coincide; None where none do.
+    """A warning if there are fewer bins than requested because edges coincide, or None.
 
     :raises InputError: as :func:`make_bins`.
     """
@@ -105,16 +105,16 @@ def coinciding(feature: Feature, how: str | None) -> str | None:
         return None
     edges = _edges_of(_kept(feature)[1], how or "quantiles:4")
     if len(edges) == wanted - 1:
-        return None  # what is missing is empty, not one with another
+        return None  # the missing bins are empty
     asked = f"{argument('bins', how)}: " if how else ""
     what = "quantiles" if number else "edges"
     made = "one bin is" if len(bins) == 1 else f"{len(bins)} bins are"
-    rest = f" beside {feature.zero}" if _zero_bin(feature) else ""
+    rest = f" besides {feature.zero}" if _zero_bin(feature) else ""
     return f"{asked}{what} of {feature.name} coincide, as many examples have the same value; {made} left{rest}"
 
 
 def _kept(feature: Feature) -> tuple[np.ndarray, np.ndarray]:
-    """The rows that have no bin of their own, and their values."""
+    """The rows outside the zero bin, and their values."""
     rows = np.flatnonzero(feature.values != 0) if feature.zero else np.arange(len(feature.values))
     return rows, feature.values[rows]
 
@@ -125,7 +125,7 @@ def _zero_bin(feature: Feature) -> list[Bin]:
 
 
 def _edges_of(values: np.ndarray, how: str) -> np.ndarray:
-    """The edges between bins: of whole numbers, whole."""
+    """The edges between bins, rounded up for whole numbers."""
     edges = _edges(values, how)
     return np.unique(np.ceil(edges)) if np.all(values == np.round(values)) else edges
 
@@ -142,7 +142,7 @@ def _bins_of_numbers(feature: Feature, how: str | None) -> list[Bin]:
         how = "quantiles:4"
     edges = _edges_of(values, how)
     names = _names(edges)
-    least = 1.0 if feature.zero and whole and values.min() >= 1 else None  # 0 is elsewhere
+    least = 1.0 if feature.zero and whole and values.min() >= 1 else None  # 0 has its own bin
     place = np.searchsorted(edges, values, side="right")
     bins = []
     for number in range(len(edges) + 1):
@@ -161,7 +161,7 @@ def _bins_of_numbers(feature: Feature, how: str | None) -> list[Bin]:
 
 
 def table_6_bins(feature: Feature) -> list[Bin]:
-    """Categories of COGS put together as in Table 6; a category may be in two of its groups.
+    """COGS categories grouped as in Table 6; a category may be in two groups.
 
     :raises InputError: no value is such a category.
     """
@@ -171,7 +171,7 @@ def table_6_bins(feature: Feature) -> list[Bin]:
     ]
     bins = [one for one in bins if len(one.rows)]
     if not bins:
-        raise InputError(f"{argument('groups', 'table6')}: {feature.origin} holds none of COGS' categories")
+        raise InputError(f"{argument('groups', 'table6')}: {feature.origin} has no COGS categories")
     return bins
 
 
@@ -195,13 +195,13 @@ def _edges(values: np.ndarray, how: str) -> np.ndarray:
     except ValueError:
         raise InputError(
             f"{argument('bins', how)}: write a number of bins (5; at most {MOST}), quantiles:4, or rising edges "
-            "(0.25,0.5,0.75); one edge with a comma behind it (10,)"
+            "(0.25,0.5,0.75); a single edge needs a comma (10,)"
         ) from None
     return edges
 
 
 def _names(edges: np.ndarray) -> list[str]:
-    """Edges in four digits, or as many as tell them apart."""
+    """Edges with four digits, or more if needed to distinguish them."""
     for digits in range(4, 18):
         names = [f"{edge:.{digits}g}" for edge in edges]
         if len(set(names)) == len(names):

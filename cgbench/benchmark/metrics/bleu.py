@@ -1,12 +1,11 @@
-"""BLEU, chrF and TER as sacrebleu computes them, and presets that score as the papers did.
+"""BLEU, chrF and TER as computed by sacrebleu, and presets that score as in the papers.
 
-sacrebleu (Post 2018) extracts the statistics (of BLEU: ``bleu_matches.py``, the same counts) and computes every score;
-its strings and signatures are kept. A preset prepares the text or the statistics where a paper's script did something
-else, and its signature says so:
+sacrebleu (Post 2018) computes all scores and signatures, and counts the statistics of chrF and TER; ``bleu_matches.py``
+counts those of BLEU. A preset changes the text or the statistics as a paper's script does, and marks the signature:
 
 ``sacrebleu``   sacrebleu's defaults.
 ``react``       no tokenisation: the text is tokenised (Zheng and Lapata 2023; equal to tokenised multi-bleu).
-``cognition``   blanks and BPE marks removed, then a character a token (Li et al. 2021), with sacrebleu's default 13a.
+``cognition``   remove blanks and BPE marks, then one token per character (Li et al. 2021), with sacrebleu's 13a.
 ``lexicon``     NLTK's ``corpus_bleu`` (Akyürek and Andreas 2021): no tokenisation, no smoothing, and a sentence that is
                 too short for any n-gram still counts one n-gram in the denominator.
 """
@@ -39,17 +38,17 @@ PRESETS: dict[str, dict[str, Any]] = {
     "lexicon": {"tokenize": "none", "smooth_method": "none"},
 }
 BENCHMARKS = {"react": "ReaCT", "cognition": "CoGnition", "lexicon": "Tatoeba en-zh"}
-"""The benchmark that a preset is of."""
+"""The benchmark of each preset."""
 WORTH_A_PROCESS = {"bleu": 100_000, "chrf": 4_000, "ter": 100}
-"""So many sentences take longer than starting a process."""
+"""Number of sentences from which on several processes are faster."""
 
-_TOGETHER = 200_000  # sentences whose statistics are made at once
+_TOGETHER = 200_000  # sentences per task
 
 _OWN = ("self", "force", "references", "trg_lang")
 
 
 class SacreMetric(Metric):
-    """One of sacrebleu's metrics over fixed references."""
+    """A sacrebleu metric with fixed references."""
 
     kind: str
     as_sacrebleu = True
@@ -63,18 +62,18 @@ class SacreMetric(Metric):
         jobs: int = 1,
         **options: Any,
     ) -> None:
-        """``references``: those of each example, one or more.
-
-        :param jobs: processes for large input; they change no figure.
-        :param options: of sacrebleu's class (``tokenize``, ``word_order``), over those of the preset.
-        :raises InputError: sacrebleu is not installed, an option is unknown or does not fit, or an example has no
+        """
+        :param references: one or more for each example.
+        :param jobs: number of processes for large input; does not change scores.
+        :param options: of the sacrebleu class (``tokenize``, ``word_order``), overriding the preset.
+        :raises InputError: sacrebleu is not installed, an option is unknown or invalid, or an example has no
             reference.
         """
         kind = self.kind
         if preset not in PRESETS:
             raise InputError(f"{argument('preset', preset)}{did_you_mean(preset, PRESETS)}")
         if kind != "bleu" and preset not in ("sacrebleu", "cognition"):
-            raise InputError(f"{argument('preset', preset)} is a way to compute BLEU, not {CLASSES[kind]}")
+            raise InputError(f"{argument('preset', preset)} is for BLEU, not {CLASSES[kind]}")
         if lowercase:
             if kind == "ter":
                 raise InputError(
@@ -94,7 +93,7 @@ class SacreMetric(Metric):
         self.name = self._metric._compute_score_from_stats([0] * (3 * getattr(self._metric, "order", 0) + 64)).name
 
     def signature(self) -> Signature:
-        """sacrebleu's, and ``prep`` or ``totals`` where the preset adds something."""
+        """sacrebleu's signature, with ``prep`` or ``totals`` if the preset changes something."""
         import sacrebleu
 
         made = self._metric.get_signature()
@@ -106,11 +105,11 @@ class SacreMetric(Metric):
         return Signature(items, made._abbr, sacrebleu.__version__)
 
     def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
-        """BLEU: lengths of hypothesis and reference, matches and totals; chrF and TER: what sacrebleu has."""
+        """BLEU: lengths of hypothesis and reference, matches and totals; chrF and TER: as in sacrebleu."""
         return self.all_statistics([hypotheses])[0]
 
     def all_statistics(self, runs: Sequence[Sequence[str]]) -> list[np.ndarray]:
-        """The same for many lists of hypotheses: each part of the examples in a process of its own if that pays."""
+        """The same for many lists of hypotheses, in parallel for large input."""
         for run in runs:
             self.check_hypotheses(run)
         prepared = [[self._prepare(hypothesis) for hypothesis in run] for run in runs]
@@ -131,7 +130,7 @@ class SacreMetric(Metric):
         return found
 
     def compute(self, sums: np.ndarray) -> np.ndarray:
-        """sacrebleu's score of each row of sums, to the last bit; usual rows together, for there are many samples."""
+        """sacrebleu's score of each row of sums, to the last bit; most rows are vectorised."""
         scores = np.full(len(sums), np.nan)
         if self.kind == "bleu":
             usual = _many_bleu(sums, scores, self._metric.max_ngram_order)
@@ -148,11 +147,11 @@ class SacreMetric(Metric):
         return scores[:, None]
 
     def describe(self, sums: np.ndarray) -> str:
-        """What sacrebleu prints after a score: of BLEU, precisions and lengths."""
+        """The details that sacrebleu prints after a score (BLEU: precisions and lengths)."""
         return self._metric._compute_score_from_stats(sums.tolist())._verbose
 
     def per_example(self, hypotheses: Sequence[str], statistics: np.ndarray) -> list[dict[str, Any]]:
-        """The score of each sentence on its own; for BLEU with the effective order, as sacrebleu recommends."""
+        """Sentence scores; BLEU with the effective order, as sacrebleu recommends."""
         compute = self._metric._compute_score_from_stats
         if self.kind == "bleu":
             from sacrebleu.metrics import BLEU
@@ -168,7 +167,7 @@ class SacreMetric(Metric):
         return [{"score": compute(row).score} for row in statistics.tolist()]
 
     def published_benchmark(self) -> str | None:
-        """That of the preset."""
+        """The benchmark of the preset."""
         return BENCHMARKS.get(self.preset)
 
     def _prepare(self, text: str) -> str:
@@ -176,12 +175,12 @@ class SacreMetric(Metric):
 
 
 class Bleu(SacreMetric):
-    """BLEU as sacrebleu computes it, or as the script of a paper does."""
+    """BLEU, as in sacrebleu or in a paper's script."""
 
     kind = "bleu"
 
     def __init__(self, references: Sequence[Sequence[str]], *, tokenize: str | None = None, **options: Any) -> None:
-        """As :class:`SacreMetric`; ``tokenize``: sacrebleu's tokeniser (13a)."""
+        """As :class:`SacreMetric`; ``tokenize``: sacrebleu tokeniser (default 13a)."""
         if tokenize is not None:
             options["tokenize"] = tokenize
         super().__init__(references, **options)
@@ -194,13 +193,13 @@ class Bleu(SacreMetric):
 
 
 class ChrF(SacreMetric):
-    """chrF as sacrebleu computes it; chrF++ with the setting word_order=2."""
+    """chrF as in sacrebleu (chrF++: word_order=2)."""
 
     kind = "chrf"
 
 
 class Ter(SacreMetric):
-    """Translation edit rate (TER) as sacrebleu computes it."""
+    """TER as in sacrebleu."""
 
     kind = "ter"
     unit = "%"
@@ -209,9 +208,9 @@ class Ter(SacreMetric):
 
 
 def _read_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of sacrebleu's class as its types.
+    """Convert options to the types of the sacrebleu class.
 
-    :raises InputError: sacrebleu is not installed, or an option is unknown or does not fit.
+    :raises InputError: sacrebleu is not installed, or an option is unknown or invalid.
     """
     made = getattr(require("sacrebleu", "scores").metrics, CLASSES[kind])
     hints = typing.get_type_hints(made.__init__)
@@ -220,7 +219,7 @@ def _read_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in options.items():
         if key not in known:
             raise InputError(f"{CLASSES[kind]} has no option {key}{did_you_mean(key, known)}")
-        # "none" is the name of a tokeniser and of a way to smooth, not an absent value
+        # "none" names a tokeniser and a smoothing method, not an absent value
         values[key] = value if key in ("tokenize", "smooth_method") else read_value(key, value, hints[key])
     choices = {"tokenize": getattr(made, "TOKENIZERS", ()), "smooth_method": getattr(made, "SMOOTH_DEFAULTS", ())}
     for key, allowed in choices.items():
@@ -231,18 +230,18 @@ def _read_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
             raise InputError(f"{key}: {values[key]} is not from {least} to 100")
     smooth = values.get("smooth_value")
     if smooth is not None and not 0 <= smooth < float("inf"):
-        raise InputError(f"smooth_value: {smooth} is not a number from 0 on")
+        raise InputError(f"smooth_value: {smooth} is not a number of at least 0")
     if kind == "bleu":
-        values["force"] = True  # the warnings are this project's own (scoring.py)
+        values["force"] = True  # no warnings by sacrebleu: scored.py has its own
     return values
 
 
 CUTS = {"zh": {"han"}, "ja-mecab": {"han", "kana"}, **dict.fromkeys(("spm", "flores101", "flores200"), UNSPACED)}
-"""Scripts without blanks between words that sacrebleu's tokenisers cut."""
+"""Scripts without blanks between words that each sacrebleu tokeniser splits."""
 
 
 def _reading(kind: str, preset: str, options: Mapping[str, Any]) -> Reading:
-    """How the metric reads text: what it makes of case, punctuation and blanks."""
+    """How the metric treats case, punctuation and blanks."""
     if kind == "ter":
         cuts = {"han", "kana"} if options.get("normalized") and options.get("asian_support") else ()
         words = MARKS if options.get("normalized") else BLANKS
@@ -266,7 +265,7 @@ def _make(kind: str, options: dict[str, Any], references: list[list[str | None]]
 
 
 def _extract(kind: str, options: dict[str, Any], task: tuple[list[list[str]], list[list[str]]]) -> list[np.ndarray]:
-    """sacrebleu's statistics of some examples, float64 ``[examples, k]`` for each list of hypotheses."""
+    """The statistics of some examples, float64 ``[examples, k]`` for each list of hypotheses."""
     references, runs = task
     if kind == "bleu":
         return bleu_statistics(_make(kind, options), references, runs)
@@ -275,10 +274,10 @@ def _extract(kind: str, options: dict[str, Any], task: tuple[list[list[str]], li
 
 
 def _many_bleu(sums: np.ndarray, scores: np.ndarray, order: int) -> np.ndarray:
-    """Fill in the BLEU of rows that need no smoothing, with sacrebleu's operations in its order.
+    """Fill in the BLEU of rows that need no smoothing, with the same operations as sacrebleu.
 
     :param sums: ``[m, 2 + 2 * order]``: lengths of hypotheses and references, matches, totals.
-    :returns: which rows these are, bool ``[m]``.
+    :returns: which rows these are, bool ``[m]``
     """
     usual: np.ndarray = (sums[:, 2:] > 0).all(axis=1) & (sums[:, 0] > 0)
     rows = sums[usual]
@@ -293,7 +292,7 @@ def _many_bleu(sums: np.ndarray, scores: np.ndarray, order: int) -> np.ndarray:
 
 
 def _many_chrf(sums: np.ndarray, factor: float) -> np.ndarray:
-    """chrF of each row of sums ``[m, 3 * orders]``: n-grams of hypothesis, of reference, matches."""
+    """chrF of each row of sums ``[m, 3 * orders]``: n-grams of the hypothesis, of the reference, and matches."""
     precision, recall, orders = (np.zeros(len(sums)) for _ in range(3))
     with np.errstate(divide="ignore", invalid="ignore"):
         for start in range(0, sums.shape[1], 3):
@@ -308,7 +307,7 @@ def _many_chrf(sums: np.ndarray, factor: float) -> np.ndarray:
 
 
 def chrf_and_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, float]:
-    """``chrf`` and ``bleu`` of a text with one reference each, tokenised already: words are what blanks separate."""
+    """``chrf`` and ``bleu`` of a tokenised text with one reference per example."""
     examples = [[reference] for reference in references]
     metrics = {"chrf": ChrF(examples), "bleu": Bleu(examples, tokenize="none")}
     return {name: float(one.value(one.statistics(hypotheses))[0]) for name, one in metrics.items()}

@@ -1,8 +1,8 @@
-"""BLEU's statistics of many examples at once: the counts that sacrebleu takes one example at a time.
+"""Vectorised BLEU statistics: the same counts as in sacrebleu, for many examples at once.
 
-Lengths, clipped matches and totals (Papineni et al. 2002) are integers, so that the way they are counted changes
-nothing. Words come from sacrebleu's own tokenisers. 13a, whose rules never look beyond a blank (``mteval-v13a.pl``), is
-asked once for each stretch between blanks.
+Lengths, clipped matches and totals (Papineni et al. 2002) are integers, so the order of counting does not matter. Words
+come from sacrebleu's tokenisers. The rules of 13a never cross a blank (``mteval-v13a.pl``), so it tokenises each
+distinct string between blanks once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 
 class _Pieces(dict[str, list[int]]):
-    """The numbers of the words in a piece of text; a piece that is new is asked for."""
+    """Word numbers by string; a new string is tokenised."""
 
     def __init__(self, words: Callable[[str], str]) -> None:
         super().__init__()
@@ -30,11 +30,11 @@ class _Pieces(dict[str, list[int]]):
 def bleu_statistics(
     metric: Any, references: Sequence[Sequence[str]], runs: Sequence[Sequence[str]]
 ) -> list[np.ndarray]:
-    """Lengths of hypothesis and closest reference, matches and totals of each order, as sacrebleu counts them.
+    """Lengths of hypothesis and closest reference, matches and totals of each order, as counted by sacrebleu.
 
     :param metric: sacrebleu's ``BLEU``, for its tokeniser, case and order.
-    :param references: those of each example, one or more; ``runs``: hypotheses, one an example.
-    :returns: float64 ``[examples, 2 + 2 * order]`` for each run.
+    :param references: one or more per example; ``runs``: lists of hypotheses, one per example.
+    :returns: float64 ``[examples, 2 + 2 * order]`` for each run
     """
     by_piece = metric.tokenizer.signature() == "13a"
     pieces = _Pieces(metric.tokenizer if by_piece else metric._preprocess_segment)
@@ -47,7 +47,7 @@ def bleu_statistics(
                 for piece in (text.lower() if metric.lowercase else text).rstrip().split(" "):
                     flat += pieces[piece]
             else:
-                flat += pieces.__missing__(text)  # lines seldom come again: none are kept
+                flat += pieces.__missing__(text)  # not cached: lines seldom repeat
             ends[number] = len(flat)
         return np.array(flat, np.int64), np.diff(ends)
 
@@ -75,7 +75,7 @@ def bleu_statistics(
 
 
 def _closest(sizes: np.ndarray, owners: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """The length of the reference that is closest to each hypothesis', the shorter of two."""
+    """The length of the reference closest to that of each hypothesis; the shorter one of two."""
     gaps = np.abs(lengths - sizes[owners])
     order = np.lexsort((lengths, gaps, owners))
     found: np.ndarray = lengths[order][np.searchsorted(owners, np.arange(len(sizes)))]
@@ -83,10 +83,10 @@ def _closest(sizes: np.ndarray, owners: np.ndarray, lengths: np.ndarray) -> np.n
 
 
 def _ngrams(texts: Sequence[np.ndarray], lengths: Sequence[np.ndarray], order: int) -> Iterator[list[np.ndarray]]:
-    """For each order the n-grams of all texts, numbered alike; none reaches over the end of a text."""
+    """The n-grams of all texts, numbered consistently, for each order; none crosses the end of a text."""
     words = np.concatenate(texts)
     bounds = np.cumsum([len(ids) for ids in texts])[:-1]
-    left = np.concatenate([_left(sizes) for sizes in lengths])  # words from here to the end of the text
+    left = np.concatenate([_left(sizes) for sizes in lengths])  # words up to the end of the text
     ngrams, starts = words, np.arange(len(words))
     for n in range(1, order + 1):
         if n > 1:
@@ -102,13 +102,13 @@ def _left(sizes: np.ndarray) -> np.ndarray:
 
 
 def _counts(ngrams: np.ndarray, sizes: np.ndarray, different: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """How often each n-gram is in each text: texts, n-grams, counts, in order."""
+    """The counts of n-grams in texts, sorted: texts, n-grams, counts."""
     keys, counts = np.unique(np.repeat(np.arange(len(sizes)), sizes) * different + ngrams, return_counts=True)
     return keys // different, keys % different, counts
 
 
 def _most(keys: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Different keys, in order, and the largest count of each."""
+    """The distinct keys, sorted, and the largest count of each."""
     order = np.lexsort((counts, keys))
     keys, counts = keys[order], counts[order]
     last = np.append(keys[1:] != keys[:-1], True)[: len(keys)]

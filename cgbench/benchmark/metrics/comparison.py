@@ -1,4 +1,4 @@
-"""The comparison of systems: every figure with its runs, interval, difference and p-value, in all and in bins."""
+"""Compare systems: every score with its runs, interval, difference and p-value, overall and in bins."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TestName = Literal["calibrated", "bootstrap", "randomization", "mcnemar"]
 
 @request
 class Comparison:
-    """What is asked for beside the figures: intervals, and tests of differences."""
+    """Options for intervals and significance tests."""
 
     _: KW_ONLY
     given: ClassVar[frozenset[str]]  # the names that were given
@@ -65,17 +65,28 @@ class Comparison:
 
     @property
     def test(self) -> TestName | None:
-        """The test that is asked for."""
+        """The requested test."""
         return None if isinstance(self.paired, bool) else self.paired
 
     def count(self, kind: str) -> int:
-        """The number of samples of a kind of resampling."""
+        """The number of samples of a resampling method."""
         return self.samples or SAMPLES[kind]
 
 
+class _Starred:
+    p_holm: float | None
+    p_calibrated: float | None
+    p_calibrated_holm: float | None
+
+    @property
+    def p_star(self) -> float | None:
+        """The p-value that decides about stars: of the calibrated test, with Holm's correction."""
+        return self.p_holm if self.p_calibrated is None else self.p_calibrated_holm
+
+
 @dataclass(frozen=True)
-class Pair:
-    """A figure's difference from that of the system ``against``, and its p-values, as :class:`Score` has them."""
+class Pair(_Starred):
+    """The difference of a score from that of the system ``against``; fields as in :class:`Score`."""
 
     against: str
     difference: float
@@ -86,22 +97,16 @@ class Pair:
     difference_low: float | None = None
     difference_high: float | None = None
 
-    @property
-    def p_star(self) -> float | None:
-        """What decides whether a difference has its star: Holm's p-value of the calibrated test."""
-        return self.p_holm if self.p_calibrated is None else self.p_calibrated_holm
-
 
 @dataclass(frozen=True)
-class Score:
-    """One figure of one system: the mean of its runs, and what is known of its uncertainty.
+class Score(_Starred):
+    """A score of a system: the mean of its runs, with its uncertainty. None: not requested, or not defined.
 
-    ``stdev`` is the sample standard deviation of the runs; the interval is of 95 %; ``difference`` and the p-values are
-    against the baseline (``p_holm``: adjusted for all comparisons of its family). None: not asked for, or not defined.
-    ``pairs``: where all systems are compared with all, against each of the systems before this one.
-    ``p_calibrated``: by the test that holds its level, where p-values by sacrebleu's rule were asked for.
-    ``difference_low``, ``difference_high``: the 95 % interval of the difference, where a system has several runs; zero
-    is outside exactly where ``p_value`` is below 0.05.
+    ``stdev``: sample standard deviation of the runs. ``ci_low``, ``ci_high``: 95 % confidence interval. ``difference``
+    and the p-values: from the baseline. ``p_holm``: adjusted for all comparisons of its family. ``p_calibrated``: by
+    the calibrated test, if p-values by sacrebleu's rule were requested. ``difference_low``, ``difference_high``: 95 %
+    confidence interval of the difference, for several runs; it excludes zero exactly if ``p_value`` is below 0.05.
+    ``pairs``: differences from each earlier system, if all pairs are compared.
     """
 
     value: float | None
@@ -119,15 +124,10 @@ class Score:
     difference_low: float | None = None
     difference_high: float | None = None
 
-    @property
-    def p_star(self) -> float | None:
-        """What decides whether a difference has its star: Holm's p-value of the calibrated test."""
-        return self.p_holm if self.p_calibrated is None else self.p_calibrated_holm
-
 
 @dataclass(frozen=True)
 class SubsetScores:
-    """Figures over some of the examples: by name, and over how many examples and units."""
+    """Scores by name over some examples, with the numbers of examples and units."""
 
     examples: int
     units: int
@@ -136,7 +136,7 @@ class SubsetScores:
 
 @dataclass(frozen=True)
 class SystemScores:
-    """One system's figures; ``bins`` by label. ``statistics`` float64 ``[runs, n, k]``."""
+    """The scores of a system; ``statistics`` float64 ``[runs, n, k]``."""
 
     system: str
     runs: int
@@ -146,20 +146,20 @@ class SystemScores:
 
     @property
     def parts(self) -> list[SubsetScores]:
-        """The figures over all examples, then those of each bin."""
+        """The scores over all examples, then those of each bin."""
         return [self.whole, *(part for _, part in self.bins)]
 
 
 def compare(
     metric: Metric, systems: Sequence[System], comparison: Comparison, bins: Sequence[Bin] = ()
 ) -> list[SystemScores]:
-    """Score every system. In bins there is always an interval; a test compares each bin with the baseline's.
+    """Score every system. Bins always have intervals; a test compares each bin with that of the baseline.
 
-    p-values are adjusted by Holm's method: in all over the systems (or pairs of them), in bins over bins and these, by
-    figure.
+    p-values are adjusted by Holm's method, separately for each score: over the systems (or pairs of systems), and in
+    bins over systems and bins.
 
-    :raises InputError: the baseline is unknown, the test does not fit the metric or the number of runs, a run has not
-        one hypothesis an example, or a bin has rows that are no examples.
+    :raises InputError: the baseline is unknown, the test does not suit the metric or the number of runs, a run does not
+        have one hypothesis per example, or a bin has invalid rows.
     """
     _check_sizes(metric, systems, bins)
     baseline = _baseline(systems, comparison)
@@ -187,10 +187,9 @@ def compare(
 def parts_of(
     metric: Metric, results: Sequence[SystemScores], comparison: Comparison, bins: Sequence[Bin]
 ) -> list[list[SubsetScores]]:
-    """More figures of systems that are scored already, from their statistics: a list a bin, of a part a system.
+    """Scores of systems in other bins, from their statistics: one list per bin with one item per system.
 
-    Intervals, and the tests that ``comparison`` asks for between all systems, as func:`compare` has them; nothing is
-    compared with a baseline.
+    Intervals and tests of all pairs are as in :func:`compare`; there is no baseline.
     """
     statistics, names = [result.statistics for result in results], [result.system for result in results]
     parts = [_Slice(metric, statistics, one.rows, comparison, True, names).parts(None) for one in bins]
@@ -200,7 +199,7 @@ def parts_of(
 def _check_sizes(metric: Metric, systems: Sequence[System], bins: Sequence[Bin]) -> None:
     for system in systems:
         if not system.runs or isinstance(system.runs, str):
-            raise InputError(f"the system {system.name} has no runs; one list of hypotheses a run is needed")
+            raise InputError(f"the system {system.name} has no runs; give one list of hypotheses per run")
         for number, run in enumerate(system.runs, 1):
             try:
                 metric.check_hypotheses(run)
@@ -216,7 +215,7 @@ def _baseline(systems: Sequence[System], comparison: Comparison) -> int | None:
     if wanted is not None and wanted not in names:
         raise InputError(f"{argument('baseline', wanted)}: no such system; there is {', '.join(names)}")
     if comparison.all_pairs and wanted is not None:
-        raise InputError(f"{argument('all_pairs')} compares all systems with all; leave {argument('baseline')} out")
+        raise InputError(f"{argument('all_pairs')} compares all pairs of systems; leave {argument('baseline')} out")
     if comparison.paired and wanted is None and len(systems) < 2:
         raise InputError(
             f"{argument('paired', comparison.paired)} compares systems; give a second {argument('systems')}"
@@ -231,24 +230,24 @@ def _check_test(metric: Metric, systems: Sequence[System], comparison: Compariso
     told = ", ".join(f"{system.name} {len(system.runs)}" for system in systems)
     test = argument("paired", comparison.paired)
     if comparison.paired == "mcnemar" and metric.outcomes(np.zeros((metric.n, 2)), np.arange(metric.n)) is None:
-        raise InputError(f"{test} needs examples that are right or wrong; {metric.name} has degrees")
+        raise InputError(f"{test} needs examples that are right or wrong; {metric.name} is not binary")
     if comparison.paired not in (None, CALIBRATED) and max(runs) > 1:
         raise InputError(
-            f"{test} compares one run with one run (runs: {told}) and says nothing of other seeds; use "
+            f"{test} compares one run with one run (runs: {told}) and ignores the variance between seeds; use "
             f"{argument('paired', CALIBRATED)}"
         )
     if comparison.shared_seeds and (len(runs) > 1 or max(runs) == 1):
         raise InputError(
-            f"{argument('shared_seeds', True)} compares systems run by run, so it needs the same number of runs of "
-            f"each, two at least (runs: {told})"
+            f"{argument('shared_seeds', True)} compares systems run by run, so each needs the same number of runs, at "
+            f"least two (runs: {told})"
         )
 
 
 class _Slice:
-    """Every system over the same examples: statistics of units, figures of runs, and the bootstrap's samples.
+    """All systems over the same examples: statistics of units, scores of runs, and bootstrap samples.
 
-    ``rows`` int64: the examples; ``names`` of the systems; ``samples``: None where there is nothing to resample, or
-    nobody asked; ``sacrebleu_p``: whether p-values of the bootstrap are by sacrebleu's rule, for its own metrics.
+    ``rows`` int64: the examples; ``samples``: None if not requested, or if there is nothing to resample;
+    ``sacrebleu_p``: compute bootstrap p-values by sacrebleu's rule.
     """
 
     def __init__(
@@ -261,7 +260,7 @@ class _Slice:
         names: Sequence[str],
     ) -> None:
         self.metric, self.comparison, self.names = metric, comparison, names
-        self.sacrebleu_p = metric.as_sacrebleu and comparison.paired == "bootstrap"  # which is of single runs
+        self.sacrebleu_p = metric.as_sacrebleu and comparison.paired == "bootstrap"  # for single runs
         self._randomized: dict[tuple[int, int], list[float | None]] = {}
         self.rows = rows = metric.counted(rows)
         self.statistics = statistics
@@ -281,7 +280,7 @@ class _Slice:
         return self.units[0].shape[1]
 
     def parts(self, baseline: int | None) -> list[SubsetScores]:
-        """The figures of every system, compared with the baseline's, or each with those of the systems before."""
+        """The scores of every system, compared with the baseline or with all earlier systems."""
         numbers = range(len(self.values))
         against = [[] if baseline is None or number == baseline else [baseline] for number in numbers]
         if self.comparison.all_pairs:
@@ -303,7 +302,7 @@ class _Slice:
         return found
 
     def _differences(self, number: int, other: int, figures: Sequence[dict[str, Score]]) -> dict[str, dict[str, Any]]:
-        """The differences between two systems by figure, with p-values and intervals, as :class:`Pair` has them."""
+        """The differences between two systems by score: the fields of :class:`Pair`."""
         none = [None] * len(self.metric.figures)
         p_values = self._p_values(number, other) if self.comparison.paired and self.count > 1 else none
         calibrated = (self._randomized.get((number, other)) if self.sacrebleu_p else None) or none
@@ -319,13 +318,13 @@ class _Slice:
         return found
 
     def _test(self, number: int, other: int) -> str | None:
-        """The test of two systems: the one that was asked for, or the one that is right for their numbers of runs."""
+        """The test of two systems: the requested one, or the calibrated one for their numbers of runs."""
         if self.comparison.paired != CALIBRATED:
             return self.comparison.test
         return calibrated_test([len(self.values[one]) for one in (number, other)])
 
     def _randomize(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Approximate randomisation of these pairs at once, where it is the test, or decides the stars."""
+        """Run approximate randomisation for all pairs that need it, as the test or for the stars."""
         pairs = [pair for pair in pairs if self.sacrebleu_p or self._test(*pair) == "randomization"]
         if self.count > 1 and pairs:
             samples, seed = self.comparison.count("randomization"), self.comparison.seed
@@ -333,7 +332,6 @@ class _Slice:
             self._randomized |= dict(zip(pairs, found, strict=True))
 
     def _figures(self, number: int) -> dict[str, Score]:
-        """One system's figures."""
         figures = {}
         for figure, name in enumerate(self.metric.figures):
             estimate = _estimate(self.values[number][:, figure])
@@ -344,7 +342,7 @@ class _Slice:
         return figures
 
     def _interval(self, number: int, figure: int) -> tuple[float, float] | None:
-        """The 95 % interval of a figure: sacrebleu's of single runs of its metrics, else one that keeps the range."""
+        """The 95 % interval of a score: sacrebleu's for single runs of its metrics, else a score interval."""
         assert self.samples is not None
         if self.metric.as_sacrebleu and len(self.values[number]) == 1:
             return percentile_interval(self.samples[number][:, 0, figure])
@@ -353,14 +351,14 @@ class _Slice:
         return score_interval(of_runs, self.values[number][:, figure], self.count, metric.top, metric.bottom)
 
     def _bounds(self, number: int, other: int) -> list[tuple[float | None, float | None]]:
-        """The 95 % interval of each figure's difference, which the test of several runs has."""
+        """The 95 % confidence interval of each difference, for several runs."""
         if self._contrasts is None or self._test(number, other) != SEVERAL_RUNS:
             return [(None, None)] * len(self.metric.figures)
         ends = zip(*(ends.tolist() for ends in self._contrasts.of(number, other).interval()), strict=True)
         return [(None, None) if math.isnan(low) else (low, high) for low, high in ends]
 
     def _p_values(self, number: int, baseline: int) -> list[float | None]:
-        """The p-value of each figure's difference, by the test that is asked for."""
+        """The p-value of each difference."""
         metric, test = self.metric, self._test(number, baseline)
         if test == "randomization":
             return self._randomized[number, baseline]
@@ -389,7 +387,7 @@ def _estimate(values: np.ndarray) -> Score:
 
 
 def _adjust(groups: Sequence[list[SubsetScores]]) -> list[list[SubsetScores]]:
-    """Holm's correction over all parts of ``groups``, figure by figure."""
+    """Holm's correction over all parts of ``groups``, separately for each score."""
     flat = [part for parts in groups for part in parts]
     for name in flat[0].figures if flat else ():
         found = _adjusted([part.figures[name] for part in flat])

@@ -1,8 +1,8 @@
-"""The difference between two systems with several runs (training seeds): one method for its test and its interval.
+"""Test and confidence interval of the difference between two systems with several runs (training seeds).
 
-The variance of the difference has two parts. Examples: what runs of a system have in common on them, known from many.
-Seeds: how runs of a system differ, their own luck on the examples included, known from as few runs as there are. Each
-part is estimated on its own, and Student's t has the degrees of freedom that the mixture is worth:
+The variance of the difference has two parts. That of the examples is what runs of a system have in common; it is
+estimated from many examples. That of the seeds is how runs of a system differ, including chance on the examples; it is
+estimated from few runs. Each part is estimated separately, and Student's t has the degrees of freedom of the mixture:
 
     1 / degrees = share ** (2 - 1.3 / s) / s + (1 - share) ** 2 / (examples - 1)
 
@@ -12,8 +12,8 @@ With two or three it rejects less often, because a small variance of seeds is th
 chosen on the normal model to keep the level between 3.5 and 6 % at 5 % for two to ten runs per system, whatever the
 share; ``perf/significance.py`` measures the levels and docs/explanation/significance.md has them.
 
-A p-value is below 0.05 exactly where the 95 % interval leaves zero out: both are made from the same t. For levels below
-5 %, which Holm's correction asks for, see :func:`half_width`.
+A p-value is below 0.05 exactly if the 95 % interval excludes zero: both use the same t. For levels below 5 %, as in
+Holm's correction, see :func:`half_width`.
 """
 
 from __future__ import annotations
@@ -27,18 +27,17 @@ from cgbench.benchmark.metrics.intervals import CONFIDENCE
 from cgbench.benchmark.metrics.significance import LEVEL
 
 LEAST = 1e-16
-"""The smallest p-value that is told from zero."""
+"""The smallest p-value distinguished from zero."""
 FEWEST_UNITS = 6
-"""Fewer examples cannot show anything at 5 %: all of five on one side have p = 0.0625 by randomisation."""
+"""Fewer examples are never significant at 5 %: five that all favour one system have p = 0.0625 by randomisation."""
 _CLOSE = 1e-9  # in percent points: rounding of sums
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """Differences ``value``, and the parts of their variance: ``seeds``, with ``of_seeds`` degrees of freedom, and
-    ``common``, of the examples, of which there are ``units``.
+    """Differences ``value`` and the parts of their variance, in arrays of one shape.
 
-    Arrays of one shape: of one figure, of several, or of many simulated comparisons.
+    ``seeds``, with ``of_seeds`` degrees of freedom; and ``common``, of the examples, of which there are ``units``.
     """
 
     value: np.ndarray
@@ -53,9 +52,9 @@ class Contrast:
         return np.sqrt(self.seeds + self.common)
 
     def p_value(self) -> np.ndarray:
-        """Two-sided, of the difference being zero; NaN where the figure is undefined or examples are too few.
+        """Two-sided p-values of a zero difference; NaN where a score is undefined or there are too few examples.
 
-        Never below 2 / 2^units, the least that randomisation gives, so that data without variance prove nothing.
+        At least 2 / 2^units, the minimum of randomisation, so that data without variance prove nothing.
         """
         from scipy.special import stdtr
 
@@ -76,7 +75,7 @@ class Contrast:
         return np.where(np.isnan(self.value + error), np.nan, p)
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[np.ndarray, np.ndarray]:
-        """The ends of the interval of the difference; NaN where :meth:`p_value` is, or where nothing varies."""
+        """The confidence interval of the difference; NaN where :meth:`p_value` is NaN or nothing varies."""
         if self.units < FEWEST_UNITS:
             return np.full(self.value.shape, np.nan), np.full(self.value.shape, np.nan)
         half = self._half(np.full(self.value.shape, 1 - confidence))
@@ -95,9 +94,9 @@ def contrast(
 ) -> Contrast:
     """The difference of two means over runs.
 
-    :param first: figures of the runs of one system, ``[..., a]``; ``second``: of the other, ``[..., b]``.
-    :param covariance: of these figures over draws of the examples, ``[..., a + b, a + b]``, as for ``units`` examples.
-    :param shared_seeds: run i of both systems has the same seed or checkpoint; their difference is taken run by run.
+    :param first: scores of the runs of one system, ``[..., a]``; ``second``: of the other, ``[..., b]``.
+    :param covariance: of these scores over samples of ``units`` examples, ``[..., a + b, a + b]``.
+    :param shared_seeds: run i of both systems has the same seed or checkpoint, so differences are taken run by run.
     :raises ValueError: ``shared_seeds`` with different numbers of runs.
     """
     a, b = first.shape[-1], second.shape[-1]
@@ -113,7 +112,7 @@ def contrast(
     else:
         spreads, commons = [_spread(first), _spread(second)], [_common(ours), _common(theirs)]
         for one, other, runs, block in ((0, 1, a, ours), (1, 0, b, theirs)):
-            # One run says nothing of its seeds: they are taken to vary as those of the other system.
+            # One run does not show the variance of its seeds: assume that of the other system.
             if runs == 1 < (b, a)[one]:
                 spreads[one] = spreads[other]
                 luck = np.diagonal((theirs, ours)[one], axis1=-2, axis2=-1).mean(axis=-1) - commons[other]
@@ -121,31 +120,31 @@ def contrast(
         common = commons[0] + commons[1] - 2 * cross.mean(axis=(-2, -1))
         seeds = spreads[0] / a + spreads[1] / b
         degrees = degrees_of_seeds(spreads[0] / a, spreads[1] / b, a, b)
-    # Luck that cancels out leaves the rounding of sums, which is no variance.
+    # If chance cancels out, the rest is rounding, not variance.
     rounding = 1e-12 * np.trace(covariance, axis1=-2, axis2=-1)
     common = np.where(common > rounding, common, 0.0)
     return Contrast(value, seeds, common, degrees, units)
 
 
 class Contrasts:
-    """The differences between any two of several systems, of all figures, with the covariance of one bootstrap."""
+    """The differences of all scores between any two systems, with the covariance of one bootstrap."""
 
     def __init__(
         self, values: Sequence[np.ndarray], samples: Sequence[np.ndarray], units: int, *, shared_seeds: bool = False
     ) -> None:
         """
-        :param values: the figures of each system's runs, ``[runs, figures]``.
-        :param samples: the same on draws of the examples, ``[samples, runs, figures]``; the draws are one for all.
+        :param values: the scores of each system's runs, ``[runs, figures]``.
+        :param samples: the same on samples of the examples, ``[samples, runs, figures]``; all share the samples.
         """
         self.values, self.units, self.shared_seeds = values, units, shared_seeds
         self._starts = np.cumsum([0, *(len(one) for one in values)])
         joined = np.concatenate(samples, axis=1)
         apart = (joined - joined.mean(axis=0)).transpose(2, 1, 0)  # [figures, runs of all, samples]
-        # The bootstrap of n units varies (n - 1) / n as much as new units do.
+        # The variance of a bootstrap of n units is (n - 1) / n of that of new units.
         self._covariance = apart @ apart.swapaxes(-1, -2) / (len(joined) - 1) * (units / (units - 1))
 
     def of(self, first: int, second: int) -> Contrast:
-        """System ``first`` less system ``second``; arrays ``[figures]``."""
+        """System ``first`` minus system ``second``; arrays ``[figures]``."""
         starts = self._starts
         runs = np.r_[starts[first] : starts[first + 1], starts[second] : starts[second + 1]]
         covariance = self._covariance[:, runs[:, None], runs]
@@ -157,16 +156,16 @@ class Contrasts:
 def half_width(
     seeds: np.ndarray, common: np.ndarray, of_seeds: np.ndarray, units: float, level: np.ndarray
 ) -> np.ndarray:
-    """How far a difference has to be from zero to be significant at ``level``; arguments as of :class:`Contrast`.
+    """The smallest difference that is significant at ``level``; arguments as for :class:`Contrast`.
 
-    At 5 % and above by Student's t. Below that, each part's own t counts more and more (Graybill and Wang 1980), from
-    0.1 % on alone: with two or three seeds, one in a hundred variances of seeds is nearly zero by luck, and t with
-    degrees of freedom for the mixture would take that luck for certainty.
+    At 5 % and above it follows from Student's t. Below, the t of each part is weighted more and more (Graybill and Wang
+    1980), and from 0.1 % on used alone: with two or three seeds, one in a hundred variances of seeds is nearly zero by
+    chance, and t with degrees of freedom for the mixture would treat that chance as certainty.
     """
     from scipy.special import stdtrit
 
     def quantile(degrees: np.ndarray | float) -> np.ndarray:
-        return np.asarray(stdtrit(degrees, level / 2)) ** 2  # the lower tail, which is exact far out
+        return np.asarray(stdtrit(degrees, level / 2)) ** 2  # the lower tail, which is more exact
 
     mixed = quantile(degrees_of_freedom(seeds, common, of_seeds, units)) * (seeds + common)
     each = np.where(seeds > 0, quantile(np.maximum(of_seeds, 1.0)) * seeds, 0.0) + quantile(max(units - 1, 1)) * common
@@ -176,8 +175,7 @@ def half_width(
 
 
 def degrees_of_freedom(seeds: np.ndarray, common: np.ndarray, of_seeds: np.ndarray, units: float) -> np.ndarray:
-    """Degrees of freedom of a variance ``seeds + common``, of which ``seeds`` has ``of_seeds`` and ``common`` one less
-    than there are units."""
+    """Degrees of freedom of ``seeds + common``; ``seeds`` has ``of_seeds`` of them, ``common`` has ``units - 1``."""
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(seeds > 0, seeds / (seeds + common), 0.0)
         few = np.where(of_seeds > 0, share ** (2 - 1.3 / np.maximum(of_seeds, 1.0)) / np.maximum(of_seeds, 1.0), 0.0)
@@ -195,12 +193,12 @@ def degrees_of_seeds(ours: np.ndarray, theirs: np.ndarray, a: int, b: int) -> np
 
 
 def _spread(figures: np.ndarray) -> np.ndarray:
-    """The variance of runs ``[..., runs]``; 0 of a single one."""
+    """The variance of runs ``[..., runs]``; 0 for a single one."""
     return figures.var(axis=-1, ddof=1) if figures.shape[-1] > 1 else np.zeros(figures.shape[:-1])
 
 
 def _common(covariance: np.ndarray) -> np.ndarray:
-    """What two runs of a system share: the mean covariance of two different ones ``[..., runs, runs]``."""
+    """The mean covariance of two different runs of a system, ``[..., runs, runs]``."""
     runs = covariance.shape[-1]
     trace = np.trace(covariance, axis1=-2, axis2=-1)
     return (covariance.sum(axis=(-2, -1)) - trace) / (runs * (runs - 1)) if runs > 1 else trace

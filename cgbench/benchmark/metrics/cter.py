@@ -1,12 +1,12 @@
 """Compound translation error rate (Li et al. 2021, "On Compositional Generalization of Neural Machine Translation").
 
-A row is a source, a compound in it and a hypothesis. The row is *wrong* when an atom of the compound has no
-translation of the lexicon in the hypothesis, or when atoms stand in another order than the grammar has it: CoGnition's
-wants determiner, adjective and (without a verb that has a place) modifier before the noun. *Instance* is the share of
-wrong rows; *aggregate* the share of groups (a compound in some contexts) with a wrong row. With CoGnition's grammar the
-rules are those of the evaluator published with it, and give its flags.
+A row is a source, a compound in it and a hypothesis. The row is *wrong* if the hypothesis has no translation from the
+lexicon for an atom of the compound, or if atoms violate the order of the grammar: that of CoGnition requires
+determiner, adjective and (unless a verb has a place) modifier before the noun. *Instance* is the share of wrong rows,
+*aggregate* the share of groups (a compound in several contexts) with a wrong row. With CoGnition's grammar, the rules
+and flags are those of the evaluator published with it.
 
-Rows of one group are not independent: groups are what is resampled, for both figures.
+Rows of a group are not independent, so groups are resampled for both scores.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from cgbench.text.profile import is_unspaced
 
 @dataclass(frozen=True)
 class Judgement:
-    """What is found for a row: its ``flag``, the names of the atoms ``missing``, the pairs out of ``order``."""
+    """The result for a row: its ``flag``, the atoms ``missing``, the pairs out of ``order``."""
 
     flag: str
     missing: tuple[str, ...]
@@ -48,7 +48,10 @@ class Judgement:
 
 
 class Cter(Metric):
-    """Compound translation error rate (CTER): instance and aggregate, by phrase type, with reasons."""
+    """Compound translation error rate: instance and aggregate, by phrase type, with reasons.
+
+    ``groups`` int64 ``[n]``: the group of each row.
+    """
 
     name = "CTER"
     figures = ("instance", "aggregate")
@@ -67,22 +70,21 @@ class Cter(Metric):
         group_size: int = 5,
         keep_blanks: bool = False,
     ) -> None:
-        """Check the input before any hypothesis is judged.
-
-        :param lexicon: says how translations are matched, too.
-        :param atoms: come with their grammar.
-        :param keep_blanks: search hypotheses as they are; the published evaluator, made for Chinese, removes blanks.
-            Words are matched with their blanks either way.
-        :raises InputError: lengths differ, a compound is not in its source, a word is no atom or not in the lexicon,
-            or a group is not whole; with the row.
+        """
+        :param lexicon: translations, and how to match them.
+        :param atoms: atoms with their grammar.
+        :param keep_blanks: keep the blanks of hypotheses; the published evaluator, made for Chinese, removes them.
+            Whole words are always matched with blanks.
+        :raises InputError: lengths differ, a compound is not in its source, a word is not an atom or not in the
+            lexicon, or a group is incomplete.
         """
         if len(sources) != len(compounds):
             raise InputError(
-                f"{sources.name} has {len(sources):,} rows and {compounds.name} has {len(compounds):,}: "
-                "a compound a source is needed"
+                f"{sources.name} has {len(sources):,} rows but {compounds.name} has {len(compounds):,}: "
+                "give one compound per source"
             )
         if not len(sources):
-            raise InputError(f"{sources.name}: there is no row in it")
+            raise InputError(f"{sources.name}: no rows")
         self.sources, self.compounds = sources.values, compounds.values
         self.lexicon, self.atoms, self.group_size = lexicon, atoms, group_size
         self.keep_blanks = keep_blanks or lexicon.match == "word"
@@ -113,18 +115,18 @@ class Cter(Metric):
         group_size: int = 5,
         keep_blanks: bool = False,
     ) -> Cter:
-        """CTER for sources and their compounds; ``cognition`` names what belongs to that benchmark.
+        """CTER for sources and their compounds; ``cognition`` selects the files of that benchmark.
 
-        :raises InputError: something is missing or malformed, or compounds, lexicon and sources do not belong together.
+        :raises InputError: something is missing or malformed, or compounds, lexicon and sources do not match.
         """
         if texts.sources is None:
-            raise InputError(f"CTER is of compounds in sources: {argument('sources')} are needed")
+            raise InputError(f"CTER needs the sources of the compounds: give {argument('sources')}")
         if texts.compounds is None or lexicon is None:
             missing = "compounds" if texts.compounds is None else "lexicon"
             raise InputError(f"CTER needs compounds and the translations of their atoms: give {argument(missing)}")
         if match == "word" and keep_blanks:
             raise InputError(
-                f"{argument('match', match)} looks at words, whose blanks are kept; leave {argument('keep_blanks')} out"
+                f"{argument('match', match)} always keeps blanks between words; leave {argument('keep_blanks')} out"
             )
         rules = grammar if isinstance(grammar, Grammar) else Grammar.read(os.fspath(grammar))
         return cls(
@@ -154,12 +156,12 @@ class Cter(Metric):
             kind = self.atoms.types.get(name)
             if kind is None:
                 near = did_you_mean(name, self.atoms.types) if len(self.atoms.types) < 12 else ""
-                raise InputError(f"{where}: {name!r} of {compound!r} is no atom of {self.atoms.name}{near}")
+                raise InputError(f"{where}: {name!r} of {compound!r} is not an atom of {self.atoms.name}{near}")
             if name not in self.lexicon.entries:
                 raise InputError(f"{where}: the atom {name!r} of {compound!r} is not in {self.lexicon.path}")
             if not self.keep_blanks and self.lexicon.entries[name].has_blank:
                 raise InputError(
-                    f"{self.lexicon.path}: a translation of {name!r} holds a blank, and hypotheses are searched "
+                    f"{self.lexicon.path}: a translation of {name!r} contains a blank, but hypotheses are searched "
                     f"without blanks; give {argument('keep_blanks')}, or {argument('match', 'word')}"
                 )
             found.append((kind, name))
@@ -168,10 +170,10 @@ class Cter(Metric):
         return sorted(found, key=lambda atom: self.grammar.types.index(atom[0]))
 
     def signature(self) -> Signature:
-        """Lexicon, atoms and grammar by their content, the size of a group, and how translations are matched.
+        """Hashes of lexicon, atoms and grammar, the size of a group, and how translations are matched.
 
-        What is CoGnition's own way is not said. Characters that a regular expression reads in another way make it
-        another one: there ``match`` is said.
+        CoGnition's defaults are left out. ``match`` is included if a translation has special characters, since a
+        regular expression would match differently.
         """
         lexicon, grammar = self.lexicon, self.grammar
         own = grammar.sha256 == cognition().sha256
@@ -204,7 +206,7 @@ class Cter(Metric):
                 places.setdefault(kind, []).append(span)
         if missing:
             return Judgement("-".join(flags) + "/P0", tuple(missing), (), True)
-        # A modifier may belong to a verb, but only to one that was found: a verb without places is as none at all.
+        # A modifier may belong to a verb, but only if the verb was found.
         rules = [rule for rule in self.grammar.rules if rule.unless not in places]
         passed = []
         for rule in rules:
@@ -215,7 +217,7 @@ class Cter(Metric):
         return Judgement("-".join(flags) + "/" + order, (), failed, bool(failed))
 
     def judge_all(self, hypotheses: Sequence[str]) -> list[Judgement]:
-        """Judge every row; systems and runs often say the same, which is judged once."""
+        """Judge every row; equal hypotheses of systems and runs are judged once."""
         self.check_hypotheses(hypotheses)
         rows = list(zip(self.compounds, hypotheses, strict=True))
         for row in rows:
@@ -224,12 +226,12 @@ class Cter(Metric):
         return [self._judged[row] for row in rows]
 
     def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
-        """(wrong, 1) a row."""
+        """(wrong, 1) for each row."""
         wrong = np.array([judged.wrong for judged in self.judge_all(hypotheses)], np.float64)
         return np.stack([wrong, np.ones(self.n)], axis=1)
 
     def collect(self, statistics: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """(wrong rows, rows, wrong groups, groups) a group; the last two 0 where ``rows`` divide a group."""
+        """(wrong rows, rows, wrong groups, groups) for each group; the last two are 0 if ``rows`` split a group."""
         groups, number = np.unique(self.groups[rows], return_inverse=True)
         wrong = np.bincount(number, statistics[rows, 0])
         count = np.bincount(number)
@@ -237,13 +239,13 @@ class Cter(Metric):
         return np.stack([wrong, count, (wrong > 0) * whole, np.full(len(groups), whole)], axis=1)
 
     def outcomes(self, statistics: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray]:
-        """1: wrong; of rows and of groups."""
+        """1 for a wrong row or group."""
         units = self.collect(statistics, rows)
         found = {"instance": statistics[rows, 0]}
         return found | ({"aggregate": units[:, 2]} if units[0, 3] else {})
 
     def compute(self, sums: np.ndarray) -> np.ndarray:
-        """Percent of rows and of groups."""
+        """Percentages of rows and of groups."""
         with np.errstate(invalid="ignore"):
             return np.stack([100 * sums[:, 0] / sums[:, 1], 100 * sums[:, 2] / sums[:, 3]], axis=1)
 
@@ -252,7 +254,7 @@ class Cter(Metric):
         return f"({sums[0]:,.0f} of {sums[1]:,.0f} rows, {sums[2]:,.0f} of {sums[3]:,.0f} groups)"
 
     def per_example(self, hypotheses: Sequence[str], statistics: np.ndarray) -> list[dict[str, Any]]:
-        """``flag``, ``correct`` and why not: atoms ``missing``, pairs out of ``order``."""
+        """``flag``, ``correct`` and the reasons: atoms ``missing``, pairs out of ``order``."""
         return [
             {
                 "flag": judged.flag,
@@ -266,11 +268,11 @@ class Cter(Metric):
         ]
 
     def published_benchmark(self) -> str | None:
-        """CoGnition, by its atoms and its grammar."""
+        """CoGnition, if its atoms and grammar are used."""
         return "CoGnition" if self.atoms.name == self.grammar.name == "cognition" else None
 
     def feature(self, name: str) -> Feature | None:
-        """Of compounds: their length, that of the source around them, their type, and whether they hold a modifier."""
+        """Length of compounds, length of the source around them, type, and whether they have a modifier."""
         if name == "compound-length":
             return Feature(name, lengths(self.compounds))
         if name == "context-length":
@@ -288,8 +290,8 @@ class Cter(Metric):
     def findings(
         self, runs: Sequence[Sequence[str]], statistics: Sequence[np.ndarray], human: Column | None
     ) -> dict[str, Any]:
-        """The figures of each type of phrase (as shares), how often each reason made a row wrong, and the agreement
-        with human judgements of the first run."""
+        """Scores per phrase type (as shares), counts of the reasons for errors, and the agreement of the first run with
+        human judgements."""
         kinds, by_type = np.array(self.kinds), {}
         for kind in self.grammar.kinds:
             rows = np.flatnonzero(kinds == kind)
@@ -307,30 +309,30 @@ class Cter(Metric):
         }
 
     def warnings(self, systems: Mapping[str, Sequence[Sequence[str]]], paired: str | None) -> list[str]:
-        """Matching that does not go with the text, and a test that rejects too often."""
+        """Warnings about matching that does not suit the text, and about a test that rejects too often."""
         lines = []
         if self.lexicon.match == "word":
             lines += [
-                f"{name}: hypotheses without blanks between words, where {argument('match', 'word')} finds no "
-                f"translation; choose {argument('match', 'substring')}, or put blanks between the words"
+                f"{name}: hypotheses without blanks between words, in which {argument('match', 'word')} finds no "
+                f"translation; choose {argument('match', 'substring')}, or insert blanks between words"
                 for name, runs in systems.items()
                 if any(is_unspaced(run) for run in runs)
             ]
         if self.lexicon.match == "substring" and self.lexicon.special:
             lines.append(
-                f"{self.lexicon.special} is searched as it stands; CoGnition's evaluator reads it as a regular "
+                f"{self.lexicon.special} is searched literally; CoGnition's evaluator treats it as a regular "
                 f"expression, as {argument('match', 'regex')} does"
             )
         if paired == "mcnemar" and self.group_size > 1:
             lines.append(
-                "McNemar's test of CTER instance takes the rows of a compound for independent, which they are not, and "
+                "McNemar's test of CTER instance wrongly assumes that the rows of a compound are independent, and "
                 f"rejects too often; {argument('paired', 'calibrated')} resamples compounds"
             )
         return lines
 
 
 def reasons(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, int]]:
-    """How often each reason made a row of :meth:`Cter.per_example` wrong, most frequent first."""
+    """Counts of the reasons for wrong rows of :meth:`Cter.per_example`, most frequent first."""
     return {
         kind: dict(
             sorted(Counter(one for row in rows for one in words_of(row[kind])).items(), key=lambda x: (-x[1], x))
@@ -340,7 +342,7 @@ def reasons(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, int]]:
 
 
 def agreement(rows: Sequence[dict[str, Any]], human: Column, groups: np.ndarray) -> dict[str, float | int | None]:
-    """Precision and recall of the errors found, against human judgements (1 right, 0 wrong), and the human rates.
+    """Precision and recall of detected errors against human judgements (1 right, 0 wrong), and the human error rates.
 
     :raises InputError: a judgement is neither 0 nor 1, or their number differs.
     """
@@ -348,7 +350,7 @@ def agreement(rows: Sequence[dict[str, Any]], human: Column, groups: np.ndarray)
         raise InputError(f"{human.name} has {len(human):,} judgements for {len(rows):,} rows")
     for row, value in enumerate(human.values):
         if value.strip() not in ("0", "1"):
-            raise InputError(f"{human.row(row)}: {value!r} is no judgement; write 1 for right, 0 for wrong")
+            raise InputError(f"{human.row(row)}: {value!r} is not a judgement; write 1 for right, 0 for wrong")
     judged = np.array([value.strip() == "0" for value in human.values])
     found = np.array([row["correct"] == 0 for row in rows])
     both = int(np.count_nonzero(judged & found))
@@ -361,9 +363,9 @@ def agreement(rows: Sequence[dict[str, Any]], human: Column, groups: np.ndarray)
 
 
 def _groups(compounds: Column, size: int) -> np.ndarray:
-    """Number the groups: runs of one compound, in parts of ``size`` rows.
+    """The group of each row: ``size`` consecutive rows of one compound.
 
-    :raises InputError: a run is not a multiple of ``size`` rows.
+    :raises InputError: consecutive rows of a compound are not a multiple of ``size``.
     """
     begin = 0
     values = compounds.values
@@ -372,7 +374,7 @@ def _groups(compounds: Column, size: int) -> np.ndarray:
             continue
         if (row - begin) % size:
             raise InputError(
-                f"{compounds.row(begin)}: {values[begin]!r} fills {row - begin} rows from here, and a group is {size} "
+                f"{compounds.row(begin)}: {values[begin]!r} has {row - begin} rows from here, but a group has {size} "
                 f"rows; complete it, or give {argument('group_size')}"
             )
         begin = row

@@ -1,15 +1,16 @@
-"""What CTER takes a compound for: types of atoms, which stand before which, and the names of phrases.
+"""Grammars of compounds for CTER: types of atoms, their order, and the names of phrases.
 
-A tab-separated file; the first column says what a row is (lines that begin with ``#`` and empty lines are skipped):
+A grammar is a tab-separated file. The first column is the kind of row (lines that begin with ``#`` and empty lines are
+skipped):
 
-- ``type T``: a type of atom. The order of these rows is that of the flags.
+- ``type T``: a type of atom. The flags have the order of these rows.
 - ``before LEFT RIGHT [UNLESS]``: an atom of type LEFT passes if its first place is before the last place of RIGHT, or
-  if either has no place. Not checked where an atom of type UNLESS has a place.
-- ``phrase NAME [T]``: compounds with an atom of type T (none: all) are called NAME; a later row counts more.
-- ``modifier T``: a type that breaking down by modifier asks for.
-- ``repeated last|all``: of several atoms of one type the last alone counts (the default), or all do.
+  if either has no place. Not checked if an atom of type UNLESS has a place.
+- ``phrase NAME [T]``: the name of compounds with an atom of type T (default: all compounds); a later row overrides.
+- ``modifier T``: a type that counts for ``--by modifier``.
+- ``repeated last|all``: count only the last of several atoms of a type (the default), or all.
 
-CoGnition's is ``grammar_cognition.tsv``, after the evaluator published with it (Li et al. 2021).
+CoGnition's grammar is ``grammar_cognition.tsv``, after the evaluator published with it (Li et al. 2021).
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from cgbench.errors import InputError
 from cgbench.settings import did_you_mean
 from cgbench.text.streams import read_lines
 
-OTHER = "other"  # a compound that no phrase fits
+OTHER = "other"  # compounds that match no phrase
 _COLUMNS = {
     "type": (1, 1, "type, T"),
-    "before": (2, 3, "before, LEFT, RIGHT and, where it depends, UNLESS"),
-    "phrase": (1, 2, "phrase, NAME and, unless it is of all compounds, T"),
+    "before": (2, 3, "before, LEFT, RIGHT and optionally UNLESS"),
+    "phrase": (1, 2, "phrase, NAME and, unless it is for all compounds, T"),
     "modifier": (1, 1, "modifier, T"),
     "repeated": (1, 1, "repeated, last or all"),
 }
@@ -37,7 +38,7 @@ _COLUMNS = {
 
 @dataclass(frozen=True)
 class Rule:
-    """``left`` stands before ``right``; not checked where an atom of type ``unless`` has a place."""
+    """``left`` must precede ``right``; not checked if an atom of type ``unless`` has a place."""
 
     left: str
     right: str
@@ -49,7 +50,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Grammar:
-    """``phrases``: name and type (None: every compound). ``repeated``: all atoms of one type count, not the last."""
+    """``phrases``: name and type (None: every compound). ``repeated``: count all atoms of a type, not only the last."""
 
     name: str
     types: tuple[str, ...]
@@ -61,9 +62,9 @@ class Grammar:
 
     @classmethod
     def read(cls, given: str) -> Grammar:
-        """``cognition``, or a file.
+        """Read ``cognition``, or a file.
 
-        :raises InputError: a row is malformed, or names a type that is none; with its line.
+        :raises InputError: a row is malformed, or has an unknown type.
         """
         path = shipped("grammar_cognition.tsv") if given == "cognition" else Path(given)
         lines = list(read_lines(path))
@@ -72,10 +73,10 @@ class Grammar:
         for number, kind, values in rows:
             if kind == "type":
                 if values[0] in types:
-                    raise InputError(f"{path}, line {number}: the type {values[0]!r} is there already")
+                    raise InputError(f"{path}, line {number}: the type {values[0]!r} is defined twice")
                 types.append(values[0])
         if not types:
-            raise InputError(f"{path}: there is no type in it; a row is the word type, a tab and a name")
+            raise InputError(f"{path}: defines no type; write a row with the word type, a tab and a name")
         rules: list[Rule] = []
         phrases: list[tuple[str, str | None]] = []
         modifiers: list[str] = []
@@ -85,7 +86,7 @@ class Grammar:
             if kind == "before":
                 rule = Rule(*(_type(value, types, where) for value in values))
                 if rule.left == rule.right:
-                    raise InputError(f"{where}: {rule.left} cannot stand before itself")
+                    raise InputError(f"{where}: {rule.left} cannot precede itself")
                 rules.append(rule)
             elif kind == "phrase":
                 phrases.append((values[0], _type(values[1], types, where) if len(values) > 1 else None))
@@ -101,44 +102,44 @@ class Grammar:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What a compound can be called, in the order of the file."""
+        """The names of phrases, in the order of the file."""
         return tuple(dict.fromkeys([*(name for name, _ in self.phrases), OTHER]))
 
     def kind(self, types: Collection[str]) -> str:
-        """What a compound with atoms of these types is called."""
+        """The name of a compound with atoms of these types."""
         fitting = [name for name, kind in self.phrases if kind is None or kind in types]
         return fitting[-1] if fitting else OTHER
 
 
 @cache
 def cognition() -> Grammar:
-    """CoGnition's."""
+    """The grammar of CoGnition."""
     return Grammar.read("cognition")
 
 
 def shipped(name: str) -> Path:
-    """A table that comes with cgbench."""
+    """The path of a table in this package."""
     return Path(str(files("cgbench.benchmark.metrics"))) / name
 
 
 def content_hash(rows: list[str]) -> str:
-    """The SHA-256 of what was read: that of the file, if each of its lines ends with a newline."""
+    """The SHA-256 of the rows: equal to that of the file if it ends with a newline."""
     return hashlib.sha256("".join(f"{row}\n" for row in rows).encode("utf-8")).hexdigest()
 
 
 def _rows(path: Path, lines: list[str]) -> Iterator[tuple[int, str, list[str]]]:
-    """The rows with their numbers: what they are, and their other columns."""
+    """The rows: number, kind, other columns."""
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
         kind, *values = line.rstrip("\r").split("\t")
         if kind not in _COLUMNS:
-            raise InputError(f"{path}, line {number}: {kind!r} is no kind of row{did_you_mean(kind, _COLUMNS)}")
+            raise InputError(f"{path}, line {number}: {kind!r} is not a kind of row{did_you_mean(kind, _COLUMNS)}")
         least, most, form = _COLUMNS[kind]
         if not least <= len(values) <= most or any(
             len(value.split()) != 1 or value != value.strip() for value in values
         ):
-            raise InputError(f"{path}, line {number}: a row is {form}, separated by tabs, names without blanks")
+            raise InputError(f"{path}, line {number}: write {form}, separated by tabs, names without blanks")
         yield number, kind, values
 
 

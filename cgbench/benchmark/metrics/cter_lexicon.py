@@ -1,10 +1,10 @@
-"""What CTER is judged by: the atoms of compounds by type, and a lexicon of their translations.
+"""The atoms of compounds by type, and a lexicon of their translations, for CTER.
 
-*Atoms*: a tab-separated file, a row an atom: type (of the grammar, ``cter_grammar.py``), name in the lexicon, words in
-a compound. Those of CoGnition are ``atoms_cognition.tsv``. *Lexicon*: a row an atom, its translations after a tab,
-separated by ``/``. An empty translation matches everywhere; the entry ``/`` alone stands for an atom that needs no
+*Atoms*: a tab-separated file with one row per atom: type (from the grammar, ``cter_grammar.py``), name in the lexicon,
+words in a compound. Those of CoGnition are ``atoms_cognition.tsv``. *Lexicon*: one row per atom, its translations after
+a tab, separated by ``/``. An empty translation matches everywhere; the entry ``/`` marks an atom that needs no
 translation (*the*). A later row for an atom replaces an earlier one. (Li et al. 2021, and the evaluator published with
-CoGnition, which reads translations as regular expressions; those of its own lexicon have no special character.)
+CoGnition, which treats translations as regular expressions; its own lexicon has no special characters.)
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from cgbench.text.plain_text import words_of
 from cgbench.text.streams import read_lines
 
 MATCHES = ("substring", "word", "regex")
-"""How a translation is found: as characters that stand side by side, as whole words, as a regular expression."""
+"""How to find a translation: as a substring, as whole words, or as a regular expression."""
 _SPECIAL = re.compile(r"[\\.^$*+?{}\[\]|()]")
 _BRACE = re.compile(r"(?<!\\)(?:\\\\)*\{(?![0-9]*,?[0-9]*\})")
 _COUNT = re.compile(r"\{([0-9]*)(?:,([0-9]*))?\}")
-SECONDS = 1.0  # that one pattern may take on one hypothesis
+SECONDS = 1.0  # time limit of one pattern on one hypothesis
 LONGEST, MOST_COUNT = 10_000, 10_000
 Spans = tuple[int, int] | None
-"""The first and the last place where a translation begins."""
+"""The first and the last position where a translation begins."""
 
 
 @dataclass(frozen=True)
 class Atoms:
-    """The atoms: ``types`` by name in the lexicon, and ``forms``, the names by the words that stand in a compound."""
+    """Atoms: ``types`` by name in the lexicon, and ``forms``: names by words in a compound."""
 
     name: str
     types: dict[str, str]
@@ -47,7 +47,7 @@ class Atoms:
 
     @classmethod
     def read(cls, given: str, grammar: Grammar | None = None) -> Atoms:
-        """``cognition``, or a file; their types are the grammar's (default: CoGnition's).
+        """Read ``cognition``, or a file, with the types of ``grammar`` (default: CoGnition's).
 
         :raises InputError: a row is malformed.
         """
@@ -59,28 +59,28 @@ class Atoms:
         for number, line in enumerate(rows, 1):
             row = line.rstrip("\r").split("\t")
             if len(row) != 3 or not all(part.strip() for part in row):
-                raise InputError(f"{path}, line {number}: a row is type, name and words, separated by tabs")
+                raise InputError(f"{path}, line {number}: write type, name and words, separated by tabs")
             kind, name, words = row
             if kind not in grammar.types:
                 raise InputError(f"{path}, line {number}: type {kind!r}{did_you_mean(kind, grammar.types)}")
             if name.split() != [name]:
-                raise InputError(f"{path}, line {number}: the name {name!r} holds a blank; join its parts")
+                raise InputError(f"{path}, line {number}: the name {name!r} contains a blank; join its parts")
             if types.get(name, kind) != kind or forms.get(tuple(words.split()), name) != name:
                 raise InputError(
-                    f"{path}, line {number}: {name!r} or {words!r} is another atom above; an atom has one type"
+                    f"{path}, line {number}: {name!r} or {words!r} is another atom above; give each atom one type"
                 )
             types[name] = kind
             forms[tuple(words.split())] = name
         if not types:
-            raise InputError(f"{path}: there is no atom in it")
+            raise InputError(f"{path}: no atoms")
         return cls("cognition" if given == "cognition" else path.name, types, forms, grammar, content_hash(rows))
 
     def names(self, compound: str) -> list[str]:
-        """The names of a compound's atoms, from the left, the longest each; a word that is no atom stands for itself.
+        """The names of the atoms of a compound, longest match first; a word that is not an atom is its own name.
 
-        Atoms are whole words: *the liked* holds no *he liked*.
+        Atoms are whole words: *the liked* does not contain *he liked*.
         """
-        words = compound.split()  # at any white space, as the published evaluator does it
+        words = compound.split()  # at any white space, as in the published evaluator
         longest = max(map(len, self.forms))
         names = []
         while words:
@@ -91,20 +91,20 @@ class Atoms:
 
 
 def _compiled(pattern: str, flags: int) -> Any:
-    """A pattern that re takes, compiled by the regex package, whose searches can be given a time limit.
+    """A pattern valid in re, compiled by the regex package, which supports time limits.
 
-    regex writes counts out, so that nested ones fill the memory, and reads a brace that is no count as fuzzy matching.
+    regex expands counts, so nested ones could fill the memory, and treats other braces as fuzzy matching.
 
-    :raises re.error: re does not take it, or one of these.
+    :raises re.error: it is invalid in re, or uses one of these.
     """
     re.compile(pattern, flags)
     if len(pattern) > LONGEST:
         raise re.error(f"longer than {LONGEST:,} characters")
     if _BRACE.search(pattern):
-        raise re.error(r"a { that begins no count; write \{")
+        raise re.error(r"a { that does not begin a count; write \{")
     counts = [int(most or least or 0) for least, most in _COUNT.findall(pattern)]
     if math.prod(max(count, 1) for count in counts) > MOST_COUNT:
-        raise re.error(f"its counts multiply to more than {MOST_COUNT:,}")
+        raise re.error(f"the product of its counts is over {MOST_COUNT:,}")
     regex = require("regex", "scores")
     options = regex.V0 | (regex.IGNORECASE if flags & re.IGNORECASE else 0)
     try:
@@ -115,7 +115,7 @@ def _compiled(pattern: str, flags: int) -> Any:
 
 @dataclass(frozen=True)
 class Translations:
-    """The alternatives of one atom. ``free``: it needs no translation."""
+    """The alternative translations of an atom. ``free``: it needs none."""
 
     free: bool
     literals: tuple[str, ...] = ()
@@ -130,7 +130,7 @@ class Translations:
         parts = entry.split("/")
         if match == "regex":
             with warnings.catch_warnings():
-                warnings.simplefilter("error")  # what the next Python may read in another way is no pattern to rely on
+                warnings.simplefilter("error")  # refuse patterns whose meaning may change in a later Python
                 flags = re.IGNORECASE if lowercase else 0
                 return cls(False, patterns=tuple(_compiled(part, flags) for part in parts))
         parts = [part.lower() for part in parts] if lowercase else parts
@@ -138,11 +138,11 @@ class Translations:
 
     @property
     def has_blank(self) -> bool:
-        """Whether an alternative holds a blank."""
+        """Whether an alternative contains a blank."""
         return any(" " in part for part in (*self.literals, *(pattern.pattern for pattern in self.patterns)))
 
     def find(self, text: str) -> Spans:
-        """The first and the last place where an alternative begins in ``text`` (of :meth:`TranslationLexicon.text`)."""
+        """The first and last position where an alternative begins in the :meth:`~TranslationLexicon.text`."""
         begins: list[int] = []
         for part in self.literals:
             at = text.find(part)
@@ -151,7 +151,7 @@ class Translations:
             begins.append(at)
             if not part:  # matches before every character and at the end
                 begins.append(len(text))
-            step = len(part) - self.words  # matches do not overlap, but the blank between two words is of both
+            step = len(part) - self.words  # matches do not overlap, except in the blank between two words
             while part and at >= 0:
                 begins.append(at)
                 at = text.find(part, at + step)
@@ -161,15 +161,14 @@ class Translations:
             except TimeoutError:
                 raise InputError(
                     f"the pattern {pattern.pattern!r} of the lexicon takes longer than {SECONDS:g} s on {text[:60]!r}; "
-                    "write one that has fewer ways to match"
+                    "simplify it"
                 ) from None
         return (min(begins), max(begins)) if begins else None
 
 
 @dataclass(frozen=True)
 class TranslationLexicon:
-    """Translations by atom. ``special``: the first alternative (with its line) that a regular expression reads
-    otherwise than as it stands."""
+    """Translations by atom. ``special``: the first alternative (with its line) with a special character."""
 
     path: Path
     entries: dict[str, Translations]
@@ -180,10 +179,10 @@ class TranslationLexicon:
 
     @classmethod
     def read(cls, given: str, match: str = "substring", lowercase: bool = False) -> TranslationLexicon:
-        """``cognition`` (from the data folder), or a file.
+        """Read ``cognition`` (from the data folder), or a file.
 
         :param match: one of :data:`MATCHES`.
-        :raises InputError: the file is missing, or an entry is malformed, with its line.
+        :raises InputError: the file is missing, or an entry is malformed.
         """
         if match not in MATCHES:
             raise InputError(f"match {match!r}{did_you_mean(match, MATCHES)}")
@@ -192,9 +191,9 @@ class TranslationLexicon:
             path = data_folder() / "cognition" / "lexicon"
             if not path.is_file():
                 raise InputError(
-                    f"{path}: no such file; CoGnition's lexicon states no licence and does not come with cgbench: take "
-                    "the file named lexicon from github.com/yafuly/CoGnition and put it there (CGBENCH_DATA names "
-                    f"another data folder), or give its path with {argument('lexicon')}"
+                    f"{path}: no such file; CoGnition's lexicon states no licence and is not part of cgbench: put the "
+                    "file named lexicon from github.com/yafuly/CoGnition there (CGBENCH_DATA sets another data folder), "
+                    f"or give its path with {argument('lexicon')}"
                 )
         entries: dict[str, Translations] = {}
         special: str | None = None
@@ -204,7 +203,7 @@ class TranslationLexicon:
                 continue
             row = line.strip().split("\t")
             if len(row) != 2 or not all(row):
-                raise InputError(f"{path}, line {number}: a row is an atom, a tab, and translations separated by /")
+                raise InputError(f"{path}, line {number}: write an atom, a tab, and translations separated by /")
             try:
                 entries[row[0]] = Translations.parse(row[1], match, lowercase)
             except (re.error, RecursionError, OverflowError, Warning) as error:
@@ -212,12 +211,12 @@ class TranslationLexicon:
             if special is None and _SPECIAL.search(row[1]):
                 special = f"{path}, line {number}: {row[1]!r}"
         if not entries:
-            raise InputError(f"{path}: there is no atom in it")
+            raise InputError(f"{path}: no atoms")
         return cls(path, entries, content_hash(rows), match, lowercase, special)
 
     def text(self, hypothesis: str, keep_blanks: bool = False) -> str:
-        """A hypothesis as translations are searched in it; empty if it holds nothing."""
-        text = hypothesis.rstrip().replace("@@ ", "")  # in the published order: a last "@@" stays
+        """A hypothesis prepared for searching; empty if it has no words."""
+        text = hypothesis.rstrip().replace("@@ ", "")  # in the published order: a final "@@" stays
         text = text.lower() if self.lowercase and self.match != "regex" else text
         if self.match == "word":
             return _in_words(text)
@@ -225,13 +224,13 @@ class TranslationLexicon:
 
 
 def _in_words(text: str) -> str:
-    """The words (what ASCII white space separates) with a blank on each side; empty if there is none."""
+    """The words with a blank on each side; empty if there are none."""
     words = words_of(text)
     return f" {' '.join(words)} " if words else ""
 
 
 def data_folder() -> Path:
-    """Where data sets lie: ``CGBENCH_DATA``, else ``cgbench`` in the user's data directory."""
+    """The folder of data sets: ``CGBENCH_DATA``, else ``cgbench`` in the user's data directory."""
     if os.environ.get("CGBENCH_DATA"):
         return Path(os.environ["CGBENCH_DATA"])
     if sys.platform == "darwin":

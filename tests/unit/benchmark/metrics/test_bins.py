@@ -59,7 +59,7 @@ def test_zero_may_be_a_bin_of_its_own():
         assert all(values[row] >= one.low for one in bins[1:] for row in one.rows)
     assert [one.label for one in make_bins(Feature("f", np.zeros(3), zero="unseen"), None)] == ["unseen"]
     said = coinciding(Feature("f", values, zero="unseen"), "quantiles:4")
-    assert said.endswith("; 2 bins are left beside unseen")
+    assert said.endswith("; 2 bins are left besides unseen")
 
 
 def test_edges_of_whole_numbers_are_whole_and_labels_differ():
@@ -112,7 +112,7 @@ def test_table_6_puts_categories_together():
     names = ("prim_to_subj_common", "cp_recursion", "pp_recursion", "obj_to_subj_proper", "pp_dative_to_do_dative")
     found = {one.label: one.rows.tolist() for one in table_6_bins(Feature("c", labels=names))}
     assert found == {"primitive -> *": [0], "recursion": [1, 2], "obj -> subj proper": [3], "dative": [4]}
-    with pytest.raises(InputError, match="none of COGS' categories"):
+    with pytest.raises(InputError, match="no COGS categories"):
         table_6_bins(Feature("c", labels=("a",)))
 
 

@@ -108,7 +108,7 @@ def test_the_react_preset_does_not_tokenise():
     ("kind", "preset", "options", "message"),
     [
         ("bleu", "reakt", {}, "preset='reakt'; did you mean react?"),
-        ("chrf", "react", {}, "a way to compute BLEU, not CHRF"),
+        ("chrf", "react", {}, "is for BLEU, not CHRF"),
         ("bleu", "sacrebleu", {"tokenize": "13b"}, "tokenize: '13b' is unknown; did you mean 13a?"),
         ("bleu", "sacrebleu", {"smooth_method": "x"}, "smooth_method: 'x' is unknown"),
         ("bleu", "sacrebleu", {"word_order": "2"}, "BLEU has no option word_order"),

@@ -189,7 +189,7 @@ def test_runs_that_share_their_seeds():
     loose, tight = (one.results[1].whole.figures["exact"] for one in (apart, together))
     assert tight.p_value < 0.02 and loose.p_value > 0.2
     assert "|seeds:shared|" in together.signature and "seeds:" not in apart.signature
-    with pytest.raises(InputError, match=r"same number of runs of each, two at least \(runs: a 4, b 3\)"):
+    with pytest.raises(InputError, match=r"so each needs the same number of runs, at least two \(runs: a 4, b 3\)"):
         evaluate("exact", {"a": runs, "b": better[:3]}, ["1"] * 400, paired=True, shared_seeds=True)
 
 

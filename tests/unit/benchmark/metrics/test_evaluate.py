@@ -52,7 +52,7 @@ def test_three_hypotheses_for_two_references_are_refused(name):
 def test_three_hypotheses_for_two_compounds_are_refused(compounds):
     with pytest.raises(InputError, match="hypotheses has 3 lines and sources has 2: a hypothesis is needed for each"):
         cter(["a", "b", "c"], **compounds)
-    with pytest.raises(InputError, match="sources has 2 rows and compounds has 1"):
+    with pytest.raises(InputError, match="sources has 2 rows but compounds has 1"):
         cter(["a", "b"], **{**compounds, "compounds": ["the dog"]})
 
 
@@ -74,7 +74,7 @@ def test_cter(compounds):
         cter(["狗", "狗"], TEXTS, TEXTS)
     grammar = Grammar.read("cognition")
     assert cter(["狗跑", "他看见了"], **compounds, grammar=grammar).signature == found.signature
-    with pytest.raises(InputError, match=r"match='word' looks at words, whose blanks are kept; leave keep_blanks out"):
+    with pytest.raises(InputError, match=r"match='word' always keeps blanks between words; leave keep_blanks out"):
         cter(["狗", "狗"], **compounds, match="word", keep_blanks=True)
 
 

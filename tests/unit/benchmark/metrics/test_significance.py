@@ -279,7 +279,7 @@ def test_tests_that_do_not_fit(comparison, systems, message):
 
 def test_mcnemar_is_for_right_and_wrong_only():
     systems = [System("a", (["x"],)), System("b", (["x"],))]
-    with pytest.raises(InputError, match="BLEU has degrees"):
+    with pytest.raises(InputError, match="BLEU is not binary"):
         compare(Bleu([["x"]]), systems, Comparison(paired="mcnemar"))
 
 
