@@ -99,9 +99,9 @@ def text_alone() -> Iterator[None]:
         stream.plain = False  # colorama, which numba starts, keeps the stream and resets its colours at exit
 
 
-def has_colours(stream: TextIO) -> bool:
+def has_colours(stream: Any) -> bool:
     """Whether a stream shows colours: a terminal, unless NO_COLOR or TERM=dumb is set."""
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return bool(stream.isatty()) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def paint(text: str, colour: str) -> str:

@@ -53,8 +53,8 @@ def _show_catalogue(found: dict[str, Any]) -> None:
         rows = [(row["name"], f"{row['summary']} ({row['paper']})") for row in found[kind]]
         click.echo(render((kind, "summary"), rows, left=2) + "\n")
     head = ("presets", "architecture", "paper", "parameters", "without vocabulary")
-    rows = [(row["name"], row["architecture"], row["paper"], *_counts(row)[::2]) for row in found["presets"]]
-    click.echo(render(head, rows, left=3))
+    presets = [(row["name"], row["architecture"], row["paper"], *_counts(row)[::2]) for row in found["presets"]]
+    click.echo(render(head, presets, left=3))
     click.echo("\nnext:  cgbench models NAME, for its settings")
 
 

@@ -56,7 +56,9 @@ def refused(run, tmp_path):
 
 def test_a_source_longer_than_those_of_training(model, refused, tmp_path):
     unit = "words" if model.parent.name.startswith("roberta") else "subwords"
-    said = f"line 2: {TRAINED + 3} {unit} with the end token, but the model was trained on at most {TRAINED} (and 1 more"
+    said = (
+        f"line 2: {TRAINED + 3} {unit} with the end token, but the model was trained on at most {TRAINED} (and 1 more"
+    )
     long = [2, TRAINED + 2, POSITIONS + 9]
     assert said in refused(long, [1, 1, 1], "translate", "--model", model)
     for more in ((), ("--hypotheses", tmp_path / "h"), ("--hypotheses", tmp_path / "h", "--text-space")):

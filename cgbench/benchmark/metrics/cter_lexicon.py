@@ -192,8 +192,8 @@ class TranslationLexicon:
             if not path.is_file():
                 raise InputError(
                     f"{path}: no such file; CoGnition's lexicon states no licence and is not part of cgbench: put the "
-                    "file named lexicon from github.com/yafuly/CoGnition there (CGBENCH_DATA sets another data folder), "
-                    f"or give its path with {argument('lexicon')}"
+                    "file named lexicon from github.com/yafuly/CoGnition there (CGBENCH_DATA sets another data "
+                    f"folder), or give its path with {argument('lexicon')}"
                 )
         entries: dict[str, Translations] = {}
         special: str | None = None

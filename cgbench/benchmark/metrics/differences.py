@@ -223,12 +223,12 @@ def _ngrams(
     shown: list[FoundDifference] = []
     for ours_more in (True, False):
         kept: list[Ngram] = []
-        for ngram, one in found:
-            if (one.ours > one.theirs) != ours_more or len(kept) == SHOWN:
+        for ngram, difference in found:
+            if (difference.ours > difference.theirs) != ours_more or len(kept) == SHOWN:
                 continue
             if not any(_within(ngram, other) or _within(other, ngram) for other in kept):
                 kept.append(ngram)
-                shown.append(one)
+                shown.append(difference)
     return len(order), tuple(one for _, one in found), tuple(shown)
 
 

@@ -56,7 +56,7 @@ class Statistics:
         return pandas.DataFrame(records)
 
     def to_json(self) -> list[dict[str, Any]]:
-        """The rows as JSON values; the schema is in ``docs/formats.md``."""
+        """The rows as JSON values; the schema is in ``docs/reference/formats.md``."""
         return list(map(as_json, self.rows))
 
     def to_latex(self) -> str:
