@@ -169,7 +169,7 @@ class Automaton:
             # Links lead to shorter lengths, so following them ends at 0.
             good = good and bool(np.all(self.lens[inner] < self.lens[1:]))
         if not good:
-            raise InputError(f"{folder}: the n-grams of the test text are invalid; {REMEDY}")
+            raise InputError(f"{folder}: invalid n-grams of the test text; {REMEDY}")
 
 
 def read_array(path: Path) -> np.ndarray:

@@ -87,7 +87,7 @@ def test_a_table_and_json():
     assert [line.split() for line in str(found).splitlines()[1:]] == [
         ["scan", "2", "minutes", "1.0", "GB", "12", "MB"],
         ["perplexity", "not", "estimated"],
-        ["in", "all", "that", "is", "estimated", "2", "minutes", "1.0", "GB", "12", "MB"],
+        ["total", "of", "estimated", "steps", "2", "minutes", "1.0", "GB", "12", "MB"],
     ]
     assert found.as_dict()["seconds"] == 90 and found.as_dict()["steps"][1]["seconds"] is None
 

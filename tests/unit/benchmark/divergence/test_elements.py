@@ -127,7 +127,7 @@ def test_kinds_that_are_none(given_, said):
         (CONLLU.replace("2\tnsubj", "9\tnsubj"), "triples", "line 1: HEAD '9'"),
         (CONLLU.replace("2\tnsubj", "2\t_"), "triples", "line 1: no relation"),
         (CONLLU.replace("\tgo\t", "\t_\t"), "lemmas", "line 5: no lemma"),
-        ("a\tb\n\tc\nd\n", "table", "row 3: an example, then"),
+        ("a\tb\n\tc\nd\n", "table", "row 3: give an example, then"),
         ("a\tb\na\tc\na\td\n", "table", "no example has a compound of table"),
     ],
 )

@@ -69,9 +69,9 @@ def test_of_a_line_that_is_not_in_the_pool_nothing_is_said(tmp_path):
     known = known_of(["a b c", "b c a"], ["a b c"] * 3, tmp_path)
     for strange in ("a z", "c b", "a b c a"):
         texts = [("the pool", list(join_blocks(["a b", strange])))]
-        with pytest.raises(InputError, match="of row 2 of the pool nothing is known"):
+        with pytest.raises(InputError, match="row 2 of the pool is not in the text"):
             ngrams_of_pool(known, texts, min_count=2, word_min_count=2)
-        with pytest.raises(InputError, match="of row 2 of the pool nothing is known"):
+        with pytest.raises(InputError, match="row 2 of the pool is not in the text"):
             words_of_pool(known, texts, 2)
     with pytest.raises(InputError, match="counts are known up to 3"):
         words_of_pool(known, [], 4)
@@ -165,15 +165,15 @@ def test_statistics_of_such_a_release(built, tmp_path):
     ("change", "message"),
     [
         ({"known_from": "{}/nowhere"}, "nowhere: not a result of cgbench overlap --out"),
-        ({"known_from": {"middle": "{}/target"}}, "middle={}/target.: a side and a folder"),
+        ({"known_from": {"middle": "{}/target"}}, "middle={}/target.: give a side and a folder"),
         ({"known_from": 7}, "a folder, or one per side"),
         ({"known_from": ["source={}/source", "source={}/target"]}, "one folder per side"),
-        ({"known_from": "{}/target", "ngram_min_count": 4}, "counts are known up to 3, and ngram_min_count=4"),
-        ({"known_from": "source={}/source", "word_min_count": 5}, "counts are known up to 3, and word_min_count=5"),
+        ({"known_from": "{}/target", "ngram_min_count": 4}, "counts are known up to 3, but ngram_min_count=4"),
+        ({"known_from": "source={}/source", "word_min_count": 5}, "counts are known up to 3, but word_min_count=5"),
         ({"known_from": "{}/target", "lowercase": True}, r"its words were separated differently \(lowercase\)"),
         ({"known_from": "{}/target", "anonymise": "cogs"}, "replaces names pair by pair"),
-        ({"known_from": "{}/target", "ngrams": "{}/target"}, "one of them, for the target"),
-        ({"known_from": "{}/source"}, "of row 1 of the target of .*pool.en nothing is known"),
+        ({"known_from": "{}/target", "ngrams": "{}/target"}, "give only one of them for the target"),
+        ({"known_from": "{}/source"}, "row 1 of the target of .*pool.en is not in the text"),
     ],
 )
 def test_what_does_not_fit_is_said_in_a_line(arguments, results, tmp_path, change, message):
@@ -210,7 +210,7 @@ def test_several_corpora_of_a_pool_are_one_text(usual, arguments, demo, results,
     assert sorted(found.lines("target")) == sorted(usual.lines("target"))
     strange = pools[1][1]
     strange.write_text("never seen\n" + "\n".join(strange.read_text().splitlines()[1:]) + "\n")
-    with pytest.raises(InputError, match="of row 1 of the target of .*1.en nothing is known"):
+    with pytest.raises(InputError, match="row 1 of the target of .*1.en is not in the text"):
         build_react(out=tmp_path / "out", known_from=known, **{**arguments, "pools": pools})
 
 

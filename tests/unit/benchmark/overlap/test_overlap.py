@@ -227,7 +227,7 @@ def test_a_kept_result_that_does_not_serve(texts, tmp_path):
     out = tmp_path / "out"
     overlap(texts / "test.txt", texts / "0.txt", out=out, engine=ONE)
     known = KnownOfTest.load(out)
-    with pytest.raises(InputError, match="of row 2 of the text nothing is known"):
+    with pytest.raises(InputError, match="row 2 of the text is not in the text"):
         known.measure([(texts / "test.txt").read_text().splitlines()[4], "w1 q"], 1)
     with pytest.raises(InputError, match="counts are known up to 3, but min_count=4 needs more; run cgbench overlap"):
         known.measure(["w1"], 4)

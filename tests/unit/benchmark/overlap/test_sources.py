@@ -71,7 +71,7 @@ def test_what_it_counts(service, monkeypatch, tmp_path):
     asked = overlap(TEST, infini_gram=index, orders=(1, 2, 3))
     assert asked.table() == read.table()
     assert asked.as_dict()["sides"] == read.as_dict()["sides"]
-    assert asked.report().startswith(f"counts of infini-gram index v4_test of {service.url}; known: at least 1 times")
+    assert asked.report().startswith(f"counts of infini-gram index v4_test of {service.url}; known: at least 1 time")
 
 
 def test_what_it_may_answer(service, monkeypatch):
@@ -92,7 +92,7 @@ def test_what_it_may_answer(service, monkeypatch):
     service.answers[:] = [(503, b""), (429, b"")]
     assert index.count(["the"]) == 3
     service.answers[:] = [(503, b"")] * sources.ATTEMPTS
-    with pytest.raises(InputError, match=r"cannot be reached \(status 503\); give the same command again later"):
+    with pytest.raises(InputError, match=r"cannot be reached \(status 503\); run the command again later"):
         index.count(["the"])
 
 

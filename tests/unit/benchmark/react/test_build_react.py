@@ -139,7 +139,10 @@ def test_a_change_in_one_pool_leaves_the_scan_of_the_next_as_it_is(demo, tmp_pat
             {"drop_by": "joint_cross_entropy", "until": "uncertainty"},
             "drop_by: joint_cross_entropy needs a language model of the source; give one with",
         ),
-        ({"drop_reference": "3/4", "until": "release"}, "drop_reference=3/4, window=3/10: more than all candidates"),
+        (
+            {"drop_reference": "3/4", "until": "release"},
+            "drop_reference=3/4, window=3/10: together more than all candidates",
+        ),
         ({"members": 1, "until": "uncertainty"}, "members: rmi measures the disagreement of members"),
     ],
 )

@@ -38,7 +38,7 @@ def test_all_pairs_were_seen(train):
 
 def test_rare_words(train):
     said = why(train(), rare_word=97, empty=3, known_words=0, within_length=0)
-    assert "less than 3 times in the training corpus: 97, empty on one side: 3;" in said
+    assert "fewer than 3 times in the training corpus: 97, empty on one side: 3;" in said
     assert "lower word_min_count" in said
     assert "every pair of the pool is empty" in why(train(), empty=100, known_words=0, within_length=0)
 
@@ -63,7 +63,7 @@ def test_a_training_text_of_rare_words_is_not_empty(tmp_path):
     path = tmp_path / "text"
     for text, expected in (
         ("a b\n", "no word in it occurs 3 times"),
-        ("\n \n", "there is no word in it"),
+        ("\n \n", "it has no words"),
         ("他的女儿昨天没有来上学。\n", "no blanks between its words"),
     ):
         path.write_text(text)
@@ -75,7 +75,11 @@ def test_a_training_text_of_rare_words_is_not_empty(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "pool", "expected"),
     [
-        ({"drop": "0.2", "window": "0.9", "select": 1}, None, "drop=0.2, window=0.9: more than all candidates"),
+        (
+            {"drop": "0.2", "window": "0.9", "select": 1},
+            None,
+            "drop=0.2, window=0.9: together more than all candidates",
+        ),
         ({"drop": "0.1", "drop_perplexity": "0.1", "window": "0.9", "select": 1}, None, "drop_perplexity=0.1"),
         (
             {"drop": "0.1", "drop_reference": "0.4", "window": "0.6", "select": 1},

@@ -53,7 +53,7 @@ def test_a_file_of_notes(tmp_path):
         ("contact: ' '", "contact: a text is needed"),
         ("metadata: x", "metadata: give names and values"),
         ("metadata: {license: mit}", "metadata: the build writes license itself; leave it out"),
-        ("origin: |\n  a\n  <!-- end of origin -->\n  b", "holds a line that marks the end of a part"),
+        ("origin: |\n  a\n  <!-- end of origin -->\n  b", "has a line that marks the end of a part"),
     ],
 )
 def test_notes_that_are_none(tmp_path, text, message):

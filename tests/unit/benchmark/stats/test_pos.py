@@ -147,9 +147,9 @@ def test_conllu_tags(conllu):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([["a", "cat"], ["dogs"]], r"sentence 2 \(line 4\): word 1 is 'cats', in text it is 'dogs'"),
-        ([["a"], ["cats"]], r"sentence 1 \(line 1\): word 2 is 'cat', in text it is missing"),
-        ([["a", "cat", "x"], ["cats"]], r"sentence 1 \(line 1\): word 3 is missing, in text it is 'x'"),
+        ([["a", "cat"], ["dogs"]], r"sentence 2 \(line 4\): word 1 is 'cats', but 'dogs' in text"),
+        ([["a"], ["cats"]], r"sentence 1 \(line 1\): word 2 is 'cat', but missing in text"),
+        ([["a", "cat", "x"], ["cats"]], r"sentence 1 \(line 1\): word 3 is missing, but 'x' in text"),
         ([["a", "cat"]], r"has 2 sentences and text has 1"),
         ([["a", "cat"], ["cats"], ["x"]], r"has 2 sentences and text has 3"),
     ],

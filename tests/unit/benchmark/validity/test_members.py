@@ -75,11 +75,11 @@ def test_drawn_ensembles_score_as_ensembles_of_these_members_do(tmp_path, member
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"ensemble": "two"}, "2 members, and draws needs 3"),
+        ({"ensemble": "two"}, "2 members, but draws needs at least 3"),
         ({"uncertainty": "rank"}, "draws: rank cannot be computed from one translation"),
         ({"select_by": "easiness"}, "selects by easiness, which does not depend on members"),
         ({"ensemble": "gone"}, "draws needs it"),
-        ({"workspace": False}, "the text of the candidates is in the workspace"),
+        ({"workspace": False}, "the text of the candidates is in the work folder"),
     ],
 )
 def test_what_cannot_be_drawn_is_one_line(tmp_path, members, change, message):
