@@ -72,8 +72,7 @@ class Composition(PretrainedTransformer):
 
 
 def sublayer_outputs(model: Transformer, x: Tensor, layout: Layout) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield the outputs of the self-attention and feed-forward sublayers of each encoder layer, as input of a
-    decoder."""
+    """Yield the outputs of the self-attention and feed-forward sublayers of each encoder layer, for a decoder."""
     for layer in model.encoder_stack():
         attended = layer.attend(x, layout)
         x = layer.feed(attended)

@@ -102,13 +102,11 @@ class LSTMLexicon(nn.Module):
         source = source.preceded(BOS)
         layout, x = source.layout, self.dropout(self.source_embedding(source.ids))
         order, sizes, index = time_major(layout.lengths)
-        inverse = np.empty_like(index)
-        inverse[index] = np.arange(len(index))
         packed = PackedSequence(x[on_device(index, x)], torch.from_numpy(sizes))
         output, (h, c) = self.encoder(packed)
         back = on_device(np.argsort(order), x)
         last = h.index_select(1, back), c.index_select(1, back)
-        return EncodedLSTM(output.data[on_device(inverse, x)], layout, source.ids, last)
+        return EncodedLSTM(output.data[on_device(np.argsort(index), x)], layout, source.ids, last)
 
     def decode(self, encoded: EncodedLSTM, target: Ragged) -> Any:
         """Return the features at the ids that the decoder reads, or the input of :class:`LexicalOutput`."""
@@ -128,9 +126,7 @@ class LSTMLexicon(nn.Module):
             features.append(hidden.feed)
             tops.append(hidden.h[-1])
             attention.append(weights)
-        inverse = np.empty_like(index)
-        inverse[index] = np.arange(len(index))
-        back = on_device(inverse, y)
+        back = on_device(np.argsort(index), y)
         found = torch.cat(features)[back]
         if self.lexical is None:
             return found

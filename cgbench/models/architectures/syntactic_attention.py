@@ -1,9 +1,9 @@
-"""Syntactic attention (Russin et al., 2019): attention sees syntax alone, outputs are read from word meanings alone.
+"""Syntactic attention (Russin et al., 2019): attention uses only syntax, predictions use only word meanings.
 
-As the authors' code: the state of a source word used by attention is computed from the words around it, without the
-word itself; a prediction is a linear map of the context-free vectors of the attended words. What was predicted is never
-fed back, so training and decoding are one computation. Written for batches with the masks that the authors' code, made
-for a batch of one, leaves out.
+As in the authors' code, the attention state of a source word depends on the words around it but not on the word itself,
+and a prediction is a linear map of the context-free vectors of the attended words. Predictions are not fed back, so
+training and decoding are the same computation. Unlike the authors' code, this one has masks for batches of more than
+one sentence.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from cgbench.models.special_ids import BOS
 
 @dataclass
 class Meanings:
-    """What is attended to, a row per sentence or hypothesis.
+    """The memory of attention, one row per sentence or hypothesis.
 
-    :param syntax: states of attention, [rows, columns, syntax]; ``meaning``: what is read, [rows, columns, meaning].
+    :param syntax: keys, [rows, columns, syntax]; ``meaning``: values, [rows, columns, meaning].
     :param offset: -inf at padding, else 0, [rows, columns].
     """
 
@@ -37,7 +37,7 @@ class Meanings:
     offset: Tensor
 
     def select(self, index: Tensor) -> Meanings:
-        """Return the rows ``index``, in that order."""
+        """Return the rows ``index``."""
         return Meanings(*(part.index_select(0, index) for part in (self.syntax, self.meaning, self.offset)))
 
     def first(self, rows: int) -> Meanings:
@@ -47,45 +47,41 @@ class Meanings:
 
 @dataclass
 class SyntaxState:
-    """Where the decoder is: what steers the next attention, [rows, width], and what it attends to.
+    """The decoder's state: the next attention query, [rows, width], ``h`` and ``c``, [rows, width] per layer."""
 
-    ``h`` and ``c`` are the decoder's states, [rows, width] per layer.
-    """
-
-    steer: Tensor
+    query: Tensor
     h: list[Tensor]
     c: list[Tensor]
     memory: Meanings
 
     def reorder(self, index: np.ndarray) -> None:
-        """Keep the rows ``index``, in that order."""
-        kept = on_device(index, self.steer)
-        self.steer = self.steer.index_select(0, kept)
+        """Select the rows ``index``."""
+        kept = on_device(index, self.query)
+        self.query = self.query.index_select(0, kept)
         self.h, self.c = ([part.index_select(0, kept) for part in parts] for parts in (self.h, self.c))
         self.memory = self.memory.select(kept)
 
     def first(self, rows: int) -> SyntaxState:
         """Return the first rows."""
         h, c = ([part[:rows] for part in parts] for parts in (self.h, self.c))
-        return SyntaxState(self.steer[:rows], h, c, self.memory.first(rows))
+        return SyntaxState(self.query[:rows], h, c, self.memory.first(rows))
 
 
 @dataclass
 class EncodedSyntax:
-    """Syntax states [M, width] and meanings [M, meaning] of a batch; what steers the first attention, [S, width]."""
+    """Syntax states [M, width] and meanings [M, meaning] of a batch; the first attention query, [S, width]."""
 
     states: Tensor
     meaning: Tensor
     layout: Layout
-    steer: Tensor
+    query: Tensor
 
 
 class SyntacticAttention(nn.Module):
-    """Used like :class:`~cgbench.models.architectures.transformer.Transformer`.
+    """The model, with the interface of :class:`~cgbench.models.architectures.transformer.Transformer`.
 
-    Widths by ``config``: ``meaning_width`` (120), ``syntax_width`` (100) of embeddings, ``width`` (400) of states; the
-    authors' code can only build models with ``width`` = 4 · ``syntax_width``. ``read_syntax`` (their ``syn_act``) lets
-    predictions read the attended syntax states, too. Each of the three LSTMs has ``encoder_layers`` layers (their
+    The authors' code only supports ``width`` = 4 · ``syntax_width``. ``read_syntax`` (their ``syn_act``) lets
+    predictions also read the attended syntax states. Each of the three LSTMs has ``encoder_layers`` layers (their
     ``n_layers``), with dropout between them.
     """
 
@@ -98,7 +94,7 @@ class SyntacticAttention(nn.Module):
         self.dropout = Dropout(config.dropout)
         depth, between = config.encoder_layers, config.dropout if config.encoder_layers > 1 else 0.0
         self.around = nn.LSTM(syntax, syntax, depth, dropout=between, bidirectional=True)
-        self.ends = nn.Parameter(torch.zeros(2, 2 * syntax))  # in place of the first and the last word's surroundings
+        self.ends = nn.Parameter(torch.zeros(2, 2 * syntax))  # context before the first and after the last word
         self.encoder = nn.LSTM(2 * syntax, width // 2, depth, dropout=between, bidirectional=True)
         self.begin = Linear(width, width)
         self.cell = nn.LSTMCell(width, width)
@@ -113,25 +109,23 @@ class SyntacticAttention(nn.Module):
         meaning = self.dropout(self.meaning(source.ids))
         around = self._run(self.around, self.dropout(self.syntax(source.ids)), layout)[0]
         forward, backward = around.chunk(2, 1)
-        # Of each word, what is left of it and what is right of it.
-        surroundings = torch.cat((forward.roll(1, 0), backward.roll(-1, 0)), 1)
+        # The left and right context of each word.
+        context = torch.cat((forward.roll(1, 0), backward.roll(-1, 0)), 1)
         place = torch.cat((on_device(layout.starts, around), layout.last))
-        surroundings = surroundings.index_copy(0, place, self.ends.repeat_interleave(len(layout), 0))
-        states, last = self._run(self.encoder, surroundings, layout)
+        context = context.index_copy(0, place, self.ends.repeat_interleave(len(layout), 0))
+        states, last = self._run(self.encoder, context, layout)
         return EncodedSyntax(states, meaning, layout, F.relu(self.begin(last)))
 
     def decode(self, encoded: EncodedSyntax, target: Ragged) -> Tensor:
-        """Return what is read at each target position, [N, ...]; of the target only the lengths are used."""
+        """Return the output layer's input at each target position, [N, ...]; only the target's lengths are used."""
         order, sizes, index = time_major(target.layout.lengths)
         state = self._start(encoded, order)
         found = []
         for count in sizes.tolist():
-            if count < len(state.steer):
+            if count < len(state.query):
                 state = state.first(count)
             found.append(self._advance(state))
-        inverse = np.empty_like(index)
-        inverse[index] = np.arange(len(index))
-        return torch.cat(found)[on_device(inverse, encoded.states)]
+        return torch.cat(found)[on_device(np.argsort(index), encoded.states)]
 
     def project(self, states: Tensor) -> Tensor:
         """Return logits [N, target vocabulary]."""
@@ -139,7 +133,7 @@ class SyntacticAttention(nn.Module):
         return logits
 
     def forward(self, source: Ragged, target: Ragged) -> Tensor:
-        """Return logits [N, target vocabulary]; ``target``: as for other models, used for its lengths alone."""
+        """Return logits [N, target vocabulary]; only the lengths of ``target`` are used."""
         return self.project(self.decode(self.encode(source), target))
 
     def start(self, encoded: EncodedSyntax, beam: int = 1) -> SyntaxState:
@@ -147,22 +141,22 @@ class SyntacticAttention(nn.Module):
         return self._start(encoded, np.repeat(np.arange(len(encoded.layout)), beam))
 
     def step(self, tokens: Tensor, state: SyntaxState) -> Tensor:
-        """Return the logits of the next id [rows, target vocabulary]; ``tokens`` [rows] is not looked at."""
+        """Return the logits of the next id [rows, target vocabulary]; ``tokens`` [rows] is ignored."""
         return self.project(self._advance(state))
 
     def _start(self, encoded: EncodedSyntax, order: np.ndarray) -> SyntaxState:
         table, real = grid_index(encoded.layout.starts[order], encoded.layout.lengths[order, None])
         index = on_device(table, encoded.states)
         offset = encoded.states.new_zeros(table.shape).masked_fill(~on_device(real, encoded.states), -torch.inf)
-        steer = encoded.steer[on_device(order, encoded.states)]
-        # The first steering state does not enter the recurrence, which starts from nothing.
+        query = encoded.query[on_device(order, encoded.states)]
+        # The first query does not enter the recurrence, which starts from zeros.
         memory = Meanings(encoded.states[index], encoded.meaning[index], offset)
-        nothing = [torch.zeros_like(steer)] * (1 + len(self.upper))
-        return SyntaxState(steer, nothing, nothing, memory)
+        zeros = [torch.zeros_like(query)] * (1 + len(self.upper))
+        return SyntaxState(query, zeros, zeros, memory)
 
     def _advance(self, state: SyntaxState) -> Tensor:
         memory = state.memory
-        scores = torch.bmm(memory.syntax, state.steer.unsqueeze(2)).squeeze(2) + memory.offset
+        scores = torch.bmm(memory.syntax, state.query.unsqueeze(2)).squeeze(2) + memory.offset
         weights = torch.softmax(scores, 1).unsqueeze(1)
         read, context = (torch.bmm(weights, part).squeeze(1) for part in (memory.meaning, memory.syntax))
         x, states = context, []
@@ -170,14 +164,12 @@ class SyntacticAttention(nn.Module):
             states.append(cell(self.dropout(x) if layer else x, (state.h[layer], state.c[layer])))
             x = states[-1][0]
         state.h, state.c = [h for h, _ in states], [c for _, c in states]
-        state.steer = x
+        state.query = x
         return torch.cat((read, context), 1) if self.config.read_syntax else read
 
     def _run(self, lstm: nn.LSTM, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
         """Run a bidirectional LSTM over tokens: outputs [M, ...] and last states of both directions [S, ...]."""
         order, sizes, index = time_major(layout.lengths)
-        inverse = np.empty_like(index)
-        inverse[index] = np.arange(len(index))
         output, (h, _) = lstm(PackedSequence(x[on_device(index, x)], torch.from_numpy(sizes)))
         last = torch.cat(list(h[-2:]), 1)[on_device(np.argsort(order), x)]  # of the top layer
-        return output.data[on_device(inverse, x)], last
+        return output.data[on_device(np.argsort(index), x)], last

@@ -1,11 +1,11 @@
-"""The Transformer (Vaswani et al., 2017), and what every architecture of this package shares with it.
+"""The Transformer (Vaswani et al., 2017), base of most architectures.
 
 By default it is fairseq's ``transformer_iwslt_de_en``: separate source and target embeddings, the target's tied to the
-output projection, ReLU, layers with the norm before or after each sublayer. With relative positions both stacks use
-relative self-attention, there are no absolute positions, and cross-attention is plain.
+output projection, ReLU, pre-norm or post-norm layers. With relative positions both stacks use relative self-attention,
+there are no absolute positions, and cross-attention is ordinary.
 
-A model is used through ``encode``, ``decode`` and ``project`` (teacher forcing) and ``start`` and ``step`` (search).
-Other architectures override parts of these; both ways must give the same logits.
+The interface of a model is ``encode``, ``decode`` and ``project`` (teacher forcing), and ``start`` and ``step``
+(search). Other architectures override parts of these; both ways must give the same logits.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from cgbench.models.special_ids import BOS, PAD
 
 @dataclass
 class Encoded:
-    """What the encoder says of a batch: ``states`` of its tokens [M, width], and their layout."""
+    """The encoder's output for a batch: ``states`` of its tokens [M, width], and their layout."""
 
     states: Tensor
     layout: Layout
@@ -40,17 +40,16 @@ class Encoded:
 
 @dataclass
 class DecoderState:
-    """Everything that decoding step by step remembers, a row for each sentence.
+    """The state of step-by-step decoding, one row per sentence.
 
-    The hypotheses of a sentence, ``beam`` adjacent ones, share its row: each step stores the keys and values of all
-    of them, and ``target_mask`` says which belong to the past of which. So nothing is moved when a beam changes its
-    order.
+    The ``beam`` adjacent hypotheses of a sentence share its row. Each step stores the keys and values of all of them,
+    and ``target_mask`` selects those in the past of each hypothesis. So reordering a beam moves no data.
 
     :param source: one fixed cache per decoder layer; ``source_mask``: their mask, [rows, 1, 1, source length], or None
         without padding.
     :param target: one growing cache per decoder layer; ``positions``: the position of each of its columns, [stored].
-    :param target_mask: of ``target``, [rows, 1, beam, stored], or None where all that is stored belongs to all.
-    :param length: number of positions consumed.
+    :param target_mask: of ``target``, [rows, 1, beam, stored], or None if all hypotheses share all columns.
+    :param length: number of positions so far.
     """
 
     source: list[KVCache]
@@ -62,7 +61,7 @@ class DecoderState:
     length: int = 0
 
     def advance(self) -> None:
-        """Make room for the next position of every hypothesis."""
+        """Extend the mask and the positions for the next position of every hypothesis."""
         if self.beam > 1:
             rows = len(self.source[0])
             own = torch.full((self.beam, self.beam), -math.inf, device=self.positions.device).fill_diagonal_(0)
@@ -76,17 +75,14 @@ class DecoderState:
         self.length += 1
 
     def reorder(self, index: np.ndarray) -> None:
-        """Keep the hypotheses ``index`` [new hypotheses], in that order, of all state.
-
-        On the host, which has chosen them: it need not wait for a GPU to tell what it was told.
-        """
+        """Select the hypotheses ``index`` [new hypotheses]; indices are computed on the host, without GPU waits."""
         sentence = index // self.beam
         first = np.flatnonzero(np.diff(sentence, prepend=-1))
         counts = np.unique(np.diff(first, append=len(sentence)))
         if self.target_mask is not None:
             self.target_mask = self.target_mask.view(-1, 1, 1, self.target_mask.shape[3])
             self.target_mask = self.target_mask.index_select(0, on_device(index, self.positions))
-        # Where sentences have different numbers of hypotheses, each of these gets a row of its own.
+        # If sentences have different numbers of hypotheses, each hypothesis gets its own row.
         self.beam, rows = (int(counts[0]), sentence[first]) if len(counts) == 1 else (1, sentence)
         if self.target_mask is not None:
             self.target_mask = self.target_mask.view(-1, 1, self.beam, self.target_mask.shape[3])
@@ -115,24 +111,24 @@ class Transformer(nn.Module):
         self.decoder_norm = nn.LayerNorm(config.width) if config.norm == "pre" else nn.Identity()
         self.output_bias = nn.Parameter(torch.zeros(target_size)) if config.output_bias else None
 
-    # What the stacks are made of.
+    # Construction
 
     @property
     def distinct_encoder_layers(self) -> int:
-        """Number of encoder layers with parameters of their own."""
+        """Number of encoder layers with separate parameters."""
         return self.config.encoder_layers
 
     @property
     def distinct_decoder_layers(self) -> int:
-        """Number of decoder layers with parameters of their own."""
+        """Number of decoder layers with separate parameters."""
         return self.config.decoder_layers
 
     def build_embeddings(self, source_size: int, target_size: int) -> tuple[Any, Any]:
-        """Build the tables of source and target words."""
+        """Build the source and target embeddings."""
         return self.build_embedding(source_size), self.build_embedding(target_size)
 
     def build_embedding(self, size: int) -> nn.Embedding:
-        """Build a table of ``size`` word embeddings, started as ``config.embedding`` says; padding's row is 0."""
+        """Build ``size`` word embeddings, initialised according to ``config.embedding``; padding's row is 0."""
         config = self.config
         embedding = nn.Embedding(size, config.width, padding_idx=PAD)
         with torch.no_grad():
@@ -155,15 +151,15 @@ class Transformer(nn.Module):
         return DecoderLayer(self.config)
 
     def build_encoder_norm(self) -> nn.Module:
-        """Build what normalises the encoder's output."""
+        """Build the norm of the encoder's output."""
         return nn.LayerNorm(self.config.width) if self.config.norm == "pre" else nn.Identity()
 
     def encoder_stack(self) -> list[EncoderLayer]:
-        """The encoder layers in the order in which they are applied."""
+        """The encoder layers in the order of application."""
         return cast("list[EncoderLayer]", list(self.encoder))
 
     def decoder_stack(self) -> list[DecoderLayer]:
-        """The decoder layers in the order in which they are applied."""
+        """The decoder layers in the order of application."""
         return cast("list[DecoderLayer]", list(self.decoder))
 
     def stack(self, side: str) -> Sequence[Layer]:
@@ -171,11 +167,11 @@ class Transformer(nn.Module):
         return self.encoder_stack() if side == "encoder" else self.decoder_stack()
 
     def through(self, side: str, x: Tensor, attend: Callable[[int, Tensor], Tensor]) -> Tensor:
-        """Take vectors through a stack, ``encoder`` or ``decoder``.
+        """Apply a stack, ``encoder`` or ``decoder``.
 
-        Teacher forcing and search both come here, so an architecture says once how its layers are connected.
+        Both teacher forcing and search use this method, so an architecture defines its connections once.
 
-        :param attend: all attention sublayers of layer 0, 1, ..., given its number and its input.
+        :param attend: applies all attention sublayers of a layer, given its number from 0 and its input.
         """
         for number, layer in enumerate(self.stack(side)):
             x = layer.feed(attend(number, x))
@@ -185,19 +181,19 @@ class Transformer(nn.Module):
         """Return the names of the parameters without weight decay."""
         return set()
 
-    # Teacher forcing: all positions at once.
+    # Teacher forcing: all positions together
 
     def encode(self, source: Ragged) -> Encoded:
         """Encode source ids."""
         return self.encode_embedded(*self.embed_source(source))
 
     def embed_source(self, source: Ragged) -> tuple[Tensor, Layout]:
-        """Return the vectors of source ids that the encoder reads, [M, width], and their layout."""
+        """Return the encoder's input vectors for source ids, [M, width], and their layout."""
         source = self.read_source(source)
         return self.embed(self.source_embedding, source.ids, source.layout.positions), source.layout
 
     def read_source(self, source: Ragged) -> Ragged:
-        """Return what the encoder reads of source ids, </s> last."""
+        """Return the encoder's input ids for source ids that end with </s>."""
         return source.preceded(BOS) if self.config.begin_source else source
 
     def encode_embedded(self, x: Tensor, layout: Layout) -> Encoded:
@@ -211,7 +207,7 @@ class Transformer(nn.Module):
         return self.decode_embedded(encoded, self.embed_target(target), target.layout)
 
     def embed_target(self, target: Ragged) -> Tensor:
-        """Return the vectors [N, width] of the ids that the decoder reads."""
+        """Return the decoder's input vectors [N, width]."""
         return self.embed(self.target_embedding, target.ids, target.layout.positions)
 
     def decode_embedded(self, encoded: Any, y: Tensor, layout: Layout) -> Tensor:
@@ -226,7 +222,7 @@ class Transformer(nn.Module):
         return self.decoder_norm(self.through("decoder", y, attend))
 
     def source_cache(self, number: int, encoded: Any, pairing: Pairing) -> list[KVCache]:
-        """Return the keys and values that decoder layer ``number`` attends to."""
+        """Return the keys and values of the cross-attention of decoder layer ``number``."""
         return self.decoder_stack()[number].cross.kv_cache(encoded.states, pairing)
 
     def project(self, states: Tensor) -> Tensor:
@@ -237,12 +233,12 @@ class Transformer(nn.Module):
         """Return logits [N, target vocabulary] under teacher forcing; ``target``: the ids that the decoder reads."""
         return self.project(self.decode(self.encode(source), target))
 
-    # Search: one position per row at a time.
+    # Search: one position per row at a time
 
     def start(self, encoded: Any, beam: int = 1) -> Any:
         """Return the state before the first step, with ``beam`` adjacent rows for each sentence."""
         rows, device = len(encoded.layout), encoded.states.device
-        # A layout of one token per sentence, so that the sentences of the batch are one grid in their order.
+        # With one token per sentence, the layout is a single grid in the order of the batch.
         pairing = Pairing(Layout([1] * rows, device), encoded.layout)
         source = [self.source_cache(number, encoded, pairing)[0] for number in range(len(self.decoder_stack()))]
         target = [layer.attention.empty(rows, source[0].keys) for layer in self.decoder_stack()]
@@ -270,11 +266,11 @@ class Transformer(nn.Module):
         return self.embed(self.target_embedding, tokens, torch.tensor([position], device=tokens.device))
 
     def embed(self, embedding: Any, ids: Tensor, positions: Tensor) -> Tensor:
-        """Return scaled embeddings with absolute positions, where the architecture has them, after dropout."""
+        """Return scaled embeddings with absolute positions, if the architecture has these, after dropout."""
         return self.dropout(self.vectors(embedding, ids, positions))
 
     def vectors(self, embedding: nn.Embedding, ids: Tensor, positions: Tensor) -> Tensor:
-        """The same before dropout."""
+        """As :meth:`embed`, before dropout."""
         x = embedding(ids) * self.scale
         if self.config.positions == "sinusoidal":
             x = x + (sinusoids(positions, self.config.width) * self.position_scale).to(x.dtype)

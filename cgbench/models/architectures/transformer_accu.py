@@ -1,11 +1,11 @@
-"""Transformer-accu: plain sums of layers, the control without learned weights of two papers, which mean different ones.
+"""Transformer-accu: sums of layers without learned weights, a baseline of two papers, which define it differently.
 
 * ``inputs`` (Zheng et al., 2023, LRF, "Transformer-accu"): layer i of either stack reads y_0 + ... + y_{i-1}, the
-  embedding and the outputs of all layers below.
+  embedding and the outputs of all lower layers.
 * ``all`` (Lin et al., 2023, COMPOSITION, the text): every decoder layer reads the sum of all encoder sublayers.
 * ``prefix`` (its footnote): decoder layer i reads y_0 + ... + y_{i-1} of the encoder.
 
-With norms before the sublayers, what is summed for the decoder passes the encoder's last norm first.
+In a pre-norm model, the encoder's final norm is applied to the summands for the decoder.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from cgbench.models.parts.ragged import Layout, Pairing
 
 @dataclass
 class Summed(Encoded):
-    """What the encoder says of a batch; ``memories`` [M, width]: what each decoder layer reads."""
+    """The encoder's output; ``memories`` [M, width]: the cross-attention input of each decoder layer."""
 
     memories: list[Tensor]
 
 
 class TransformerAccu(Transformer):
-    """A Transformer with sums of layers in place of single ones."""
+    """A Transformer whose layers read sums of layers."""
 
     config: AccuConfig
 

@@ -1,8 +1,8 @@
-"""A Transformer that shares its weights in depth (Dehghani et al., 2019, in the form of Csordás et al., 2021).
+"""A Transformer that shares weights between layers (Dehghani et al., 2019, in the form of Csordás et al., 2021).
 
 One encoder layer is applied ``encoder_layers`` times and one decoder layer ``decoder_layers`` times. There is no
-adaptive halting and no vector of the step; positions enter once, at the bottom, or in every self-attention if they are
-relative. Each application remembers its own keys and values in search.
+adaptive halting and no step embedding. Absolute positions are added once, at the bottom; relative ones act in every
+self-attention. In search each application has its own cache.
 """
 
 from __future__ import annotations

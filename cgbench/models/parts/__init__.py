@@ -1,1 +1,1 @@
-"""What architectures are made of."""
+"""Building blocks of architectures."""

@@ -1,6 +1,6 @@
-"""Multi-head attention, for every architecture: over ragged batches, and step by step with a cache.
+"""Multi-head attention over ragged batches, and step by step with a cache.
 
-Scaled dot products follow Vaswani et al. (2017), section 3.2; what distances add to the logits is in
+Scaled dot products follow Vaswani et al. (2017), section 3.2; relative positions are in
 :mod:`cgbench.models.parts.positions`.
 """
 
@@ -23,14 +23,14 @@ def attend(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = No
     """Return softmax(q kᵀ / sqrt(d_head) + mask) v, [rows, heads, queries, d_head].
 
     :param query: [rows, heads, queries, d_head]; ``keys`` and ``values``: [rows, heads, keys, d_head].
-    :param mask: what is added to the scaled logits, broadcast to [rows, heads, queries, keys]: 0 and -inf, what
-        distances add, or both.
+    :param mask: added to the scaled logits, broadcast to [rows, heads, queries, keys]: 0 and -inf, relative logits, or
+        both.
     :param p: probability to drop an attention weight.
     """
     mask = None if mask is None else mask.to(query.dtype)
     if query.is_cuda or not torch.is_grad_enabled():
         return F.scaled_dot_product_attention(query, keys, values, attn_mask=mask, dropout_p=p)
-    # The same, spelt out: training on a CPU is faster so, because sentences are short (docs/lab/performance.md).
+    # Without the fused kernel, training on a CPU is faster, because sentences are short (docs/lab/performance.md).
     logits = query @ keys.transpose(-1, -2) / math.sqrt(query.shape[-1])
     weights = torch.softmax(logits if mask is None else logits + mask, -1)
     return (dropout(weights, p) if p else weights) @ values
@@ -39,8 +39,8 @@ def attend(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = No
 class SelfAttention(nn.Module):
     """Self-attention with fused query, key and value projections.
 
-    :param relative: what distances add to the logits (:mod:`cgbench.models.parts.positions`), or None.
-    :param bias: whether the four projections have one.
+    :param relative: relative positions (:mod:`cgbench.models.parts.positions`), or None.
+    :param bias: whether the four projections have a bias.
     """
 
     def __init__(
@@ -54,15 +54,15 @@ class SelfAttention(nn.Module):
         self.relative = relative
 
     def forward(self, x: Tensor, layout: Layout, causal: bool = False) -> Tensor:
-        """Attend within each sequence of the tokens ``x`` [N, width]; ``causal``: to no later position."""
+        """Attend within each sequence of the tokens ``x`` [N, width]; ``causal``: not to later positions."""
         return self.attend(self.project_in(x), layout, causal)
 
     def attend(self, projected: Tensor, layout: Layout, causal: bool = False) -> Tensor:
-        """The same from the output of ``project_in``, [N, 3 width]."""
+        """As :meth:`forward`, from the output of ``project_in``, [N, 3 width]."""
         attended, p = [], self.dropout if self.training else 0.0
         for bucket, grid in zip(layout.buckets, layout.to_grids(projected), strict=True):
             query, keys, values = split_heads(grid, self.heads, 3)
-            # Padding is on the right, where a causal query never looks.
+            # Padding is on the right, where causal attention never reaches.
             mask = causal_mask(bucket.columns, query) if causal else bucket.mask
             if self.relative is not None:
                 mask = _plus(self.relative.logits(query, keys, bucket.widths) * self.scale, mask)
@@ -70,30 +70,30 @@ class SelfAttention(nn.Module):
         return self.project_out(layout.from_grids(attended))
 
     def project_query(self, x: Tensor) -> Tensor:
-        """Project [N, width] to queries alone, [N, width]."""
+        """Project [N, width] only to queries, [N, width]."""
         return _project(self.project_in, x, slice(None, self.project_in.in_features))
 
     def project_memory(self, x: Tensor) -> Tensor:
-        """Project [N, width] to keys and values alone, [N, 2 width]."""
+        """Project [N, width] only to keys and values, [N, 2 width]."""
         return _project(self.project_in, x, slice(self.project_in.in_features, None))
 
     def attend_ends(
         self, x: Tensor, memory: Tensor, layout: Layout, ends: GatherLayout, causal: bool = False
     ) -> Tensor:
-        """Attend from the last tokens of each part alone, [queries, width].
+        """Attend only from the last tokens of each part, [queries, width].
 
-        :param x: the tokens of ``layout``, or the table that they are gathered from; ``memory``: their keys and values.
-        :param ends: which tokens: what :meth:`Layout.ends` returned.
+        :param x: the tokens of ``layout``, or the table that it indexes; ``memory``: their keys and values.
+        :param ends: the tokens, from :meth:`Layout.ends`.
         """
         if ends.tokens < len(x):
             queries = ends.gathered.to_grids(self.project_query(ends.gather(x)))
         else:
             queries = ends.to_grids(self.project_query(x))
         attended, p = [], self.dropout if self.training else 0.0
-        for bucket, end, asked, grid in zip(
+        for bucket, end, query_grid, grid in zip(
             layout.buckets, ends.buckets, queries, layout.to_grids(memory), strict=True
         ):
-            (query,), (keys, values) = split_heads(asked, self.heads, 1), split_heads(grid, self.heads, 2)
+            (query,), (keys, values) = split_heads(query_grid, self.heads, 1), split_heads(grid, self.heads, 2)
             mask = causal_end_mask(bucket.mask, end.columns, keys) if causal else bucket.mask
             if self.relative is not None:
                 mask = _plus(self.relative.end_logits(query, keys, end.widths, bucket.widths) * self.scale, mask)
@@ -101,11 +101,11 @@ class SelfAttention(nn.Module):
         return self.project_out(ends.from_grids(attended))
 
     def step(self, x: Tensor, cache: KVCache, mask: Tensor | None = None, distances: Tensor | None = None) -> Tensor:
-        """Append the position ``x`` [rows, width] to ``cache`` and attend from it to all before it.
+        """Append the position ``x`` [rows, width] to ``cache`` and attend from it to all stored positions.
 
-        :param cache: has as many rows as ``x``, or fewer: then ``len(x) / len(cache)`` neighbours share one.
-        :param mask: what a row that shares may attend to, with the new positions, [len(cache), 1, sharing, length].
-        :param distances: how many positions before it each of the length is, the new one 0; none is twice if not given.
+        :param cache: has as many rows as ``x``, or fewer: then ``len(x) / len(cache)`` adjacent rows share one.
+        :param mask: of rows that share, including the new positions, [len(cache), 1, sharing, length].
+        :param distances: from each stored position to the new one, whose distance is 0 (default: consecutive).
         """
         query, keys, values = split_heads(self.project_in(x).unflatten(0, (len(cache), -1)), self.heads, 3)
         cache.append(keys, values)
@@ -116,10 +116,10 @@ class SelfAttention(nn.Module):
         return self.project_out(join_heads(attend(query, cache.keys, cache.values, mask)).flatten(0, 1))
 
     def empty(self, rows: int, like: Tensor) -> KVCache:
-        """Return a cache without positions, of the type and device of ``like``."""
+        """Return an empty cache, with the type and device of ``like``."""
         width = self.project_out.in_features
-        nothing = like.new_empty(rows, self.heads, 0, width // self.heads)
-        return KVCache(nothing, nothing)
+        empty = like.new_empty(rows, self.heads, 0, width // self.heads)
+        return KVCache(empty, empty)
 
 
 class CrossAttention(nn.Module):
@@ -135,27 +135,27 @@ class CrossAttention(nn.Module):
         self.project_out = Linear(width, width, bias=bias)
 
     def project_keys(self, states: Tensor) -> Tensor:
-        """Project states [M, width] to keys alone, [M, width]."""
+        """Project states [M, width] only to keys, [M, width]."""
         return _project(self.project_memory, states, slice(None, self.project_memory.out_features // 2))
 
     def project_values(self, states: Tensor) -> Tensor:
-        """Project states [M, width] to values alone, [M, width]."""
+        """Project states [M, width] only to values, [M, width]."""
         return _project(self.project_memory, states, slice(self.project_memory.out_features // 2, None))
 
     def kv_cache(self, states: Tensor, pairing: Pairing) -> list[KVCache]:
-        """Project states [M, width] to keys and values, as a grid for each bucket of the pairing's layout."""
+        """Project states [M, width] to keys and values, with one grid per bucket of the pairing's layout."""
         grids = pairing.grids(self.project_memory(states))
         return [KVCache(*split_heads(grid, self.heads, 2)) for grid in grids]
 
     def kv_cache_of_grids(self, keys: Sequence[Tensor], values: Sequence[Tensor]) -> list[KVCache]:
-        """The same from grids of projected keys and grids of projected values, each [R, columns, width]."""
+        """As :meth:`kv_cache`, from grids of projected keys and values, each [R, columns, width]."""
         return [
             KVCache(*split_heads(key, self.heads, 1), *split_heads(value, self.heads, 1))
             for key, value in zip(keys, values, strict=True)
         ]
 
     def forward(self, x: Tensor, layout: Layout, caches: Sequence[KVCache], masks: Sequence[Tensor | None]) -> Tensor:
-        """Attend from the tokens ``x`` [N, width] to the caches of the buckets of the layout, under their masks."""
+        """Attend from the tokens ``x`` [N, width] to the caches and masks of the layout's buckets."""
         attended, p = [], self.dropout if self.training else 0.0
         for grid, cache, mask in zip(layout.to_grids(self.project_query(x)), caches, masks, strict=True):
             (query,) = split_heads(grid, self.heads, 1)
@@ -163,9 +163,9 @@ class CrossAttention(nn.Module):
         return self.project_out(layout.from_grids(attended))
 
     def step(self, x: Tensor, cache: KVCache, mask: Tensor | None) -> Tensor:
-        """Attend from one position per row, [rows, width]; ``mask`` as for :func:`attend`.
+        """Attend from one position per row, [rows, width]; ``mask`` as in :func:`attend`.
 
-        :param cache: has as many rows as ``x``, or fewer: then ``len(x) / len(cache)`` neighbours share one.
+        :param cache: has as many rows as ``x``, or fewer: then ``len(x) / len(cache)`` adjacent rows share one.
         """
         (query,) = split_heads(self.project_query(x).unflatten(0, (len(cache), -1)), self.heads, 1)
         return self.project_out(join_heads(attend(query, cache.keys, cache.values, mask)).flatten(0, 1))
@@ -175,7 +175,7 @@ class KVCache:
     """Keys and values of one attention sublayer, each [rows, heads, length, d_head]; they can grow."""
 
     def __init__(self, keys: Tensor, values: Tensor) -> None:
-        self._stored = keys, values  # with room for more at the end
+        self._stored = keys, values  # with spare capacity
         self.length = keys.shape[2]
 
     def __len__(self) -> int:
@@ -201,17 +201,17 @@ class KVCache:
         self.length = end
 
     def select(self, index: Tensor) -> None:
-        """Keep the rows ``index``, in that order."""
+        """Select the rows ``index``."""
         self._stored = self.keys.index_select(0, index), self.values.index_select(0, index)
 
-    def _copy(self, x: Tensor, room: int) -> Tensor:
-        larger = x.new_empty(*x.shape[:2], room, x.shape[3])
+    def _copy(self, x: Tensor, capacity: int) -> Tensor:
+        larger = x.new_empty(*x.shape[:2], capacity, x.shape[3])
         larger[:, :, : self.length] = x
         return larger
 
 
 def split_heads(x: Tensor, heads: int, parts: int) -> tuple[Tensor, ...]:
-    """Cut [rows, length, parts x width] into ``parts`` tensors [rows, heads, length, d_head], each contiguous."""
+    """Split [rows, length, parts x width] into ``parts`` contiguous tensors [rows, heads, length, d_head]."""
     return x.unflatten(-1, (parts, heads, -1)).permute(2, 0, 3, 1, 4).contiguous().unbind(0)
 
 
@@ -221,14 +221,14 @@ def join_heads(x: Tensor) -> Tensor:
 
 
 def causal_mask(length: int, like: Tensor) -> Tensor:
-    """Return a mask that hides later positions, [length, length]: 0 and -inf, of the type and device of ``like``."""
+    """Return a mask that hides later positions, [length, length]: 0 and -inf, with type and device of ``like``."""
     return torch.full((length, length), -math.inf, dtype=like.dtype, device=like.device).triu_(1)
 
 
 def causal_end_mask(mask: Tensor | None, queries: int, keys: Tensor) -> Tensor:
-    """Return a mask that hides later positions from the last ``queries`` columns, and what ``mask`` hides from all.
+    """Return a causal mask for the last ``queries`` columns, combined with ``mask``.
 
-    A column of padding sees itself, so that no row of logits is without an end.
+    A column of padding attends to itself, so that no row is entirely -inf.
 
     :param mask: 0 and -inf, [rows, 1, 1, length], or None; ``keys``: [rows, heads, length, d_head].
     """
@@ -245,5 +245,5 @@ def _plus(logits: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def _project(projection: nn.Linear, x: Tensor, part: slice) -> Tensor:
-    """Apply some of the rows of a fused projection."""
+    """Apply a part of a fused projection."""
     return linear(x, projection.weight[part], None if projection.bias is None else projection.bias[part])

@@ -17,14 +17,14 @@ class Dropout(nn.Module):
         self.p = p
 
     def forward(self, x: Tensor) -> Tensor:
-        """Keep the shape and the type."""
+        """Apply dropout in training."""
         return dropout(x, self.p) if self.training and self.p else x
 
     def extra_repr(self) -> str:
-        """Say p when the model is printed."""
+        """Show p when the model is printed."""
         return f"p={self.p}"
 
 
 def dropout(x: Tensor, p: float) -> Tensor:
-    """Drop with probability ``p``, by torch's default generator of the device."""
+    """Drop with probability ``p``, using torch's default generator of the device."""
     return x * keep_mask(x.shape, p, x.dtype) if fast_form(x) else F.dropout(x, p)

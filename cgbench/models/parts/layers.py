@@ -1,4 +1,4 @@
-"""Encoder and decoder layers, and how their parameters start."""
+"""Encoder and decoder layers, and the initialisation of their parameters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cgbench.models.parts.ragged import GatherLayout, Layout
 
 
 class FeedForward(nn.Module):
-    """Two linear maps with a ReLU (or GELU) between."""
+    """Two linear maps with ReLU or GELU between them."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -36,9 +36,9 @@ class FeedForward(nn.Module):
 
 
 class Layer(nn.Module):
-    """What encoder and decoder layers share: residual sublayers with the norm before or after.
+    """Base of encoder and decoder layers: residual sublayers, pre-norm or post-norm.
 
-    :param attention: the layer's self-attention; built from ``config`` if not given.
+    :param attention: the layer's self-attention (default: built from ``config``).
     """
 
     def __init__(self, config: TransformerConfig, attention: SelfAttention | None = None) -> None:
@@ -51,23 +51,23 @@ class Layer(nn.Module):
         self.feed_forward_norm = nn.LayerNorm(config.width)
 
     def before(self, norm: nn.Module, x: Tensor) -> Tensor:
-        """Return the input of a sublayer."""
+        """Return the input of a sublayer, normalised in pre-norm layers."""
         return norm(x) if self.pre else x
 
     def after(self, norm: nn.Module, x: Tensor, change: Tensor) -> Tensor:
-        """Add what a sublayer computed to its input."""
+        """Add the output of a sublayer to its input; normalise in post-norm layers."""
         x = x + self.dropout(change)
         return x if self.pre else norm(x)
 
     def attend(self, x: Tensor, layout: Layout, causal: bool = False) -> Tensor:
-        """Apply the self-attention sublayer to tokens [N, width], or to the table that they are gathered from."""
+        """Apply the self-attention sublayer to tokens [N, width], or to the table that the layout indexes."""
         change = self.attention(self.before(self.attention_norm, x), layout, causal)
         return self.after(self.attention_norm, layout.gather(x), change)
 
     def attend_from(self, x: Tensor, layout: Layout, ends: GatherLayout, causal: bool = False) -> Tensor:
-        """The same for the last tokens of each part alone, [queries, width] (see :meth:`Layout.ends`)."""
-        given = self.before(self.attention_norm, x)
-        change = self.attention.attend_ends(given, self.attention.project_memory(given), layout, ends, causal)
+        """As :meth:`attend`, only for the last tokens of each part, [queries, width] (see :meth:`Layout.ends`)."""
+        inputs = self.before(self.attention_norm, x)
+        change = self.attention.attend_ends(inputs, self.attention.project_memory(inputs), layout, ends, causal)
         return self.after(self.attention_norm, ends.gather(x), change)
 
     def feed(self, x: Tensor) -> Tensor:
@@ -92,9 +92,9 @@ class DecoderLayer(Layer):
         self.cross_norm = nn.LayerNorm(config.width)
 
     def forward(self, x: Tensor, layout: Layout, memory: Sequence[KVCache], masks: Sequence[Tensor | None]) -> Tensor:
-        """Map tokens [N, width] to the same shape, all positions at once.
+        """Map tokens [N, width] to the same shape.
 
-        :param memory: keys and values of the source for each bucket of ``layout``, and their ``masks``.
+        :param memory: keys and values of the source, and their ``masks``, for each bucket of ``layout``.
         """
         return self.consult(self.attend(x, layout, causal=True), layout, memory, masks)
 
@@ -128,9 +128,9 @@ class DecoderLayer(Layer):
 def build_self_attention(
     config: TransformerConfig, heads: int | None = None, relative: RelativeLogits | None = None
 ) -> SelfAttention:
-    """Build the self-attention that a configuration describes.
+    """Build the self-attention of a configuration.
 
-    :param heads: another number of heads; ``relative``: another relative form.
+    :param heads: overrides the number of heads; ``relative``: overrides the relative positions.
     """
     heads = heads or config.attention_heads
     attention = SelfAttention(
@@ -140,7 +140,7 @@ def build_self_attention(
         relative or _relative(config, heads),
         config.attention_bias,
     )
-    # Csordás et al.'s code never reaches the initialisation of its relative attention: torch's default stays.
+    # The code of Csordás et al. never calls the initialisation of its relative attention, so torch's default applies.
     if not (config.initialization == "csordas" and config.positions == "transformer_xl"):
         gain = 1.0 if config.initialization == "csordas" else 1 / math.sqrt(2)
         initialize_projection(attention.project_in, gain)
@@ -149,9 +149,9 @@ def build_self_attention(
 
 
 def build_cross_attention(config: TransformerConfig, memory: int | None = None) -> CrossAttention:
-    """Build the cross-attention that a configuration describes.
+    """Build the cross-attention of a configuration.
 
-    :param memory: width of what is attended to (default: of the layer).
+    :param memory: width of the encoder's states (default: of the layer).
     """
     heads, bias = config.attention_heads, config.attention_bias
     cross = CrossAttention(config.width, heads, config.attention_dropout, bias, memory)
@@ -165,7 +165,7 @@ def build_cross_attention(config: TransformerConfig, memory: int | None = None) 
 def initialize_projection(
     projection: nn.Linear, gain: float, zero_bias: bool = False, width: int | None = None
 ) -> None:
-    """Initialise Xavier uniform, each part of a fused projection as a matrix of its own."""
+    """Initialise each part of a fused projection with Xavier uniform."""
     for part in projection.weight.detach().split(width or projection.in_features):
         nn.init.xavier_uniform_(part, gain=gain)
     if zero_bias and projection.bias is not None:

@@ -1,4 +1,4 @@
-"""The linear map of every layer."""
+"""Linear maps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cgbench.models.parts.cpu.packed import packed_linear
 
 
 class Linear(nn.Linear):
-    """torch's linear map, with packed weights where these are faster."""
+    """torch's linear map, with packed weights if these are faster."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Map [..., in] to [..., out]."""

@@ -9,8 +9,8 @@ from torch import Tensor
 def label_smoothed_nll_loss(logits: Tensor, target: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
     """Return the label-smoothed loss and the negative log-likelihood in nats, each summed over tokens, in float32.
 
-    The loss is the sum of (1 - e)·(-log p(target)) + e/V·(sum over v of -log p(v)), e the smoothing and V the size of
-    the vocabulary. It alone carries a gradient.
+    The loss is the sum of (1 - e)·(-log p(target)) + e/V·(sum over v of -log p(v)), with smoothing e and vocabulary
+    size V. Only the loss has a gradient.
 
     :param logits: [tokens, vocabulary]; ``target``: ids [tokens].
     """

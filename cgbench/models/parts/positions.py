@@ -1,17 +1,17 @@
-"""Where a token stands: vectors added to embeddings, and what distances add to the logits of self-attention.
+"""Absolute positions, added to embeddings, and relative positions, added to the logits of self-attention.
 
-Three relative forms, each with the queries and keys of one layer (i queries, j is looked at, d = d_head):
+There are three relative forms (query i, key j, d = d_head):
 
-* :class:`DistanceTable`, Huang et al. (2020), method 4, as Dangle uses it: q_i·a_{i-j} + k_j·a_{i-j}, one table ``a``
-  for both terms, shared by the heads, distances clipped to ±(P-1). Without the second term it is Shaw et al. (2018),
-  keys only.
-* :class:`SegmentedDistanceTable`, the same for a source followed by target tokens (Dangle's mixed layers): a table for
-  each side, and one vector for each direction between them.
+* :class:`DistanceTable`, Huang et al. (2020), method 4, as in Dangle: q_i·a_{i-j} + k_j·a_{i-j}, one table ``a`` for
+  both terms, shared by the heads, distances clipped to ±(P-1). Without the second term it is Shaw et al. (2018), keys
+  only.
+* :class:`SegmentedDistanceTable`, the same for a source followed by target tokens (Dangle's mixed layers): one table
+  per side, and one vector for each direction between them.
 * :class:`SinusoidalDistance`, Dai et al. (2019, Transformer-XL): u·k_j + (q_i + v)·W r_{j-i}, sinusoids r of the signed
-  distance without clipping (as Csordás et al., 2021, use it).
+  distance without clipping (as in Csordás et al., 2021).
 
-All terms depend on i-j alone, so they are computed once for every distance and skewed into place (Huang et al., Music
-Transformer, 2018): no [length, length, d_head] tensor is built.
+All terms depend only on i-j, so they are computed once per distance and skewed into place (Huang et al., Music
+Transformer, 2018), without a [length, length, d_head] tensor.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ import math
 import torch
 from torch import Tensor, nn
 
-FIRST = 2  # fairseq's position of the first word: padding's id and one
+FIRST = 2  # fairseq's position of the first word: padding's id plus one
 
 
 class RelativeLogits(nn.Module):
-    """What distances add to the unscaled logits of one layer of self-attention."""
+    """Relative positions in the unscaled logits of a layer's self-attention."""
 
     def logits(self, query: Tensor, keys: Tensor, widths: tuple[int, ...]) -> Tensor:
-        """Return what is added for equally many queries and keys, [rows, heads, length, length].
+        """Return the relative logits for equal numbers of queries and keys, [rows, heads, length, length].
 
-        :param query: [rows, heads, length, d_head]; ``keys`` likewise.
+        :param query: [rows, heads, length, d_head]; ``keys``: of the same shape.
         :param widths: columns of each part of the sequences; they add up to ``length``.
         """
         raise NotImplementedError
 
     def end_logits(self, query: Tensor, keys: Tensor, queries: tuple[int, ...], widths: tuple[int, ...]) -> Tensor:
-        """The same for queries at the last columns of each part alone, so many as ``queries`` says."""
+        """As :meth:`logits`, only for queries at the last columns of each part, whose numbers are ``queries``."""
         raise NotImplementedError
 
     def last_logits(self, query: Tensor, keys: Tensor, distances: Tensor) -> Tensor:
-        """The same for queries that are all at the last position, [rows, heads, queries, length].
+        """As :meth:`logits`, for queries that are all at the last position, [rows, heads, queries, length].
 
-        :param distances: how many positions before it each key is, i-j, [length].
+        :param distances: from each key to it, i-j, [length].
         """
         raise NotImplementedError
 
 
 class DistanceTable(RelativeLogits):
-    """A vector for each clipped distance i-j; it starts at zero.
+    """A vector for each clipped distance i-j, initialised with zeros.
 
-    :param by_key: whether keys meet the table, too; without, the form of Shaw et al.
+    :param by_key: whether to add the keys' term; without it, the form of Shaw et al.
     """
 
     def __init__(self, max_relative_position: int, head_width: int, by_key: bool = True) -> None:
@@ -79,10 +79,10 @@ class DistanceTable(RelativeLogits):
 
 
 class SegmentedDistanceTable(RelativeLogits):
-    """Distances within a source and within the target tokens after it; one vector each way between the two.
+    """Distances within a source and within the target tokens after it, and one vector per direction between the two.
 
-    ``across`` [2, d_head]: row 0 for a source query and a target key, row 1 for a target query and a source key. All
-    start at zero.
+    ``across`` [2, d_head]: row 0 for a source query and a target key, row 1 for the reverse. All are initialised with
+    zeros.
     """
 
     def __init__(self, max_relative_position: int, head_width: int) -> None:
@@ -114,7 +114,7 @@ class SegmentedDistanceTable(RelativeLogits):
 
 
 class SinusoidalDistance(RelativeLogits):
-    """Transformer-XL's terms (b) to (d): u·k_j + (q_i + v)·W r_{j-i}; u and v start at zero.
+    """Transformer-XL's terms (b) to (d): u·k_j + (q_i + v)·W r_{j-i}; u and v are initialised with zeros.
 
     The sinusoids are interleaved (sine, cosine, sine, ...) and not clipped.
     """
@@ -162,7 +162,7 @@ def distance_logits(table: Tensor, limit: int, query: Tensor, keys: Tensor, by_k
 
 
 def skew(x: Tensor) -> Tensor:
-    """Turn [..., n, n+w-1] into [..., n, w], row i starting at column n-1-i: result[i, j] = x[i, j-i+n-1]."""
+    """Turn [..., n, n+w-1] into [..., n, w], with row i from column n-1-i on: result[i, j] = x[i, j-i+n-1]."""
     n = x.shape[-2]
     if n == 1:
         return x
@@ -172,12 +172,12 @@ def skew(x: Tensor) -> Tensor:
 
 
 def sinusoids(positions: Tensor, width: int) -> Tensor:
-    """Return position vectors [..., width] as fairseq: sines, then cosines; the first word has position 2."""
+    """Return position vectors [..., width] as in fairseq: sines, then cosines; the first word has position 2."""
     if positions.device.type == "cpu" and positions.dim() == 1 and len(positions) > 1:
-        # Positions come again in every sequence.
-        different, which = positions.unique(return_inverse=True)
-        if len(different) < len(positions):
-            return sinusoids(different, width).index_select(0, which)
+        # Positions repeat in every sequence.
+        distinct, which = positions.unique(return_inverse=True)
+        if len(distinct) < len(positions):
+            return sinusoids(distinct, width).index_select(0, which)
     half = width // 2
     steps = torch.arange(half, dtype=torch.float32, device=positions.device)
     frequencies = torch.exp(steps * (-math.log(10000.0) / (half - 1)))
@@ -186,7 +186,7 @@ def sinusoids(positions: Tensor, width: int) -> Tensor:
 
 
 def interleaved_sinusoids(positions: Tensor, width: int) -> Tensor:
-    """Return position vectors [..., width] as Vaswani et al. (2017), section 3.5: sine, cosine, sine, ..., from 0."""
+    """Return position vectors [..., width] as in Vaswani et al. (2017), section 3.5: sine, cosine, ..., from 0."""
     even = torch.arange(0, width, 2, dtype=torch.float32, device=positions.device)
     angles = positions.unsqueeze(-1) * torch.exp(even * (-math.log(10000.0) / width))
     return torch.stack((angles.sin(), angles.cos()), -1).flatten(-2)

@@ -1,9 +1,9 @@
-"""Sequences of different lengths without padding: tokens one after another, and grids only where they attend.
+"""Ragged batches: sequences of different lengths without padding, except in attention.
 
-A batch of N tokens is one flat tensor [N, width]. Linear maps, norms and dropout, which are nearly all of the work, see
-real tokens alone. Attention needs rectangles: a :class:`Layout` sorts sequences of similar length into buckets, each a
-padded grid, and moves tokens to the grids and back in one gather each way. All indices come from the lengths on the
-host, so a GPU is never asked for a size.
+A batch of N tokens is one flat tensor [N, width], so linear maps, norms and dropout, which are nearly all of the work,
+compute no padding. Attention needs rectangles: a :class:`Layout` sorts sequences of similar length into buckets, each a
+padded grid, and gathers tokens into the grids and back. All indices are computed from the lengths on the host, without
+waiting for a GPU.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from cgbench.models.special_ids import EOS
 class Bucket:
     """Sequences of similar length as one grid.
 
-    :param rows: which sequences, [R].
-    :param widths: columns of each part; a part of every sequence begins at the same column.
+    :param rows: the sequences, [R].
+    :param widths: columns of each part, which begins at the same column in every sequence.
     :param mask: 0 at tokens and -inf at padding, float32 [R, 1, 1, columns]; None without padding.
     """
 
@@ -41,12 +41,12 @@ class Bucket:
 
 
 class Layout:
-    """How N tokens, one after another, form sequences.
+    """The division of N concatenated tokens into sequences.
 
-    :param lengths: of each sequence, [S]; or of each sequence's parts, [S, parts], for sequences made of several (a
-        source and a target prefix, say), which are kept apart in the grids.
-    :param right: whether the parts end, not begin, at the same column of a grid.
-    :param like: a layout of equally many sequences whose buckets are taken over, so that grids match row by row.
+    :param lengths: of each sequence, [S]; or of each sequence's parts, [S, parts], such as a source and a target
+        prefix, which are separate in the grids.
+    :param right: whether the parts end (instead of begin) at the same column of a grid.
+    :param like: a layout of the same number of sequences whose buckets to use, so that grids match row by row.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Layout:
 
     @property
     def tokens(self) -> int:
-        """N."""
+        """Number of tokens, N."""
         return int(self.lengths.sum())
 
     @cached_property
@@ -88,28 +88,28 @@ class Layout:
 
     @property
     def gathered(self) -> Layout:
-        """The layout of what :meth:`gather` returns."""
+        """The layout of the result of :meth:`gather`."""
         return self
 
     def gather(self, x: Tensor) -> Tensor:
-        """Return the tokens [N, C]; a :class:`GatherLayout` takes them from a table."""
+        """Return the tokens [N, C]; a :class:`GatherLayout` selects them from a table."""
         return x
 
     def ends(self, parts: np.ndarray) -> GatherLayout:
-        """Return the last tokens of each part, gathered from this layout's, in grids that match its own row by row.
+        """Return the layout of the last tokens of each part, in grids that match this layout's row by row.
 
-        :param parts: how many of each part of each sequence, [S, parts]; the layout ends its parts at one column.
+        :param parts: number of tokens of each part of each sequence, [S, parts]; needs a layout with ``right``.
         """
         firsts = self.starts[:, None] + np.cumsum(self.parts, 1) - parts
         return GatherLayout(Layout(parts, self.device, right=True, like=self), ranges(firsts.ravel(), parts.ravel()))
 
     @cached_property
     def buckets(self) -> list[Bucket]:
-        """The sequences, sorted by length and cut where lengths have grown."""
+        """The sequences, sorted by length and split where the length grows."""
         return self._grids[0]
 
     def to_grids(self, x: Tensor) -> list[Tensor]:
-        """Cut flat tokens [N, C] into a grid [R, columns, C] per bucket; what stands at padding is finite."""
+        """Split flat tokens [N, C] into one grid [R, columns, C] per bucket; padding is finite."""
         buckets, index, _ = self._grids
         return _cut(x if index is None else x.index_select(0, index), buckets)
 
@@ -122,7 +122,7 @@ class Layout:
 
     @cached_property
     def _grids(self) -> tuple[list[Bucket], Tensor | None, Tensor | None]:
-        """The buckets; the token of each place of their grids; the place of each token. None where both are equal."""
+        """The buckets; the token of each cell of their grids; the cell of each token (None for an identity)."""
         buckets, indices, reals = [], [], []
         for rows in self._rows():
             index, real = grid_index(self.starts[rows], self.parts[rows], self.right)
@@ -141,7 +141,7 @@ class Layout:
         """The sequences of each bucket."""
         if self.like is not None:
             return [bucket.rows for bucket in self.like.buckets]
-        # A GPU would rather compute a little padding than start many small kernels.
+        # On a GPU some padding is cheaper than many small kernels.
         growth = 1.25 if self.device.type == "cpu" else 2.0
         order = np.argsort(self.lengths, kind="stable")
         lengths, cuts, first = self.lengths[order], [], 0
@@ -152,7 +152,7 @@ class Layout:
         return [np.sort(rows) for rows in np.split(order, cuts[:-1])]
 
     def mask(self, real: np.ndarray) -> Tensor | None:
-        """Turn a table of what is real, [R, columns], into a mask of 0 and -inf, [R, 1, 1, columns]; None if all is."""
+        """Turn a boolean table, [R, columns], into a mask of 0 and -inf, [R, 1, 1, columns]; None if all are true."""
         if real.all():
             return None
         mask = np.where(real, np.float32(0), np.float32(-math.inf))[:, None, None, :]
@@ -163,10 +163,10 @@ class Layout:
 
 
 class GatherLayout(Layout):
-    """A layout whose tokens are gathered from a table: token i is row ``rows[i]``.
+    """A layout whose tokens index a table: token i is row ``rows[i]``.
 
-    What depends on a token alone is then computed once per row of the table, and gathered where sequences meet it:
-    layers take the table [U, C] in place of the tokens.
+    Layers take the table [U, C] instead of the tokens, and compute everything that depends only on the token once per
+    row.
     """
 
     def __init__(self, gathered: Layout, rows: np.ndarray) -> None:
@@ -201,26 +201,26 @@ class GatherLayout(Layout):
 
     @cached_property
     def _places(self) -> Tensor:
-        """The row of the table at each place of the grids."""
+        """The row of the table at each cell of the grids."""
         index = self._grids[1]
         return self._index if index is None else self._index.index_select(0, index)
 
 
 def on_device(values: np.ndarray, like: Tensor) -> Tensor:
-    """What the host knows, where ``like`` is."""
+    """Copy values to the device of ``like``."""
     return torch.from_numpy(np.ascontiguousarray(values)).to(like.device, non_blocking=True)
 
 
 def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Return start, start + 1, ..., start + length - 1 of each pair of ``starts`` and ``lengths`` [R], joined."""
+    """Return the concatenated ranges start, ..., start + length - 1 of each pair of ``starts`` and ``lengths`` [R]."""
     return np.arange(lengths.sum()) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
 
 
 def grid_index(starts: np.ndarray, parts: np.ndarray, right: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """Return the token of each place of a padded grid and whether it is one, both [R, columns].
+    """Return the token of each cell of a padded grid, and whether it is a token, both [R, columns].
 
     :param starts: first token of each row, [R]; ``parts``: lengths of each row's parts, [R, parts].
-    :param right: whether padding comes before a part, not after it.
+    :param right: whether padding comes before a part instead of after it.
     """
     indices, reals = [], []
     offset = starts.copy()
@@ -239,7 +239,7 @@ def _is_range(index: np.ndarray, size: int) -> bool:
 
 
 def _cut(x: Tensor, buckets: Sequence[Bucket]) -> list[Tensor]:
-    """Cut the places of all grids, one after another, into a grid [R, columns, C] per bucket."""
+    """Split the concatenated cells of all grids into one grid [R, columns, C] per bucket."""
     sizes = [len(bucket.rows) * bucket.columns for bucket in buckets]
     pieces = x.split(sizes) if len(sizes) > 1 else (x,)
     return [
@@ -249,9 +249,9 @@ def _cut(x: Tensor, buckets: Sequence[Bucket]) -> list[Tensor]:
 
 
 class Pairing:
-    """Which sequence of a memory the sequences of a layout attend to.
+    """Assigns each sequence of a layout the sequence of a memory that it attends to.
 
-    :param which: the memory's sequence of each sequence, [S]; the sequence of the same number if not given.
+    :param which: the memory's sequence of each sequence, [S] (default: the same number).
     """
 
     def __init__(self, layout: Layout, memory: Layout, which: np.ndarray | None = None) -> None:
@@ -267,7 +267,7 @@ class Pairing:
         return [self.which[bucket.rows] for bucket in self.layout.buckets]
 
     def grids(self, x: Tensor) -> list[Tensor]:
-        """Return the memory [M, C] as a grid [R, columns, C] for each bucket of the layout."""
+        """Return the memory [M, C] as one grid [R, columns, C] per bucket of the layout."""
         x = x if self._index is None else x.index_select(0, self._index)
         pieces = x.split([rows * columns for rows, columns in self._sizes])
         return [piece.view(*size, *x.shape[1:]) for piece, size in zip(pieces, self._sizes, strict=True)]
@@ -275,20 +275,20 @@ class Pairing:
 
 @dataclass(frozen=True)
 class Ragged:
-    """Ids [N] of many sequences, one after another, and their layout."""
+    """Concatenated ids [N] of sequences, and their layout."""
 
     ids: Tensor
     layout: Layout
 
     @classmethod
     def pack(cls, sequences: Sequence[Any], device: torch.device | str = "cpu") -> Ragged:
-        """Join sequences of ids (arrays or lists)."""
+        """Concatenate sequences of ids (arrays or lists)."""
         arrays = [np.asarray(sequence, np.int64) for sequence in sequences]
         return cls.of(np.concatenate(arrays), np.array([len(array) for array in arrays]), device)
 
     @classmethod
     def of(cls, ids: np.ndarray, lengths: np.ndarray, device: torch.device | str = "cpu") -> Ragged:
-        """Take ids that are joined already."""
+        """Make a batch from concatenated ids."""
         tensor = torch.from_numpy(ids.astype(np.int64, copy=False)).to(device, non_blocking=True)
         return cls(tensor, Layout(lengths, device))
 
@@ -301,13 +301,13 @@ class Ragged:
         return Ragged(ids, Layout(lengths, self.layout.device))
 
     def without_ends(self) -> Ragged:
-        """Return the sequences without the last token of each, but for those that have no other."""
+        """Return the sequences without their last tokens, except for sequences of one token."""
         lengths = np.maximum(self.layout.lengths - 1, 1)
         kept = ranges(self.layout.starts, lengths)
         return Ragged(self.ids[self.layout._tensor(kept)], Layout(lengths, self.layout.device))
 
     def shifted(self) -> Ragged:
-        """Return what a decoder reads to predict these sequences: </s>, and all but the last id of each."""
+        """Return the decoder's input for these sequences: </s>, then all ids except the last."""
         ids = self.ids.roll(1)
         ids[self.layout._tensor(self.layout.starts)] = EOS
         return Ragged(ids, self.layout)

@@ -1,4 +1,4 @@
-"""What the steps of a recurrence share."""
+"""Linear maps of recurrences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention to the source by one bilinear score, q·e with q = W h + b (as in Akyürek and Andreas, 2021)."""
+"""Attention to the source with a bilinear score, q·e with q = W h + b (as in Akyürek and Andreas, 2021)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from cgbench.models.parts.ragged import grid_index, on_device
 
 @dataclass
 class Memory:
-    """What is attended to, a row per sentence or hypothesis.
+    """The memory of attention, one row per sentence or hypothesis.
 
-    :param values: states of the source, [rows, columns, width]; ``keys``: these as the query's projection sees them.
-    :param offset: what the projection's bias adds to each score, -inf at padding, [rows, columns].
+    :param values: states of the source, [rows, columns, width]; ``keys``: their products with W.
+    :param offset: their products with b, -inf at padding, [rows, columns].
     :param words: source ids, [rows, columns].
     """
 
@@ -28,7 +28,7 @@ class Memory:
     words: Tensor
 
     def select(self, index: Tensor) -> Memory:
-        """Return the rows ``index``, in that order."""
+        """Return the rows ``index``."""
         return Memory(*(part.index_select(0, index) for part in (self.values, self.keys, self.offset, self.words)))
 
     def first(self, rows: int) -> Memory:
@@ -43,7 +43,7 @@ class SourceAttention(Linear):
         super().__init__(width, width)
 
     def build_memory(self, encoded: Any, order: np.ndarray) -> Memory:
-        """Lay out what sentences ``order`` are attended to by, a row each.
+        """Return the memory of the sentences ``order``.
 
         :param encoded: ``states`` [M, width], their ``ids`` [M] and ``layout``.
         """
@@ -51,7 +51,7 @@ class SourceAttention(Linear):
         table, real = grid_index(layout.starts[order], layout.lengths[order, None])
         index = on_device(table, encoded.states)
         values = encoded.states[index]
-        # q·e = (W h + b)·e: the products with e are made once for all steps.
+        # q·e = (W h + b)·e: the products with e are computed once for all steps.
         keys = values @ self.weight
         offset = (values @ self.bias).masked_fill(~on_device(real, values), -torch.inf)
         return Memory(values, keys, offset, encoded.ids[index])

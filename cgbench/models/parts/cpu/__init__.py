@@ -1,7 +1,7 @@
-"""Forms of a few operations that a CPU runs faster than torch's own, and the one switch for all of them.
+"""Implementations of some operations that are faster on a CPU than torch's, with a single switch.
 
-Each docstring gives the measured gain; what gains less than 3 % of a training step or of beam search is not here. The
-plain definition is in the module of the same name one folder up, and tests hold both to the same values and gradients.
+Each saves at least 3 % of a training step or of beam search; the docstrings have the measurements. The reference
+implementation is in the module of the same name one folder up; tests compare values and gradients.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ _off = False
 
 
 def fast_form(x: Tensor) -> bool:
-    """Whether the form of this package runs for ``x``."""
+    """Whether to use the fast implementation for ``x``."""
     return x.device.type == "cpu" and not _off
 
 
 @contextlib.contextmanager
 def plain_definitions() -> Iterator[None]:
-    """Run the plain definitions on every device, to compare with them."""
+    """Use the reference implementations on every device, for comparison."""
     global _off
     before, _off = _off, True
     try:

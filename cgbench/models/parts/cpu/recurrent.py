@@ -1,7 +1,7 @@
-"""A linear map at every step of a recurrence, whose weight has its gradient made once, of all steps together.
+"""A linear map in a recurrence, with the weight's gradient computed once for all steps.
 
-torch computes the gradient of the weight at each step and adds it to the sum of the others: for the few rows of a step
-that is mostly reading and writing memory. One product instead saves 14 % of a training step of ``lstm_lexicon_cogs``
+torch computes and adds the gradient of the weight at each step, which for few rows mostly reads and writes memory. One
+product for all steps saves 14 % of a training step of ``lstm_lexicon_cogs``
 (docs/lab/performance.md).
 """
 
@@ -21,7 +21,7 @@ class StepLinear:
     def __init__(self, weight: Tensor) -> None:
         self.weight = weight.detach()
         self.tape: Tape = []
-        # Every step depends on it, so its backward pass comes after those of all steps.
+        # Every step depends on it, so its backward pass comes last.
         self.anchor = _Anchor.apply(weight, self.tape)
 
     def __call__(self, x: Tensor) -> Tensor:
