@@ -33,7 +33,7 @@ def test_a_release_by_members_from_outside(corpora, members, addresses, run, tmp
     monkeypatch.setattr(token_space, "SHARD", 15)
     command = ("build-react", *corpora, *BUILD, *members)
     run(*command, "--out", tmp_path / "whole")
-    meet, calls = token_space._meet, []
+    meet, calls = token_space._write_measures, []
 
     def stop(*given):
         calls.append(given[2])
@@ -42,7 +42,7 @@ def test_a_release_by_members_from_outside(corpora, members, addresses, run, tmp
         return meet(*given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(token_space, "_meet", stop)
+        patch.setattr(token_space, "_write_measures", stop)
         run(*command, "--out", tmp_path / "stopped", status=130)
     run(*command, "--out", tmp_path / "stopped")
     assert calls == [0, 1]

@@ -90,7 +90,7 @@ def test_an_uncertainty_that_is_stopped_goes_on(models, source, run, tmp_path, m
     monkeypatch.setattr(token_space, "SHARD", 2)
     command = ("uncertainty", source, "--member", models["t5"][0], "--member", models["t5"][1], "--jobs", 1)
     run(*command, "-o", tmp_path / "whole")
-    forced = token_space._force
+    forced = token_space._write_states
     calls = []
 
     def stop(*given):
@@ -99,7 +99,7 @@ def test_an_uncertainty_that_is_stopped_goes_on(models, source, run, tmp_path, m
             raise KeyboardInterrupt
         return forced(*given)
 
-    monkeypatch.setattr(token_space, "_force", stop)
+    monkeypatch.setattr(token_space, "_write_states", stop)
     error = run(*command, "-o", tmp_path / "stopped", status=130).stderr
     assert "the same command resumes" in error
     run(*command, "-o", tmp_path / "stopped")

@@ -42,7 +42,7 @@ def test_from_a_model_to_the_uncertainty_of_an_ensemble(given, run, tmp_path):
 def test_what_is_refused(given, run, tmp_path):
     for words, said in (
         (["--arch", "hugging_face"], "--init hf:ID@REVISION"),
-        (["--init", given[0], "--model", "tiny"], "leave --model and --arch out"),
+        (["--init", given[0], "--model", "tiny"], "leave out --model and --arch"),
         (["--init", "hf:org/model"], "name a revision"),
         (["--init", given[0], "--subwords", tmp_path], "has its own tokeniser"),
     ):

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from cgbench.models.architectures.lexical_output import NOTHING
+from cgbench.models.architectures.lexical_output import EPSILON
 from cgbench.models.architectures.lstm_lexicon import time_major
 from cgbench.models.config.architectures import ARCHITECTURES
 from cgbench.models.parts.ragged import Layout, Ragged
@@ -53,7 +53,7 @@ def lexicon_row(lexical, word):
     """L[word, ·]."""
     matrix = a_lexicon()[word]
     if lexical.learned:
-        return (matrix + NOTHING) / (matrix + NOTHING).sum()
+        return (matrix + EPSILON) / (matrix + EPSILON).sum()
     if lexical.one_word:
         row = torch.zeros(15)
         row[matrix.argmax()] = float(matrix.any())
@@ -72,7 +72,7 @@ def expected_log_probs(model, feature, hidden, logits, weights, words):
     else:
         keep = (model.lexical.gate.weight @ hidden).sigmoid()
         mass = keep * logits.softmax(0) + (1 - keep) * lexical
-    return ((mass + NOTHING) / (mass + NOTHING).sum()).log()
+    return ((mass + EPSILON) / (mass + EPSILON).sum()).log()
 
 
 def mapped(layer, x):

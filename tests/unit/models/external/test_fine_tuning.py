@@ -207,7 +207,7 @@ def test_adapters_alone_are_trained_and_saved(corpus, folders, tmp_path, kind):
 
 
 def test_a_model_that_others_would_read_wrongly_is_refused(trained, folders, corpus, tmp_path):
-    with pytest.raises(InputError, match=r"name it hf:"):
+    with pytest.raises(InputError, match=r"write hf:"):
         load_checkpoint(trained / "t5")
     with pytest.raises(InputError, match=r"write hf:"):
         preset_of(trained / "t5")
@@ -219,7 +219,7 @@ def test_a_model_that_others_would_read_wrongly_is_refused(trained, folders, cor
 def test_bad_starts_are_refused(corpus, folders, tmp_path):
     with pytest.raises(InputError, match=r"add a revision: hf:org/model@main"):
         plan_start("hf:org/model", PRESET)
-    with pytest.raises(InputError, match=r"leave model and arch out"):
+    with pytest.raises(InputError, match=r"leave out model and arch"):
         plan_start(f"hf:{folders / 't5'}", PRESET.replace({"model.architecture": "transformer"}))
     with pytest.raises(InputError, match=r"training\.max_length=200: .* has positions for 32 tokens"):
         train(corpus, folders / "marian", tmp_path / "out", PRESET.replace(

@@ -145,7 +145,7 @@ def test_a_damaged_record_is_named(tmp_path):
     [
         ("openai:localhost:8000?model=m", "not the address of a server"),
         ("openai:file:///etc/passwd?model=m", "not the address of a server"),
-        ("openai:http://x/v1", "says no model"),
+        ("openai:http://x/v1", "no model is named"),
         ("openai:http://x/v1?model=m&temprature=1", "unknown setting temprature; did you mean temperature?"),
         ("openai:http://x/v1?model=m&max_tokens=many", "max_tokens: 'many' is not a whole number from 1 to 1,048,576"),
         ("openai:http://x/v1?model=m&max_tokens=0", "max_tokens: '0' is not a whole number from 1"),

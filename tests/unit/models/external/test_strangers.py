@@ -228,7 +228,7 @@ def test_patterns_of_an_adapter_are_read_as_before(whole, adapter):
 def test_a_pattern_without_end_ends(whole, adapter, monkeypatch, values):
     monkeypatch.setattr(adapters, "PATTERN_SECONDS", 1)
     change(adapter / "adapter_config.json", **values)
-    refuses(whole / "t5", "take more than 1 s", adapter=adapter)
+    refuses(whole / "t5", "takes more than 1 s", adapter=adapter)
 
 
 def test_what_is_no_pattern_and_no_rank(whole, adapter):

@@ -343,8 +343,8 @@ def test_tsv_is_readable(tmp_path):
         ("x.tsv", "a\tb\t1\nc\tb\t1\na\tb\t1\n", "row 3: 'a' has 'b' twice"),
         ("x.tsv", "source\ttarget\tvalue\n", "the lexicon is empty"),
         ("x.tsv", "a\tb\t1\na\tb\n", "row 2: needs a source word, a target word and a number"),
-        ("x.tsv", "a\tb\tmany\n", "row 1: source word"),
-        ("x.tsv", "a\tb\tinf\n", "row 1: source word"),
+        ("x.tsv", "a\tb\tmany\n", "row 1: needs a source word"),
+        ("x.tsv", "a\tb\tinf\n", "row 1: needs a source word"),
     ],
 )
 def test_bad_files(tmp_path, name, text, message):

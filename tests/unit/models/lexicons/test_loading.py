@@ -100,7 +100,7 @@ def test_a_model_that_starts_from_another_has_its_lexicon(text, tmp_path, form):
     second, *_ = load_checkpoint(tmp_path / "second")
     for name, value in first.lexical.state_dict().items():
         torch.testing.assert_close(second.lexical.state_dict()[name], value)
-    with pytest.raises(InputError, match="leave lexicon or init out"):
+    with pytest.raises(InputError, match="leave out lexicon or init"):
         lexicon = tmp_path / "lexicon.json"
         train_model(text, None, subwords, preset, 1, tmp_path / "third", init=tmp_path / "model", lexicon=lexicon)
 

@@ -132,7 +132,7 @@ def test_mutual_information_may_be_negative():
     [
         ({"source": ["dax", "lug"]}, r"has 1 source word \('zup'\) not in the vocabulary"),
         ({"source": ["a"], "target": ["RED", "BLUE"]},
-         r"names 3 source words \('dax', 'lug', 'zup'\) and 1 target word \('TEAL'\)"),
+         r"has 3 source words \('dax', 'lug', 'zup'\) and 1 target word \('TEAL'\)"),
         ({"lexicon": Lexicon.of({})}, "the lexicon is empty"),
         ({"lexicon": Lexicon.of({"dax": {}})}, "the lexicon is empty"),
         ({"lexicon": Lexicon.of({f"v{n}": {"RED": 1} for n in range(1234)})}, r"1,234 source words .*'v4', \.\.\.\)"),
