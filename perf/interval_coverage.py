@@ -31,6 +31,7 @@ from cgbench.benchmark.metrics.intervals import difference_interval, percentile_
 from cgbench.benchmark.metrics.power import PowerTest, Variance, variance_of
 from cgbench.benchmark.metrics.segment_scores import SegmentScores
 from cgbench.benchmark.metrics.significance import draw_runs, resampled_runs
+from cgbench.benchmark.metrics.variance import ExampleCovariance, covariance_of_samples
 
 SAMPLES, LEVEL = 500, 0.05
 HARD = 2.0
@@ -113,6 +114,10 @@ def intervals(trials: int) -> None:
             print(f"| {name} | {100 * figure:g} | {deviation:g} | {size} | {' | '.join(cells)} |", flush=True)
 
 
+def one_figure(samples: np.ndarray, size: int) -> ExampleCovariance:
+    return covariance_of_samples([samples[:, :, :1]], size).of_runs(0, slice(None))
+
+
 def covered(
     trials: int,
     make: Statistics,
@@ -139,7 +144,7 @@ def covered(
         resampled = resampled_runs(systems, compute, SAMPLES, start)
         for system, values, drawn in zip(systems, resampled, draw_runs(resampled, start), strict=True):
             figures = compute(system.sum(axis=1))[:, 0]
-            found = score_interval(values[:, :, 0], figures, size), percentile_interval(drawn[:, 0])
+            found = score_interval(one_figure(values, size), figures), percentile_interval(drawn[:, 0])
             ours, theirs = (bounds or (0.0, 0.0) for bounds in found)
             held.append((ours[0] <= figure <= ours[1], theirs[0] <= figure <= theirs[1]))
             widths.append((ours[1] - ours[0], theirs[1] - theirs[0]))
@@ -174,7 +179,7 @@ def dropped(trials: int, name: str, figures: tuple[float, float], deviation: flo
         drawn = [resampled_runs(one, compute, SAMPLES, [start, number]) for number, one in enumerate(sets)]
         for easy, hard, first, second in zip(*sets, *drawn, strict=True):
             values = [compute(one.sum(axis=1))[:, 0] for one in (easy, hard)]
-            bounds = difference_interval((first[:, :, 0], values[0], size), (second[:, :, 0], values[1], size))
+            bounds = difference_interval((one_figure(first, size), values[0]), (one_figure(second, size), values[1]))
             low, high = bounds or (0.0, 0.0)
             held.append(low <= 100 * (figures[0] - figures[1]) <= high)
             widths.append(high - low)
@@ -208,7 +213,10 @@ def power(trials: int) -> None:
             differences.append(100 * float(pair[1][:, :, 0].mean() - pair[0][:, :, 0].mean()))
             drawn = resampled_runs(pair, share, SAMPLES, trial)
             rejected += bool(
-                Contrasts([share(one.sum(axis=1)) for one in pair], drawn, size).of(1, 0).p_value()[0] < LEVEL
+                Contrasts([share(one.sum(axis=1)) for one in pair], covariance_of_samples(drawn, size))
+                .of(1, 0)
+                .p_value()[0]
+                < LEVEL
             )
             if trial < PILOTS:
                 metric = SegmentScores(size, scale=(0.0, 1.0), binary=True)

@@ -39,6 +39,7 @@ from scipy import optimize, special
 
 from cgbench.benchmark.metrics.contrast import Contrast, contrast, degrees_of_seeds, half_width
 from cgbench.benchmark.metrics.significance import bootstrap_p, mcnemar_p
+from cgbench.benchmark.metrics.variance import covariance_of_examples, covariance_of_samples
 
 LEVEL = 0.05
 SIZES = (100, 300, 1000, 3000, 10_000)
@@ -103,11 +104,13 @@ def batches(trials: int, numbers: int) -> Iterator[int]:
         yield min(size, trials - start)
 
 
-NAMES = ("value", "seeds", "common", "of_seeds")
+NAMES = ("value", "seeds", "common", "of_seeds", "of_examples")
 
 
 def joined(parts: list[Contrast]) -> Contrast:
-    return Contrast(*(np.concatenate([getattr(part, name) for part in parts]) for name in NAMES), parts[0].units)
+    return Contrast(
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in NAMES), parts[0].examples, parts[0].units
+    )
 
 
 def found(cell: Contrast) -> dict[str, float]:
@@ -137,7 +140,7 @@ def means(
             thresholds.append(middle + spread * rng.standard_normal((count, number)))
         right = answers(rng, np.concatenate(thresholds, axis=1).astype(np.float32), size, runs, own)
         figures, covariance = of_means(right)
-        parts.append(contrast(figures[:, : runs[0]], figures[:, runs[0] :], covariance, size))
+        parts.append(contrast(figures[:, : runs[0]], figures[:, runs[0] :], covariance_of_examples(covariance, size)))
     return found(joined(parts))
 
 
@@ -192,7 +195,7 @@ def drops(
             figures.append(found_figures)
             covariances.append(covariance)
         lost = figures[0] - figures[1]
-        parts.append(contrast(lost[:, : runs[0]], lost[:, runs[0] :], sum(covariances), size))
+        parts.append(contrast(lost[:, : runs[0]], lost[:, runs[0] :], covariance_of_examples(sum(covariances), size)))
     return found(joined(parts))
 
 
@@ -205,7 +208,7 @@ def shared(trials: int, size: int, runs: int, deviation: float, correlation: flo
         common = math.sqrt(correlation) * np.tile(rng.standard_normal((count, runs)), 2)
         thresholds = middle + spread * (common + math.sqrt(1 - correlation) * rng.standard_normal((count, 2 * runs)))
         figures, covariance = of_means(answers(rng, thresholds.astype(np.float32), size, (runs, runs), 0.25))
-        given = (figures[:, :runs], figures[:, runs:], covariance, size)
+        given = (figures[:, :runs], figures[:, runs:], covariance_of_examples(covariance, size))
         paired.append(contrast(*given, shared_seeds=True))
         apart.append(contrast(*given))
     other = found(joined(apart))
@@ -279,10 +282,12 @@ def texts(
         samples = resampled_runs(systems, compute, SAMPLES, start)
         values = [compute(system.sum(axis=1)) for system in systems]
         for one in range(0, len(systems), 2):
-            parts.append(Contrasts(values[one : one + 2], samples[one : one + 2], units).of(0, 1))
+            parts.append(
+                Contrasts(values[one : one + 2], covariance_of_samples(samples[one : one + 2], units)).of(0, 1)
+            )
     together = joined(parts)
     figures = [[getattr(together, name).reshape(trials, -1)[:, place] for name in NAMES] for place in (0, -1)]
-    first, last = (found(Contrast(*arrays, units)) for arrays in figures)
+    first, last = (found(Contrast(*arrays, units, units)) for arrays in figures)
     return first if metric == "BLEU" else first | {f"{name} aggregate": value for name, value in last.items()}
 
 

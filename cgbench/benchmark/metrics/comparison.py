@@ -11,7 +11,7 @@ import numpy as np
 
 from cgbench.benchmark.metrics.bins import Bin
 from cgbench.benchmark.metrics.contrast import Contrasts
-from cgbench.benchmark.metrics.intervals import percentile_interval, score_interval
+from cgbench.benchmark.metrics.intervals import FEWEST, percentile_interval, score_interval
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.metrics.significance import (
     SAMPLES,
@@ -25,6 +25,11 @@ from cgbench.benchmark.metrics.significance import (
     resampled_runs,
 )
 from cgbench.benchmark.metrics.systems import System
+from cgbench.benchmark.metrics.variance import (
+    ExampleCovariance,
+    covariance_of_clusters,
+    covariance_of_samples,
+)
 from cgbench.errors import InputError, argument
 from cgbench.requests import KW_ONLY, Name, option, request
 
@@ -267,12 +272,15 @@ class _Slice:
         self.units = [np.stack([metric.collect(run, rows) for run in system]) for system in statistics]
         self.values = [metric.compute(system.sum(axis=1)) for system in self.units]  # [runs, figures] each
         self.samples: list[np.ndarray] | None = None  # [samples, runs, figures] each
-        self._contrasts: Contrasts | None = None
-        if confidence and self.count > 1:  # a single unit is the same in every sample
+        self.covariance: ExampleCovariance | None = None
+        if confidence and metric.clusters:
+            self.covariance = covariance_of_clusters(metric, statistics, rows)
+        elif confidence and self.count > 1:  # a single unit is the same in every sample
             self.samples = resampled_runs(self.units, metric.compute, comparison.count("bootstrap"), comparison.seed)
-            if comparison.paired == CALIBRATED and any(len(system) > 1 for system in statistics):
-                shared = comparison.shared_seeds
-                self._contrasts = Contrasts(self.values, self.samples, self.count, shared_seeds=shared)
+            self.covariance = covariance_of_samples(self.samples, self.count)
+        self._contrasts = None
+        if self.covariance and comparison.paired == CALIBRATED:
+            self._contrasts = Contrasts(self.values, self.covariance, shared_seeds=comparison.shared_seeds)
 
     @property
     def count(self) -> int:
@@ -321,7 +329,7 @@ class _Slice:
         """The test of two systems: the requested one, or the calibrated one for their numbers of runs."""
         if self.comparison.paired != CALIBRATED:
             return self.comparison.test
-        return calibrated_test([len(self.values[one]) for one in (number, other)])
+        return calibrated_test([len(self.values[one]) for one in (number, other)], self.metric.clusters is not None)
 
     def _randomize(self, pairs: Sequence[tuple[int, int]]) -> None:
         """Run approximate randomisation for all pairs that need it, as the test or for the stars."""
@@ -335,20 +343,25 @@ class _Slice:
         figures = {}
         for figure, name in enumerate(self.metric.figures):
             estimate = _estimate(self.values[number][:, figure])
-            if self.samples is not None and (bounds := self._interval(number, figure)):
-                mean = float(self.samples[number][:, :, figure].mean())
+            if bounds := self._interval(number, figure):
+                mean = None if self.samples is None else float(self.samples[number][:, :, figure].mean())
                 estimate = replace(estimate, ci_low=bounds[0], ci_high=bounds[1], ci_mean=mean)
             figures[name] = estimate
         return figures
 
     def _interval(self, number: int, figure: int) -> tuple[float, float] | None:
-        """The 95 % interval of a score: sacrebleu's for single runs of its metrics, else a score interval."""
-        assert self.samples is not None
-        if self.metric.as_sacrebleu and len(self.values[number]) == 1:
-            return percentile_interval(self.samples[number][:, 0, figure])
-        of_runs = self.samples[number][:, :, figure]
-        metric = self.metric
-        return score_interval(of_runs, self.values[number][:, figure], self.count, metric.top, metric.bottom)
+        """The 95 % interval of a figure: sacrebleu's of single runs of its metrics, else one that keeps the range."""
+        if self.samples is not None:
+            if self.metric.as_sacrebleu and len(self.values[number]) == 1:
+                return percentile_interval(self.samples[number][:, 0, figure])
+            if len(self.samples[number]) < FEWEST:
+                return None
+        if self.covariance is None:
+            return None
+        starts = np.cumsum([0, *map(len, self.values)])
+        runs = slice(starts[number], starts[number + 1])
+        covariance = self.covariance.of_runs(figure, runs)
+        return score_interval(covariance, self.values[number][:, figure], self.metric.top, self.metric.bottom)
 
     def _bounds(self, number: int, other: int) -> list[tuple[float | None, float | None]]:
         """The 95 % confidence interval of each difference, for several runs."""
@@ -366,7 +379,8 @@ class _Slice:
             ours, theirs = (metric.outcomes(self.statistics[one][0], self.rows) or {} for one in (number, baseline))
             return [mcnemar_p(ours[name], theirs[name]) if name in ours else None for name in metric.figures]
         if test == SEVERAL_RUNS:
-            assert self._contrasts is not None
+            if self._contrasts is None:  # all examples are of one cluster
+                return [None] * len(metric.figures)
             p_values = self._contrasts.of(number, baseline).p_value().tolist()
             return [None if math.isnan(p) else p for p in p_values]
         assert self.samples is not None

@@ -4,9 +4,10 @@ The variance of the difference has two parts. That of the examples is what runs 
 estimated from many examples. That of the seeds is how runs of a system differ, including chance on the examples; it is
 estimated from few runs. Each part is estimated separately, and Student's t has the degrees of freedom of the mixture:
 
-    1 / degrees = share ** (2 - 1.3 / s) / s + (1 - share) ** 2 / (examples - 1)
+    1 / degrees = share ** (2 - 1.3 / s) / s + (1 - share) ** 2 / e
 
-with ``share`` the seeds' share of the variance and ``s`` their degrees of freedom, Welch's (1947) for two systems whose
+with ``e`` the examples' degrees of freedom (their number less one; of clusters: :mod:`variance`), ``share`` the seeds'
+share of the variance and ``s`` their degrees of freedom, Welch's (1947) for two systems whose
 seeds vary differently, with 3 / (runs - 1) in place of his 2. With many seeds this is Satterthwaite's (1946) formula.
 With two or three it rejects less often, because a small variance of seeds is then often luck. Both constants were
 chosen on the normal model to keep the level between 3.5 and 6 % at 5 % for two to ten runs per system, whatever the
@@ -25,6 +26,7 @@ import numpy as np
 
 from cgbench.benchmark.metrics.intervals import CONFIDENCE
 from cgbench.benchmark.metrics.significance import LEVEL
+from cgbench.benchmark.metrics.variance import ExampleCovariance, shared_by_runs
 
 LEAST = 1e-16
 """The smallest p-value distinguished from zero."""
@@ -35,7 +37,9 @@ _CLOSE = 1e-9  # in percent points: rounding of sums
 
 @dataclass(frozen=True)
 class Contrast:
-    """Differences ``value`` and the parts of their variance, in arrays of one shape.
+    """Differences ``value``, and the parts of their variance: ``seeds``, with ``of_seeds`` degrees of freedom, and
+    ``common``, of the examples, with ``of_examples``. ``examples``: their number; ``units``: that of what varies, the
+    examples themselves or their clusters.
 
     ``seeds``, with ``of_seeds`` degrees of freedom; and ``common``, of the examples, of which there are ``units``.
     """
@@ -44,6 +48,8 @@ class Contrast:
     seeds: np.ndarray
     common: np.ndarray
     of_seeds: np.ndarray
+    of_examples: np.ndarray | float
+    examples: int
     units: int
 
     @property
@@ -54,11 +60,11 @@ class Contrast:
     def p_value(self) -> np.ndarray:
         """Two-sided p-values of a zero difference; NaN where a score is undefined or there are too few examples.
 
-        At least 2 / 2^units, the minimum of randomisation, so that data without variance prove nothing.
+        Never below 2 / 2^examples, the least that randomisation gives, nor below 2 / 2^units where nothing varies.
         """
         from scipy.special import stdtr
 
-        if self.units < FEWEST_UNITS:
+        if self.examples < FEWEST_UNITS:
             return np.full(self.value.shape, np.nan)
         size, error = np.abs(self.value), self.error
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -70,91 +76,96 @@ class Contrast:
             outside = size > self._half(np.exp(middle))
             low, high = np.where(outside, low, middle), np.where(outside, middle, high)
         p = np.where(p < LEVEL, np.exp(high), p)
-        p = np.maximum(np.where(error > _CLOSE, p, 0.0), 2.0 ** max(1 - self.units, -1000))
+        least = [2.0 ** max(1 - count, -1000) for count in (self.examples, self.units)]
+        p = np.maximum(np.where(error > _CLOSE, p, least[1]), least[0])
         p = np.where(size <= _CLOSE, 1.0, p)
         return np.where(np.isnan(self.value + error), np.nan, p)
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[np.ndarray, np.ndarray]:
-        """The confidence interval of the difference; NaN where :meth:`p_value` is NaN or nothing varies."""
-        if self.units < FEWEST_UNITS:
+        """The ends of the interval of the difference; NaN where :meth:`p_value` is, or where nothing varies."""
+        if self.examples < FEWEST_UNITS:
             return np.full(self.value.shape, np.nan), np.full(self.value.shape, np.nan)
         half = self._half(np.full(self.value.shape, 1 - confidence))
         half = np.where(self.error > _CLOSE, half, np.nan)
         return self.value - half, self.value + half
 
     def _degrees(self) -> np.ndarray:
-        return degrees_of_freedom(self.seeds, self.common, self.of_seeds, self.units)
+        return degrees_of_freedom(self.seeds, self.common, self.of_seeds, self.of_examples)
 
     def _half(self, level: np.ndarray) -> np.ndarray:
-        return half_width(self.seeds, self.common, self.of_seeds, self.units, level)
+        return half_width(self.seeds, self.common, self.of_seeds, self.of_examples, level)
 
 
 def contrast(
-    first: np.ndarray, second: np.ndarray, covariance: np.ndarray, units: int, *, shared_seeds: bool = False
+    first: np.ndarray, second: np.ndarray, covariance: ExampleCovariance, *, shared_seeds: bool = False
 ) -> Contrast:
     """The difference of two means over runs.
 
-    :param first: scores of the runs of one system, ``[..., a]``; ``second``: of the other, ``[..., b]``.
-    :param covariance: of these scores over samples of ``units`` examples, ``[..., a + b, a + b]``.
-    :param shared_seeds: run i of both systems has the same seed or checkpoint, so differences are taken run by run.
+    :param first: figures of the runs of one system, ``[..., a]``; ``second``: of the other, ``[..., b]``.
+    :param covariance: of these figures over draws of the examples, ``[..., a + b, a + b]``.
+    :param shared_seeds: run i of both systems has the same seed or checkpoint; their difference is taken run by run.
     :raises ValueError: ``shared_seeds`` with different numbers of runs.
     """
     a, b = first.shape[-1], second.shape[-1]
-    value = first.mean(axis=-1) - second.mean(axis=-1)
-    ours, theirs = covariance[..., :a, :a], covariance[..., a:, a:]
-    cross = covariance[..., :a, a:]
     if shared_seeds:
         if a != b:
             raise ValueError(f"{a} and {b} runs cannot be compared run by run")
         between = _spread(first - second)
-        common = _common(ours + theirs - cross - np.swapaxes(cross, -1, -2))
-        seeds, degrees = between / a, np.full(between.shape, max(a - 1.0, 0.0))
+        seeds, of_seeds = between / a, np.full(between.shape, max(a - 1.0, 0.0))
     else:
-        spreads, commons = [_spread(first), _spread(second)], [_common(ours), _common(theirs)]
-        for one, other, runs, block in ((0, 1, a, ours), (1, 0, b, theirs)):
-            # One run does not show the variance of its seeds: assume that of the other system.
-            if runs == 1 < (b, a)[one]:
-                spreads[one] = spreads[other]
-                luck = np.diagonal((theirs, ours)[one], axis1=-2, axis2=-1).mean(axis=-1) - commons[other]
-                commons[one] = block[..., 0, 0] - luck
-        common = commons[0] + commons[1] - 2 * cross.mean(axis=(-2, -1))
+        spreads = [_spread(first), _spread(second)]
+        if 1 in (a, b):  # one run says nothing of its seeds: they are taken to vary as those of the other system
+            both = spreads[0] + spreads[1]
+            spreads = [both if runs == 1 else own for runs, own in zip((a, b), spreads, strict=True)]
         seeds = spreads[0] / a + spreads[1] / b
-        degrees = degrees_of_seeds(spreads[0] / a, spreads[1] / b, a, b)
-    # If chance cancels out, the rest is rounding, not variance.
-    rounding = 1e-12 * np.trace(covariance, axis1=-2, axis2=-1)
+        of_seeds = degrees_of_seeds(spreads[0] / a, spreads[1] / b, a, b)
+
+    def common_of(part: np.ndarray) -> np.ndarray:
+        ours, theirs, cross = part[..., :a, :a], part[..., a:, a:], part[..., :a, a:]
+        if shared_seeds:
+            return shared_by_runs(ours + theirs - cross - np.swapaxes(cross, -1, -2))
+        own, other = shared_by_runs(ours), shared_by_runs(theirs)
+        if a == 1 < b:
+            own = ours[..., 0, 0] - _luck(theirs)
+        if b == 1 < a:
+            other = theirs[..., 0, 0] - _luck(ours)
+        return np.asarray(own + other - 2 * cross.mean(axis=(-2, -1)))
+
+    common, of_examples = covariance.variance(common_of)
+    # Luck that cancels out leaves the rounding of sums, which is no variance.
+    rounding = 1e-12 * covariance.trace()
     common = np.where(common > rounding, common, 0.0)
-    return Contrast(value, seeds, common, degrees, units)
+    value, counts = first.mean(axis=-1) - second.mean(axis=-1), (covariance.examples, covariance.units)
+    return Contrast(value, seeds, common, of_seeds, of_examples, *counts)
 
 
 class Contrasts:
-    """The differences of all scores between any two systems, with the covariance of one bootstrap."""
+    """The differences between any two of several systems, of all figures."""
 
     def __init__(
-        self, values: Sequence[np.ndarray], samples: Sequence[np.ndarray], units: int, *, shared_seeds: bool = False
+        self, values: Sequence[np.ndarray], covariance: ExampleCovariance, *, shared_seeds: bool = False
     ) -> None:
         """
-        :param values: the scores of each system's runs, ``[runs, figures]``.
-        :param samples: the same on samples of the examples, ``[samples, runs, figures]``; all share the samples.
+        :param values: the figures of each system's runs, ``[runs, figures]``.
+        :param covariance: ``[figures, runs of all, runs of all]``.
         """
-        self.values, self.units, self.shared_seeds = values, units, shared_seeds
+        self.values, self.covariance, self.shared_seeds = values, covariance, shared_seeds
         self._starts = np.cumsum([0, *(len(one) for one in values)])
-        joined = np.concatenate(samples, axis=1)
-        apart = (joined - joined.mean(axis=0)).transpose(2, 1, 0)  # [figures, runs of all, samples]
-        # The variance of a bootstrap of n units is (n - 1) / n of that of new units.
-        self._covariance = apart @ apart.swapaxes(-1, -2) / (len(joined) - 1) * (units / (units - 1))
 
     def of(self, first: int, second: int) -> Contrast:
         """System ``first`` minus system ``second``; arrays ``[figures]``."""
         starts = self._starts
         runs = np.r_[starts[first] : starts[first + 1], starts[second] : starts[second + 1]]
-        covariance = self._covariance[:, runs[:, None], runs]
-        return contrast(
-            self.values[first].T, self.values[second].T, covariance, self.units, shared_seeds=self.shared_seeds
-        )
+        covariance = self.covariance.select(lambda part: part[:, runs[:, None], runs])
+        return contrast(self.values[first].T, self.values[second].T, covariance, shared_seeds=self.shared_seeds)
 
 
 def half_width(
-    seeds: np.ndarray, common: np.ndarray, of_seeds: np.ndarray, units: float, level: np.ndarray
+    seeds: np.ndarray,
+    common: np.ndarray,
+    of_seeds: np.ndarray,
+    of_examples: np.ndarray | float,
+    level: np.ndarray,
 ) -> np.ndarray:
     """The smallest difference that is significant at ``level``; arguments as for :class:`Contrast`.
 
@@ -167,19 +178,22 @@ def half_width(
     def quantile(degrees: np.ndarray | float) -> np.ndarray:
         return np.asarray(stdtrit(degrees, level / 2)) ** 2  # the lower tail, which is more exact
 
-    mixed = quantile(degrees_of_freedom(seeds, common, of_seeds, units)) * (seeds + common)
-    each = np.where(seeds > 0, quantile(np.maximum(of_seeds, 1.0)) * seeds, 0.0) + quantile(max(units - 1, 1)) * common
+    mixed = quantile(degrees_of_freedom(seeds, common, of_seeds, of_examples)) * (seeds + common)
+    each = np.where(seeds > 0, quantile(np.maximum(of_seeds, 1.0)) * seeds, 0.0)
+    each = each + quantile(np.maximum(of_examples, 1.0)) * common
     with np.errstate(divide="ignore"):
         weight = np.clip(np.log(LEVEL / level) / np.log(LEVEL / 0.001), 0.0, 1.0)
     return np.sqrt(mixed + weight * np.maximum(each - mixed, 0.0))
 
 
-def degrees_of_freedom(seeds: np.ndarray, common: np.ndarray, of_seeds: np.ndarray, units: float) -> np.ndarray:
-    """Degrees of freedom of ``seeds + common``; ``seeds`` has ``of_seeds`` of them, ``common`` has ``units - 1``."""
+def degrees_of_freedom(
+    seeds: np.ndarray, common: np.ndarray, of_seeds: np.ndarray, of_examples: np.ndarray | float
+) -> np.ndarray:
+    """Degrees of freedom of a variance ``seeds + common``, of which the parts have ``of_seeds`` and ``of_examples``."""
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(seeds > 0, seeds / (seeds + common), 0.0)
         few = np.where(of_seeds > 0, share ** (2 - 1.3 / np.maximum(of_seeds, 1.0)) / np.maximum(of_seeds, 1.0), 0.0)
-    return 1 / np.maximum(few + (1 - share) ** 2 / max(units - 1, 1), 1e-12)
+    return 1 / np.maximum(few + (1 - share) ** 2 / np.maximum(of_examples, 1.0), 1e-12)
 
 
 def degrees_of_seeds(ours: np.ndarray, theirs: np.ndarray, a: int, b: int) -> np.ndarray:
@@ -197,8 +211,6 @@ def _spread(figures: np.ndarray) -> np.ndarray:
     return figures.var(axis=-1, ddof=1) if figures.shape[-1] > 1 else np.zeros(figures.shape[:-1])
 
 
-def _common(covariance: np.ndarray) -> np.ndarray:
-    """The mean covariance of two different runs of a system, ``[..., runs, runs]``."""
-    runs = covariance.shape[-1]
-    trace = np.trace(covariance, axis1=-2, axis2=-1)
-    return (covariance.sum(axis=(-2, -1)) - trace) / (runs * (runs - 1)) if runs > 1 else trace
+def _luck(covariance: np.ndarray) -> np.ndarray:
+    """What each run of a system has alone: its variance less what it shares with others."""
+    return np.diagonal(covariance, axis1=-2, axis2=-1).mean(axis=-1) - shared_by_runs(covariance)

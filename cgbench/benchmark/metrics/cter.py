@@ -238,6 +238,23 @@ class Cter(Metric):
         whole = float(np.all(count == self.group_size))
         return np.stack([wrong, count, (wrong > 0) * whole, np.full(len(groups), whole)], axis=1)
 
+    def collect_clusters(self, statistics: np.ndarray, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """The statistics of :meth:`collect` by cluster.
+
+        A cluster that cuts through groups, as a context does, has rows alone: groups vary as compounds do.
+        """
+        groups, number = np.unique(self.groups[rows], return_inverse=True)
+        units, clusters = self.collect(statistics, rows), int(labels.max()) + 1
+        first = np.zeros(len(groups), np.int64)
+        first[number] = labels
+        sums = np.zeros((clusters, 4))
+        if np.array_equal(first[number], labels):
+            np.add.at(sums, first, units)
+        else:
+            sums[:, 0] = np.bincount(labels, statistics[rows, 0], clusters)
+            sums[:, 1] = np.bincount(labels, minlength=clusters)
+        return sums
+
     def outcomes(self, statistics: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray]:
         """1 for a wrong row or group."""
         units = self.collect(statistics, rows)

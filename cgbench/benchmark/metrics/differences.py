@@ -33,6 +33,7 @@ from cgbench.benchmark.metrics.significance import (
     resampled_runs,
 )
 from cgbench.benchmark.metrics.systems import System
+from cgbench.benchmark.metrics.variance import covariance_of_samples
 from cgbench.errors import InputError, argument
 from cgbench.text.plain_text import words_of
 from cgbench.text.profile import is_unspaced
@@ -297,7 +298,8 @@ def _calibrated_p(pair: Sequence[np.ndarray], comparison: Comparison) -> float |
         return randomization_of_pairs(pair, [(0, 1)], _f1, samples, comparison.seed)[0][0]
     drawn = resampled_runs(pair, _f1, samples, comparison.seed)
     values = [_f1(one.sum(axis=1)) for one in pair]
-    p = float(Contrasts(values, drawn, pair[0].shape[1], shared_seeds=comparison.shared_seeds).of(0, 1).p_value()[0])
+    covariance = covariance_of_samples(drawn, pair[0].shape[1])
+    p = float(Contrasts(values, covariance, shared_seeds=comparison.shared_seeds).of(0, 1).p_value()[0])
     return None if math.isnan(p) else p
 
 

@@ -14,10 +14,16 @@ import numpy as np
 
 from cgbench.benchmark.metrics.comparison import Comparison, SystemScores
 from cgbench.benchmark.metrics.contrast import Contrasts
-from cgbench.benchmark.metrics.intervals import OfRuns, difference_interval
+from cgbench.benchmark.metrics.intervals import FEWEST, OfRuns, difference_interval
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.metrics.significance import holm, resampled_runs
 from cgbench.benchmark.metrics.systems import System
+from cgbench.benchmark.metrics.variance import (
+    ExampleCovariance,
+    covariance_of_clusters,
+    covariance_of_samples,
+    independent,
+)
 from cgbench.errors import InputError
 
 CONTROL_DRAWS = 2  # with a comparison's seed, the generator of the control set's resamples
@@ -77,7 +83,6 @@ def drops(
     sign = -1.0 if metric.lower_is_better else 1.0
     names = [result.system for result in results]
     base = None if baseline is None else names.index(baseline)
-    losses = [sign * (a - b) for a, b in zip(easy.samples, test.samples, strict=True)]  # [samples, runs, figures] each
     runs = [sign * (a - b) for a, b in zip(easy.values, test.values, strict=True)]  # [runs, figures] each
     table: list[dict[str, Drop]] = []
     for number in range(len(results)):
@@ -85,17 +90,15 @@ def drops(
         for figure, name in enumerate(metric.figures):
             ours, theirs = test.values[number][:, figure], easy.values[number][:, figure]
             one = _drop(ours, theirs, sign)
-            if one.value is not None and min(test.units, easy.units) > 1:
-                better, worse = (easy, test) if sign > 0 else (test, easy)
-                bounds = difference_interval(
-                    better.of(number, figure), worse.of(number, figure), top=metric.top, bottom=metric.bottom
-                )
+            better, worse = (own.of(number, figure) for own in ((easy, test) if sign > 0 else (test, easy)))
+            if one.value is not None and better and worse:
+                bounds = difference_interval(better, worse, top=metric.top, bottom=metric.bottom)
                 if bounds:
                     one = replace(one, ci_low=bounds[0], ci_high=bounds[1])
             row[name] = one
         table.append(row)
-    if base is not None and min(test.units, easy.units) > 1:
-        lost = Contrasts(runs, losses, min(test.units, easy.units), shared_seeds=comparison.shared_seeds)
+    if base is not None and test.covariance and easy.covariance:
+        lost = Contrasts(runs, independent(test.covariance, easy.covariance), shared_seeds=comparison.shared_seeds)
         table = _against(table, base, lost, metric.figures)
     return dict(zip(names, table, strict=True))
 
@@ -110,11 +113,20 @@ class _Set:
         units = [np.stack([metric.collect(run, rows) for run in system]) for system in statistics]
         self.units = units[0].shape[1]
         self.values = [metric.compute(system.sum(axis=1)) for system in units]
-        self.samples = resampled_runs(units, metric.compute, comparison.count("bootstrap"), seed)
+        self.covariance: ExampleCovariance | None = None
+        if metric.clusters:
+            self.covariance = covariance_of_clusters(metric, statistics, rows)
+        elif self.units > 1 and (samples := comparison.count("bootstrap")) >= FEWEST:
+            drawn = resampled_runs(units, metric.compute, samples, seed)
+            self.covariance = covariance_of_samples(drawn, self.units)
 
-    def of(self, system: int, figure: int) -> OfRuns:
+    def of(self, system: int, figure: int) -> OfRuns | None:
         """One figure of one system, as intervals are made from it."""
-        return self.samples[system][:, :, figure], self.values[system][:, figure], self.units
+        if self.covariance is None:
+            return None
+        starts = np.cumsum([0, *map(len, self.values)])
+        runs = slice(starts[system], starts[system + 1])
+        return self.covariance.of_runs(figure, runs), self.values[system][:, figure]
 
 
 def _drop(test: np.ndarray, control: np.ndarray, sign: float) -> Drop:

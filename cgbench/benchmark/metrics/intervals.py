@@ -17,6 +17,8 @@ import math
 
 import numpy as np
 
+from cgbench.benchmark.metrics.variance import ExampleCovariance, Functional, independent, shared_by_runs
+
 CONFIDENCE = 0.95
 FEWEST = 40
 """An interval needs at least so many samples."""
@@ -36,31 +38,27 @@ def percentile_interval(values: np.ndarray) -> tuple[float, float] | None:
 
 
 def score_interval(
-    samples: np.ndarray,
-    figures: np.ndarray,
-    units: int,
-    top: float | None = 100.0,
-    bottom: float | None = 0.0,
+    covariance: ExampleCovariance, figures: np.ndarray, top: float | None = 100.0, bottom: float | None = 0.0
 ) -> tuple[float, float] | None:
     """The 95 % interval of the mean of several runs, or of one.
 
-    :param samples: ``[samples, runs]``, the figures of each run on bootstrap samples of the units, the same for all.
-    :param figures: ``[runs]``, as they are; ``units``: how many there are.
+    :param covariance: of the figures of the runs over draws of the examples, ``[runs, runs]``.
+    :param figures: ``[runs]``, as they are.
     :param top: the highest value that the figure can have, None for no limit (TER); ``bottom``: the lowest. Without a
         lowest value the interval is symmetrical.
-    :returns: None where the figure is undefined on a sample, or for fewer than 40 samples.
+    :returns: None where the figure is undefined on a sample.
     """
-    if np.isnan(samples).any() or len(samples) < FEWEST:
+    if np.isnan(covariance.trace()):
         return None
-    mean, error = float(figures.mean()), _squared_error(samples, figures, units)
+    mean, error = float(figures.mean()), _squared_error(covariance, figures)
     if bottom is None:
         return mean - math.sqrt(error), mean + math.sqrt(error)
-    low, high = _within(mean - bottom, error, units, None if top is None else top - bottom)
+    low, high = _within(mean - bottom, error, covariance.units, None if top is None else top - bottom)
     return low + bottom, high + bottom
 
 
-OfRuns = tuple[np.ndarray, np.ndarray, int]
-"""``[samples, runs]``, ``[runs]`` and the number of units: what :func:`score_interval` takes."""
+OfRuns = tuple[ExampleCovariance, np.ndarray]
+"""What :func:`score_interval` takes: the covariance of the figures of runs, and these figures."""
 
 
 def difference_interval(
@@ -72,15 +70,14 @@ def difference_interval(
     2008 for figures of any kind), which holds near the limits, too. Several runs give a difference each, and how these
     vary is known from them alone: a run that is good on one set is good on the other.
 
-    :returns: None where a figure is undefined on a sample, or for fewer than 40 samples.
+    :returns: None where a figure is undefined on a sample.
     """
-    if any(np.isnan(samples).any() or len(samples) < FEWEST for samples, _, _ in (first, second)):
+    if any(np.isnan(covariance.trace()) for covariance, _ in (first, second)):
         return None
     difference = float(first[1].mean() - second[1].mean())
-    units = min(first[2], second[2])
     error = 0.0
     if len(first[1]) > 1:
-        error = _squared_error(first[0] - second[0], first[1] - second[1], units)
+        error = _squared_error(independent(first[0], second[0]), first[1] - second[1])
     if error < _CLOSE**2:
         one, other = (score_interval(*figure, top=top, bottom=bottom) for figure in (first, second))
         if one is None or other is None:
@@ -97,20 +94,21 @@ def student_quantile(degrees: float) -> float:
     return float(stdtrit(degrees, (1 + CONFIDENCE) / 2))
 
 
-def _squared_error(samples: np.ndarray, figures: np.ndarray, units: int) -> float:
+def _squared_error(covariance: ExampleCovariance, figures: np.ndarray) -> float:
     """The square of half an interval of the mean of several runs, or of one; as for :func:`score_interval`."""
     runs = len(figures)
-    # The bootstrap of n units varies (n - 1) / n as much as new units do.
-    covariance = np.cov(samples.T, ddof=1).reshape(runs, runs) * (units / (units - 1))
-    error = student_quantile(units - 1) ** 2 * float(covariance.mean())
+
+    def part(functional: Functional) -> float:
+        variance, degrees = covariance.variance(functional)
+        return student_quantile(float(degrees)) ** 2 * float(variance)
+
+    error = part(lambda block: block.mean(axis=(-2, -1)))
     if runs > 1:
         # Two runs share what their units have in common; the rest of each run's variance is in that of the runs.
-        common = float(covariance.sum() - np.trace(covariance)) / (runs * (runs - 1))
-        between = float(figures.var(ddof=1)) / runs
-        own = student_quantile(runs - 1) ** 2 * between
-        error = max(error, own + student_quantile(units - 1) ** 2 * max(common, 0.0))
+        own = student_quantile(runs - 1) ** 2 * float(figures.var(ddof=1)) / runs
+        error = max(error, own + max(part(shared_by_runs), 0.0))
     # Runs whose luck cancels out leave the rounding of their sums, which is no variance.
-    return error if error > 1e-12 * float(np.trace(covariance)) else 0.0
+    return error if error > 1e-12 * float(covariance.trace()) else 0.0
 
 
 def _within(mean: float, error: float, units: int, top: float | None) -> tuple[float, float]:

@@ -53,6 +53,27 @@ def _word(value: Any) -> str:
 
 
 @dataclass(frozen=True)
+class Clusters:
+    """Which examples belong together: ``labels`` int64 ``[n]``, a number per example, one way or two; ``names``."""
+
+    names: tuple[str, ...]
+    labels: tuple[np.ndarray, ...]
+
+    def of_rows(self, rows: np.ndarray) -> list[np.ndarray]:
+        """The labels of some examples, numbered from 0; with two ways, then those of both together."""
+        ways = [np.unique(labels[rows], return_inverse=True)[1] for labels in self.labels]
+        if len(ways) == 2:
+            ways.append(np.unique(ways[0] * (ways[1].max() + 1) + ways[1], return_inverse=True)[1])
+        return ways
+
+    def signature(self) -> str:
+        """Names and numbers of clusters: ``document(40)``."""
+        return "+".join(
+            f"{name}({len(np.unique(labels))})" for name, labels in zip(self.names, self.labels, strict=True)
+        )
+
+
+@dataclass(frozen=True)
 class ExampleTexts:
     """The texts that a metric is made for, one per example: ``references`` (of each example a list, one or more),
     ``sources`` and ``compounds``; empty or None where none are given."""
@@ -75,7 +96,8 @@ class Metric(ABC):
     figure, None for no limit. ``of_texts``: hypotheses are texts that people can read, not scores from elsewhere.
     ``notes``: lines for the user about how the figures came about. ``control``: the same metric of a control set, where
     both were made before. ``reading``: how it reads text, for the check that hypotheses are written as references are;
-    None for no check. ``normalised``: how hypotheses were normalised before, in a signature.
+    None for no check. ``normalised``: how hypotheses were normalised before, in a signature. ``clusters``: which
+    examples belong together, and so vary together.
     """
 
     name: str
@@ -94,6 +116,7 @@ class Metric(ABC):
     control: Metric | None = None
     reading: Reading | None = None
     normalised: str | None = None
+    clusters: Clusters | None = None
 
     def __init__(self, references: Sequence[Sequence[str]]) -> None:
         """``references``: those of each example, one or more."""
@@ -177,6 +200,15 @@ class Metric(ABC):
     def collect(self, statistics: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """The statistics of the examples ``rows``, one row per *unit*: what is resampled and permuted as a whole."""
         return statistics[rows]
+
+    def collect_clusters(self, statistics: np.ndarray, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """The sums of the statistics of the examples ``rows`` by cluster, ``[clusters, k]``.
+
+        :param labels: the cluster of each of the rows, from 0.
+        """
+        sums = np.zeros((int(labels.max()) + 1, statistics.shape[1]))
+        np.add.at(sums, labels, statistics[rows])
+        return sums
 
     def outcomes(self, statistics: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray] | None:
         """For 0/1 metrics, the figure's 0 or 1 of each of its units, by figure; else None."""

@@ -146,7 +146,7 @@ class PowerTest:
         common = np.array(variance.shared / units)
         ours, theirs = (total - common) / 2 * _chi_squares(runs - 1)  # seeds of both systems are taken to vary alike
         of_seeds = degrees_of_seeds(ours, theirs, runs, runs)
-        critical = half_width(ours + theirs, common, of_seeds, units, np.full(ours.shape, self.level))
+        critical = half_width(ours + theirs, common, of_seeds, units - 1, np.full(ours.shape, self.level))
         return _rejects(critical / error, abs(difference) / error)
 
     def _power_of_single(self, difference: float, variance: Variance, units: float) -> float:

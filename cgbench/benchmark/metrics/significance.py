@@ -143,11 +143,11 @@ def _p(statistics: np.ndarray, observed: float) -> float | None:
     return (int(np.count_nonzero(statistics >= observed - _CLOSE)) + 1) / (len(statistics) + 1)
 
 
-def calibrated_test(runs: Sequence[int]) -> str:
+def calibrated_test(runs: Sequence[int], clustered: bool = False) -> str:
     """The test that holds its level, by the numbers of runs of the systems: approximate randomisation where each has
-    one, Student's t with variance components (``contrast.py``) where one has several.
+    one, Student's t with variance components (``contrast.py``) where one has several, or examples are in clusters.
     """
-    return "randomization" if set(runs) == {1} else SEVERAL_RUNS
+    return "randomization" if set(runs) == {1} and not clustered else SEVERAL_RUNS
 
 
 def stars(p: float | None) -> str:

@@ -18,6 +18,7 @@ from cgbench.benchmark.metrics.contrast import Contrasts
 from cgbench.benchmark.metrics.intervals import percentile_interval
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.metrics.significance import bootstrap_counts, draw_runs, holm
+from cgbench.benchmark.metrics.variance import covariance_of_samples
 
 Interval = tuple[float, float] | None
 LEVEL = 0.05
@@ -79,7 +80,11 @@ def score_parts(
         {part: np.array([float(runs.mean()) for runs in of]) for part, of in of_runs.items()},
         # The same sample of seeds on each part: the generator restarts.
         {part: np.stack([one[:, 0] for one in draw_runs(of, seed)], axis=1) for part, of in joined.items()},
-        {part: Contrasts(of_runs[part], of, sizes[part]) for part, of in joined.items() if sizes[part] > 1},
+        {
+            part: Contrasts(of_runs[part], covariance_of_samples(of, sizes[part]))
+            for part, of in joined.items()
+            if sizes[part] > 1
+        },
     )
 
 

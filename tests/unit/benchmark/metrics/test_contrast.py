@@ -6,7 +6,12 @@ from scipy import optimize, stats
 
 from cgbench import evaluate
 from cgbench.benchmark.metrics.contrast import Contrast, Contrasts, contrast, degrees_of_seeds, half_width
+from cgbench.benchmark.metrics.variance import covariance_of_examples, covariance_of_samples
 from cgbench.errors import InputError
+
+
+def examples_of(first, second, covariance, examples, **given):
+    return contrast(first, second, covariance_of_examples(covariance, examples), **given)
 
 
 def rejected(size, runs, deviation, trials=1500, own=0.0):
@@ -20,7 +25,7 @@ def rejected(size, runs, deviation, trials=1500, own=0.0):
         means = right.mean(axis=-1, dtype=float)
         apart = right - means[:, :, None].astype(np.float32)
         covariance = 1e4 * (apart @ apart.swapaxes(1, 2)).astype(float) / (size - 1) / size
-        one = contrast(100 * means[:, : runs[0]], 100 * means[:, runs[0] :], covariance, size)
+        one = contrast(100 * means[:, : runs[0]], 100 * means[:, runs[0] :], covariance_of_examples(covariance, size))
         found.append(one.p_value() < 0.05)
     return float(np.mean(found))
 
@@ -42,7 +47,7 @@ def random_case(rng, a, b, trials=300):
     ("a", "b", "shared"), [(2, 2, False), (3, 3, True), (5, 3, False), (1, 4, False), (1, 1, False)]
 )
 def test_p_is_below_5_percent_exactly_where_the_interval_leaves_zero_out(a, b, shared):
-    found = contrast(*random_case(np.random.default_rng(1), a, b), 200, shared_seeds=shared)
+    found = examples_of(*random_case(np.random.default_rng(1), a, b), 200, shared_seeds=shared)
     low, high = found.interval()
     significant = found.p_value() < 0.05
     assert np.array_equal(significant, (low > 0) | (high < 0)) and 0 < significant.sum() < 300
@@ -54,26 +59,26 @@ def test_without_variance_of_examples_seeds_are_all_there_is():
     rng = np.random.default_rng(2)
     first, second = rng.normal(50, 3, (200, 4)), rng.normal(51, 3, (200, 4))
     none = np.zeros((200, 8, 8))
-    paired = contrast(first, second, none, 1000, shared_seeds=True)
+    paired = examples_of(first, second, none, 1000, shared_seeds=True)
     assert paired.p_value() == pytest.approx(stats.ttest_rel(first, second, axis=1).pvalue)
-    single = contrast(first[:, :1], second, none[:, :5, :5], 1000)
+    single = examples_of(first[:, :1], second, none[:, :5, :5], 1000)
     # One run against four: Student's t of a new observation.
     t = (first[:, 0] - second.mean(axis=1)) / second.std(axis=1, ddof=1) / np.sqrt(1 + 1 / 4)
     assert single.p_value() == pytest.approx(2 * stats.t.sf(np.abs(t), 3))
-    apart = contrast(first, second, none, 1000)
+    apart = examples_of(first, second, none, 1000)
     assert apart.error**2 == pytest.approx((first.var(axis=1, ddof=1) + second.var(axis=1, ddof=1)) / 4)
     assert (apart.of_seeds >= 3 - 1e-9).all() and (apart.of_seeds <= 6 + 1e-9).all()
 
 
 def test_without_variance_of_seeds_examples_are_all_there_is():
     covariance = np.array([[4.0, 1.0], [1.0, 4.0]])
-    found = contrast(np.array([52.0]), np.array([50.0]), covariance, 300)
+    found = contrast(np.array([52.0]), np.array([50.0]), covariance_of_examples(covariance, 300))
     assert found.error == pytest.approx(np.sqrt(6)) and found.p_value() == pytest.approx(
         2 * stats.t.sf(2 / np.sqrt(6), 299)
     )
     same = np.full((4, 4), 2.0)
     same[:2, 2:] = same[2:, :2] = 0.5
-    found = contrast(np.array([52.0, 52.0]), np.array([50.0, 50.0]), same, 300)
+    found = contrast(np.array([52.0, 52.0]), np.array([50.0, 50.0]), covariance_of_examples(same, 300))
     assert found.error == pytest.approx(np.sqrt(3)) and found.p_value() == pytest.approx(
         2 * stats.t.sf(2 / np.sqrt(3), 299)
     )
@@ -125,34 +130,34 @@ def test_small_levels_hold_too_since_holm_asks_for_them(share):
 def test_many_at_once_are_each_by_itself(a, b):
     given = random_case(np.random.default_rng(3), a, b, 50)
     expected = [slow(*one, 80) for one in zip(*given, strict=True)]
-    assert contrast(*given, 80).p_value() == pytest.approx(expected)
+    assert examples_of(*given, 80).p_value() == pytest.approx(expected)
 
 
 def test_data_without_variance_prove_no_more_than_randomisation_would():
     one, none = np.array([100.0, 100.0]), np.zeros((4, 4))
-    assert contrast(one, np.zeros(2), none, 8).p_value() == 2**-7
-    assert np.isnan(contrast(one, np.zeros(2), none, 8).interval()).all()
-    assert np.isnan(contrast(one, np.zeros(2), none, 5).p_value())
-    assert np.isnan(contrast(one, np.zeros(2), none, 5).interval()).all()
-    assert contrast(one, one, none, 8).p_value() == 1
-    undefined = Contrast(np.array([np.nan, 1.0]), np.array([1.0, np.nan]), np.ones(2), np.ones(2), 50)
+    assert examples_of(one, np.zeros(2), none, 8).p_value() == 2**-7
+    assert np.isnan(examples_of(one, np.zeros(2), none, 8).interval()).all()
+    assert np.isnan(examples_of(one, np.zeros(2), none, 5).p_value())
+    assert np.isnan(examples_of(one, np.zeros(2), none, 5).interval()).all()
+    assert examples_of(one, one, none, 8).p_value() == 1
+    undefined = Contrast(np.array([np.nan, 1.0]), np.array([1.0, np.nan]), np.ones(2), np.ones(2), 49, 50, 50)
     assert np.isnan(undefined.p_value()).all()
 
 
 def test_runs_are_compared_one_by_one_only_where_each_has_its_fellow():
     with pytest.raises(ValueError, match="2 and 3 runs"):
-        contrast(np.zeros(2), np.zeros(3), np.zeros((5, 5)), 10, shared_seeds=True)
+        examples_of(np.zeros(2), np.zeros(3), np.zeros((5, 5)), 10, shared_seeds=True)
 
 
 def test_any_two_of_several_systems_from_one_bootstrap():
     rng = np.random.default_rng(4)
     values = [rng.normal(50, 3, (runs, 2)) for runs in (2, 3, 1)]
     samples = [rng.normal(50, 3, (500, runs, 2)) for runs in (2, 3, 1)]
-    found = Contrasts(values, samples, 40).of(2, 0)
+    found = Contrasts(values, covariance_of_samples(samples, 40)).of(2, 0)
     for figure in range(2):
         joined = np.concatenate([samples[2][:, :, figure], samples[0][:, :, figure]], axis=1)
         covariance = np.cov(joined.T) * 40 / 39
-        alone = contrast(values[2][:, figure], values[0][:, figure], covariance, 40)
+        alone = contrast(values[2][:, figure], values[0][:, figure], covariance_of_examples(covariance, 40))
         assert found.p_value()[figure] == pytest.approx(float(alone.p_value()))
 
 

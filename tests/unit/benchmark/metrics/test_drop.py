@@ -11,6 +11,7 @@ from cgbench.benchmark.metrics.drop import CONTROL_DRAWS
 from cgbench.benchmark.metrics.evaluate import evaluate
 from cgbench.benchmark.metrics.intervals import difference_interval, score_interval, student_quantile
 from cgbench.benchmark.metrics.significance import bootstrap_counts, resampled_runs
+from cgbench.benchmark.metrics.variance import covariance_of_examples
 from cgbench.errors import InputError, InputWarning
 
 
@@ -70,17 +71,22 @@ def test_the_two_sets_are_drawn_apart_and_the_runs_together():
     assert one.runs == pytest.approx(tuple(each)) and one.value == pytest.approx(each.mean())
     assert one.stdev == pytest.approx(each.std(ddof=1))
 
-    losses = np.empty((200, runs))
+    drawn = np.empty((2, 200, runs))
     hard = np.concatenate(list(bootstrap_counts(30, 200, 5)))
     easy = np.concatenate(list(bootstrap_counts(40, 200, [5, CONTROL_DRAWS])))
     for sample in range(200):
         for run in range(runs):
-            losses[sample, run] = 100 * (easy[sample] @ control[run] / 40 - hard[sample] @ test[run] / 30)
-    covariance = np.cov(losses.T) * 30 / 29
-    common = (covariance.sum() - np.trace(covariance)) / (runs * (runs - 1))
-    t_runs, t_units = student_quantile(runs - 1), student_quantile(29)
-    error = t_runs**2 * each.var(ddof=1) / runs + t_units**2 * max(common, 0)
-    error = max(error, t_units**2 * covariance.mean())
+            drawn[:, sample, run] = 100 * easy[sample] @ control[run] / 40, 100 * hard[sample] @ test[run] / 30
+    of_sets = [np.cov(one.T) * n / (n - 1) for one, n in zip(drawn, (40, 30), strict=True)]
+
+    def squared(function):
+        one, other = map(function, of_sets)
+        degrees = (one + other) ** 2 / (one**2 / 39 + other**2 / 29)  # Satterthwaite's
+        return student_quantile(max(degrees, 1)) ** 2 * (one + other)
+
+    common = squared(lambda covariance: (covariance.sum() - np.trace(covariance)) / (runs * (runs - 1)))
+    error = student_quantile(runs - 1) ** 2 * each.var(ddof=1) / runs + max(common, 0)
+    error = max(error, squared(np.mean))
     assert (one.ci_low, one.ci_high) == pytest.approx((one.value - math.sqrt(error), one.value + math.sqrt(error)))
 
 
@@ -183,11 +189,11 @@ def test_a_control_set_needs_its_texts():
 
 
 def test_intervals_of_differences_at_the_limits_of_what_there_is():
-    values = np.zeros((100, 2))
-    assert difference_interval((values, np.zeros(2), 50), (values[:39], np.zeros(2), 50)) is None
+    given = covariance_of_examples(np.zeros((2, 2)), 50), np.zeros(2)
+    assert difference_interval(given, (covariance_of_examples(np.full((2, 2), np.nan), 50), np.zeros(2))) is None
     # Runs that do not differ and units that do not vary: as of a single one.
-    one = score_interval(values, np.zeros(2), 50)
-    found = difference_interval((values, np.zeros(2), 50), (values, np.zeros(2), 50))
+    one = score_interval(*given)
+    found = difference_interval(given, given)
     assert found == pytest.approx((-one[1], one[1]))
 
 

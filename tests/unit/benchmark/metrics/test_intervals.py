@@ -9,10 +9,16 @@ from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.intervals import score_interval, student_quantile
 from cgbench.benchmark.metrics.significance import resampled_runs
 from cgbench.benchmark.metrics.systems import System
+from cgbench.benchmark.metrics.variance import covariance_of_samples
 
 
 def share(sums):
     return 100 * sums[:, :1] / sums[:, 1:]
+
+
+def interval_of(samples, figures, examples, **given):
+    covariance = covariance_of_samples([samples[:, :, None]], examples).of_runs(0, slice(None))
+    return score_interval(covariance, figures, **given)
 
 
 def interval(*runs, samples=4000):
@@ -20,7 +26,7 @@ def interval(*runs, samples=4000):
     values = np.array(runs, float)
     statistics = np.stack([values, np.ones_like(values)], axis=2)
     resampled = resampled_runs([statistics], share, samples, 1)[0][:, :, 0]
-    return score_interval(resampled, 100 * values.mean(axis=1), values.shape[1])
+    return interval_of(resampled, 100 * values.mean(axis=1), values.shape[1])
 
 
 def wilson(right, n):
@@ -70,24 +76,23 @@ def test_ter_may_exceed_100():
     figures = np.array([104.0, 96.0, 99.0])
     rng = np.random.default_rng(1)
     samples = figures + 2 * rng.standard_normal((1000, 1))
-    low, high = score_interval(samples, figures, 500, top=None)
+    low, high = interval_of(samples, figures, 500, top=None)
     assert 80 < low < figures.mean() and high > 106
-    low, high = score_interval(np.zeros((100, 2)), np.zeros(2), 500, top=None)
+    low, high = interval_of(np.zeros((100, 2)), np.zeros(2), 500, top=None)
     assert low == 0 and 0 < high < 1
 
 
 def test_a_figure_beyond_its_range_has_a_plain_interval():
     samples = 130 + np.random.default_rng(1).standard_normal((4000, 1))
-    low, high = score_interval(samples, np.array([130.0]), 1000)
+    low, high = interval_of(samples, np.array([130.0]), 1000)
     assert (low, high) == (pytest.approx(128, abs=0.2), pytest.approx(132, abs=0.2))
 
 
-def test_undefined_figures_and_few_samples_have_none():
+def test_undefined_figures_have_none():
     samples = np.full((50, 2), 40.0)
-    assert score_interval(samples, np.array([40.0, 40.0]), 10) is not None
-    assert score_interval(samples[:39], np.array([40.0, 40.0]), 10) is None
+    assert interval_of(samples, np.array([40.0, 40.0]), 10) is not None
     samples[3, 1] = np.nan
-    assert score_interval(samples, np.array([40.0, 40.0]), 10) is None
+    assert interval_of(samples, np.array([40.0, 40.0]), 10) is None
 
 
 @pytest.mark.parametrize(
@@ -105,7 +110,7 @@ def test_runs_that_are_right_where_the_other_is_wrong_have_no_interval_of_a_poin
     first = np.tile([1.0, 0.0], 3)
     statistics = np.stack([np.stack([run, np.ones(6)], axis=1) for run in (first, 1 - first)])
     resampled = resampled_runs([statistics], share, 1000, 1)[0][:, :, 0]
-    low, high = score_interval(resampled, np.array([50.0, 50.0]), 6)
+    low, high = interval_of(resampled, np.array([50.0, 50.0]), 6)
     assert low < 20 and high > 80  # Wilson's, of six draws; not 50 to 50
 
 
