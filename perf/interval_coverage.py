@@ -212,12 +212,8 @@ def power(trials: int) -> None:
             pair = [system(rng, hard, runs, deviation), system(rng, hard, runs, deviation, better)]
             differences.append(100 * float(pair[1][:, :, 0].mean() - pair[0][:, :, 0].mean()))
             drawn = resampled_runs(pair, share, SAMPLES, trial)
-            rejected += bool(
-                Contrasts([share(one.sum(axis=1)) for one in pair], covariance_of_samples(drawn, size))
-                .of(1, 0)
-                .p_value()[0]
-                < LEVEL
-            )
+            contrasts = Contrasts([share(one.sum(axis=1)) for one in pair], covariance_of_samples(drawn, size))
+            rejected += bool(contrasts.of(1, 0).p_value()[0] < LEVEL)
             if trial < PILOTS:
                 metric = SegmentScores(size, scale=(0.0, 1.0), binary=True)
                 results = [
