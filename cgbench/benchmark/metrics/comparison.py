@@ -29,6 +29,7 @@ from cgbench.benchmark.metrics.variance import (
     ExampleCovariance,
     covariance_of_clusters,
     covariance_of_samples,
+    design_effects,
 )
 from cgbench.errors import InputError, argument
 from cgbench.requests import KW_ONLY, Name, option, request
@@ -52,6 +53,12 @@ class Comparison:
         default=None, help="System to compare with [default: the first]", group="Comparison", metavar="SYSTEM"
     )
     all_pairs: bool = option(default=False, help="Test all pairs of systems", group="Comparison")
+    cluster: tuple[str, ...] = option(
+        default=(),
+        help="Examples that belong together: source, compound, context or a column of the table, such as document "
+        "(at most two; CTER: compound and context)",
+        group="Comparison", metavar="NAME",
+    )  # fmt: skip
     shared_seeds: bool = option(
         default=False, help="Compare seed by seed: run i of every system has the same seed or checkpoint",
         group="Advanced",
@@ -128,6 +135,7 @@ class Score(_Starred):
     p_calibrated_holm: float | None = None
     difference_low: float | None = None
     difference_high: float | None = None
+    design_effect: float | None = None
 
 
 @dataclass(frozen=True)
@@ -273,8 +281,11 @@ class _Slice:
         self.values = [metric.compute(system.sum(axis=1)) for system in self.units]  # [runs, figures] each
         self.samples: list[np.ndarray] | None = None  # [samples, runs, figures] each
         self.covariance: ExampleCovariance | None = None
+        self.effects: np.ndarray | None = None  # [systems, figures]
         if confidence and metric.clusters:
-            self.covariance = covariance_of_clusters(metric, statistics, rows)
+            self.covariance = covariance_of_clusters(metric, statistics, rows, metric.clusters)
+            if self.covariance:
+                self.effects = design_effects(metric, statistics, rows, self.covariance)
         elif confidence and self.count > 1:  # a single unit is the same in every sample
             self.samples = resampled_runs(self.units, metric.compute, comparison.count("bootstrap"), comparison.seed)
             self.covariance = covariance_of_samples(self.samples, self.count)
@@ -346,6 +357,8 @@ class _Slice:
             if bounds := self._interval(number, figure):
                 mean = None if self.samples is None else float(self.samples[number][:, :, figure].mean())
                 estimate = replace(estimate, ci_low=bounds[0], ci_high=bounds[1], ci_mean=mean)
+            if self.effects is not None and not math.isnan(effect := float(self.effects[number, figure])):
+                estimate = replace(estimate, design_effect=effect)
             figures[name] = estimate
         return figures
 

@@ -247,13 +247,10 @@ class Cter(Metric):
         units, clusters = self.collect(statistics, rows), int(labels.max()) + 1
         first = np.zeros(len(groups), np.int64)
         first[number] = labels
-        sums = np.zeros((clusters, 4))
         if np.array_equal(first[number], labels):
-            np.add.at(sums, first, units)
-        else:
-            sums[:, 0] = np.bincount(labels, statistics[rows, 0], clusters)
-            sums[:, 1] = np.bincount(labels, minlength=clusters)
-        return sums
+            return np.stack([np.bincount(first, column, clusters) for column in units.T], axis=1)
+        of_rows = [np.bincount(labels, statistics[rows, 0], clusters), np.bincount(labels, minlength=clusters)]
+        return np.stack([*of_rows, np.zeros(clusters), np.zeros(clusters)], axis=1)
 
     def outcomes(self, statistics: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray]:
         """1 for a wrong row or group."""

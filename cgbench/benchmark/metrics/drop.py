@@ -115,7 +115,7 @@ class _Set:
         self.values = [metric.compute(system.sum(axis=1)) for system in units]
         self.covariance: ExampleCovariance | None = None
         if metric.clusters:
-            self.covariance = covariance_of_clusters(metric, statistics, rows)
+            self.covariance = covariance_of_clusters(metric, statistics, rows, metric.clusters)
         elif self.units > 1 and (samples := comparison.count("bootstrap")) >= FEWEST:
             drawn = resampled_runs(units, metric.compute, samples, seed)
             self.covariance = covariance_of_samples(drawn, self.units)

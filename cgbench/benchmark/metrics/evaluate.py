@@ -15,6 +15,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from cgbench.benchmark.metrics.bins import Feature, coinciding, feature_of_column
+from cgbench.benchmark.metrics.clusters import clusters_of, unused_clusters
 from cgbench.benchmark.metrics.drop import ControlSet
 from cgbench.benchmark.metrics.example_sets import ExampleSet, read_control_set, read_test_set
 from cgbench.benchmark.metrics.features import FeatureInputs, make_feature
@@ -59,6 +60,9 @@ def evaluation_of(request: ScoreRequest, outputs: Mapping[str, tuple[Sequence[st
     check_resampled(request, control)
     systems, lines = with_outputs(request, test, outputs or {})
     inputs = feature_inputs(request, test)
+    test.metric.clusters = clusters_of(request, test, inputs)
+    if control:
+        control.metric.clusters = clusters_of(request, control, replace(inputs, table=control.table))
     if request.train is not None and inputs.text is not None:
         lines += check_training(request, inputs.text, request.train)
     comparison = request.comparison()
@@ -66,6 +70,9 @@ def evaluation_of(request: ScoreRequest, outputs: Mapping[str, tuple[Sequence[st
     easy = ControlSet(control.metric, control.systems) if control else None
     published = published_beside(request, test)
     scored = score(test.metric, test.systems, comparison, binning, test.human, published, easy)
+    if comparison.confidence or comparison.paired:
+        given = test.sources.values if test.sources else None
+        lines += unused_clusters(test.metric, [result.statistics for result in scored.results], given)
     lines += [f"control set: {line}" for line in (control.warnings if control else []) if line not in test.warnings]
     lines += warnings_of(test.metric, test.systems, comparison, bool(binning or easy)) + made_otherwise(systems, easy)
     if binning and not request.groups and (line := coinciding(binning.feature, binning.how)):

@@ -49,7 +49,7 @@ def make_feature(name: str, n: int, inputs: FeatureInputs) -> Feature:
     :raises InputError: the name is unknown, what it is made from was not given, or has another number of rows.
     """
     if name.startswith("column:"):
-        return feature_of_column(name, _table_column(inputs, name, (name.removeprefix("column:"),), n))
+        return feature_of_column(name, table_column(inputs, argument("by", name), (name.removeprefix("column:"),), n))
     if inputs.metric is not None and (own := inputs.metric.feature(name)) is not None:
         return own
     makers: dict[str, Callable[[], Feature]] = {
@@ -57,9 +57,9 @@ def make_feature(name: str, n: int, inputs: FeatureInputs) -> Feature:
         "degree": lambda: _degree(name, inputs, n),
         "frequency": lambda: _frequency(name, inputs),
         "one-shot": lambda: _one_shot(name, inputs),
-        "uncertainty": lambda: feature_of_column(name, _table_column(inputs, name, UNCERTAINTIES, n)),
-        "reference": lambda: feature_of_column(name, _table_column(inputs, name, (REFERENCE,), n)),
-        "difficulty": lambda: feature_of_column(name, _table_column(inputs, name, (name,), n)),
+        "uncertainty": lambda: feature_of_column(name, table_column(inputs, argument("by", name), UNCERTAINTIES, n)),
+        "reference": lambda: feature_of_column(name, table_column(inputs, argument("by", name), (REFERENCE,), n)),
+        "difficulty": lambda: feature_of_column(name, table_column(inputs, argument("by", name), (name,), n)),
         "perplexity": lambda: _perplexity(name, inputs, n),
     }
     if name in OF_COMPOUNDS:
@@ -77,12 +77,14 @@ def _text(inputs: FeatureInputs, name: str) -> Column:
     return inputs.text
 
 
-def _table_column(inputs: FeatureInputs, by: str, names: Sequence[str], n: int) -> Column:
-    """The first of the columns ``names`` in the table."""
+def table_column(inputs: FeatureInputs, asked: str, names: Sequence[str], n: int) -> Column:
+    """The first of the columns ``names`` in the table, which the argument ``asked`` is for.
+
+    :raises InputError: there is no table, no such column, or it has another number of rows.
+    """
     if inputs.table is None:
         raise InputError(
-            f"{argument('by', by)} needs a table with a row an example; give {argument('table')} "
-            f"(or {argument('release')})"
+            f"{asked} needs a table with a row an example; give {argument('table')} (or {argument('release')})"
         )
     path, given = split_name(str(inputs.table))
     if form(path) == "plain":
@@ -111,7 +113,7 @@ def training_lines(train: Texts) -> list[str]:
 
 def _degree(name: str, inputs: FeatureInputs, n: int) -> Feature:
     if inputs.train is None and inputs.table is not None:
-        return feature_of_column(name, _table_column(inputs, name, ("degree",), n))
+        return feature_of_column(name, table_column(inputs, argument("by", name), ("degree",), n))
     if inputs.train is None:
         raise InputError(
             f"{argument('by', name)} needs the training text; give {argument('train')} (or {argument('release')})"
@@ -153,7 +155,7 @@ def _perplexity(name: str, inputs: FeatureInputs, n: int) -> Feature:
             raise InputError(
                 f"{argument('by', name)} needs a language model; give {argument('lm')} (cgbench lm train makes one)"
             )
-        return feature_of_column(name, _table_column(inputs, name, ("perplexity",), n))
+        return feature_of_column(name, table_column(inputs, argument("by", name), ("perplexity",), n))
     from cgbench.lm.language_model import LanguageModel
 
     return Feature(name, LanguageModel.load(inputs.lm).perplexity(_text(inputs, name).values))

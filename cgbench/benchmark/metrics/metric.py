@@ -31,11 +31,11 @@ class Signature:
     def __init__(self, items: dict[str, Any], short: dict[str, str] | None = None, version: str | None = None) -> None:
         """``items`` by their long names; ``short`` names where they differ; ``version`` comes last."""
         first, *rest = items
-        reserved = ("bs", "ar", "paired", "mcnemar", "runs", "seed")
+        reserved = ("clusters", "bs", "ar", "paired", "mcnemar", "runs", "seed")
         self.items = {first: items[first], **dict.fromkeys(reserved)}
         self.items |= {key: items[key] for key in rest}
         self.version = version
-        self.names = {"seed": "rs", "version": "v", "runs": "r", **(short or {})}
+        self.names = {"seed": "rs", "version": "v", "runs": "r", "clusters": "cl", **(short or {})}
 
     def format(self, short: bool = False) -> str:
         """The items that are not None, joined by ``|``."""
@@ -206,9 +206,7 @@ class Metric(ABC):
 
         :param labels: the cluster of each of the rows, from 0.
         """
-        sums = np.zeros((int(labels.max()) + 1, statistics.shape[1]))
-        np.add.at(sums, labels, statistics[rows])
-        return sums
+        return np.stack([np.bincount(labels, column) for column in statistics[rows].T], axis=1)
 
     def outcomes(self, statistics: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray] | None:
         """For 0/1 metrics, the figure's 0 or 1 of each of its units, by figure; else None."""

@@ -209,18 +209,23 @@ def _signature(
     if metric.normalised:
         items["norm"] = metric.normalised
     if comparison.confidence or comparison.paired or binning or control:
-        items["bs"] = comparison.count("bootstrap")
-        items["seed"] = comparison.seed
+        if metric.clusters:
+            items["clusters"] = metric.clusters.signature()
+        else:
+            items["bs"] = comparison.count("bootstrap")
+            items["seed"] = comparison.seed
     test: str | None = comparison.test
     if test == CALIBRATED:
-        test = calibrated_test([len(system.runs) for system in systems])
+        test = calibrated_test([len(system.runs) for system in systems], metric.clusters is not None)
     if test == "bootstrap" and not metric.as_sacrebleu:
         items["paired"] = "two-sided"
     if test == SEVERAL_RUNS:
         items["paired"] = "components"
     if comparison.shared_seeds:
         items["seeds"] = "shared"
-    if test == "randomization" or (test == SEVERAL_RUNS and sum(len(system.runs) == 1 for system in systems) > 1):
+    if test == "randomization" or (
+        test == SEVERAL_RUNS and not metric.clusters and sum(len(system.runs) == 1 for system in systems) > 1
+    ):
         items["ar"] = comparison.count("randomization")
     if comparison.paired == "mcnemar":
         items["mcnemar"] = "exact"

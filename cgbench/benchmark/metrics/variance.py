@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cgbench.benchmark.metrics.metric import Metric
+from cgbench.benchmark.metrics.metric import Clusters, Metric
 
 Functional = Callable[[np.ndarray], np.ndarray]
 """A number that is linear in a covariance matrix ``[..., runs, runs]``, such as its mean."""
@@ -79,8 +79,8 @@ class ExampleCovariance:
             degrees = value**2 / sum(one**2 / of for one, of in found)
         return value, np.clip(np.nan_to_num(degrees, nan=1.0), 1.0, None)
 
-    def of_runs(self, figure: int, runs: slice) -> ExampleCovariance:
-        """That of one figure of some runs, ``[runs, runs]``, of ``[figures, runs, runs]``."""
+    def of_runs(self, figure: int | slice, runs: slice) -> ExampleCovariance:
+        """That of some runs, of one figure or several of them, where this is ``[figures, runs, runs]``."""
         return self.select(lambda part: part[figure, runs, runs])
 
     def trace(self) -> np.ndarray:
@@ -111,17 +111,15 @@ def covariance_of_samples(samples: Sequence[np.ndarray], units: int) -> ExampleC
 
 
 def covariance_of_clusters(
-    metric: Metric, statistics: Sequence[np.ndarray], rows: np.ndarray
+    metric: Metric, statistics: Sequence[np.ndarray], rows: np.ndarray, clusters: Clusters
 ) -> ExampleCovariance | None:
     """The covariance ``[figures, runs of all, runs of all]`` from the jackknife that leaves out a cluster at a time.
 
-    :param metric: with its clusters.
     :param statistics: of each system ``[runs, n, k]``.
     :param rows: the examples that count.
     :returns: None where there is a single cluster.
     """
-    assert metric.clusters is not None
-    ways = metric.clusters.of_rows(rows)
+    ways = clusters.of_rows(rows)
     counts = [np.bincount(way) for way in ways]
     least = min(map(len, counts[:2]))
     if least < 2:
@@ -130,6 +128,26 @@ def covariance_of_clusters(
     parts = tuple(_jackknife(metric, runs, rows, way) for way in ways)
     degrees = tuple(max(len(rows) ** 2 / float((sizes.astype(np.float64) ** 2).sum()) - 1, 1.0) for sizes in counts[:2])
     return ExampleCovariance((Ways(parts, degrees),), len(rows), least)
+
+
+def design_effects(
+    metric: Metric, statistics: Sequence[np.ndarray], rows: np.ndarray, clustered: ExampleCovariance
+) -> np.ndarray:
+    """How many times the variance of each system's scores is that of independent examples (Kish 1965),
+    ``[systems, figures]``; NaN where nothing varies."""
+    runs = [run for system in statistics for run in system]
+    alone = covariance_of_examples(_jackknife(metric, runs, rows, np.arange(len(rows))), len(rows))
+    found, start = [], 0
+    for system in statistics:
+        own = slice(start, start := start + len(system))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.divide(*(one.of_runs(slice(None), own).variance(_mean)[0] for one in (clustered, alone)))
+        found.append(np.where(np.isfinite(ratio), ratio, np.nan))
+    return np.stack(found)
+
+
+def _mean(covariance: np.ndarray) -> np.ndarray:
+    return np.asarray(covariance.mean(axis=(-2, -1)))
 
 
 def _jackknife(metric: Metric, runs: Sequence[np.ndarray], rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
