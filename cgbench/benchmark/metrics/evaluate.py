@@ -97,10 +97,11 @@ def check_together(request: ScoreRequest, test: ExampleSet) -> None:
         raise InputError(
             f"{argument('side', request.side)}: CTER has no references; what {argument('by')} looks at is the source"
         )
+    elsewhere = {"table": request.release is not None or request.cluster, "train": request.differences}
     for name, features in FEATURES_OF.items():
         if name not in request.given or getattr(request, name) is None:
             continue
-        if (name == "table" and request.release is not None) or (name == "train" and request.differences):
+        if elsewhere.get(name):
             continue
         if by is None:
             raise InputError(f"{argument(name)} belongs to {argument('by')}")

@@ -126,7 +126,11 @@ def _read(
     given, options = request.metric, request.metric_options()
     made = given if isinstance(given, Metric) else None
     joined, runs, first = join_texts(
-        request.ids, texts, systems, leads=made is not None, table=table if request.by is not None else None
+        request.ids,
+        texts,
+        systems,
+        leads=made is not None,
+        table=table if request.by is not None or request.cluster else None,
     )
     columns = {
         name: None

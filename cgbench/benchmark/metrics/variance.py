@@ -79,9 +79,9 @@ class ExampleCovariance:
             degrees = value**2 / sum(one**2 / of for one, of in found)
         return value, np.clip(np.nan_to_num(degrees, nan=1.0), 1.0, None)
 
-    def of_runs(self, figure: int | slice, runs: slice) -> ExampleCovariance:
-        """That of some runs, of one figure or several of them, where this is ``[figures, runs, runs]``."""
-        return self.select(lambda part: part[figure, runs, runs])
+    def of_runs(self, score: int | slice, runs: slice) -> ExampleCovariance:
+        """That of some runs, of one score or several of them, where this is ``[scores, runs, runs]``."""
+        return self.select(lambda part: part[score, runs, runs])
 
     def trace(self) -> np.ndarray:
         """The size of it all, which rounding is small against."""
@@ -100,12 +100,12 @@ def covariance_of_examples(matrix: np.ndarray, examples: int) -> ExampleCovarian
 
 
 def covariance_of_samples(samples: Sequence[np.ndarray], units: int) -> ExampleCovariance:
-    """The covariance ``[figures, runs of all, runs of all]`` from bootstrap samples.
+    """The covariance ``[scores, runs of all, runs of all]`` from bootstrap samples.
 
-    :param samples: of each system ``[samples, runs, figures]``, on the same draws of ``units`` examples.
+    :param samples: of each system ``[samples, runs, scores]``, on the same draws of ``units`` examples.
     """
     joined = np.concatenate(samples, axis=1)
-    apart = (joined - joined.mean(axis=0)).transpose(2, 1, 0)  # [figures, runs of all, samples]
+    apart = (joined - joined.mean(axis=0)).transpose(2, 1, 0)  # [scores, runs of all, samples]
     # The bootstrap of n units varies (n - 1) / n as much as new units do.
     return covariance_of_examples(apart @ apart.swapaxes(-1, -2) / (len(joined) - 1) * (units / (units - 1)), units)
 
@@ -113,7 +113,7 @@ def covariance_of_samples(samples: Sequence[np.ndarray], units: int) -> ExampleC
 def covariance_of_clusters(
     metric: Metric, statistics: Sequence[np.ndarray], rows: np.ndarray, clusters: Clusters
 ) -> ExampleCovariance | None:
-    """The covariance ``[figures, runs of all, runs of all]`` from the jackknife that leaves out a cluster at a time.
+    """The covariance ``[scores, runs of all, runs of all]`` from the jackknife that leaves out a cluster at a time.
 
     :param statistics: of each system ``[runs, n, k]``.
     :param rows: the examples that count.
@@ -134,7 +134,7 @@ def design_effects(
     metric: Metric, statistics: Sequence[np.ndarray], rows: np.ndarray, clustered: ExampleCovariance
 ) -> np.ndarray:
     """How many times the variance of each system's scores is that of independent examples (Kish 1965),
-    ``[systems, figures]``; NaN where nothing varies."""
+    ``[systems, scores]``; NaN where nothing varies."""
     runs = [run for system in statistics for run in system]
     alone = covariance_of_examples(_jackknife(metric, runs, rows, np.arange(len(rows))), len(rows))
     found, start = [], 0
@@ -154,9 +154,9 @@ def _jackknife(metric: Metric, runs: Sequence[np.ndarray], rows: np.ndarray, lab
     left = []
     for run in runs:
         sums = metric.collect_clusters(run, rows, labels)
-        left.append(metric.compute(metric.collect(run, rows).sum(axis=0) - sums))  # [clusters, figures]
+        left.append(metric.compute(metric.collect(run, rows).sum(axis=0) - sums))  # [clusters, scores]
     scores = np.stack(left)
-    apart = (scores - scores.mean(axis=1, keepdims=True)).transpose(2, 0, 1)  # [figures, runs of all, clusters]
+    apart = (scores - scores.mean(axis=1, keepdims=True)).transpose(2, 0, 1)  # [scores, runs of all, clusters]
     clusters = scores.shape[1]
     return np.asarray(apart @ apart.swapaxes(-1, -2) * ((clusters - 1) / clusters))
 
