@@ -160,14 +160,17 @@ def range_of(values: Sequence[float]) -> tuple[float, float]:
 
 
 def axis_of(values: Sequence[float], start: float, end: float) -> Scale:
-    """An axis on which outliers leave room for the others: linear, logarithmic, or cut at the 99th percentile."""
+    """An axis on which the middle half of the values has at least a twelfth: linear, else logarithmic, else cut.
+
+    The cut is at the 99th percentile.
+    """
     low, high = range_of(values)
     kept = np.array([value for value in values if low <= value <= high])
     if len(kept) < 20:
         return Scale(low, high, start, end)
-    first, last, most = np.quantile(kept, (0.05, 0.95, 0.99)).tolist()
+    first, last, most = np.quantile(kept, (0.25, 0.75, 0.99)).tolist()
     for scale in (Scale(low, high, start, end), *([Scale(low, high, start, end, log=True)] if low > 0 else [])):
-        if scale(last) - scale(first) >= (end - start) / 5:
+        if scale(last) - scale(first) >= (end - start) / 12:
             return scale
     return Scale(low, most if most > low else high, start, end)
 

@@ -20,7 +20,7 @@ from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.overlap.known_from import ngrams_of_pool
 from cgbench.benchmark.overlap.saved import KnownOfTest
-from cgbench.benchmark.release.card import COUNTS
+from cgbench.benchmark.release.card import shown_counts
 from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.benchmark.release.tables import sides_of
 from cgbench.benchmark.stats.novelty import novel_ngrams
@@ -145,9 +145,7 @@ def funnel(release: Release, columns: dict[str, np.ndarray]) -> list[Stage]:
     scans = [release.step(f"scan-{number}") for number in range(1, len(entries) + 1)]
     scanned = [read_json(scan / "counts.json") for scan in scans if scan is not None]
     found = []
-    for key, text in COUNTS:
-        if key not in counts:
-            continue
+    for key, text in shown_counts(counts):
         pools: tuple[int, ...] | None = None
         if key == "pool":
             pools = tuple(int(entry["pairs"]) for entry in entries)

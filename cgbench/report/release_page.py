@@ -257,7 +257,9 @@ def _correlations(release: Release, columns: dict[str, np.ndarray]) -> list[dict
         rows = []
         for name in names:
             values = [getattr(found.get((name, other)), which, None) for other in central]
-            cells = [(NONE if value is None else f"{value:+.2f}", charts.shade(value)) for value in values]
+            cells = [
+                (NONE if value is None else f"{round(value, 2) + 0.0:+.2f}", charts.shade(value)) for value in values
+            ]
             rows.append((with_meanings(name), cells))
         head = ["measure", *map(with_meanings, central)]
         caption = f"Spearman's rank correlation over {len(columns['degree']):,} candidates"

@@ -3,7 +3,7 @@
 import pytest
 
 # Pages with tables, code, options and signatures of functions.
-SITE_PAGES = ("", "report/", "requests/", "api/", "performance/")
+SITE_PAGES = ("", "tutorial/python/", "reference/report/", "reference/options/", "reference/api/", "lab/performance/")
 
 
 @pytest.mark.parametrize("name", ["release_file", "scores_file"])
@@ -12,11 +12,9 @@ def test_report_pages(opened, check_page, look, name, request):
 
 
 @pytest.mark.parametrize("address", SITE_PAGES, ids=lambda address: address.strip("/") or "index")
-def test_the_site(browser, site, check_page, look, address):
-    with browser.new_context(**look) as context:
-        asked = []
-        context.on("request", lambda request: asked.append(request.url))
-        page = context.new_page()
-        assert page.goto(site + address).ok
-        check_page(page)
-        assert all(url.startswith((site, "data:")) for url in asked), asked
+def test_the_site(new_page, site, check_page, look, address):
+    page, asked = new_page(**look), []
+    page.on("request", lambda request: asked.append(request.url))
+    assert page.goto(site + address).ok
+    check_page(page)
+    assert all(url.startswith((site, "data:")) for url in asked), asked

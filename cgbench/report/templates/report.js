@@ -208,13 +208,23 @@
     return (column.score === "difference" && raw > 0 ? "+" : "") + (raw === null ? "–" : typeof raw === "number" ? raw.toFixed(column.digits) : raw);
   };
   const cell = (column, row) => make("td", { "data-name": column.label, text: shown(column, row) });
+  // Of many rows only those on screen are laid out, in columns as wide as those of the table before.
+  const table = $("table.examples", section);
+  function many(now) {
+    if (now && !table.classList.contains("many")) {
+      const widths = heads.map((head) => `${head.offsetWidth}px`);
+      table.style.setProperty("--columns", `${widths.join(" ")} minmax(0, 1fr)`);
+    }
+    table.classList.toggle("many", now);
+  }
   function show() {
     const size = state.size || Math.max(found.length, 1), pages = Math.max(1, Math.ceil(found.length / size));
     state.page = Math.min(state.page, pages - 1);
     const begin = state.page * size, rows = found.slice(begin, begin + size);
+    many(rows.length > 100);
     body.replaceChildren(...rows.map((number) => {
       const row = data.rows[number];
-      return make("tr", {}, ...columns.map((column) => cell(column, row)), make("td", { class: "text" }, make("div", { class: "parts" }, ...text(row))));
+      return make("tr", {}, ...columns.map((column) => cell(column, row)), make("td", { class: "text" }, ...text(row)));
     }));
     const part = data.rows.length === found.length ? "" : ` of ${count.format(data.rows.length)}`;
     said.textContent = found.length ? `${count.format(begin + 1)} to ${count.format(begin + rows.length)} of ${count.format(found.length)}${part ? " found" + part : ""}` : "nothing found";
@@ -262,7 +272,7 @@
     const rect = document.createElementNS("http://www.w3.org/2000/svg", "rect");
     rect.setAttribute("class", "brush");
     let from = null;
-    const LISTED = 6, brushed = $("#brushed"), hint = brushed.firstElementChild;
+    const LISTED = 5, brushed = $("#brushed"), hint = brushed.firstElementChild;
     brushed.hidden = false;
     const list = (axes) => brushed.replaceChildren(
       make("p", {}, `${count.format(found.length)} of ${count.format(data.rows.length)} examples. `, make("a", { href: "#examples-head", text: "All in the table" })),
