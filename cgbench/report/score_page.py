@@ -106,6 +106,7 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
             if has(one, figure)
         ],
         "distribution": distribution,
+        "dots": scored.metric.n <= DOTS,
         "differences": [_difference_tables(scored, one) for one in differences],
         "compounds": _compounds(evaluation),
         "examples": examples,
@@ -245,7 +246,7 @@ def _details(scored: ScoredSystems) -> dict[str, Any] | None:
 
 
 def _distribution(scored: ScoredSystems, scores: Sequence[np.ndarray]) -> list[tuple[Any, str]]:
-    """Scores of single examples: a histogram for each system, and each system against the baseline."""
+    """Scores of single examples: histograms of all systems, then each system against the baseline."""
     names, means = [result.system for result in scored.results], np.array([one.mean(axis=0) for one in scores])
     means = means[:, np.isfinite(means).all(axis=0)]
     if len(np.unique(means)) <= FEW:
@@ -263,7 +264,7 @@ def _distribution(scored: ScoredSystems, scores: Sequence[np.ndarray]) -> list[t
             chart = charts.scatter(
                 behind, dots, (charts.cut(names[base]), charts.cut(own)), title, pair=f"{place} {base}"
             )
-            found.append((chart, f"{title}: {name} of each example. Draw a rectangle to list its examples."))
+            found.append((chart, title))
     return found
 
 

@@ -96,9 +96,9 @@ def test_filters_and_the_brush(opened, page_file, small_release):
     assert low < high and page.locator("svg .brush").count() == 1
     page.locator("select[name=size]").select_option("0")
     inside = [row["degree"] for row in small_release.split() if low <= row["degree"] <= high]
-    assert page.locator("#brushed p").inner_text().startswith(f"{len(inside)} of ")
-    assert page.locator("#brushed li").count() == min(5, len(inside))
-    plot_side, found = plot.bounding_box(), page.locator("#brushed").bounding_box()
+    assert page.locator(".brushed p").inner_text().startswith(f"{len(inside)} of ")
+    assert page.locator(".brushed li").count() == min(6, len(inside))
+    plot_side, found = plot.bounding_box(), page.locator(".brushed").bounding_box()
     assert found["x"] >= plot_side["x"] + plot_side["width"] and found["y"] < plot_side["y"] + plot_side["height"]
     assert sorted(column(page, "degree")) == pytest.approx(sorted(inside), abs=6e-4)
 

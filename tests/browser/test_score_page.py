@@ -49,13 +49,13 @@ def test_either_way_and_other_systems(opened, page_file):
     page = opened(page_file)
     differences = [float(text) for text in page.locator("td[data-name='difference']").all_text_contents()]
     assert differences == sorted(differences, reverse=True) and differences[0] == 100.0
-    assert "wrong words" in first_row(page).inner_text()
+    assert "wrong words" in first_row(page).text_content()
     page.locator("th", has_text="difference").locator("button").click()
     differences = [float(text) for text in page.locator("td[data-name='difference']").all_text_contents()]
     assert differences == sorted(differences) and differences[0] == -100.0
     page.locator("select[data-system=a]").select_option(label="third")
     assert page.locator(".examples th button").all_text_contents() == ["no.", "third", "good", "difference"]
-    assert "nothing" in first_row(page).inner_text() and first_row(page).locator("ins").count() >= 1
+    assert "nothing" in first_row(page).text_content() and first_row(page).locator("ins").count() >= 1
     page.locator("button[type=reset]").click()
     expect(page.locator(".examples th button").nth(1)).to_have_text("bad")  # against the baseline, good
 

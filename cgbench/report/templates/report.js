@@ -264,22 +264,21 @@
   }
 
   // ---- the brush: a rectangle in the scatter plot fills in the filter, and shows where the examples are
-  const plot = $("svg [data-x]");
-  if (plot && data.brush) {
+  if (data.brush) document.querySelectorAll("svg [data-x]").forEach((plot) => {
     const svg = plot.ownerSVGElement;
     const box = ["x", "y", "width", "height"].map((name) => +plot.getAttribute(name));
     const [xs, ys] = ["x", "y"].map((name) => plot.getAttribute(`data-${name}`).split(" ").map(Number));
     const rect = document.createElementNS("http://www.w3.org/2000/svg", "rect");
     rect.setAttribute("class", "brush");
     let from = null;
-    const LISTED = 5, brushed = $("#brushed"), hint = brushed.firstElementChild;
+    const LISTED = data.pair ? 3 : 6, brushed = $(".brushed", plot.closest(".charts")), hint = brushed.firstElementChild;
     brushed.hidden = false;
     const list = (axes) => brushed.replaceChildren(
       make("p", {}, `${count.format(found.length)} of ${count.format(data.rows.length)} examples. `, make("a", { href: "#examples-head", text: "All in the table" })),
       make("ol", {}, ...found.slice(0, LISTED).map((number) => {
         const row = data.rows[number];
         const figures = axes.map((column) => `${column.label} ${shown(column, row)}`);
-        return make("li", {}, make("span", { class: "quiet", text: `no. ${row[at.number]}: ${figures.join(", ")}` }), ...text(row).slice(0, 2));
+        return make("li", {}, make("span", { class: "quiet", text: `no. ${row[at.number]}: ${figures.join(", ")}` }), ...text(row).slice(0, data.pair ? undefined : 2));
       })));
     const place = (event) => {
       const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
@@ -310,13 +309,17 @@
         const up = (at) => ys[1] - (at - box[1]) / box[3] * (ys[1] - ys[0]);
         fill(x, across(Math.min(from[0], to[0])), across(Math.max(from[0], to[0])), 3);
         fill(y, up(Math.max(from[1], to[1])), up(Math.min(from[1], to[1])), 3);
+        if (plot.dataset.pair) {
+          const numbers = plot.dataset.pair.split(" ");
+          form.querySelectorAll("[data-system]").forEach((select, place) => { select.value = numbers[place]; pick(select); });
+        }
         filter();
         list(data.brush.map((column) => columns[column]));
       }
       from = null;
     });
     form.addEventListener("reset", () => { rect.remove(); brushed.replaceChildren(hint); });
-  }
+  });
 
   filter();
 })();
