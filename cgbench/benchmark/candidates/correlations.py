@@ -91,6 +91,29 @@ def correlations_of(table: Any, measure: str | None) -> list[Correlation]:
     return correlations({name: table[name].to_numpy() for name in table.column_names}, measure)
 
 
+def correlation_table(
+    found: Sequence[Correlation], measure: str | None
+) -> tuple[list[str], list[tuple[str, list[str]]]]:
+    """The columns and rows of a table: the central measures with the degree and ``measure``, plain and given length."""
+    pairs = {pair: one for one in found for pair in ((one.first, one.second), (one.second, one.first))}
+    columns, rows = ["degree", *([measure] if measure else [])], []
+    for name in dict.fromkeys([*CENTRAL, *columns[1:]]):
+        ours = [pairs.get((name, column)) for column in columns]
+        if any(ours):
+            values = [
+                ((one.rho, one.interval), (one.given_length, one.given_length_interval)) if one else () for one in ours
+            ]
+            rows.append((name, [cell for both in values for cell in ([shown(*one) for one in both] or ["", ""])]))
+    return columns, rows
+
+
+def shown(value: float | None, interval: Interval, digits: int = 2) -> str:
+    """A value with its interval, for a table."""
+    if value is None or math.isnan(value):
+        return "-"
+    return f"{value:.{digits}f}" + (f" [{interval[0]:.{digits}f}, {interval[1]:.{digits}f}]" if interval else "")
+
+
 def numeric(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[float]]:
     """The columns that are measures of the candidates."""
     return {
@@ -106,10 +129,7 @@ def as_jsonl(found: Sequence[Correlation]) -> str:
 
 
 def spearman(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray) -> float | None:
-    """Spearman's correlation; None if one of the two is constant.
-
-    :raises ValueError: the lengths differ, or a value is not a number.
-    """
+    """Spearman's correlation; None if one of the two is constant."""
     one, other = np.asarray(first, np.float64), np.asarray(second, np.float64)
     if one.shape != other.shape or np.isnan(one).any() or np.isnan(other).any():
         raise ValueError("two lists of numbers of the same length are needed")

@@ -173,12 +173,7 @@ def _in_order(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     return rows
 
 
-def _take(
-    rows: dict[str, np.ndarray],
-    pools: Sequence[ParallelText],
-    seen: Sequence[ParallelText],
-    size: int,
-) -> Cut:
+def _take(rows: dict[str, np.ndarray], pools: Sequence[ParallelText], seen: Sequence[ParallelText], size: int) -> Cut:
     """Take rows from the top that are neither seen nor repeats."""
     (sources, targets), known = read_texts(rows, pools, seen)
     order: Sequence[int] = range(len(sources))

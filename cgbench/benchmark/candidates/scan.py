@@ -93,11 +93,7 @@ class Scan:
 
 
 def scan(
-    work: Scan,
-    out: Path,
-    *,
-    jobs: int = 1,
-    spread: Callable[[Sequence[Shard]], Iterator[dict[str, Any]]] | None = None,
+    work: Scan, out: Path, *, jobs: int = 1, spread: Callable[[Sequence[Shard]], Iterator[dict[str, Any]]] | None = None
 ) -> dict[str, Any]:
     """Filter a corpus of the pool and write the remaining pairs to ``out/part-00000.parquet``, ...
 

@@ -2,7 +2,7 @@
 
 The most uncertain candidates are mostly noise and are dropped; the benchmark is drawn at random from the next most
 uncertain ones. The draw uses a seeded hash of each pair's content. So it depends neither on the order of the candidates
-nor on the version of a random generator. Uncertainty looks at the source alone, so candidates may be dropped first for
+nor on the version of a random generator. Uncertainty only depends on the source, so candidates may be dropped first for
 a high perplexity under a language model, or for a reference that the ensemble finds unlikely (docs/how-to/noise.md),
 overall or among candidates of similar degree and length (:func:`given_degree`).
 """

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cgbench.benchmark.candidates.matching import Control, word_frequency
+from cgbench.benchmark.candidates.uncertainty import candidate_lines
 from cgbench.errors import InputError
 from cgbench.text.columns import read_text
 from cgbench.text.corpus import ParallelText
@@ -62,7 +63,7 @@ def control_table(control: Control, pools: Sequence[ParallelText]) -> Any:
 
 
 def _rarest(candidates: Path, learned: Path, degree_side: str) -> dict[str, np.ndarray]:
-    texts = [(candidates / f"candidates.{side}").read_text(encoding="utf-8").split("\n")[:-1] for side in SIDES]
+    texts = candidate_lines(candidates)
     return {
         RAREST.format(side): word_frequency(vocabulary, lines).rarest
         for side, vocabulary, lines in zip(SIDES, vocabularies_of(learned, degree_side), texts, strict=True)

@@ -194,8 +194,4 @@ def _attach(graph: Graph, parent: int, places: list[int], child: int, role: str)
     graph.edge(parent, role, child)
 
 
-FORMS: dict[str, Callable[[str, Problem], Graph]] = {
-    "scan": scan_graph,
-    "cogs": cogs_graph,
-    "lispress": lispress_graph,
-}
+FORMS: dict[str, Callable[[str, Problem], Graph]] = {"scan": scan_graph, "cogs": cogs_graph, "lispress": lispress_graph}

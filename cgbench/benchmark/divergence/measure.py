@@ -78,7 +78,7 @@ class Divergences:
 def divergences(found: Elements, train: np.ndarray, test: np.ndarray, kind: ElementType) -> Divergences:
     """The divergences of two sets of examples.
 
-    :param train: whether each example is in training, bool ``[examples]``; ``test`` likewise.
+    :param train: whether each example is in training, bool ``[examples]``; ``test``: in the test set.
     """
     train_atoms, test_atoms = found.atoms.counts(train), found.atoms.counts(test)
     train_compounds, test_compounds = found.compounds.counts(train), found.compounds.counts(test)
@@ -101,10 +101,7 @@ def text_divergences(
 ) -> Divergences:
     """The divergences of two texts, each with its name.
 
-    Weights are computed on both texts together.
-
-    :raises InputError: as :func:`~cgbench.benchmark.divergence.elements.elements_of`.
-    """
+    Weights are computed on both texts together."""
     found = elements_of(kind, [train, test])
     is_train = np.arange(found.examples) < len(train[1])
     return divergences(found, is_train, ~is_train, kind)

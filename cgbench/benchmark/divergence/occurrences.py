@@ -17,8 +17,7 @@ GRAIN = float(1 << 20)
 @dataclass(frozen=True)
 class Occurrences:
     """``starts`` int64 ``[examples + 1]``: where each row begins; ``ids`` int32 and ``weights`` float32 ``[entries]``;
-    ``names``: the elements by number.
-    """
+    ``names``: the elements by number."""
 
     starts: np.ndarray
     ids: np.ndarray

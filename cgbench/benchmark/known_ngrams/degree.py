@@ -48,10 +48,7 @@ def known_ngrams_of(
 
 
 def read_phrases(path: Path, change: Callable[[str], str]) -> list[str]:
-    """The phrases of a list (one per line, or per row of ``TABLE:COLUMN``), normalised by ``change`` like the text.
-
-    :raises InputError: the list is empty, missing or not UTF-8.
-    """
+    """The phrases of a list (one per line, or per row of ``TABLE:COLUMN``), normalised by ``change`` like the text."""
     phrases = [phrase for phrase in map(change, read_text(path)) if words_of(phrase)]
     if not phrases:
         raise InputError(f"{path}: the list has no phrases")

@@ -297,12 +297,7 @@ class KnownNgrams:
 
 
 def learn_sides(
-    ours: Path,
-    other: Path,
-    *,
-    min_count: int = 3,
-    word_min_count: int | None = None,
-    jobs: int | None = None,
+    ours: Path, other: Path, *, min_count: int = 3, word_min_count: int | None = None, jobs: int | None = None
 ) -> tuple[KnownNgrams, Vocabulary]:
     """The known n-grams of one side of a training corpus and the words of the other, read in parallel."""
     with ThreadPoolExecutor(1) as thread:

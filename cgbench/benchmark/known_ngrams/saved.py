@@ -62,10 +62,7 @@ def read_sizes(path: Path, fields: Mapping[str, type]) -> dict[str, Any]:
 
 
 def read_array(path: Path, dtype: str, columns: int | None = None) -> np.ndarray:
-    """Map an array into memory: ``[rows]``, or ``[rows, columns]``.
-
-    :raises InputError: the file is missing, cut short, or holds an array of another type or shape.
-    """
+    """Map an array into memory: ``[rows]``, or ``[rows, columns]``."""
     ordinary_file(path)
     try:
         # Copy-on-write rather than read-only: numba compiles a separate version for read-only arrays.
@@ -110,10 +107,7 @@ def check_words(folder: Path, size: int, usable: int, arrays: Mapping[str, np.nd
 
 def check_trie(folder: Path, words: int, closed: bool, slots: np.ndarray, tails: Mapping[str, np.ndarray]) -> None:
     """Check the bounds that the loops over known n-grams rely on: a bucket with a free slot, where searches end, and a
-    valid tail for every slot whose flag is set.
-
-    :raises InputError: names the invalid file.
-    """
+    valid tail for every slot whose flag is set."""
     from cgbench.benchmark.known_ngrams.trie_table import BUCKET
 
     path = folder / "trie.slots.npy"

@@ -2,7 +2,7 @@
 
 A node is an int: a word's id for the n-gram of that one word, otherwise ``words`` + the number of the slot that holds
 its entry. An entry is ``parent node << 32 | (word + 1) << 1 | flag``; 0 is an empty slot. Slots come in buckets of 8, a
-line of cache each, so that one read a token answers "does the piece go on?".
+cache line each, so that one read per token answers whether the piece can be extended.
 
 With three words (0, 1, 2) and 16 slots, the n-grams ``0 1`` and ``0 1 2``::
 

@@ -104,10 +104,7 @@ class Vocabulary:
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Vocabulary:
-        """Map a saved vocabulary into memory.
-
-        :raises InputError: a file is missing, damaged or of another format version.
-        """
+        """Map a saved vocabulary into memory."""
         folder = Path(folder)
         sizes = saved_ngrams.read_sizes(folder / "words.json", {"words": int, "min_count": int, "usable": int})
         arrays = {
@@ -119,10 +116,7 @@ class Vocabulary:
 
 
 def blocks_of(text: str | os.PathLike[str] | Iterable[str]) -> Iterator[Block]:
-    """The blocks of a file, or of a list of sentences.
-
-    :raises InputError: the file is missing or not UTF-8, or the list has items that are not strings.
-    """
+    """The blocks of a file, or of a list of sentences."""
     return read_blocks(Path(text)) if isinstance(text, (str, os.PathLike)) else join_blocks(sentences(text))
 
 
@@ -131,10 +125,7 @@ def read_training(
 ) -> tuple[Vocabulary, np.ndarray, np.ndarray]:
     """Count words; return the vocabulary, the text in ids by first occurrence, and the new id of each of those.
 
-    A new id is -1 where the word occurs fewer than ``min_count`` times, so that no known n-gram contains it.
-
-    :raises InputError: a threshold is below 1.
-    """
+    A new id is -1 where the word occurs fewer than ``min_count`` times, so that no known n-gram contains it."""
     from cgbench.text import word_kernels
 
     for name, value in (("min_count", min_count), ("word_min_count", word_min_count)):

@@ -76,10 +76,7 @@ class Automaton:
         return int(walk(ids, lengths, self.firsts, self.table, self._nodes, self.pairs, matches, noted))
 
     def known(self, matches: np.ndarray, min_count: int) -> np.ndarray:
-        """The length of the longest n-gram that ends in each state and occurs ``min_count`` times, int32 ``[states]``.
-
-        :raises InputError: the matches do not tell counts that high.
-        """
+        """The longest n-gram that ends in each state and occurs ``min_count`` times, in words, int32 ``[states]``."""
         if not 1 <= min_count <= matches.shape[1]:
             raise InputError(f"counts are known up to {matches.shape[1]}; min_count is {min_count}")
         return self._settle(matches, min_count)[0]
@@ -132,20 +129,14 @@ class Automaton:
 
     @classmethod
     def load(cls, folder: Path) -> Automaton:
-        """Read the arrays from a folder.
-
-        :raises InputError: an array is missing or invalid.
-        """
+        """Read the arrays from a folder."""
         arrays = {name: read_array(folder / f"automaton.{name}.npy") for name in ARRAYS}
         found = cls(**arrays)
         found._check(folder)
         return found
 
     def check_words(self, words: int, folder: Path) -> None:
-        """Check the number of different words in the test text.
-
-        :raises InputError: it is not ``words``.
-        """
+        """Check the number of different words in the test text."""
         if len(self.firsts) != words:
             raise InputError(f"{folder}: the words do not match the test text; {REMEDY}")
 
@@ -173,10 +164,7 @@ class Automaton:
 
 
 def read_array(path: Path) -> np.ndarray:
-    """An array from a file, in memory.
-
-    :raises InputError: it cannot be read.
-    """
+    """An array from a file, in memory."""
     try:
         array: np.ndarray = np.load(ordinary_file(path), allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:

@@ -25,20 +25,14 @@ Named = tuple[str, Iterable[Block]]
 
 def words_of_pool(known: KnownOfTest, texts: Sequence[Named], min_count: int) -> Vocabulary:
     """The words of a pool that occur ``min_count`` times in the corpus, with their counts there, up to the highest
-    count in the result.
-
-    :raises InputError: a line of the pool is not in the text of the result, or counts do not go high enough.
-    """
+    count in the result."""
     for name, blocks in texts:
         _ends(known, name, blocks, 1)  # checks that all lines are in the result
     return _vocabulary(known, min_count, min_count)[0]
 
 
 def ngrams_of_pool(known: KnownOfTest, texts: Sequence[Named], *, min_count: int, word_min_count: int) -> KnownNgrams:
-    """The n-grams of a pool that occur ``min_count`` times in the corpus, over its words.
-
-    :raises InputError: as :func:`words_of_pool`; or there is not enough memory.
-    """
+    """The n-grams of a pool that occur ``min_count`` times in the corpus, over its words."""
     from cgbench.benchmark.known_ngrams import trie_kernels
 
     vocabulary, numbers = _vocabulary(known, min_count, word_min_count)

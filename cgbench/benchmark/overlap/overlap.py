@@ -147,11 +147,7 @@ def _corpus(shards: list[Shard], counts: list[dict[str, Any]]) -> dict[str, Any]
 
 
 def _sides(test: Any, normalisation: Normalisation) -> dict[str, list[str]]:
-    """The normalised texts of a test text by side.
-
-    :raises InputError: a text cannot be read or is empty, the two are not aligned, or their words need rules of two
-        languages.
-    """
+    """The normalised texts of a test text by side."""
     is_text = isinstance(test, list) and all(isinstance(one, str) for one in test)
     texts = list(test) if isinstance(test, (tuple, list)) and len(test) in (1, 2) and not is_text else [test]
     names = SIDES if len(texts) == 2 else ("text",)

@@ -86,19 +86,13 @@ class KnownOfTest:
 
     def measure(self, lines: Sequence[str], min_count: int) -> tuple[np.ndarray, np.ndarray]:
         """Pieces and lengths of lines of the test text, both int32 ``[lines]``, as in
-        :meth:`~cgbench.benchmark.known_ngrams.known.KnownNgrams.measure`.
-
-        :raises InputError: as :meth:`ends`.
-        """
+        :meth:`~cgbench.benchmark.known_ngrams.known.KnownNgrams.measure`."""
         _, lengths, ends = self.ends(lines, min_count)
         pieces = np.array([len(begins) for begins in _begins(lengths, ends)], np.int32)
         return pieces, lengths
 
     def covers(self, lines: Sequence[str], min_count: int) -> list[list[tuple[str, ...]]]:
-        """The pieces of a least cover of lines of the test text, from left to right.
-
-        :raises InputError: as :meth:`ends`.
-        """
+        """The pieces of a least cover of lines of the test text, from left to right."""
         ids, lengths, ends = self.ends(lines, min_count)
         words = [self.words.word(number) for number in ids.tolist()]
         covers, position = [], 0
@@ -110,10 +104,7 @@ class KnownOfTest:
 
     def spans(self, lines: Sequence[str], min_count: int) -> list[str]:
         """The longest known n-grams of lines of the test text that are not part of a longer one. Together they have the
-        same known n-grams as the lines.
-
-        :raises InputError: as :meth:`ends`.
-        """
+        same known n-grams as the lines."""
         ids, lengths, ends = self.ends(lines, min_count)
         words = [self.words.word(number) for number in ids.tolist()]
         last = np.flatnonzero(not_within(lengths, ends) & (ends > 0)) + 1
@@ -168,10 +159,7 @@ def check_count(folder: Path, known: int, min_count: int, name: str = "min_count
 
 
 def check_words_alike(folder: Path, units: dict[str, Any], settings: dict[str, Any]) -> None:
-    """Check that words are separated (``settings``) as in a result (``units``).
-
-    :raises InputError: they are not.
-    """
+    """Check that words are separated (``settings``) as in a result (``units``)."""
     if settings != units:
         differ = sorted(name for name in {*settings, *units} if settings.get(name) != units.get(name))
         raise InputError(

@@ -99,10 +99,7 @@ def ends_from(source: CountSource, sentences: Sequence[Sequence[str]], min_count
     ``source``, int32 ``[words of all sentences]``. Makes at most two requests per word.
 
     Parts of a known n-gram are known. So the longest that ends at a word is at most one word longer than that at the
-    word before.
-
-    :raises InputError: the source does not answer.
-    """
+    word before."""
     known: dict[tuple[str, ...], bool] = {}
     ends = []
     with bar(sum(map(len, sentences)), "request counts", "word") as progress:

@@ -151,10 +151,7 @@ def _joined(arrays: list[np.ndarray], dtype: Any) -> np.ndarray:
 
 
 def load_units(folder: Path, tokenizer: Path | None) -> Words | TokenIds:
-    """The units saved in a folder.
-
-    :raises InputError: a file is missing or damaged.
-    """
+    """The units saved in a folder."""
     if tokenizer is None:
         return Words(Vocabulary.load(folder))
     ids = read_array(folder / "units.npy")

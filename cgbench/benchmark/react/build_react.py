@@ -124,10 +124,7 @@ def workspace_of(request: BuildRequest) -> Workspace:
 
 
 def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
-    """The method: from a training corpus and a pool to the pairs of the benchmark. Finished steps are kept.
-
-    :raises InputError: an input is malformed, or too few pairs are left for the selection.
-    """
+    """The method: from a training corpus and a pool to the pairs of the benchmark. Finished steps are kept."""
     request = plan.request
     engine.share(workspace.root)
     train = plan.train.realise(workspace, engine)
@@ -349,16 +346,12 @@ def _score(out: Path, plan: Plan, model: LanguageModel | None, candidates: Path)
     import numpy as np
 
     assert model is not None and plan.perplexity is not None
-    text = (candidates / f"candidates.{plan.perplexity.config['side']}").read_text(encoding="utf-8")
-    np.save(out / "perplexity.npy", model.perplexity(text.split("\n")[:-1]), allow_pickle=False)
+    lines = candidate_lines(candidates)[SIDES.index(plan.perplexity.config["side"])]
+    np.save(out / "perplexity.npy", model.perplexity(lines), allow_pickle=False)
 
 
 def _warnings(
-    plan: Plan,
-    train: ParallelText,
-    exclude: Sequence[ParallelText],
-    scans: Sequence[Path],
-    counts: Mapping[str, int],
+    plan: Plan, train: ParallelText, exclude: Sequence[ParallelText], scans: Sequence[Path], counts: Mapping[str, int]
 ) -> list[str]:
     """Errors in the texts, tabs and CRs in them, and a shortage of candidates."""
     read = [(plan.train, train), *zip(plan.exclude, exclude, strict=True)]

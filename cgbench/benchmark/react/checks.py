@@ -22,10 +22,7 @@ from cgbench.text.streams import is_stdin, read_lines, split_name
 
 
 def check_difficulty(files: Sequence[Path], pools: int, select_by: str) -> None:
-    """Check that there is a difficulty file for each corpus of the pool, and one if the selection needs it.
-
-    :raises InputError: a file is missing.
-    """
+    """Check that there is a difficulty file for each corpus of the pool, and one if the selection needs it."""
     if select_by != "uncertainty" and not files:
         raise InputError(f"select_by={select_by}: needs one value per pair; pass a file with {argument(DIFFICULTY)}")
     if files and len(files) != pools:

@@ -132,10 +132,7 @@ def noise_by_way(release: Release, kinds: Sequence[str]) -> dict[str, dict[str, 
     columns = release.table().to_pydict()
     paper = ReactSettings()  # its defaults
     share = Fraction(int(paper.drop), int(paper.candidates))
-    ways = {
-        "the paper's way": {"drop": str(share), "drop_reference": 0, "drop_perplexity": 0},
-        "this build": {},
-    }
+    ways = {"the paper's way": {"drop": str(share), "drop_reference": 0, "drop_perplexity": 0}, "this build": {}}
     noise = np.array([kinds[line - 1] == NOISE for line in columns["line"]])
     found = {}
     for way, change in ways.items():

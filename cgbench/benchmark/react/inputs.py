@@ -101,10 +101,7 @@ def _external_members(request: BuildRequest) -> tuple[Planned, ...]:
 
 
 def corpora_of(value: Any, role: str, *, columns: tuple[str, str] | None, texts: Path) -> tuple[CorpusSpec, ...]:
-    """Several corpora or a single one. Two names of plain files are the two sides of one corpus.
-
-    :raises InputError: one of them is not a corpus.
-    """
+    """Several corpora or a single one. Two names of plain files are the two sides of one corpus."""
     if isinstance(value, (str, os.PathLike, CorpusSpec)) or _is_pair(value):
         return (as_corpus(value, columns, f"{role}-1", texts),)
     return tuple(as_corpus(one, columns, f"{role}-{number}", texts) for number, one in enumerate(value, 1))
@@ -125,10 +122,7 @@ def _is_pair(value: Sequence[object]) -> bool:
 
 def known_from_of(value: Any, degree_side: str) -> dict[str, Path]:
     """The results of ``cgbench overlap`` by side, from ``{"source": FOLDER}`` or ``source=FOLDER``. A folder without a
-    side belongs to the side of the degree.
-
-    :raises InputError: an unknown side, or two folders for one side.
-    """
+    side belongs to the side of the degree."""
     if isinstance(value, Mapping):
         pairs = [(str(side), str(folder)) for side, folder in value.items()]
     else:

@@ -43,8 +43,8 @@ def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[Para
             check_words(getattr(train, side).path, len(words), least)
         elif not len(words):
             raise InputError(
-                f"{inputs.known[side]}: no word of the pool occurs {least} times in that corpus; use a corpus of the "
-                "same language and tokenisation, or lower word_min_count"
+                f"{inputs.known[side]}: the words of the pool occur fewer than {least} times in that corpus; use a "
+                "corpus of the same language and tokenisation, or lower word_min_count"
             )
     ngrams.save(out / NGRAMS)
     others.save(out / WORDS)

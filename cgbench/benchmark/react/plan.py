@@ -198,10 +198,7 @@ def _plan_models(plan: Plan, model: Preset) -> dict[str, Any]:
 
 
 def _inspect_texts(inputs: Inputs, normalisation: Normalisation, accept: bool) -> tuple[Finding, ...]:
-    """The errors in the texts; each is also a warning.
-
-    :raises InputError: a text is malformed, or would spoil the benchmark and was not accepted.
-    """
+    """The errors in the texts; each is also a warning."""
     findings = look_at(inputs.train, (*inputs.pools, *inputs.exclude), normalisation)
     for finding in findings:
         if finding.stops and not accept:
@@ -213,10 +210,7 @@ def _inspect_texts(inputs: Inputs, normalisation: Normalisation, accept: bool) -
 def _plan_known(
     inputs: Inputs, request: BuildRequest, normalisation: Normalisation, pools: Sequence[PlannedText]
 ) -> dict[str, str]:
-    """The inputs of the step ``known-ngrams`` with results of ``cgbench overlap``: these results, and the pool.
-
-    :raises InputError: a result is missing or damaged, lacks counts as high as the settings need, or has other words.
-    """
+    """The inputs of the step ``known-ngrams`` with results of ``cgbench overlap``: these results, and the pool."""
     found = {}
     for side, folder in inputs.known.items():
         overlap = read_summary(folder)

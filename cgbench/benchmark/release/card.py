@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cgbench.benchmark.candidates.correlations import CENTRAL
+from cgbench.benchmark.candidates.correlations import correlation_table
 from cgbench.benchmark.candidates.ensemble_quality import TABLE_HEAD, table_of, warning_of
 from cgbench.benchmark.candidates.matching import HEAD, shown_balance
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
@@ -54,7 +54,8 @@ def write_card(release: Release, notes: Mapping[str, str] | None = None) -> str:
     outside, examples = inputs.get("members", []), _examples(release)
     source, target = release.languages
     larger = [f"{side} side ({_code(entry['path'])})" for side, entry in inputs.get("known_from", {}).items()]
-    measures, correlations = _correlations(release)
+    measure = config["uncertainty"] if release.until != "candidates" else None
+    measures, correlations = correlation_table(release.correlations(), measure)
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", manifest["command"])), default=0))
     return templates.get_template("card.md.jinja").render(
         counts=manifest["counts"], figures=manifest["figures"], config=config, inputs=inputs, outside=outside,
@@ -104,36 +105,6 @@ def figure_rows(figures: Mapping[str, Any], measure: str) -> list[tuple[str, lis
         ]
     rows += [("degree, control set", figures["control"]["degree"])] if "control" in figures else []
     return [(name, [f"{values[key]:.3f}" for key in SUMMARY]) for name, values in rows]
-
-
-def _correlations(release: Release) -> tuple[list[str], list[tuple[str, list[str]]]]:
-    """The central measures of the card's correlation table, and a row of correlations for each other measure."""
-    measure = release.configuration["uncertainty"] if release.until != "candidates" else None
-    found = {(one.first, one.second): one for one in release.correlations()}
-    found |= {(second, first): one for (first, second), one in found.items()}
-    columns = ["degree", *([measure] if measure else [])]
-    rows = []
-    for name in dict.fromkeys([*CENTRAL, *columns[1:]]):
-        pairs = [found.get((name, column)) for column in columns]
-        cells = [
-            text
-            for one in pairs
-            for text in (
-                (_interval(one.rho, one.interval), _interval(one.given_length, one.given_length_interval))
-                if one
-                else ("", "")
-            )
-        ]
-        if any(pairs):
-            rows.append((name, cells))
-    return columns, rows
-
-
-def _interval(value: float | None, interval: tuple[float, float] | None) -> str:
-    """The text of a cell with a correlation."""
-    if value is None:
-        return ""
-    return f"{value:.2f}" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
 
 
 def _examples(release: Release) -> list[dict[str, Any]]:

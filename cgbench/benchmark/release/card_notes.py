@@ -47,11 +47,6 @@ def part(name: str, text: str = "") -> str:
     return f"<!-- yours: {name} ({PARTS[name]}) -->\n{text}<!-- end of {name} -->\n"
 
 
-def parts_of_bytes(data: bytes) -> dict[str, str]:
-    """:func:`parts_of` of a file's bytes."""
-    return parts_of(data.decode("utf-8"))
-
-
 def parts_of(card: str) -> dict[str, str]:
     """What people have written in a card, by part."""
     return {found["name"]: found["text"] for found in _PART.finditer(card) if found["text"].strip()}
@@ -68,10 +63,7 @@ def card_digest(data: bytes) -> str:
 
 
 def read_notes(path: Path) -> dict[str, str]:
-    """Read a file of notes: a YAML mapping of parts to texts.
-
-    :raises InputError: the file is missing or malformed, or has an unknown part.
-    """
+    """Read a file of notes: a YAML mapping of parts to texts."""
     import yaml
 
     data = load_yaml(path)

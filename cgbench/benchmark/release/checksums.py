@@ -14,10 +14,7 @@ EDITABLE = {CARD: card_digest, CROISSANT: croissant_digest}
 
 
 def listed_digest(folder: Path, name: str) -> str:
-    """The SHA-256 of a file of a release.
-
-    :raises InputError: the metadata is not JSON. :raises ValueError: the card is not UTF-8.
-    """
+    """The SHA-256 of a file of a release."""
     digest = EDITABLE.get(name)
     return digest((folder / name).read_bytes()) if digest else hash_file(folder / name)
 

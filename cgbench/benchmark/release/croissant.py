@@ -99,10 +99,7 @@ def write_croissant(
 
 
 def croissant_digest(data: bytes) -> str:
-    """The SHA-256 of the metadata in a manifest: of the values without manual fields, in canonical form.
-
-    :raises InputError: it is not JSON.
-    """
+    """The SHA-256 of the metadata in a manifest: of the values without manual fields, in canonical form."""
     value = parse_json(data, "croissant.json")
     if isinstance(value, dict):
         value = {key: item for key, item in value.items() if key not in MANUAL_FIELDS}
@@ -110,10 +107,7 @@ def croissant_digest(data: bytes) -> str:
 
 
 def manual_fields(data: bytes) -> dict[str, Any]:
-    """The manual fields of a metadata file.
-
-    :raises InputError: it is not JSON.
-    """
+    """The manual fields of a metadata file."""
     value = parse_json(data, "croissant.json")
     return {key: value[key] for key in MANUAL_FIELDS if key in value} if isinstance(value, dict) else {}
 

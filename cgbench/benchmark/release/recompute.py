@@ -21,6 +21,7 @@ from cgbench.benchmark.candidates.scan import content_of
 from cgbench.benchmark.candidates.uncertainty import (
     REFERENCE,
     SHARD,
+    candidate_lines,
     forget_ensemble,
     measure_reverse,
     measure_sources,
@@ -58,7 +59,7 @@ def recompute(release: Release, number: int, *, seed: int | None = None) -> Iter
     rows = release.table().to_pylist()
     chance = random.SystemRandom() if seed is None else random.Random(seed)
     chosen = sorted(chance.sample(range(len(rows)), min(number, len(rows))))
-    texts = [_lines(folder / f"candidates.{side}") for side in SIDES]
+    texts = candidate_lines(folder)
     if any(len(lines) != len(rows) for lines in texts):
         yield Check("recomputed", False, f"{folder}: the number of candidates is not {len(rows):,}")
         return
@@ -69,13 +70,6 @@ def recompute(release: Release, number: int, *, seed: int | None = None) -> Iter
         yield sample.check_uncertainty()
         if REVERSE_LIKELIHOOD in rows[0]:
             yield sample.check_reverse()
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8").split("\n")[:-1]
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read ({error})") from None
 
 
 @dataclass(frozen=True)

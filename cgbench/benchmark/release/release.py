@@ -66,6 +66,7 @@ class Release:
 
     Releases may come from third parties: file names in the manifest are only followed to ordinary files in the folder,
     never along a link. ``Release.open(folder).test`` is the test set as a pandas DataFrame.
+    Methods raise :class:`.InputError` if a file is missing, damaged or not part of this kind of release.
     """
 
     folder: Path
@@ -179,17 +180,11 @@ class Release:
         return self.manifest.get("text") != "none"
 
     def path(self, name: str) -> Path:
-        """The path of the file ``name``.
-
-        :raises InputError: it is missing, or not an ordinary file of this folder.
-        """
+        """The path of the file ``name``."""
         return release_file(self.folder, name)
 
     def text_path(self, side: str) -> Path:
-        """The file of one side (``source`` or ``target``) of the test set, or of the candidates if there is none.
-
-        :raises InputError: it is missing, or the release was written without text.
-        """
+        """The file of one side (``source`` or ``target``) of the test set, or of the candidates if there is none."""
         self._check_has_text()
         return self.path(f"{stem_of(self.until)}.{self.languages[SIDES.index(side)]}")
 
@@ -198,10 +193,7 @@ class Release:
         return _lines(self.text_path(side))
 
     def train_path(self, side: str) -> Path:
-        """The file of one side (``source`` or ``target``) of the training set of a split.
-
-        :raises InputError: it is missing, or this is not a split.
-        """
+        """The file of one side (``source`` or ``target``) of the training set of a split."""
         if not self.is_split:
             raise InputError(f"{self.folder}: this release does not contain its training text; only a split does")
         return self.path(train_text(self.languages[SIDES.index(side)]))
@@ -211,10 +203,7 @@ class Release:
         return _lines(self.train_path(side))
 
     def sets(self) -> list[int]:
-        """The set of every pair of the corpus of a split: 0 training, 1 test set, -1 neither.
-
-        :raises InputError: ``split.tsv`` is missing, or has an invalid row.
-        """
+        """The set of every pair of the corpus of a split: 0 training, 1 test set, -1 neither."""
         names = {"train": 0, "test": 1, "neither": -1}
         found = []
         path = self.path(SETS_FILE)
@@ -228,10 +217,7 @@ class Release:
         return found
 
     def split(self) -> list[dict[str, Any]]:
-        """The rows of ``split.jsonl``: the origin and all measures of each pair of the test set.
-
-        :raises InputError: there is no test set, or a row is invalid.
-        """
+        """The rows of ``split.jsonl``: the origin and all measures of each pair of the test set."""
         self.check_finished()
         return _rows(self.path(SPLIT))
 
@@ -241,10 +227,7 @@ class Release:
         return self.finished and CONTROL in self.manifest["files"]
 
     def control_path(self, side: str) -> Path:
-        """The file of one side (``source`` or ``target``) of the control set.
-
-        :raises InputError: there is no control set.
-        """
+        """The file of one side (``source`` or ``target``) of the control set."""
         self.check_finished()
         if self.is_split:
             raise InputError(f"{self.folder}: a split has no control set")
@@ -261,10 +244,7 @@ class Release:
         return _lines(self.control_path(side))
 
     def control_rows(self) -> list[dict[str, Any]]:
-        """The rows of ``control.jsonl``: the origin, lengths and degree of each pair of the control set.
-
-        :raises InputError: there is no control set, or a row is invalid.
-        """
+        """The rows of ``control.jsonl``: the origin, lengths and degree of each pair of the control set."""
         if self.has_text:
             self.control_path("source")
         return _rows(self.path(CONTROL))
@@ -286,28 +266,19 @@ class Release:
         return read_table(path, TRANSLATION, leave_out=not text)
 
     def correlations(self) -> list[Correlation]:
-        """The correlations of the candidates' measures (:mod:`cgbench.benchmark.candidates.correlations`).
-
-        :raises InputError: the table is missing or damaged.
-        """
+        """The correlations of the candidates' measures (:mod:`cgbench.benchmark.candidates.correlations`)."""
         from cgbench.benchmark.candidates.correlations import correlations_of
 
         return correlations_of(self.table(), self.configuration.get("uncertainty"))
 
     @property
     def test(self) -> DataFrame:
-        """The test set as a pandas DataFrame: ``source``, ``target``, and the columns of ``split.jsonl``.
-
-        :raises InputError: there is none (the build stopped early), or the files do not match.
-        """
+        """The test set as a pandas DataFrame: ``source``, ``target``, and the columns of ``split.jsonl``."""
         return self._frame(self.split(), self.lines)
 
     @property
     def control(self) -> DataFrame:
-        """The control set as a pandas DataFrame: ``source``, ``target``, and the columns of ``control.jsonl``.
-
-        :raises InputError: there is none, or the files do not match.
-        """
+        """The control set as a pandas DataFrame: ``source``, ``target``, and the columns of ``control.jsonl``."""
         return self._frame(self.control_rows(), self.control_lines)
 
     def _frame(self, rows: list[dict[str, Any]], read: Callable[[str], list[str]]) -> DataFrame:
@@ -318,10 +289,7 @@ class Release:
 
     @property
     def candidates(self) -> DataFrame:
-        """All candidates as a pandas DataFrame, with ``source`` and ``target`` if the release has their text.
-
-        :raises InputError: the table is missing or damaged.
-        """
+        """All candidates as a pandas DataFrame, with ``source`` and ``target`` if the release has their text."""
         require("pandas", "analysis")
         table = self.table(text=True)
         texts = sides_of(table, self.languages)
@@ -339,10 +307,7 @@ class Release:
             )
 
     def check_finished(self) -> None:
-        """Check that there is a test set.
-
-        :raises InputError: the build stopped early.
-        """
+        """Check that there is a test set."""
         if not self.finished:
             raise InputError(f"{self.folder}: not a finished release; run the build without {argument('until')}")
 

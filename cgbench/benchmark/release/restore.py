@@ -97,10 +97,7 @@ def _check_train(release: Release, train: CorpusSpec) -> None:
 
 
 def _find(release: Release, tables: Sequence[Any], pools: Sequence[CorpusSpec]) -> dict[int, tuple[str, str]]:
-    """The pairs of these tables, by their hash.
-
-    :raises InputError: a pool lacks pairs.
-    """
+    """The pairs of these tables, by their hash."""
     pool, lines, content = (
         np.concatenate([table[name].to_numpy() for table in tables]) for name in ("pool", "pool_line", "content")
     )

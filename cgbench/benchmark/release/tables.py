@@ -48,10 +48,7 @@ def with_text(table: Any, texts: Sequence[Sequence[str]], languages: tuple[str, 
 
 
 def sides_of(table: Any, languages: tuple[str, str]) -> tuple[list[str], ...]:
-    """The source and target sentences in a table's column ``translation``; empty if it has no such column.
-
-    :raises InputError: it does not have these two languages.
-    """
+    """The source and target sentences in a table's column ``translation``; empty if it has no such column."""
     if TRANSLATION not in table.column_names:
         return ()
     column = table[TRANSLATION]

@@ -104,8 +104,7 @@ def open_work(out: Path, work: Path | None) -> Path:
         _move(out, chosen)
     elif (out / STEPS).is_dir():
         warnings.warn(
-            InputWarning(f"{out / STEPS}: an unused workspace; remove it before you publish {out}"),
-            stacklevel=2,
+            InputWarning(f"{out / STEPS}: an unused workspace; remove it before you publish {out}"), stacklevel=2
         )
     return chosen
 
@@ -134,8 +133,7 @@ def _move(out: Path, chosen: Path) -> None:
 
 def shown_names(paths: Iterable[str]) -> dict[str, str]:
     """The names of input files in a release: as the user gave them, but only the last parts of absolute paths, as many
-    as distinguish the files. A downloaded file is named by its address.
-    """
+    as distinguish the files. A downloaded file is named by its address."""
     unique = list(dict.fromkeys(paths))
     names = {path: as_given(path) for path in unique if not path.startswith("/") or is_address(as_given(path))}
     for path in unique:

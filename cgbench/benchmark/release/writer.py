@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from cgbench.benchmark.release.card import write_card
-from cgbench.benchmark.release.card_notes import parts_of_bytes
+from cgbench.benchmark.release.card_notes import parts_of
 from cgbench.benchmark.release.checksums import listed_digest, listed_digests
 from cgbench.benchmark.release.croissant import manual_fields, write_croissant
-from cgbench.benchmark.release.manifest import (
-    CARD,
-    CROISSANT,
-    DATA,
-    MANIFEST,
-    digest,
-    is_inside,
-    signature,
-)
+from cgbench.benchmark.release.manifest import CARD, CROISSANT, DATA, MANIFEST, digest, is_inside, signature
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.work_folder import RECORD, read_record, record_digest
 from cgbench.errors import InputError
-from cgbench.files import read_json, sync_file, sync_folder, write_atomic, write_json
+from cgbench.files import named, read_json, sync_file, sync_folder, write_atomic, write_json
 
 ARRIVING = ".arriving"  # in the folder of a release: files being moved from another disk
 
@@ -36,7 +30,10 @@ def write_manifest(
     :param tables: the written tables, by name.
     :param out: the folder of an earlier release with people's edits; ``notes``: their new notes.
     """
-    parts, fields = _kept(out / CARD, parts_of_bytes), _kept(out / CROISSANT, manual_fields)
+    parts, fields = (
+        _kept(out / CARD, lambda data: parts_of(data.decode("utf-8"))),
+        _kept(out / CROISSANT, manual_fields),
+    )
     write_atomic(staging / CARD, write_card(Release(staging, manifest), {**parts, **notes}))
     schemas = {name: table.schema for name, table in tables.items()}
     metadata = write_croissant(manifest, schemas, listed_digests(staging), notes, fields)
@@ -51,6 +48,32 @@ def seal(manifest: dict[str, Any], folder: Path) -> dict[str, Any]:
     manifest["digest"] = digest(manifest)
     write_json(folder / MANIFEST, manifest)
     return manifest
+
+
+@contextmanager
+def replacing(out: Path) -> Iterator[Path]:
+    """A new folder that replaces ``out`` at the end; after an error ``out`` is unchanged."""
+    making, old = (out.with_name(f".{out.name}.{os.getpid()}.{name}") for name in ("tmp", "old"))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(making, ignore_errors=True)
+    try:
+        making.mkdir()
+        yield making
+        files = [path for path in making.rglob("*") if path.is_file()]
+        for path in files:
+            with named(path):
+                sync_file(path)
+        for folder in {path.parent for path in files}:
+            sync_folder(folder)
+        if out.exists():
+            out.rename(old)
+        making.rename(out)
+        sync_folder(out.parent)
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
+        if old.exists() and not out.exists():
+            old.rename(out)
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def _kept(path: Path, read: Callable[[bytes], dict[str, Any]]) -> dict[str, Any]:

@@ -164,10 +164,7 @@ def by_length(lengths: np.ndarray, config: SplitConfig) -> np.ndarray:
 def by_template(templates: Sequence[str], config: SplitConfig) -> np.ndarray:
     """A test set whose templates are not in training (Finegan-Dollak et al. 2018: the query split).
 
-    Whole templates, in a random order, fill the test set if they fit; the others are for training.
-
-    :raises InputError: there is only one template, or none fits into the test set.
-    """
+    Whole templates, in a random order, fill the test set if they fit; the others are for training."""
     names: dict[str, int] = {}
     numbers = np.array([names.setdefault(name, len(names)) for name in templates])
     train, test = config.sizes(len(numbers))

@@ -99,10 +99,7 @@ def split(request: SplitRequest) -> SplitResult:
 
 
 def corpus_or_split(source: Any, columns: tuple[str, str] | None) -> CorpusSpec:
-    """A corpus of files; or the training set of a folder that ``cgbench split`` wrote.
-
-    :raises InputError: it is neither.
-    """
+    """A corpus of files; or the training set of a folder that ``cgbench split`` wrote."""
     names = [source] if is_path(source) else source
     if isinstance(names, (list, tuple)) and len(names) == 1 and is_path(names[0]) and holds_split(Path(names[0])):
         split = Release.open(names[0])
@@ -136,10 +133,7 @@ def _sides(found: Elements, config: SplitConfig, fixed: np.ndarray | None, lines
 
 
 def _reached(found: Divergences, config: SplitConfig, pairs: int, fixed: bool) -> list[str]:
-    """Warnings about targets that were not reached.
-
-    :raises InputError: one was not, and ``nearest`` is not set.
-    """
+    """Warnings about targets that were not reached."""
     limit, target = config.atom_limit, config.divergence
     lines = []
     if target is not None and abs(found.compound - target) > config.tolerance:

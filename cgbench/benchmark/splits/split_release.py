@@ -8,7 +8,6 @@ corpus, by its number (from 1).
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,9 +34,9 @@ from cgbench.benchmark.release.manifest import (
 )
 from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.benchmark.release.tables import with_text, write_table
-from cgbench.benchmark.release.writer import seal
+from cgbench.benchmark.release.writer import replacing, seal
 from cgbench.errors import InputError, argument
-from cgbench.files import read_json, sync_folder, write_atomic
+from cgbench.files import read_json, write_atomic
 from cgbench.steps import hash_file
 from cgbench.text.plain_text import words_of
 
@@ -56,10 +55,7 @@ def holds_split(folder: Path) -> bool:
 
 
 def write_split(
-    out: Path,
-    texts: Mapping[str, Sequence[Sequence[str]]],
-    sides: Sequence[int],
-    manifest: dict[str, Any],
+    out: Path, texts: Mapping[str, Sequence[Sequence[str]]], sides: Sequence[int], manifest: dict[str, Any]
 ) -> Release:
     """Write a split, completely or not at all; an earlier split in the folder is replaced.
 
@@ -67,22 +63,9 @@ def write_split(
     :param sides: 0, 1 or -1 for every pair of the corpus.
     :param manifest: without what follows from the text and the files; its configuration names the side of the degree.
     """
-    partial, old = (out.with_name(f".{out.name}.{state}") for state in ("partial", "old"))
-    shutil.rmtree(partial, ignore_errors=True)
-    (partial / DATA).mkdir(parents=True)
-    try:
-        manifest = _write_files(partial, texts, sides, manifest)
-        sync_folder(partial / DATA)
-        sync_folder(partial)
-        shutil.rmtree(old, ignore_errors=True)
-        if out.exists():
-            out.rename(old)
-        partial.rename(out)
-        sync_folder(out.parent)
-        shutil.rmtree(old, ignore_errors=True)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
+    with replacing(out) as folder:
+        (folder / DATA).mkdir()
+        manifest = _write_files(folder, texts, sides, manifest)
     return Release(out, manifest)
 
 
@@ -146,10 +129,7 @@ def _table(
 
 
 def check_folder(out: Path) -> None:
-    """Check, before any work, that a split may be written to a folder.
-
-    :raises InputError: it is a file, or has files other than a split.
-    """
+    """Check, before any work, that a split may be written to a folder."""
     if out.exists() and not out.is_dir():
         raise InputError(f"{out}: is a file, but the split needs a folder")
     if out.is_dir() and any(out.iterdir()) and not holds_split(out):

@@ -79,10 +79,7 @@ def degree_rows(request: DegreeRequest) -> Iterator[dict[str, Any]]:
 def degrees_from(
     known: KnownOfTest, lines: Iterable[str], min_count: int, normalisation: Normalisation
 ) -> Iterator[dict[str, Any]]:
-    """Degrees against the corpus of a ``cgbench overlap`` result, for lines of its test text.
-
-    :raises InputError: a line is not in that text, words are separated differently, or counts do not go high enough.
-    """
+    """Degrees against the corpus of a ``cgbench overlap`` result, for lines of its test text."""
     from cgbench.benchmark.overlap.saved import check_words_alike
 
     check_words_alike(known.folder, known.units, normalisation.settings)

@@ -24,8 +24,7 @@ from cgbench.text.blocks import Block
 @dataclass(frozen=True)
 class Novelty:
     """The n-grams of one order in a test text: different n-grams (``types``) and all ``occurrences``. ``novel`` types
-    never occur in training; ``novel_occurrences`` counts their occurrences.
-    """
+    never occur in training; ``novel_occurrences`` counts their occurrences."""
 
     types: int
     novel: int
@@ -39,7 +38,7 @@ class Novelty:
 
     @property
     def occurrence_share(self) -> float | None:
-        """Novel occurrences over occurrences, likewise."""
+        """Novel occurrences over occurrences; None as for :attr:`share`."""
         return self.novel_occurrences / self.occurrences if self.occurrences else None
 
     def as_dict(self) -> dict[str, Any]:

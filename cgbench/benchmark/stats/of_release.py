@@ -87,10 +87,7 @@ def check_input(path: Path, sha256: str, remedy: str = "") -> None:
 
 
 def release_rows(origin: ReleaseOrigin, wanted: Wanted, side: str | None, tags: Tags | None) -> Iterator[StatsRow]:
-    """One row per side, or that of ``side``.
-
-    :raises InputError: a text is missing, or a degree does not match the recorded one.
-    """
+    """One row per side, or that of ``side``."""
     release, change_of = origin.release, origin.normalisation
     for name, language in zip(SIDES, release.languages, strict=True):
         if side not in (None, "both", name):

@@ -102,10 +102,7 @@ class Training:
     """A training text: the known n-grams, and the text for comparison."""
 
     def __init__(self, text: Text, min_count: int, phrases: Sequence[str] | None = None) -> None:
-        """``phrases``: use these as the known n-grams, instead of those that occur ``min_count`` times.
-
-        :raises InputError: the text is empty or not UTF-8.
-        """
+        """``phrases``: use these as the known n-grams, instead of those that occur ``min_count`` times."""
         self.text, self.min_count, self.is_list = text, min_count, phrases is not None
         self.digest = text_digest(text)
         self.known = self._learn(phrases)
@@ -219,7 +216,6 @@ def text_rows(
     and test text.
 
     :param tests: each with its name.
-    :raises InputError: as :func:`read_text`, :class:`Training` and :func:`measure`.
     """
     change = None if normalisation.is_identity else normaliser(normalisation, normalisation.languages[0])
     for side in sides:

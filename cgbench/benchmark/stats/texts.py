@@ -49,10 +49,7 @@ class Text:
 
 
 def text_digest(text: Text) -> str:
-    """The SHA-256 of a text's lines (as UTF-8, each followed by a newline).
-
-    :raises InputError: it has no words.
-    """
+    """The SHA-256 of a text's lines (as UTF-8, each followed by a newline)."""
     digest = hashlib.sha256()
     filled = False
     for block in text.blocks():
@@ -109,10 +106,7 @@ def read_text(
 
 
 def check_sides(source: Path, target: Path) -> None:
-    """Check both sides of a plain corpus, even if only one of them is used.
-
-    :raises InputError: a file is missing or not UTF-8, or the line counts differ.
-    """
+    """Check both sides of a plain corpus, even if only one of them is used."""
     counts = [sum(block.count_lines() for block in read_blocks(path)) for path in (source, target)]
     if counts[0] != counts[1]:
         raise unequal_sides(source, counts[0], target, counts[1])
@@ -123,10 +117,7 @@ def _changed(lines: list[str], change: Change | None) -> list[str]:
 
 
 def check_sentences(text: Text) -> None:
-    """Check a test text: it needs sentences, and each needs words, because an empty one has no degree.
-
-    :raises InputError: there are no lines, or a line has no words (with its number).
-    """
+    """Check a test text: it needs sentences, and each needs words, because an empty one has no degree."""
     assert text.lines is not None
     if not text.lines:
         raise InputError(f"{text.name}: the text is empty")

@@ -82,10 +82,7 @@ class Selected:
 
 
 def selected_of(name: str, release: Release) -> tuple[Selected, np.ndarray]:
-    """The selection of a finished release, in the order of its candidates; and their content hashes.
-
-    :raises InputError: it is not finished, or its table lacks a column.
-    """
+    """The selection of a finished release, in the order of its candidates; and their content hashes."""
     release.check_finished()
     by = release.configuration.get("select_by", "uncertainty")
     table = release.table()
@@ -101,10 +98,7 @@ def selected_of(name: str, release: Release) -> tuple[Selected, np.ndarray]:
 
 
 def select_alike(releases: Mapping[str, Release]) -> list[Selected]:
-    """The selection of each release, in the order of the first one's candidates.
-
-    :raises InputError: the candidates of one are not those of the first.
-    """
+    """The selection of each release, in the order of the first one's candidates."""
     found: list[Selected] = []
     first: np.ndarray | None = None
     for name, release in releases.items():

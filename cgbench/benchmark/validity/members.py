@@ -17,6 +17,7 @@ import numpy as np
 
 from cgbench.benchmark.candidates.correlations import spearman
 from cgbench.benchmark.candidates.selection import seeded_hash, select_rows, selection_sizes
+from cgbench.benchmark.candidates.uncertainty import candidate_lines
 from cgbench.benchmark.release.recompute import ensemble_members
 from cgbench.benchmark.validity.agreement import WINDOW
 from cgbench.errors import InputError, argument
@@ -59,10 +60,7 @@ class Draws:
 
 
 def candidate_texts(release: Release) -> tuple[list[str], list[str]]:
-    """The sources and targets of the candidates, in the order of their table.
-
-    :raises InputError: they are no longer in the workspace, or differ.
-    """
+    """The sources and targets of the candidates, in the order of their table."""
     if not release.finished:
         return release.lines("source"), release.lines("target")
     folder = release.step("candidates")
@@ -72,8 +70,7 @@ def candidate_texts(release: Release) -> tuple[list[str], list[str]]:
             "is not here; run the command of the card again, or pass hypotheses of the test set with "
             f"{argument('control_systems')}"
         )
-    source, target = ((folder / f"candidates.{side}").read_text(encoding="utf-8") for side in ("source", "target"))
-    return source.split("\n")[:-1], target.split("\n")[:-1]
+    return candidate_lines(folder)
 
 
 def draw_members(

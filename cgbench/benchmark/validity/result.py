@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.candidates.correlations import CENTRAL, Correlation, Interval
+from cgbench.benchmark.candidates.correlations import Correlation, correlation_table, shown
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.validity.agreement import Agreement, Common
 from cgbench.benchmark.validity.members import Draws
@@ -109,33 +109,16 @@ def _as_text(found: Validity) -> str:
 
 
 def _correlations(found: Validity) -> str:
-    """Correlations of the degree and of the measure that selects with the central measures."""
-    measure = str(found.release.configuration.get("uncertainty"))
-    pairs = {pair: one for one in found.correlations for pair in ((one.first, one.second), (one.second, one.first))}
-    columns = ("degree", measure)
-    rows = []
-    for name in dict.fromkeys([*CENTRAL, measure]):
-        ours = [pairs.get((name, column)) for column in columns]
-        if any(ours):
-            cells = [
-                cell
-                for one in ours
-                for cell in (
-                    [_cell(one.rho, one.interval), _cell(one.given_length, one.given_length_interval)]
-                    if one
-                    else ["", ""]
-                )
-            ]
-            rows.append([name, *cells])
+    columns, rows = correlation_table(found.correlations, str(found.release.configuration.get("uncertainty")))
     head = ("", *(word for column in columns for word in (column, "given length")))
-    return "correlations (Spearman over the candidates)\n" + render(head, rows)
+    return "correlations (Spearman over the candidates)\n" + render(head, [[name, *cells] for name, cells in rows])
 
 
 def _agreements(found: Sequence[Agreement]) -> str:
     rows = [
         [
             f"{one.first}, {one.second}",
-            _cell(one.rho, one.rho_interval),
+            shown(one.rho, one.rho_interval),
             *(_common(getattr(one, part)) for part in ("window", "dropped", "selected")),
         ]
         for one in found
@@ -173,7 +156,7 @@ def _scores(scored: RankedSystems) -> str:
     scores = scored.scores
     head = ("system", *(f"{part} ({size:,})" for part, size in scores.sizes.items()))
     rows = [
-        [name, *(_cell(scores.values[part][row], scores.interval(part, row), 1) for part in scores.sizes)]
+        [name, *(shown(scores.values[part][row], scores.interval(part, row), 1) for part in scores.sizes)]
         for row, name in enumerate(scores.systems)
     ]
     return f"{scored.metric} ({scored.signature})\n" + render(head, rows)
@@ -183,7 +166,7 @@ def _ranking(part: str, scored: RankedSystems) -> str:
     one: Ranking = scored.rankings[part]
     chance = "" if one.chance is None else f", p = {one.chance:.2g} for a random order"
     lines = [
-        f"does {part} rank systems like {scored.whole}? Kendall's tau {_cell(one.tau, one.interval)}{chance}; "
+        f"does {part} rank systems like {scored.whole}? Kendall's tau {shown(one.tau, one.interval)}{chance}; "
         f"{one.swapped} of {one.pairs} pairs in another order",
         f"of {one.decided} pairs that differ on {scored.whole}: {one.kept} differ in the same direction on {part}, "
         f"{one.reversed} in the other, {one.decided - one.kept - one.reversed} do not",
@@ -195,11 +178,5 @@ def _ranking(part: str, scored: RankedSystems) -> str:
 
 
 def _own(scored: RankedSystems) -> str:
-    rows = [[one.family, _cell(one.points, one.interval, 2)] for one in scored.own]
+    rows = [[one.family, shown(one.points, one.interval, 2)] for one in scored.own]
     return "disadvantage of a family on the part that its own kind selected\n" + render(("family", "points"), rows)
-
-
-def _cell(value: float | None, interval: Interval, digits: int = 2) -> str:
-    if value is None or np.isnan(value):
-        return "-"
-    return f"{value:.{digits}f}" + (f" [{interval[0]:.{digits}f}, {interval[1]:.{digits}f}]" if interval else "")

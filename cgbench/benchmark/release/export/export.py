@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import entry_points
@@ -18,8 +16,9 @@ from cgbench.benchmark.release.export.subset2evaluate import write_subset2evalua
 from cgbench.benchmark.release.export.wmt_testsuite import write_wmt_testsuite
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.verify import check_verified
+from cgbench.benchmark.release.writer import replacing
 from cgbench.errors import InputError, InputWarning, argument
-from cgbench.files import named, read_json, sync_file, sync_folder, write_json
+from cgbench.files import read_json, write_json
 from cgbench.requests import KW_ONLY, AnyRelease, Folder, accepts, as_path, option, request
 from cgbench.settings import did_you_mean
 
@@ -66,31 +65,12 @@ def export(request: ExportRequest) -> list[str]:
         check_verified(release, request.force)
         check_licence(release.manifest)
         pairs = pairs_of(release)
-    making, old = (out.with_name(f".{out.name}.{os.getpid()}.{name}") for name in ("tmp", "old"))
-    out.parent.mkdir(parents=True, exist_ok=True)
-    shutil.rmtree(making, ignore_errors=True)
-    try:
-        making.mkdir()
+    with replacing(out) as making:
         with _blame_release(release) if to in TARGETS else contextlib.nullcontext():
             write(pairs, making)
-        files = sorted(path for path in making.rglob("*") if path.is_file())
+        names = sorted(str(path.relative_to(making)) for path in making.rglob("*") if path.is_file())
         record = {"target": to, "signature": release.signature, "licence": release.manifest.get("licence")}
-        names = [str(path.relative_to(making)) for path in files]
         write_json(making / RECORD, {**record, "version": release.manifest.get("version"), "files": names})
-        for path in files:
-            with named(path):
-                sync_file(path)
-        for folder in {path.parent for path in files}:
-            sync_folder(folder)
-        if out.exists():
-            out.rename(old)
-        making.rename(out)
-        sync_folder(out.parent)
-    finally:
-        shutil.rmtree(making, ignore_errors=True)
-        if old.exists() and not out.exists():
-            old.rename(out)
-        shutil.rmtree(old, ignore_errors=True)
     return names
 
 
@@ -120,10 +100,7 @@ def find_target(to: str) -> Target:
 
 @contextlib.contextmanager
 def _blame_release(release: Release) -> Iterator[None]:
-    """Report errors as faults of the release: with ``force`` its tables and fields may be anything.
-
-    :raises InputError: for any error except those of the operating system.
-    """
+    """Report errors as faults of the release: with ``force`` its tables and fields may be anything."""
     try:
         yield
     except (InputError, OSError):

@@ -43,10 +43,7 @@ class Pairs:
 
 
 def pairs_of(release: Release) -> Pairs:
-    """The pairs of a release with a test set and its text.
-
-    :raises InputError: there is no test set, or its files do not match.
-    """
+    """The pairs of a release with a test set and its text."""
     figures = release.split()
     texts = [release.lines(side) for side in ("source", "target")]
     if {len(lines) for lines in texts} != {len(figures)}:
