@@ -58,7 +58,6 @@ class Ray(Engine):
 
     @functools.cached_property
     def _ray(self) -> Any:
-        """Ray, connected on first use."""
         import ray
 
         address = self._address

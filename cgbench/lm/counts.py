@@ -140,7 +140,6 @@ def _special_word(block: Block, name: str) -> InputError:
 def _renumbered(
     counter: WordCounter, text: np.ndarray, min_count: int, tokens: int, sha256: str, skipped: int
 ) -> Corpus:
-    """Give the words their final ids."""
     from cgbench.lm import count_kernels
     from cgbench.text import word_kernels
 

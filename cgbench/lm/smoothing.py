@@ -219,7 +219,6 @@ class Smoothing:
         return float(lost / counts.sum()) / (self.corpus.words - 1)
 
     def _words(self) -> np.ndarray:
-        """Probabilities of the words that occur, by id."""
         counts = self.word_counts[np.diff(self.sorted.starts) > 0]
         discounts = np.array([0, *self.orders[0].discounts])[np.minimum(counts, 3)]
         return ((counts - discounts) / counts.sum() + self.unknown()).astype(np.float32)

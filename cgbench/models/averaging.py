@@ -25,10 +25,7 @@ CHECKPOINTS, NAME, RECORD = "checkpoints", "update-", "averaged.json"
 
 
 def last_checkpoints(run: Path, count: int) -> list[Path]:
-    """Return the last ``count`` kept checkpoints of a run, oldest first.
-
-    :raises InputError: there are fewer.
-    """
+    """Return the last ``count`` kept checkpoints of a run, oldest first."""
     name = re.compile(NAME + "[0-9]+")
     found = [folder for folder in (run / CHECKPOINTS).glob(NAME + "*") if name.fullmatch(folder.name)]
     if len(found) < count:

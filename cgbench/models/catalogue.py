@@ -120,10 +120,7 @@ def describe(name: str, sizes: Sizes | None = None, count: bool = True) -> dict[
 
 
 def count_parameters(config: ModelConfig, source_size: int, target_size: int) -> int:
-    """Return the number of parameters of a model.
-
-    :raises InputError: torch is not installed.
-    """
+    """Return the number of parameters of a model."""
     fixed, source, target, both = _counts(config)
     return fixed + source * source_size + target * target_size + both * source_size * target_size
 
@@ -150,10 +147,7 @@ def _counts(config: ModelConfig) -> Counts:
 
 @cache
 def counts_of_model(config: ModelConfig) -> Counts:
-    """Count the parameters of a model by building it.
-
-    :raises InputError: torch is not installed.
-    """
+    """Count the parameters of a model by building it."""
     from cgbench.errors import require
     from cgbench.models.registry import build_model
 
@@ -204,7 +198,6 @@ def _first_paragraph(config: type) -> str:
 
 
 def _comment(name: str) -> str:
-    """The leading comment of a preset's file."""
     text = resources.files("cgbench.models.config").joinpath("presets", f"{name}.yaml").read_text(encoding="utf-8")
     lines = []
     for line in text.splitlines():

@@ -8,12 +8,13 @@ See ``docs/reference/formats.md``.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -131,10 +132,7 @@ def plain_config(config: CheckpointConfig) -> dict[str, Any]:
 
 
 def read_config(folder: Path) -> CheckpointConfig:
-    """Read ``config.json``.
-
-    :raises InputError: it is missing (training is not finished), truncated or of another format.
-    """
+    """Read ``config.json``."""
     path = folder / CONFIG
     if not folder.is_dir():
         raise InputError(f"{folder}: no such checkpoint folder")
@@ -161,10 +159,7 @@ def read_config(folder: Path) -> CheckpointConfig:
 
 
 def _check_sizes(model: ModelConfig, path: Path) -> None:
-    """Check that a model of this configuration can be built in reasonable time.
-
-    :raises InputError: a number is too large.
-    """
+    """Check that a model of this configuration can be built in reasonable time."""
     for name, value in vars(model).items():
         most = MOST_LAYERS if "layers" in name else MOST_WIDTH
         if type(value) is int and value > most:
@@ -172,10 +167,7 @@ def _check_sizes(model: ModelConfig, path: Path) -> None:
 
 
 def check_native(folder: Path, config: CheckpointConfig) -> None:
-    """Check that a checkpoint is a native model.
-
-    :raises InputError: it is a fine-tuned Hugging Face model; the message has its address.
-    """
+    """Check that a checkpoint is a native model."""
     if config.model.architecture in OUTSIDE:
         name = f"hf:BASE?adapter={folder}" if (folder / "adapter_config.json").is_file() else f"hf:{folder}"
         raise InputError(
@@ -185,10 +177,7 @@ def check_native(folder: Path, config: CheckpointConfig) -> None:
 
 
 def load_checkpoint(folder: Path, device: str = "cpu") -> tuple[nn.Module, Subwords, CheckpointConfig]:
-    """Return the model (in evaluation mode, float32), its subwords and its configuration.
-
-    :raises InputError: a file is missing or truncated, or the files do not fit together.
-    """
+    """Return the model (in evaluation mode, float32), its subwords and its configuration."""
     import torch
 
     config = read_config(folder)
@@ -222,10 +211,7 @@ def load_checkpoint(folder: Path, device: str = "cpu") -> tuple[nn.Module, Subwo
 
 
 def check_finite(path: Path, tensors: Mapping[str, Tensor]) -> None:
-    """Check that every number is finite.
-
-    :raises InputError: there is NaN or infinity.
-    """
+    """Check that every number is finite."""
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
             raise InputError(f"{path}: {name} contains NaN or infinity; {DAMAGED}, or training failed")
@@ -258,25 +244,29 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], text: str | None = 
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], str | None]:
-    """Read a file from :func:`write_tensors`.
-
-    :raises InputError: the file is missing, truncated or damaged.
-    """
-    from safetensors import SafetensorError, safe_open
-
+    """Read a file from :func:`write_tensors`."""
     ordinary_file(path)
     if path.name == MODEL:
         check_recorded(path)
-    try:
-        with safe_open(path, "pt") as file:
-            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
-            text = (file.metadata() or {}).get("text")
-    except (SafetensorError, OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError) as error:
-        raise InputError(f"{path}: not a valid safetensors file ({error})") from None
+    with open_tensors(path, "pt") as file:
+        tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
+        text = (file.metadata() or {}).get("text")
     digest = tensors.pop(DIGEST, None)
     if digest is not None and bytes(digest.tolist()) != _digest(tensors, text):
         raise InputError(f"{path}: is damaged: its checksum does not match")
     return tensors, text
+
+
+@contextlib.contextmanager
+def open_tensors(path: Path, framework: str = "np") -> Iterator[Any]:
+    """Open a safetensors file; an error while reading it is an InputError."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework) as file:
+            yield file
+    except (SafetensorError, OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError) as error:
+        raise InputError(f"{path}: not a valid safetensors file ({error})") from None
 
 
 def _digest(tensors: Mapping[str, Tensor], text: str | None) -> bytes:
@@ -298,14 +288,9 @@ def subset(prefix: str, tensors: Mapping[str, Any]) -> dict[str, Any]:
 
 def member_summary(folder: Path) -> dict[str, Any]:
     """Return ``folder`` (its name), ``seed``, ``updates`` and number of ``parameters`` of a checkpoint."""
-    from safetensors import SafetensorError, safe_open
-
     config = read_config(folder)
-    try:
-        with safe_open(ordinary_file(folder / MODEL), "np") as tensors:
-            sizes = {name: math.prod(tensors.get_slice(name).get_shape()) for name in tensors.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
-        raise InputError(f"{folder / MODEL}: not a valid safetensors file ({error})") from None
+    with open_tensors(ordinary_file(folder / MODEL)) as tensors:
+        sizes = {name: math.prod(tensors.get_slice(name).get_shape()) for name in tensors.keys()}  # noqa: SIM118
     constants = CONSTANTS
     if isinstance(config.model, LexicalConfig) and not config.model.lexicon_is_learned:
         constants = constants | {LEXICON}
@@ -354,10 +339,7 @@ def holds_members(ensemble: Path, members: list[Path]) -> bool:
 
 
 def member_folders(ensemble: Path) -> list[Path]:
-    """The member folders of a trained ensemble; a checkpoint is an ensemble of one.
-
-    :raises InputError: there are none.
-    """
+    """The member folders of a trained ensemble; a checkpoint is an ensemble of one."""
     if os.path.lexists(ensemble / CONFIG):
         ordinary_file(ensemble / CONFIG)
         return [ensemble]

@@ -13,10 +13,7 @@ if TYPE_CHECKING:
 
 
 def choose_device(name: str) -> str:
-    """Return ``cpu`` or ``cuda``; ``auto`` uses a GPU if there is one.
-
-    :raises InputError: ``cuda`` is requested and there is no GPU.
-    """
+    """Return ``cpu`` or ``cuda``; ``auto`` uses a GPU if there is one."""
     if name == "cpu":
         return name
     found = require("torch", "models").cuda.is_available()

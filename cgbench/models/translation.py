@@ -52,7 +52,6 @@ def translated(request: TranslateRequest) -> list[str]:
 
 
 def _check(request: TranslateRequest) -> None:
-    """Check that the arguments are consistent."""
     given: frozenset[str] = request.given  # type: ignore[attr-defined]
     model, system = argument("model"), argument("system")
     if request.nbest and request.format != "json":
@@ -131,7 +130,6 @@ def _check_lengths(ensemble: Ensemble, lines: Sequence[str], name: str, truncate
 
 
 def _warn_of_unknown(ensemble: Ensemble, lines: Sequence[str], name: str) -> None:
-    """Warn about source words that are not in the model's vocabulary."""
     unknown = list(ensemble.subwords.unknown_source(lines))
     if not unknown:
         return
@@ -148,7 +146,6 @@ def _warn_of_cut(
     ensemble: Ensemble, lines: Sequence[str], found: Sequence[Translation], longest: int | None,
     request: TranslateRequest,
 ) -> None:  # fmt: skip
-    """Warn about translations that ended at the maximum length."""
     from cgbench.models.search import limits_of
 
     lengths = ensemble.lengths(lines)

@@ -100,7 +100,6 @@ class LRF(PretrainedTransformer):
         self.decoder_fuse = self._build(config.decoder_layers if config.fuse != "source" else 0)
 
     def _build(self, layers: int, encoder: TransformerConfig | None = None) -> nn.ModuleDict:
-        """Return the sublayers of a stack, by layer number."""
         first = max(layers - 1, 0) if self.config.fuse_layers == "top" else 0
         return nn.ModuleDict({str(number): Fuse(self.config, encoder) for number in range(first, layers)})
 

@@ -101,12 +101,8 @@ class LSTMLexicon(nn.Module):
         """Encode source ids, with <s> before each."""
         source = source.preceded(BOS)
         layout, x = source.layout, self.dropout(self.source_embedding(source.ids))
-        order, sizes, index = time_major(layout.lengths)
-        packed = PackedSequence(x[on_device(index, x)], torch.from_numpy(sizes))
-        output, (h, c) = self.encoder(packed)
-        back = on_device(np.argsort(order), x)
-        last = h.index_select(1, back), c.index_select(1, back)
-        return EncodedLSTM(output.data[on_device(np.argsort(index), x)], layout, source.ids, last)
+        states, last = run_lstm(self.encoder, x, layout)
+        return EncodedLSTM(states, layout, source.ids, last)
 
     def decode(self, encoded: EncodedLSTM, target: Ragged) -> Any:
         """Return the features at the ids that the decoder reads, or the input of :class:`LexicalOutput`."""
@@ -176,7 +172,6 @@ class LSTMLexicon(nn.Module):
         return gates, linear(y, self.mix.weight[:, :width], self.mix.bias)
 
     def _step_linears(self) -> StepLinears:
-        """The linear maps of all steps of one pass."""
         lowest, *others = self._cells()
         width = self.config.width
         inputs = [lowest.weight_ih[:, width:], *(cell.weight_ih for cell in others)]
@@ -204,6 +199,14 @@ class LSTMLexicon(nn.Module):
         context = torch.bmm(weights.unsqueeze(1), memory.values).squeeze(1)
         mixture = mixed + linears.mix(torch.cat((feed, h[-1], context), 1))
         return Hidden(h, c, self.feature_dropout(self.dropout(mixture))), weights
+
+
+def run_lstm(lstm: nn.LSTM, x: Tensor, layout: Layout) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """Run an LSTM over tokens [M, width]: outputs [M, ...], and the last h and c, [layers and directions, S, ...]."""
+    order, sizes, index = time_major(layout.lengths)
+    output, (h, c) = lstm(PackedSequence(x[on_device(index, x)], torch.from_numpy(sizes)))
+    back = on_device(np.argsort(order), x)
+    return output.data[on_device(np.argsort(index), x)], (h.index_select(1, back), c.index_select(1, back))
 
 
 def time_major(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -14,9 +14,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.nn.utils.rnn import PackedSequence
 
-from cgbench.models.architectures.lstm_lexicon import time_major
+from cgbench.models.architectures.lstm_lexicon import run_lstm, time_major
 from cgbench.models.config.architectures import SyntacticAttentionConfig
 from cgbench.models.parts.dropout import Dropout
 from cgbench.models.parts.linear import Linear
@@ -107,13 +106,14 @@ class SyntacticAttention(nn.Module):
         source = source.preceded(BOS)
         layout = source.layout
         meaning = self.dropout(self.meaning(source.ids))
-        around = self._run(self.around, self.dropout(self.syntax(source.ids)), layout)[0]
+        around, _ = run_lstm(self.around, self.dropout(self.syntax(source.ids)), layout)
         forward, backward = around.chunk(2, 1)
         # The left and right context of each word.
         context = torch.cat((forward.roll(1, 0), backward.roll(-1, 0)), 1)
         place = torch.cat((on_device(layout.starts, around), layout.last))
         context = context.index_copy(0, place, self.ends.repeat_interleave(len(layout), 0))
-        states, last = self._run(self.encoder, context, layout)
+        states, (h, _) = run_lstm(self.encoder, context, layout)
+        last = torch.cat(list(h[-2:]), 1)  # both directions of the top layer
         return EncodedSyntax(states, meaning, layout, F.relu(self.begin(last)))
 
     def decode(self, encoded: EncodedSyntax, target: Ragged) -> Tensor:
@@ -166,10 +166,3 @@ class SyntacticAttention(nn.Module):
         state.h, state.c = [h for h, _ in states], [c for _, c in states]
         state.query = x
         return torch.cat((read, context), 1) if self.config.read_syntax else read
-
-    def _run(self, lstm: nn.LSTM, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
-        """Run a bidirectional LSTM over tokens: outputs [M, ...] and last states of both directions [S, ...]."""
-        order, sizes, index = time_major(layout.lengths)
-        output, (h, _) = lstm(PackedSequence(x[on_device(index, x)], torch.from_numpy(sizes)))
-        last = torch.cat(list(h[-2:]), 1)[on_device(np.argsort(order), x)]  # of the top layer
-        return output.data[on_device(np.argsort(index), x)], last

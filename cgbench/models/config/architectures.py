@@ -47,10 +47,7 @@ class PrefixConfig(OverEncoderConfig):
         """See :class:`OverEncoderConfig`: mixed layers, then the others."""
         return self.mixed_layers + self.encoder_layers
 
-    @property
-    def has_encoder_states(self) -> bool:
-        """See :class:`ModelConfig`: the source encoding depends on the prefix."""
-        return False
+    has_encoder_states = False  # the source encoding depends on the prefix
 
 
 @dataclass(frozen=True)
@@ -58,6 +55,7 @@ class DangleConfig(PrefixConfig):
     """Dangle (Zheng and Lapata, 2022): the source is re-encoded for every target prefix."""
 
     architecture: str = "dangle"
+    takes_vectors = False  # each prefix has its own vectors
     form: Literal["encoder_decoder", "encoder_only"] = setting(
         "encoder_decoder",
         "Parts of the model: ``encoder_decoder``, or ``encoder_only`` (no decoder; the state of the end vector "
@@ -89,17 +87,13 @@ class DangleConfig(PrefixConfig):
         """See :class:`OverEncoderConfig`."""
         return self.form == "encoder_decoder"
 
-    @property
-    def takes_vectors(self) -> bool:
-        """See :class:`ModelConfig`; each prefix has its own vectors."""
-        return False
-
 
 @dataclass(frozen=True)
 class RDangleConfig(PrefixConfig):
     """R-Dangle (Zheng and Lapata, 2023): the source is re-encoded for every ``interval``-th target prefix."""
 
     architecture: str = "r_dangle"
+    may_be_decoder = True
     mixed_layers: int = 2
     encoder_layers: int = setting(8, "Number of source-only layers above the mixed ones (k2)", least=0)
     decoder_layers: int = 12
@@ -130,11 +124,6 @@ class RDangleConfig(PrefixConfig):
             self._require("norm", self.norm == "post", "post with a pre-trained encoder, whose layers are post-norm")
         if self.values != "separate":
             self._require("value_encoder", self.value_encoder == "mixed", f"mixed with model.values={self.values}")
-
-    @property
-    def may_be_decoder(self) -> bool:
-        """See :class:`OverEncoderConfig`."""
-        return True
 
     @property
     def takes_vectors(self) -> bool:
@@ -218,6 +207,7 @@ class ProtoTransformerConfig(TransformerConfig):
     """
 
     architecture: str = "proto_transformer"
+    takes_vectors = False  # prototypes need words
     prototypes: int = setting(3, "Number of centroids per source word (K); with 1 they are means", least=1)
     prototype_epochs: int = setting(
         8,
@@ -240,27 +230,18 @@ class ProtoTransformerConfig(TransformerConfig):
         rule = f"at least model.prototypes ({self.prototypes})"
         self._require("prototype_min_count", self.prototype_min_count >= self.prototypes, rule)
 
-    @property
-    def takes_vectors(self) -> bool:
-        """See :class:`ModelConfig`; prototypes need words."""
-        return False
-
 
 @dataclass(frozen=True)
 class LexicalTransformerConfig(LexicalConfig, OverEncoderConfig):
     """The Transformer, with an optional ``lexicon`` that lets the output layer translate single words."""
 
     architecture: str = "transformer"
+    may_be_decoder = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.pretrained_encoder:
             self._require("lexicon", self.lexicon == "none", "none with a pre-trained encoder")
-
-    @property
-    def may_be_decoder(self) -> bool:
-        """See :class:`OverEncoderConfig`."""
-        return True
 
     @property
     def takes_vectors(self) -> bool:
@@ -278,6 +259,8 @@ class LSTMLexiconConfig(LexicalConfig, ModelConfig):
     """LSTM encoder-decoder with a lexicon in its output layer (Akyürek and Andreas, 2021)."""
 
     architecture: str = "lstm_lexicon"
+    begin_source = True  # always, as in the authors' code
+    takes_vectors = False
     encoder_layers: int = setting(
         2, "Number of layers of the encoder and of the decoder, which starts from the encoder's last states"
     )
@@ -292,16 +275,6 @@ class LSTMLexiconConfig(LexicalConfig, ModelConfig):
         self._require("decoder_layers", self.decoder_layers == self.encoder_layers, rule)
 
     @property
-    def begin_source(self) -> bool:
-        """Sources always begin with <s>, as in the authors' code."""
-        return True
-
-    @property
-    def takes_vectors(self) -> bool:
-        """See :class:`ModelConfig`."""
-        return False
-
-    @property
     def projects_states(self) -> bool:
         """See :class:`ModelConfig`."""
         return self.lexicon == "none"
@@ -312,6 +285,9 @@ class SyntacticAttentionConfig(ModelConfig):
     """Syntactic attention (Russin et al., 2019): attention uses only syntax, predictions only meanings."""
 
     architecture: str = "syntactic_attention"
+    has_encoder_states = False  # states and meanings are separate
+    takes_vectors = False
+    projects_states = False  # predictions read words
     encoder_layers: int = setting(1, "Number of layers of each of the two encoders and of the decoder")
     decoder_layers: int = setting(1, "Number of decoder layers, the same as of the encoders")
     width: int = setting(400, "Width of both directions of the second encoder together, and of the decoder", least=1)
@@ -324,21 +300,6 @@ class SyntacticAttentionConfig(ModelConfig):
         self._require("width", self.width % 2 == 0, "even")
         rule = f"model.encoder_layers ({self.encoder_layers})"
         self._require("decoder_layers", self.decoder_layers == self.encoder_layers, rule)
-
-    @property
-    def has_encoder_states(self) -> bool:
-        """See :class:`ModelConfig`: states and meanings are separate."""
-        return False
-
-    @property
-    def takes_vectors(self) -> bool:
-        """See :class:`ModelConfig`."""
-        return False
-
-    @property
-    def projects_states(self) -> bool:
-        """See :class:`ModelConfig`: predictions read words."""
-        return False
 
 
 @dataclass(frozen=True)
@@ -409,10 +370,7 @@ ARCHITECTURES = {
 
 
 def added_architectures() -> dict[str, Architecture]:
-    """Return the architectures of installed packages (entry points of the group ``cgbench.architectures``).
-
-    :raises InputError: an entry point cannot be loaded, or is not an :class:`Architecture`.
-    """
+    """Return the architectures of installed packages (entry points of the group ``cgbench.architectures``)."""
     found = {}
     for point in importlib.metadata.entry_points(group="cgbench.architectures"):
         name = f"model.architecture={point.name}: {point.value}"

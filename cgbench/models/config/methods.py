@@ -101,10 +101,7 @@ METHODS = {
 
 
 def check_method(model: ModelConfig, method: MethodConfig) -> None:
-    """Check that an architecture has what a method needs.
-
-    :raises InputError: it has not.
-    """
+    """Check that an architecture has what a method needs."""
     on_encoder = isinstance(method, BowConfig) or (isinstance(method, CRegConfig) and method.states == "encoder")
     if on_encoder and not model.has_encoder_states:
         setting = "creg with method.states=encoder" if isinstance(method, CRegConfig) else method.name

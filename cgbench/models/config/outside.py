@@ -21,6 +21,9 @@ class HuggingFaceConfig(ModelConfig):
     """
 
     architecture: str = "hugging_face"
+    has_encoder_states = False
+    takes_vectors = False
+    projects_states = False
     dropout: float = setting(0.1, "Dropout probability, if the model's own configuration has a single one")
     freeze: Literal["none", "embeddings", "encoder"] = setting(
         "none",
@@ -37,21 +40,6 @@ class HuggingFaceConfig(ModelConfig):
     def __post_init__(self) -> None:
         rule = "none with model.adapter_rank, which freezes the whole model"
         self._require("freeze", not self.adapter_rank or self.freeze == "none", rule)
-
-    @property
-    def has_encoder_states(self) -> bool:
-        """See :class:`ModelConfig`."""
-        return False
-
-    @property
-    def takes_vectors(self) -> bool:
-        """See :class:`ModelConfig`."""
-        return False
-
-    @property
-    def projects_states(self) -> bool:
-        """See :class:`ModelConfig`."""
-        return False
 
 
 OUTSIDE = {

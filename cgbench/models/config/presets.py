@@ -141,19 +141,13 @@ def _read_file(name: str) -> Mapping[str, Any]:
 
 
 def architecture_preset(architecture: str) -> Preset:
-    """Return the defaults of an architecture as an unnamed preset.
-
-    :raises InputError: there is no such architecture.
-    """
+    """Return the defaults of an architecture as an unnamed preset."""
     parts = {key: config() for key, config in _SECTIONS.items() if key != "model"}
     return Preset("", model=model_config({"architecture": architecture}), **parts)
 
 
 def model_config(values: Mapping[str, Any]) -> ModelConfig:
-    """Return the :class:`ModelConfig` of a checkpoint.
-
-    :raises InputError: a field is unknown, or a value is invalid.
-    """
+    """Return the :class:`ModelConfig` of a checkpoint."""
     return _build(_class_of("model", values), "model", values)
 
 
@@ -168,10 +162,6 @@ def method_config(values: Mapping[str, Any]) -> MethodConfig:
 
 
 def _class_of(section: str, values: Mapping[str, Any]) -> Any:
-    """Return the settings class of a section with these values.
-
-    :raises InputError: there is no such architecture or method.
-    """
     if section not in _FAMILIES:
         return _SECTIONS[section]
     choice, table = _FAMILIES[section]
@@ -198,10 +188,7 @@ def _build(config: type[T], section: str, values: Mapping[str, Any]) -> T:
 
 
 def _without_removed(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Leave out removed settings of version 0.1.
-
-    :raises InputError: a setting has a value that is no longer supported.
-    """
+    """Leave out removed settings of version 0.1."""
     removed = _REMOVED.get(str(values.get("architecture")), {})
     for name in removed.keys() & values.keys():
         if str(values[name]).lower() != str(removed[name]).lower():

@@ -12,6 +12,7 @@ from typing import Any
 
 from cgbench.errors import InputError, require
 from cgbench.files import read_json, to_json, write_atomic
+from cgbench.models.checkpoints import open_tensors
 from cgbench.models.external.addresses import Address
 from cgbench.models.external.snapshot import ADAPTER_CONFIG, convert, deciding_files, numbers_in
 
@@ -20,10 +21,7 @@ PATTERN_SECONDS = 10
 
 
 def find_adapter(address: Address) -> Path | None:
-    """The folder of the LoRA adapter of an address, or None.
-
-    :raises InputError: it is not an adapter, has no safetensors weights, or was trained on another model.
-    """
+    """The folder of the LoRA adapter of an address, or None."""
     if (named := address.options.get("adapter")) is None:
         return None
     folder = Path(named)
@@ -48,13 +46,8 @@ def find_adapter(address: Address) -> Path | None:
 
 def _check_ranks(folder: Path, config: dict[str, Any]) -> None:
     """Refuse a rank larger than the stored matrices, because they are allocated before the weights are read."""
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(folder / ADAPTER, "np") as file:
-            shapes = [file.get_slice(name).get_shape() for name in file.keys()]  # noqa: SIM118
-    except (SafetensorError, OSError, ValueError) as error:
-        raise InputError(f"{folder / ADAPTER}: not a valid safetensors file ({error})") from None
+    with open_tensors(folder / ADAPTER) as file:
+        shapes = [file.get_slice(name).get_shape() for name in file.keys()]  # noqa: SIM118
     most = max((size for shape in shapes for size in shape), default=0)
     for name in ("r", "rank_pattern"):
         for _, rank in numbers_in(config.get(name)):
@@ -65,10 +58,7 @@ def _check_ranks(folder: Path, config: dict[str, Any]) -> None:
 
 
 def merge_adapter(address: Address, model: Any, adapter: Path) -> Any:
-    """Merge a LoRA adapter into the weights of a model.
-
-    :raises InputError: the adapter does not fit the model.
-    """
+    """Merge a LoRA adapter into the weights of a model."""
     peft: Any = require("peft", "hf")
     _check_patterns(adapter, [name for name, _ in model.named_modules()])
     try:

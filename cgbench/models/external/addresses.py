@@ -43,10 +43,7 @@ class Address:
 
 
 def parse_address(text: str) -> Address:
-    """Parse a model address. The only look-up is whether a folder of that name exists.
-
-    :raises InputError: the address or an option is invalid, or an ID has no revision.
-    """
+    """Parse a model address. The only look-up is whether a folder of that name exists."""
     rest, seed = text, None
     if sampled := rest.startswith("mc:"):
         rest = rest.removeprefix("mc:")
@@ -90,10 +87,7 @@ def parse_address(text: str) -> Address:
 
 
 def read_options(text: str, query: str) -> dict[str, str]:
-    """Parse the options after the ``?`` of an address.
-
-    :raises InputError: they are malformed, or a name is repeated or has no value.
-    """
+    """Parse the options after the ``?`` of an address."""
     try:
         pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True)
     except ValueError:

@@ -35,10 +35,7 @@ def masks(model: nn.Module, seed: int, sentence: str) -> Iterator[None]:
 
 
 def check_dropout(model: nn.Module, config: Any, shown: str) -> None:
-    """Check that a model has dropout.
-
-    :raises InputError: it has none, so all members would be identical.
-    """
+    """Check that a model has dropout."""
     rates = [module.p for module in model.modules() if isinstance(module, nn.Dropout)]
     rates += [value for name, value in vars(config).items() if "dropout" in name and isinstance(value, float)]
     if not any(rate > 0 for rate in rates):

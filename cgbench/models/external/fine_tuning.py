@@ -107,7 +107,6 @@ class TrainableModel(nn.Module):
         write_atomic(folder / CONFIG, text)
 
     def _save_whole(self, folder: Path, tensors: Mapping[str, Tensor], subwords: TokenizerText) -> dict[str, Any]:
-        """Write the files of a model; return its configuration."""
         weights = {name.removeprefix("inner."): tensor.detach().cpu() for name, tensor in tensors.items()}
         with quietly():
             self.inner.save_pretrained(folder, state_dict=weights, max_shard_size="1000GB")  # one file
@@ -195,10 +194,7 @@ def _frozen(model: Any, what: str) -> list[nn.Module]:
 
 
 def check_fit(model: TrainableModel, text: TokenizerText, max_length: int, shown: str) -> None:
-    """Check that the model has embeddings for the tokeniser's ids and positions for the longest training sentence.
-
-    :raises InputError: it has not.
-    """
+    """Check that the model has embeddings for the tokeniser's ids and positions for the longest training sentence."""
     if text.largest >= text.source_size:
         raise InputError(
             f"{shown}: the tokeniser belongs to another model: it has ids up to {text.largest:,}, but the model has "

@@ -219,7 +219,6 @@ class HuggingFaceMember(Member):
         return np.array([self._start, *([] if self._forced is None else [self._forced])], np.int64)
 
     def _inputs(self, read: Sequence[Any], wholes: Sequence[Any]) -> dict[str, Any]:
-        """The model's arguments for encoder and decoder inputs."""
         ids, mask = self._grid(wholes)
         if not self._encodes:
             return {"input_ids": ids, "attention_mask": mask, "use_cache": False}
@@ -254,10 +253,7 @@ class HuggingFaceMember(Member):
 
     @torch.inference_mode()
     def check_runs(self) -> None:
-        """Check that the model runs.
-
-        :raises InputError: it does not, for example because sizes in its configuration are inconsistent.
-        """
+        """Check that the model runs."""
         try:
             self.model(**self._inputs([[self._end]], [[self._end]]))
         except Exception as error:
@@ -371,7 +367,6 @@ class HuggingFaceMember(Member):
         return found
 
     def _own_logits(self, line: str, target: np.ndarray) -> Tensor:
-        """The model's own logits at every token of one target."""
         read = self.read([line])
         inputs = self._inputs(read, [self._whole(read[0], target)])
         return torch.as_tensor(self.model(**inputs).logits[0, -len(target) :]).float()
@@ -425,7 +420,6 @@ def _line_breaks(tokenizer: Any) -> list[int]:
 
 
 def _language(tokenizer: Any, code: str, shown: str) -> int:
-    """The id of a language code's token."""
     vocabulary = tokenizer.get_vocab()
     for token in (code, f"__{code}__"):
         if token in vocabulary and vocabulary[token] != tokenizer.unk_token_id:

@@ -20,10 +20,7 @@ COMPUTED = 1 << 22  # parameters that a model may compute instead of storing the
 
 
 def load_tokenizer(address: Address, folder: Path) -> Any:
-    """Load the tokeniser of a model.
-
-    :raises InputError: it cannot be loaded.
-    """
+    """Load the tokeniser of a model."""
     try:
         if (folder / "tokenizer.json").is_file():
             check_tokenizer(read_tokenizer_file(folder / "tokenizer.json"), folder / "tokenizer.json")

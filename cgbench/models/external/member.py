@@ -125,19 +125,13 @@ class Head:
 
     @classmethod
     def load(cls, path: Path) -> Head:
-        """Read a file from :meth:`save`.
-
-        :raises InputError: the file is missing or damaged.
-        """
+        """Read a file from :meth:`save`."""
         tensors, text = read_tensors(path)
         return cls(tensors["weight"], tensors.get("bias"), **json.loads(text or "{}"))
 
 
 def check_lengths(address: str, lengths: Sequence[int], most: int | None, what: str = "line") -> None:
-    """Check that no sentence is longer than a model's positions.
-
-    :raises InputError: one is; the message names the first.
-    """
+    """Check that no sentence is longer than a model's positions."""
     over = [number for number, length in enumerate(lengths, 1) if most is not None and length > most]
     if over:
         more = f" (and {len(over) - 1:,} more)" if len(over) > 1 else ""

@@ -23,21 +23,14 @@ from cgbench.models.text.subwords import Subwords
 
 
 def describe_native(folder: Path) -> tuple[dict[str, Any], str, int]:
-    """The identity of a checkpoint, the hash of its vocabulary, and the size of the vocabulary.
-
-    :raises InputError: the folder is not a checkpoint.
-    """
+    """The identity of a checkpoint, the hash of its vocabulary, and the size of the vocabulary."""
     config = read_config(folder)
     check_native(folder, config)
     return {"kind": "cgbench", "weights": ensemble_identity(folder)}, config.subwords, config.target_size
 
 
 def check_native_lengths(shown: str, folder: Path, lines: Sequence[str], hypotheses: Sequence[str] | None) -> None:
-    """Check the length of sentences before a checkpoint is loaded.
-
-    :raises InputError: a line is longer than those of training, as in ``cgbench translate``, or a hypothesis longer
-        than the model's positions.
-    """
+    """Check the length of sentences before a checkpoint is loaded."""
     config, subwords = read_config(folder), Subwords.load(folder)
     count, problem = longer_than_trained(subwords, lines, config.training.max_length)
     if count:

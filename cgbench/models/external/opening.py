@@ -49,20 +49,14 @@ class Planned:
         return self.address.kind != "own"
 
     def check_lengths(self, lines: Sequence[str], hypotheses: Sequence[str] | None = None) -> None:
-        """Before loading, check that no sentence is too long for a checkpoint.
-
-        :raises InputError: one is; the message names the first.
-        """
+        """Before loading, check that no sentence is too long for a checkpoint."""
         if self.address.kind == "own":
             from cgbench.models.external.native import check_native_lengths
 
             check_native_lengths(self.address.text, self.folder, lines, hypotheses)
 
     def open(self, device: str = "cpu") -> Member:
-        """Load the member.
-
-        :raises InputError: its files are inconsistent.
-        """
+        """Load the member."""
         if self.address.kind != "own":
             return self.load(device)
         from cgbench.models.external.native import NativeMember
@@ -142,10 +136,7 @@ def plan_member(text: str, prompt: str | None = None, *, fetch: bool = True) -> 
 
 
 def check_together(members: Sequence[Planned]) -> None:
-    """Check that the distributions of members can be compared.
-
-    :raises InputError: two members are identical, or their vocabularies differ.
-    """
+    """Check that the distributions of members can be compared."""
     for number, other in enumerate(members):
         if twin := next((one for one in members[:number] if one.key == other.key), None):
             raise InputError(f"{other.address.text}: the same member as {twin.address.text}; remove one of them")

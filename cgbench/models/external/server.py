@@ -68,10 +68,7 @@ class Server(ServerOptions):
 
 
 def parse_server(text: str, template: str) -> Server:
-    """Parse ``openai:URL?model=NAME``.
-
-    :raises InputError: the address or an option is invalid.
-    """
+    """Parse ``openai:URL?model=NAME``."""
     url, sign, query = text.removeprefix("openai:").partition("?")
     check_url(url, printable(text), FORM, f"; set {KEYS[0]}")
     if not query.isprintable():
@@ -232,7 +229,6 @@ def _is_filtered(reply: Reply) -> bool:
 
 
 def _key() -> dict[str, str]:
-    """The authorisation header, if a key is set."""
     name = next((name for name in KEYS if os.environ.get(name)), None)
     if name is None:
         return {}

@@ -27,10 +27,7 @@ def sidecar_path(output: Path) -> Path:
 
 
 def read_sidecar(output: Path) -> dict[str, Any] | None:
-    """Read the sidecar of some translations; None if there is none.
-
-    :raises InputError: it is not in our format, or belongs to other translations.
-    """
+    """Read the sidecar of some translations; None if there is none."""
     path = sidecar_path(output)
     if not output.is_file() or not path.is_file():
         return None

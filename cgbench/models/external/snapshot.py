@@ -13,7 +13,7 @@ from typing import Any
 from cgbench.checksums import known_digest
 from cgbench.errors import InputError, require
 from cgbench.files import check_shape, ordinary_file, read_json
-from cgbench.models.checkpoints import BEST, STATE
+from cgbench.models.checkpoints import BEST, STATE, open_tensors
 from cgbench.models.external.addresses import Address
 from cgbench.steps import hash_value
 
@@ -52,10 +52,7 @@ def identity_of(folder: Path) -> str:
 
 
 def deciding_files(folder: Path) -> list[str]:
-    """The names of the files that determine a model's output.
-
-    :raises InputError: one is a device, a pipe or a folder.
-    """
+    """The names of the files that determine a model's output."""
     names = sorted(
         path.name
         for path in folder.iterdir()
@@ -124,15 +121,10 @@ def _check_weights(folder: Path, config: dict[str, Any], names: list[str]) -> No
 
 def _check_counts(folder: Path, config: dict[str, Any], names: list[str]) -> None:
     """Check the sizes in a configuration, such as its number of layers, which are allocated before loading."""
-    from safetensors import SafetensorError, safe_open
-
     tensors = 0
     for name in [name for name in names if name.endswith(".safetensors")]:
-        try:
-            with safe_open(folder / name, "np") as file:
-                tensors += len(file.keys())
-        except (SafetensorError, OSError, ValueError) as error:
-            raise InputError(f"{folder / name}: not a valid safetensors file ({error})") from None
+        with open_tensors(folder / name) as file:
+            tensors += len(file.keys())
     for name, value in numbers_in(config):
         if name == "num_labels":
             most = MOST_LABELS

@@ -94,37 +94,29 @@ class Start:
 
 
 def plan_start(text: str, preset: Preset) -> tuple[Start, Preset]:
-    """Resolve ``hf:...``, and complete the preset from the model's configuration; nothing is loaded.
-
-    :raises InputError: the address is invalid, there is no such model, or it cannot be trained.
-    """
+    """Resolve ``hf:...``, and complete the preset from the model's configuration; nothing is loaded."""
     from cgbench.models.external.opening import plan_member
 
-    whole = preset.model.architecture in OUTSIDE
+    whole, named = preset.model.architecture in OUTSIDE, argument("init", text)
     if not whole and not needs_encoder(preset):
         raise InputError(
-            f"{argument('init', text)}: {preset.model.architecture} has its own encoder; to fine-tune the model "
-            f"itself, leave out {argument('model')} and {argument('arch')}; to use its encoder, choose a preset for "
-            "one (cgbench models) or set model.encoder"
+            f"{named}: {preset.model.architecture} has its own encoder; to fine-tune the model itself, leave out "
+            f"{argument('model')} and {argument('arch')}; to use its encoder, choose a preset for one (cgbench models) "
+            "or set model.encoder"
         )
     planned = plan_member(text)
     config: Any = read_json(planned.folder / "config.json")
     if planned.address.seed is not None:
-        raise InputError(f"{argument('init', text)}: mc: is only for translation; write hf:...")
+        raise InputError(f"{named}: mc: is only for translation; write hf:...")
     if whole and not config.get("is_encoder_decoder"):
         raise InputError(
-            f"{argument('init', text)}: {config['model_type']} is not an encoder-decoder (T5, BART, Marian, NLLB), as "
+            f"{named}: {config['model_type']} is not an encoder-decoder (T5, BART, Marian, NLLB), as "
             "fine-tuning needs; to use it as an encoder, choose a preset for one (cgbench models)"
         )
     if planned.address.options.get("dtype", "float32") != "float32" or "device_map" in planned.address.options:
-        raise InputError(
-            f"{argument('init', text)}: training uses float32 on one device; leave out dtype and device_map"
-        )
+        raise InputError(f"{named}: training uses float32 on one device; leave out dtype and device_map")
     if getattr(preset.model, "adapter_rank", 0) and "adapter" in planned.address.options:
-        raise InputError(
-            f"{argument('init', text)}: an adapter cannot be trained over an adapter; leave out adapter= or "
-            "model.adapter_rank"
-        )
+        raise InputError(f"{named}: has an adapter already; leave out adapter= or model.adapter_rank")
     values = _shape(config) if whole else _encoder_shape(text, config, preset)
     decodes = isinstance(preset.model, OverEncoderConfig) and preset.model.pretrained_decoder
     return Start(planned, whole, decodes), preset.replace({f"model.{name}": value for name, value in values.items()})
@@ -204,7 +196,6 @@ def _encoder_shape(text: str, config: Any, preset: Preset) -> dict[str, int]:
 
 
 def _shape(config: Any) -> dict[str, int]:
-    """Layers and width, by their names in the configurations of BART and T5."""
     names = {
         "encoder_layers": ("encoder_layers", "num_layers"),
         "decoder_layers": ("decoder_layers", "num_decoder_layers", "num_layers"),

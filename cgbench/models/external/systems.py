@@ -32,10 +32,7 @@ _ANSWERS = "answers.jsonl"
 
 
 def plan_system(text: str, prompt: str | None) -> Planned | Server:
-    """Resolve the address of a system; nothing is requested or loaded yet.
-
-    :raises InputError: the address is invalid, or there is no such model.
-    """
+    """Resolve the address of a system; nothing is requested or loaded yet."""
     if text.startswith("openai:"):
         if prompt is None:
             raise InputError(
@@ -104,7 +101,6 @@ def translate_by_system(request: TranslateRequest) -> list[str]:
 
 
 def _warn_of(record: Mapping[str, Any], server: bool) -> None:
-    """Warn of translations that are cut short, or empty."""
     lines = record["lines"]
     found = []
     if record["cut"]:

@@ -24,7 +24,7 @@ import numpy as np
 from cgbench.engines import Engine, Needs
 from cgbench.errors import require
 from cgbench.files import write_atomic
-from cgbench.models.external.token_space import SHARD, Measurement, open_member, part_of, part_path
+from cgbench.models.external.token_space import SHARD, Measurement, open_member, part_of, part_path, write_columns
 from cgbench.progress import bar
 
 
@@ -54,8 +54,7 @@ def measure_in_text_space(work: Measurement, out: Path, engine: Engine) -> None:
             "text_log_prob_variance": scores.var(0).tolist(),
             "text_chrf_disagreement": chrf_disagreement(own),
         }
-        rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-        write_atomic(part_path(out, shard), "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        write_columns(part_path(out, shard), columns)
 
 
 def chrf_disagreement(translations: Sequence[Sequence[str]]) -> list[float]:

@@ -57,6 +57,12 @@ class Measurement:
     search: Mapping[str, Any] = field(default_factory=dict)
 
 
+def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
+    """Write one JSON object per row."""
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    write_atomic(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+
+
 def part_path(folder: Path, number: int) -> Path:
     """The file of shard ``number``."""
     return folder / f"part-{number:05d}.jsonl"
@@ -161,7 +167,6 @@ def _targets(
 
 
 def _write_measures(work: Measurement, member: int, shard: int, out: Path) -> int:
-    """Write the measures of a shard from the states of all members."""
     from cgbench.models.checkpoints import read_tensors
 
     scratch = out / _SCRATCH
@@ -179,8 +184,7 @@ def _write_measures(work: Measurement, member: int, shard: int, out: Path) -> in
         states = [tensors[name] for tensors, _ in files]
         found = measure_states(heads, states, [np.array(ids, np.int64) for ids in tokens[0][name]], work.device)
         columns |= {f"{name}{measure}": values.tolist() for measure, values in found.items()}
-    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-    write_atomic(part_path(out, shard), "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    write_columns(part_path(out, shard), columns)
     return len(work.lines)
 
 

@@ -74,11 +74,7 @@ def uncertainty_step(members: Sequence[Planned], config: Mapping[str, Any], inpu
 
 
 def measure(request: UncertaintyRequest, output: Path) -> None:
-    """Write one JSON object per sentence, with ``hypothesis`` and all measures; resumes.
-
-    :raises InputError: the numbers of hypotheses and sentences differ, the members' vocabularies differ, or a sentence
-        is too long for a checkpoint.
-    """
+    """Write one JSON object per sentence, with ``hypothesis`` and all measures; resumes."""
     names = [request.members] if is_path(request.members) else request.members
     if not names:
         raise InputError(f"{argument('members')}: give at least one: hf:ID@REVISION, hf:FOLDER, or a checkpoint")

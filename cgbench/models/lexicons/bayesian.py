@@ -68,7 +68,6 @@ def bayesian(text: Bitext, settings: BayesianSettings) -> Entries:
 
 
 def _propose(posterior: Posterior, proposals: np.ndarray, random: np.random.Generator) -> None:
-    """Add or remove one entry, or keep the lexicon unchanged."""
     add = random.random() < 0.5
     drawn, accept = random.random(), random.random()
     size = posterior.size

@@ -50,10 +50,7 @@ class Bitext:
 
     @classmethod
     def read(cls, pairs: Iterable[tuple[str, str]]) -> Bitext:
-        """Number the words of sentence pairs.
-
-        :raises InputError: one side of the text has no words.
-        """
+        """Number the words of sentence pairs."""
         sides: tuple[_Numbering, _Numbering] = _Numbering(), _Numbering()
         for pair in pairs:
             for side, sentence in zip(sides, pair, strict=True):

@@ -169,10 +169,7 @@ def _unique(pairs: list[tuple[str, Any]], path: Path) -> dict[str, Any]:
 
 
 def check_suffix(path: Path) -> None:
-    """Check that the name of a lexicon is not that of a compressed file.
-
-    :raises InputError: it is.
-    """
+    """Check that the name of a lexicon is not that of a compressed file."""
     if path.suffix in (".gz", ".zst"):
         raise InputError(f"{path}: a lexicon cannot be compressed; use .json or .tsv")
 

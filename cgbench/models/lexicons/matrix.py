@@ -145,7 +145,6 @@ def _softmax(values: np.ndarray, temperature: float) -> np.ndarray:
 
 
 def _same(source: Sequence[str], target: Sequence[str]) -> Entries:
-    """The pairs of equal names."""
     places = {entry: number for number, entry in enumerate(target)}
     rows = [number for number, entry in enumerate(source) if entry in places]
     columns = [places[source[number]] for number in rows]
@@ -153,10 +152,6 @@ def _same(source: Sequence[str], target: Sequence[str]) -> Entries:
 
 
 def _entries(lexicon: Lexicon, source: Sequence[str], target: Sequence[str]) -> Entries:
-    """The entries of the lexicon by id.
-
-    :raises InputError: there are none, or it has words that are not in a vocabulary.
-    """
     if not len(lexicon):
         raise InputError("the lexicon is empty")
     sources, targets = ({entry: number for number, entry in enumerate(side)} for side in (source, target))

@@ -245,5 +245,4 @@ def _plus(logits: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def _project(projection: nn.Linear, x: Tensor, part: slice) -> Tensor:
-    """Apply a part of a fused projection."""
     return linear(x, projection.weight[part], None if projection.bias is None else projection.bias[part])

@@ -69,7 +69,7 @@ class DistanceTable(RelativeLogits):
 
     def end_logits(self, query: Tensor, keys: Tensor, queries: tuple[int, ...], widths: tuple[int, ...]) -> Tensor:
         """See :class:`RelativeLogits`."""
-        return distance_logits(self.table, self.limit, query, keys, self.by_key)
+        return self.logits(query, keys, widths)
 
     def last_logits(self, query: Tensor, keys: Tensor, distances: Tensor) -> Tensor:
         """See :class:`RelativeLogits`."""

@@ -138,7 +138,6 @@ class Layout:
         return buckets, self._tensor(index), self._tensor(inverse)
 
     def _rows(self) -> list[np.ndarray]:
-        """The sequences of each bucket."""
         if self.like is not None:
             return [bucket.rows for bucket in self.like.buckets]
         # On a GPU some padding is cheaper than many small kernels.

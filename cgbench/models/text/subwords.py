@@ -101,10 +101,7 @@ class Subwords:
 
     @classmethod
     def load(cls, folder: Path) -> Subwords:
-        """Read a file from :meth:`save`.
-
-        :raises InputError: the file is missing, truncated or of another format.
-        """
+        """Read a file from :meth:`save`."""
         data = read_json(ordinary_file(folder / FILE))
         check_recorded(folder / FILE)
         if not isinstance(data, dict) or data.get("format") not in FORMATS:

@@ -41,10 +41,7 @@ def open_tokenizer(data: bytes | str, where: object) -> Any:
 
 
 def check_tokenizer(data: bytes | str, where: object) -> dict[str, Any]:
-    """Check and return the JSON of a tokeniser, without truncation, padding and dropout.
-
-    :raises InputError: as in :func:`open_tokenizer`.
-    """
+    """Check and return the JSON of a tokeniser, without truncation, padding and dropout."""
     made = parse_json(data, where)
     if not isinstance(made, dict) or not isinstance(made.get("model"), dict):
         raise InputError(f"{where}: not a valid tokenizer.json (no model)")
@@ -65,10 +62,7 @@ def check_tokenizer(data: bytes | str, where: object) -> dict[str, Any]:
 
 
 def encode_lines(tokenizer: Any, lines: Sequence[str], where: object) -> list[Any]:
-    """The library's encodings of lines, without special tokens.
-
-    :raises InputError: a line has unknown characters, and there is no token for these.
-    """
+    """The library's encodings of lines, without special tokens."""
     try:
         return list(tokenizer.encode_batch(lines, add_special_tokens=False))
     except BaseException as error:
@@ -88,7 +82,6 @@ def tokenizer_fault(error: BaseException, what: str) -> InputError:
 
 
 def _numbers(value: Any) -> list[int]:
-    """All integers in JSON."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):
@@ -167,10 +160,7 @@ class TokenizerSide:
 
 
 def read_tokenizer(folder: Path) -> str:
-    """The tokeniser of a Hugging Face model, as normalised JSON.
-
-    :raises InputError: there is none that ``tokenizers`` reads.
-    """
+    """The tokeniser of a Hugging Face model, as normalised JSON."""
     path = folder / "tokenizer.json"
     if not os.path.lexists(path):
         raise InputError(
@@ -182,10 +172,7 @@ def read_tokenizer(folder: Path) -> str:
 
 
 def read_tokenizer_file(path: Path) -> bytes:
-    """The bytes of a ``tokenizer.json``.
-
-    :raises InputError: it is missing, not a regular file, or cannot be read.
-    """
+    """The bytes of a ``tokenizer.json``."""
     try:
         return ordinary_file(path, link=True, largest=LARGEST_JSON).read_bytes()
     except OSError as error:

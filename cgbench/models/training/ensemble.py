@@ -271,10 +271,7 @@ def train_ensemble(request: EnsembleRequest) -> list[dict[str, Any]]:
 
 
 def begin_ensemble(request: EnsembleRequest) -> Beginning:
-    """Resolve what the members start from; nothing is loaded.
-
-    :raises InputError: as in :func:`~cgbench.models.training.request.begin`, or it is a checkpoint.
-    """
+    """Resolve what the members start from; nothing is loaded."""
     if request.init is not None and not str(request.init).startswith("hf:"):
         raise InputError(
             f"{argument('init', str(request.init))}: members of an ensemble start from an external model: "
@@ -318,10 +315,7 @@ PUBLISHED = "ensemble.published"  # in the workspace: marks the published folder
 
 
 def check_beside(workspace: Workspace) -> None:
-    """Before training, check that :func:`publish_beside` may write its folder.
-
-    :raises InputError: the folder exists and is not from a build here.
-    """
+    """Before training, check that :func:`publish_beside` may write its folder."""
     folder = workspace.root.parent / BESIDE
     if os.path.lexists(folder) and not (workspace.root / PUBLISHED).exists():
         raise InputError(
@@ -366,10 +360,7 @@ def _remove_old(old: Path, folder: Path) -> None:
 
 
 def check_trained_on(ensemble: Path, train: ParallelText) -> None:
-    """Check that ``ensemble`` was trained on ``train``; otherwise its uncertainty would be meaningless.
-
-    :raises InputError: it was not, or its vocabulary does not fit this corpus.
-    """
+    """Check that ``ensemble`` was trained on ``train``; otherwise its uncertainty would be meaningless."""
     for folder in member_folders(ensemble):
         digests = read_config(folder).corpus
         for side, text in (("source", train.source), ("target", train.target)):

@@ -155,7 +155,6 @@ class TrainingRun:
         return due
 
     def _ended(self) -> bool:
-        """Whether the stage is finished."""
         config, progress = self.config, self.progress
         if self.objective.epochs is not None:
             return progress.epoch >= self.objective.epochs
@@ -193,7 +192,6 @@ class TrainingRun:
         return f"train {self.title}{stage}"
 
     def _expected(self) -> int:
-        """Approximate number of updates of the stage."""
         if self.objective.epochs is None:
             return self.config.max_updates
         return (
@@ -324,7 +322,6 @@ class TrainingRun:
                 write_tensors(self.out / BEST, self.model.state_dict())
 
     def _cut_log(self) -> None:
-        """Truncate the log to the saved state."""
         path, length = self.out / METRICS, self.progress.log_bytes
         kept = path.read_bytes()[:length] if path.is_file() else b""
         if len(kept) < length:
@@ -332,7 +329,6 @@ class TrainingRun:
         write_atomic(path, kept)
 
     def _write(self, **entry: Any) -> None:
-        """Add a line to the log."""
         if self.processes.is_main:
             line = json.dumps(entry, sort_keys=True) + "\n"
             with (self.out / METRICS).open("ab") as file:
@@ -357,7 +353,6 @@ class TrainingRun:
         save(folder, replace(self.checkpoint, updates=updates), tensors, self.subwords)
 
     def _save(self) -> None:
-        """Write the complete state."""
         self._settle()
         write_state(self.out, self.made_of, self.progress, self.objective, self.optimizer, self.processes)
 

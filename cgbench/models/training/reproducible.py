@@ -13,10 +13,7 @@ from cgbench.errors import InputError, argument
 
 @contextlib.contextmanager
 def reproducible(threads: int, device: str, seed: int) -> Iterator[None]:
-    """Fix threads, algorithms and random numbers for a run, then restore the caller's.
-
-    :raises InputError: no GPU is available for a ``cuda`` device.
-    """
+    """Fix threads, algorithms and random numbers for a run, then restore the caller's."""
     cuda = torch.device(device).type == "cuda"
     devices = [torch.device(device)] if cuda else []
     if cuda and not torch.cuda.is_available():

@@ -139,10 +139,7 @@ def begin(request: TrainingOptions, default: str = "") -> Beginning:
 
 
 def planned_texts(request: TrainingOptions) -> tuple[PlannedText, PlannedText | None]:
-    """The training and validation data; warns if they differ, for example in tokenisation or case.
-
-    :raises InputError: one of them cannot be read.
-    """
+    """The training and validation data; warns if they differ, for example in tokenisation or case."""
     from cgbench.text.inspection import look_at
 
     lists = request.folder / STEPS / "texts"
@@ -156,10 +153,7 @@ def planned_texts(request: TrainingOptions) -> tuple[PlannedText, PlannedText | 
 
 
 def preset_of(checkpoint: Path) -> Preset:
-    """The model, training and method of a checkpoint, to continue it.
-
-    :raises InputError: it is not a checkpoint.
-    """
+    """The model, training and method of a checkpoint, to continue it."""
     config = read_config(checkpoint)
     if config.model.architecture in OUTSIDE:
         raise InputError(

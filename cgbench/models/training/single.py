@@ -116,10 +116,7 @@ def learn_subwords(
 
 
 def check_whole(preset: Preset, outside: Start | None) -> None:
-    """Check that a preset for pre-trained weights has an external model.
-
-    :raises InputError: it has none.
-    """
+    """Check that a preset for pre-trained weights has an external model."""
     if outside is None and (preset.model.architecture in OUTSIDE or needs_encoder(preset)):
         raise InputError(
             f"model {preset.name or preset.model.architecture}: needs the weights of an external model: "
@@ -157,7 +154,6 @@ def summary(out: Path, finished: bool = True) -> dict[str, Any]:
 
 
 def _updates_of_state(out: Path) -> int | None:
-    """Updates of the saved state; None if there is none."""
     from safetensors import safe_open
 
     if not (out / STATE).is_file():
@@ -167,7 +163,6 @@ def _updates_of_state(out: Path) -> int | None:
 
 
 def _check_settings(out: Path, preset: Preset, seed: int, valid: bool) -> None:
-    """Check the settings of an existing model before the text is read."""
     if not (out / CONFIG).is_file():
         return
     from cgbench.models.training.trainer import is_finished

@@ -102,10 +102,7 @@ def write_state(
 
 
 def read_state(folder: Path, made_of: Sequence[Any], processes: Processes) -> TrainingState | None:
-    """Read the state in ``folder``, if there is one: of this run, or of a shorter one with the same settings.
-
-    :raises InputError: the file is damaged, or belongs to another run.
-    """
+    """Read the state in ``folder``, if there is one: of this run, or of a shorter one with the same settings."""
     path = folder / STATE
     if not path.is_file():
         return None

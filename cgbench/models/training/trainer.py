@@ -163,7 +163,6 @@ def train_model(
 
 
 def _initial(init: Path, preset: Preset, subwords: Subwords) -> dict[str, Tensor]:
-    """Return the parameters of a checkpoint after checking that they fit."""
     found = read_config(init)
     # Dropout rates may differ.
     free = {"dropout", "attention_dropout", "activation_dropout", "feature_dropout"}
@@ -194,10 +193,7 @@ def _made_of(checkpoint: CheckpointConfig, data: Data, held_out: Data | None, de
 
 
 def is_finished(out: Path, wanted: CheckpointConfig) -> bool:
-    """Whether the checkpoint in ``out`` is the wanted one; false if it can be extended to it.
-
-    :raises InputError: it is another one, or cannot be extended.
-    """
+    """Whether the checkpoint in ``out`` is the wanted one; false if it can be extended to it."""
     found = read_config(out)
     if replace(found, updates=0, processes=wanted.processes) == wanted:
         if not (out / MODEL).is_file() or read_json(out / CONFIG) is None:

@@ -106,10 +106,7 @@ class Validation:
 
 
 def check_validation(config: TrainingConfig) -> None:
-    """Check that the validation metric is installed.
-
-    :raises InputError: it is not.
-    """
+    """Check that the validation metric is installed."""
     if config.validate_metric == "bleu":
         require("sacrebleu", "scores")
 

@@ -202,7 +202,7 @@ def test_adapters_alone_are_trained_and_saved(corpus, folders, tmp_path, kind):
     assert float(-chosen.mean()) == pytest.approx(wanted, rel=1e-4)
     with pytest.raises(InputError, match=r"hf:BASE\?adapter="):
         load_checkpoint(tmp_path / "whole")
-    with pytest.raises(InputError, match=r"over an adapter"):
+    with pytest.raises(InputError, match=r"has an adapter already"):
         plan_start(f"hf:{folders / kind}?adapter={tmp_path / 'whole'}", ADAPTER)
 
 
