@@ -161,7 +161,7 @@ def _start_worker(slots: Any) -> None:
 def end_with_parent(grace: float = 0.0) -> None:
     """End this worker when its parent ends, even by SIGKILL.
 
-    Otherwise an orphan would keep writing to files that a second run of the command writes too.
+    Otherwise an orphan would keep writing to files that a second run of the command also writes.
 
     :param grace: seconds between SIGTERM, on which training saves its state, and the exit.
     """

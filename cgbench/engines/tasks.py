@@ -77,10 +77,7 @@ class Engine(ABC):
 
     @abstractmethod
     def map(self, function: Callable[[T], R], items: Iterable[T], needs: Needs = ONE_CORE) -> Iterator[R]:
-        """``map(function, items)``, in order, with a bounded number of items in flight, which bounds memory.
-
-        :raises InputError: as for :meth:`run`.
-        """
+        """``map(function, items)``, in order, with a bounded number of items in flight, which bounds memory."""
 
     @abstractmethod
     def check_fits(self, needs: Needs) -> None:

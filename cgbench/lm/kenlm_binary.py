@@ -21,7 +21,7 @@ strings         the words by id, each ended by a zero byte
 =============== ==============================================================================================
 
 A hash table for n entries has max(n + 1, floor(1.5 n)) buckets, the product in single precision. An entry goes into the
-first free bucket from (key mod buckets) on; key 0 marks an empty bucket. The key of an n-gram starts with the id of its
+first free bucket from (key mod buckets) on; empty buckets have key 0. The key of an n-gram starts with the id of its
 last word and adds the words before it, one by one: key <- key * 8978948897894561157 xor
 (1 + id) * 17894857484156487943, modulo 2^64.
 

@@ -18,7 +18,7 @@ from cgbench.settings import setting
 
 @dataclass(frozen=True)
 class UniversalConfig(TransformerConfig):
-    """Transformer with shared weights: one encoder layer applied ``encoder_layers`` times, one decoder layer too."""
+    """Transformer with shared weights: one encoder layer is applied ``encoder_layers`` times, and one decoder layer."""
 
     architecture: str = "universal"
 

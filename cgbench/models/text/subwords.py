@@ -36,8 +36,8 @@ class Subwords:
 
     :param merges: pairs of subwords in merge order.
     :param source: source tokens by id, special tokens first; ``target``: target tokens.
-    :param unit: see :class:`cgbench.models.config.common.TextConfig`.
-    :param tokenizer: JSON of a tokeniser for the source; ``source`` is ignored, merges and unit apply to the target.
+    :param unit: see :class:`cgbench.models.config.common.TextConfig`; ``tokenizer``: JSON of a tokeniser for the
+        source; then ``source`` is ignored, and merges and unit apply to the target.
     :param both: use the tokeniser for both sides; all other arguments are ignored.
     """
 

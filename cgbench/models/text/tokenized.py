@@ -111,11 +111,7 @@ _SOURCE = "the source's tokeniser"
 
 
 class TokenizerSide:
-    """A side of :class:`.subwords.Subwords` with a tokeniser; </s> ends the ids.
-
-    :param tokenizer: its JSON.
-    :raises InputError: it is invalid, or its first tokens differ.
-    """
+    """A side of :class:`.subwords.Subwords` with a tokeniser (JSON); </s> ends the ids."""
 
     def __init__(self, tokenizer: str) -> None:
         self._tokenizer: Any = open_tokenizer(tokenizer, _SOURCE)

@@ -56,7 +56,7 @@ class TrainingRun:
     :param made_of: settings, digests of the texts, device; the saved state of another run is refused.
     :param title: the model's name in the progress bar (default: the folder's name).
     :param stop_after_updates: stop after this number of updates over all stages; ``deadline``: stop after the first
-        update that ends later, by ``time.monotonic``. A signal in ``signals`` stops it too.
+        update that ends later, by ``time.monotonic``. A signal in ``signals`` also stops it.
     """
 
     def __init__(

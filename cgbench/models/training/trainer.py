@@ -182,7 +182,7 @@ def _initial(init: Path, preset: Preset, subwords: Subwords) -> dict[str, Tensor
 def _made_of(checkpoint: CheckpointConfig, data: Data, held_out: Data | None, device: str) -> list[Any]:
     """What must agree for a call to resume another: settings, digests of the texts, device.
 
-    The number of processes must agree too; it is compared separately for a better message.
+    The number of processes must also agree; it is compared separately for a better message.
     """
     return [
         plain_config(replace(checkpoint, processes=1)),

@@ -84,7 +84,7 @@ class Validation:
         """Return a line for comparison: words separated by spaces, pieces joined."""
         text = " ".join(words_of(line))
         mark = self.config.validate_join
-        # The last piece of a line may have a mark too.
+        # The last piece of a line may also have a mark.
         return f"{text} ".replace(f"{mark} ", "").rstrip() if mark else text
 
     def _decode(self, model: nn.Module) -> dict[int, str]:
