@@ -153,14 +153,14 @@ def test_score_with_a_control_set_that_is_not_there_is_one_line(built, release, 
     words = hypotheses(tmp_path, Release.open(built), "A", {"test": 2, "control": 7})
     files = ("--ref", Release.open(built).text_path("target"))
     said = run("score", "bleu", *files, *words, status=2).stderr
-    assert "references of the control set are needed: --control-ref (or --release of one" in said
+    assert "the control set needs references: give --control-ref (or a --release with" in said
     other = words[3].replace("A=", "B=", 1)
     said = run("score", "bleu", "--release", built, *words[:2], "--control-hyp", other, status=2).stderr
     assert "--control-hyp: B is not one of the systems" in said
     said = run("score", "bleu", "--release", built, *words, "--control-hyp", words[3], status=2).stderr
     assert "--control-hyp A=" in said and "given twice" in said
     said = run("score", "bleu", "--release", built, *words[:2], "--control-ref", files[1], status=2).stderr
-    assert "a control set is given without its hypotheses; give --control-hyp" in said
+    assert "the control set has no hypotheses; give --control-hyp" in said
     manifest = json.loads((release / "manifest.json").read_text())
     manifest["files"] = {name: value for name, value in manifest["files"].items() if not name.startswith("control")}
     (release / "manifest.json").write_text(json.dumps(manifest))

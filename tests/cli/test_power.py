@@ -24,7 +24,7 @@ def test_scores_and_exact_match_say_the_same(pilot, run):
     found, expected = json.loads(scores.stdout), json.loads(texts.stdout)
     assert (found.pop("metric"), expected.pop("metric")) == ("scores", "exact")
     assert found == expected
-    assert "nothing is known of the variance between seeds" in scores.stderr
+    assert "the variance between seeds is unknown" in scores.stderr
     at = {row["examples"]: row["difference"] for row in found["smallest"]}
     assert sorted(at) == [100, 200, 400, 800, 2000]
     assert at[800] == pytest.approx(at[200] / 2, rel=0.1)
@@ -67,18 +67,18 @@ def test_right_and_wrong_examples_need_more_than_their_variance_says(run):
         ([], "give a pilot, --scores or --hyp of two systems, or --variance"),
         (["--variance", "1"], "--variance needs the number of examples"),
         (["--variance", "-1", "--examples", "10"], "it must be a number, at least 0"),
-        (["--variance", "0", "--examples", "10"], "a variance of 0 says nothing"),
+        (["--variance", "0", "--examples", "10"], "the variance is 0"),
         (["--variance", "20000", "--examples", "10", "--binary"], "has at most 10,000"),
         (
             ["--variance", "9", "--examples", "10", "--seed-variance", "4"],
-            "a test that counts it needs --seeds 2 or more",
+            "give --seeds 2 or more",
         ),
         (["--scores", "a1", "--scores", "b1", "--binary"], "--binary belongs to --variance"),
         (["--scores", "a1", "--scores", "b=a1"], "differ by the same amount on every example"),
         (["--hyp", "a1"], "references are needed"),
-        (["--scores", "a1"], "a pilot has two systems, and 1 are given"),
-        (["--scores", "a1", "--scores", "b=b1,b2"], "a pilot has as many runs of each system: a1 1, b 2"),
-        (["--scores", "a1", "--scores", "b1", "--seeds", "3"], "--seeds 3: a pilot of one run"),
+        (["--scores", "a1"], "a pilot needs two systems, not 1;"),
+        (["--scores", "a1", "--scores", "b=b1,b2"], "a pilot needs the same number of runs of each system: a1 1, b 2"),
+        (["--scores", "a1", "--scores", "b1", "--seeds", "3"], "--seeds 3: a pilot with one run"),
         (["--scores", "a1", "--scores", "b1", "--seed-variance", "3"], "--seed-variance belongs to --variance"),
     ],
 )

@@ -199,16 +199,16 @@ def test_rows_are_joined_by_their_ids(tmp_path, run):
 
 BAD = {
     "another length": (["1\n2\n3\n", "1\n2\n"], [], "b has 2 scores and "),
-    "no number": (["1\n2\n", "1\nx\n"], [], "b, row 2: 'x' is no score; a number is needed"),
-    "underscore": (["1\n2\n", "1\n1_1\n"], [], "b, row 2: '1_1' is no score"),
+    "no number": (["1\n2\n", "1\nx\n"], [], "b, row 2: 'x' is not a score; give a number"),
+    "underscore": (["1\n2\n", "1\n1_1\n"], [], "b, row 2: '1_1' is not a score"),
     "missing": (["1\n2\n3\n", "nan\n1\ninf\n"], [], "b: 2 of 3 scores are missing or infinite: rows 1 (nan), 3 (inf)."),
     "all missing": (["nan\n1\n", "1\nnan\n"], ["--drop-missing"], "no example is left"),
-    "beyond the scale": (["0.5\n1\n", "0.5\n83.1\n"], ["--scale", "0:1"], "b, row 2: 83.1 is beyond the scale"),
-    "no scale": (["1\n2\n", "1\n2\n"], ["--scale", "1:0"], "--scale 1:0: the lowest and the highest score are needed"),
+    "outside the scale": (["0.5\n1\n", "0.5\n83.1\n"], ["--scale", "0:1"], "b, row 2: 83.1 is outside the scale"),
+    "no scale": (["1\n2\n", "1\n2\n"], ["--scale", "1:0"], "--scale 1:0: give the lowest and the highest score"),
     "no statistic": (["1\n2\n", "1\n2\n"], ["--statistic", "meen"], "--statistic meen; did you mean mean?"),
     "McNemar": (["1\n2\n", "1\n2\n"], ["--paired", "mcnemar"], "needs examples that are right or wrong"),
-    "ids of no table": (["1\n2\n", "1\n2\n"], ["--id", "key"], "--id key names a column, and "),
-    "empty": (["", ""], [], "there is no score in it"),
+    "ids of no table": (["1\n2\n", "1\n2\n"], ["--id", "key"], "--id key names a column; "),
+    "empty": (["", ""], [], "no scores"),
 }
 
 
@@ -255,7 +255,7 @@ def test_a_system_without_any_score_is_left_out_and_named(tmp_path, run):
         ("one", 3, -2.0),
         ("two", 3, -3.0),
     ]
-    assert "left out, for there is no score of them at all: refA" in found.stderr
+    assert "left out, because they have no scores: refA" in found.stderr
     assert "1 of 4 examples are left out" in found.stderr
     file.write_text("refA\tNone\nrefB\tNone\n")
     assert "no example is left" in run(*words, "--drop-missing", status=2).stderr
@@ -284,7 +284,10 @@ def test_scores_in_0_to_1_and_in_percent_are_not_compared(tmp_path, run):
         words = ["score", "import", "--scores", f"x={tmp_path / one}"]
         for more in (["--scores", f"y={tmp_path / other}"], ["--control-scores", f"x={tmp_path / other}"]):
             error = run(*words, *more, status=2).stderr
-            assert "one seems to be from 0 to 1 and the other in percent; bring them to one scale, or state it" in error
+            assert (
+                "one seems to be from 0 to 1 and the other in percent; convert them to one scale, or give the scale"
+                in error
+            )
             assert "--scale, such as 0:100" in error
         run(*words, "--scores", f"y={tmp_path / other}", "--scale", "0:100")
     error = run("score", "import", "--scores", f"x={tmp_path / 'a'},{tmp_path / 'b'}", status=2).stderr
@@ -297,14 +300,14 @@ def test_scores_in_0_to_1_and_in_percent_are_not_compared(tmp_path, run):
     ("scores", "words", "said"),
     [
         (["1e200", "2"], [], "row 1: 1e200 is too large a score"),
-        (["1", "٣"], [], "row 2: '٣' is no score"),
-        (["1", "²"], [], "row 2: '²' is no score"),
-        (["1", "1_0"], [], "row 2: '1_0' is no score"),
-        (["0.7", "True"], [], "row 2: 'True', and other rows have numbers beside 0 and 1"),
-        (["1", "2"], ["--statistic", "share:True"], "'True' is no number; write share:0.8"),
-        (["1", "2"], ["--statistic", "share:1e999"], "'1e999' is no number; write share:0.8"),
-        (["1", "2"], ["--scale", "\u0660:3"], "the lowest and the highest score are needed"),
-        (["1", "2"], ["--scale", "0:1_0"], "the lowest and the highest score are needed"),
+        (["1", "٣"], [], "row 2: '٣' is not a score"),
+        (["1", "²"], [], "row 2: '²' is not a score"),
+        (["1", "1_0"], [], "row 2: '1_0' is not a score"),
+        (["0.7", "True"], [], "row 2: 'True', but other rows have numbers other than 0 and 1"),
+        (["1", "2"], ["--statistic", "share:True"], "'True' is not a number; write share:0.8"),
+        (["1", "2"], ["--statistic", "share:1e999"], "'1e999' is not a number; write share:0.8"),
+        (["1", "2"], ["--scale", "\u0660:3"], "give the lowest and the highest score"),
+        (["1", "2"], ["--scale", "0:1_0"], "give the lowest and the highest score"),
     ],
 )
 def test_scores_that_no_statistic_is_right_of(tmp_path, run, scores, words, said):

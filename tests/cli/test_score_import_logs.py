@@ -71,10 +71,10 @@ def test_other_documents_and_other_versions_are_named(published, tmp_path, run):
     other = lm_eval(tmp_path / "c" / f"samples_arc_easy_{DATE}.jsonl", [1] * 220, docs="another")
     error = run("score", "import", "--scores", f"a={a}", "--scores", f"c={other}", status=2).stderr
     assert "c/samples_arc_easy" in error
-    assert "row 1 (id 0) is of another example than " in error
+    assert "row 1 (id 0) is another example than " in error
     newer = lm_eval(tmp_path / "d" / f"samples_arc_easy_{DATE}.jsonl", [1] * 220, version=2)
     error = run("score", "import", "--scores", f"a={a}", "--scores", f"d={newer}", status=2).stderr
-    assert "is of version 2 of its task and " in error
+    assert "has version 2 of the task but " in error
     fewer = lm_eval(tmp_path / "e" / f"samples_arc_easy_{DATE}.jsonl", [1] * 219)
     error = run("score", "import", "--scores", f"a={a}", "--scores", f"e={fewer}", status=2).stderr
     assert "row 220 (id 219) has no row in " in error
@@ -157,12 +157,12 @@ SAMPLE = {"id": "s", "epoch": 1, "input": "question", "scores": {"match": {"valu
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        ([], "its header has no 'eval', so it is no log of inspect"),
-        ({"status": "success"}, "its header has no 'eval', so it is no log of inspect"),
-        (HEADER | {"eval": []}, "its header has no 'eval', so it is no log of inspect"),
-        (HEADER | {"status": ["success"]}, "has ended with status"),
-        (HEADER | {"status": "error"}, "has ended with status 'error'"),
-        (HEADER | {"eval": {"task_version": {}}}, "the version of the task is no number and no text"),
+        ([], "not a log of inspect (its header has no 'eval')"),
+        ({"status": "success"}, "not a log of inspect (its header has no 'eval')"),
+        (HEADER | {"eval": []}, "not a log of inspect (its header has no 'eval')"),
+        (HEADER | {"status": ["success"]}, "ended with status"),
+        (HEADER | {"status": "error"}, "ended with status 'error'"),
+        (HEADER | {"eval": {"task_version": {}}}, "the version of the task is neither a number nor text"),
         ('{"eval": ', "header.json: not valid JSON"),
         ("[" * 100_000, "nested too deeply"),
         (b"\xff", "header.json: not UTF-8"),
@@ -179,18 +179,18 @@ def test_headers_of_inspect_of_other_types(tmp_path, run, header, message):
         (None, "sample 1: no scores"),
         (SAMPLE | {"scores": []}, "sample 1: no scores"),
         (SAMPLE | {"scores": {}}, "which metric?"),
-        (SAMPLE | {"scores": {"match": {"value": []}}}, "holds list, where a number is needed"),
+        (SAMPLE | {"scores": {"match": {"value": []}}}, "is not a number but list"),
         (SAMPLE | {"scores": {"match": []}}, "are missing or infinite"),
-        (SAMPLE | {"epoch": "1"}, "sample 1: its epoch is no whole number from 1 on"),
-        (SAMPLE | {"epoch": {}}, "sample 1: its epoch is no whole number from 1 on"),
-        (SAMPLE | {"epoch": True}, "sample 1: its epoch is no whole number from 1 on"),
-        (SAMPLE | {"epoch": 0}, "sample 1: its epoch is no whole number from 1 on"),
-        (SAMPLE | {"epoch": 1.5}, "sample 1: its epoch is no whole number from 1 on"),
+        (SAMPLE | {"epoch": "1"}, "sample 1: its epoch is not a whole number of at least 1"),
+        (SAMPLE | {"epoch": {}}, "sample 1: its epoch is not a whole number of at least 1"),
+        (SAMPLE | {"epoch": True}, "sample 1: its epoch is not a whole number of at least 1"),
+        (SAMPLE | {"epoch": 0}, "sample 1: its epoch is not a whole number of at least 1"),
+        (SAMPLE | {"epoch": 1.5}, "sample 1: its epoch is not a whole number of at least 1"),
         (SAMPLE | {"id": None}, "sample 1: no id that is a whole number or text"),
         (SAMPLE | {"id": []}, "sample 1: no id that is a whole number or text"),
         (SAMPLE | {"id": True}, "sample 1: no id that is a whole number or text"),
         (SAMPLE | {"scores": {"match": {"value": {"x": 1, "y": 2}}}}, "which metric? Write "),
-        (SAMPLE | {"scores": {"match": {"value": "A"}}}, "'A' is no score"),
+        (SAMPLE | {"scores": {"match": {"value": "A"}}}, "'A' is not a score"),
         ('{"input": "\\ud800"}', "lone surrogate"),
         (SAMPLE | {"scores": {"match": {"value": float("nan")}}}, "are missing or infinite"),
     ],
@@ -205,9 +205,9 @@ def test_samples_of_inspect_of_other_types(tmp_path, run, sample, message):
 def test_a_list_of_samples_that_is_none(tmp_path, run):
     for samples in ({"a": 1}, 5, "text", True):
         (tmp_path / "a.json").write_text(json.dumps(HEADER | {"samples": samples}))
-        refused(run, tmp_path / "a.json", "'samples' is no list")
+        refused(run, tmp_path / "a.json", "'samples' is not a list")
     (tmp_path / "a.json").write_text(json.dumps(HEADER | {"samples": []}))
-    refused(run, tmp_path / "a.json", "there is no sample in it")
+    refused(run, tmp_path / "a.json", "no samples")
 
 
 def test_an_input_of_any_depth(tmp_path):
@@ -255,7 +255,7 @@ def test_an_eval_that_becomes_large_is_refused_in_little_memory(tmp_path):
         ({"doc_id": [1]}, "row 2: no doc_id that is a whole number or text"),
         ({"doc_id": True}, "row 2: no doc_id that is a whole number or text"),
         ({"doc_hash": 7}, "row 2: no doc_hash"),
-        ({"acc": {"x": 1}}, "'acc' holds dict, where a number is needed"),
+        ({"acc": {"x": 1}}, "'acc' is not a number but dict"),
         ({"filter": "other"}, "several filters (none, other)"),
     ],
 )
@@ -273,7 +273,7 @@ def test_an_eval_with_a_password_or_damaged(tmp_path, run):
     for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         data[data.index(mark) + place] |= 1
     path.write_bytes(data)
-    refused(run, path, "no log of inspect that can be read")
+    refused(run, path, "not a readable log of inspect")
     path.write_bytes(b"PK nothing")
-    refused(run, path, "no log of inspect that can be read")
+    refused(run, path, "not a readable log of inspect")
     refused(run, tmp_path / "b.eval", "no such file")

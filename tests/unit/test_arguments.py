@@ -155,7 +155,7 @@ def test_a_metric_that_was_made_before_takes_no_options():
 
     made = ExactMatch([[line] for line in TEST])
     assert cgbench.evaluate(made, TEST).score == 100
-    with pytest.raises(InputError, match="lowercase: the metric was made before"):
+    with pytest.raises(InputError, match="lowercase: the given Metric already has"):
         cgbench.evaluate(made, TEST, lowercase=True)
     for metric in ("blue", 5, None, ["bleu"]):
         with pytest.raises(InputError, match="metric"):

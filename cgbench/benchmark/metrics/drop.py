@@ -1,8 +1,8 @@
-"""What a system loses from a control set to the test set, with an interval from a joint bootstrap.
+"""The drop of a system's score from a control set to the test set, with a confidence interval from a joint bootstrap.
 
-Both sets are resampled, apart from each other, for they share no example; the resamples are the same for all systems,
-and a run (a training seed) is the same model on both, so that its two figures stay together. DBCA reports such a loss
-as a ratio (Moisio et al. 2023), which is here beside the difference.
+The two sets share no example and are resampled independently; all systems share the resamples. A run (a training seed)
+is the same model on both sets, so its two scores stay paired. DBCA reports the drop as a ratio (Moisio et al. 2023),
+which is also given.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from cgbench.benchmark.metrics.variance import (
 )
 from cgbench.errors import InputError
 
-CONTROL_DRAWS = 2  # with a comparison's seed, the generator of the control set's resamples
+CONTROL_DRAWS = 2  # added to the seed for the resamples of the control set
 
 
 @dataclass(frozen=True)
 class ControlSet:
-    """The metric of the control set, and what the systems said to it, in the order of those of the test set."""
+    """The metric of the control set and the outputs on it, in the order of the systems of the test set."""
 
     metric: Metric
     systems: tuple[System, ...]
@@ -39,12 +39,12 @@ class ControlSet:
 
 @dataclass(frozen=True)
 class Drop:
-    """How much worse a figure is on the test set than on the control set, in percent points; means over runs.
+    """How much worse a score is on the test set than on the control set, in percentage points; means over runs.
 
-    ``value`` is above 0 where the test set is harder, whatever way the metric goes; ``runs`` has that of each run, and
-    the interval is of 95 %. ``ratio`` is the figure of the test set over that of the control set. ``difference`` is
-    from the drop of the baseline, with its 95 % interval and p-value (:mod:`cgbench.benchmark.metrics.contrast`). None:
-    not asked for, or not defined.
+    ``value`` is above 0 if the test set is harder, for any metric; ``runs`` has the values of the runs. ``ci_low``,
+    ``ci_high``: 95 % confidence interval. ``ratio``: score on the test set divided by that on the control set.
+    ``difference``: from the drop of the baseline, with its 95 % interval and p-value
+    (:mod:`cgbench.benchmark.metrics.contrast`). None: not requested, or not defined.
     """
 
     control: float | None
@@ -64,17 +64,17 @@ class Drop:
 def drops(
     metric: Metric, results: Sequence[SystemScores], control: ControlSet, comparison: Comparison, baseline: str | None
 ) -> dict[str, dict[str, Drop]]:
-    """The drop of every figure of every system, by its name.
+    """The drops of all scores, by system and score.
 
-    :param results: of the test set, as :func:`~cgbench.benchmark.metrics.comparison.evaluate` gives them.
-    :param baseline: the system that differences are from; None for no differences.
-    :raises InputError: a system has not as many runs on both sets.
+    :param results: of the test set, from :func:`~cgbench.benchmark.metrics.comparison.compare`.
+    :param baseline: system to compare drops with; None for no comparison.
+    :raises InputError: a system has different numbers of runs on the two sets.
     """
     for result, easy_system in zip(results, control.systems, strict=True):
         if result.runs != len(easy_system.runs):
             raise InputError(
-                f"{result.system}: {result.runs} runs on the test set and {len(easy_system.runs)} on the control set; "
-                "give as many files, in the same order: a run is the same model on both"
+                f"{result.system}: {result.runs} runs on the test set but {len(easy_system.runs)} on the control set; "
+                "give the same number of files, in the same order: a run is the same model on both"
             )
     found = iter(control.metric.all_statistics([run for system in control.systems for run in system.runs]))
     statistics = [np.stack([next(found) for _ in system.runs]) for system in control.systems]
@@ -104,7 +104,7 @@ def drops(
 
 
 class _Set:
-    """Every system on one of the two sets: figures of runs ``[runs, figures]``, and the same on resamples."""
+    """All systems on one of the two sets: scores of runs ``[runs, figures]``, and the same on resamples."""
 
     def __init__(
         self, metric: Metric, statistics: Sequence[np.ndarray], comparison: Comparison, seed: Sequence[int]
@@ -121,7 +121,7 @@ class _Set:
             self.covariance = covariance_of_samples(drawn, self.units)
 
     def of(self, system: int, figure: int) -> OfRuns | None:
-        """One figure of one system, as intervals are made from it."""
+        """A score of a system, as the input of :func:`difference_interval`."""
         if self.covariance is None:
             return None
         starts = np.cumsum([0, *map(len, self.values)])
@@ -130,7 +130,7 @@ class _Set:
 
 
 def _drop(test: np.ndarray, control: np.ndarray, sign: float) -> Drop:
-    """The drop of one figure from its values in every run."""
+    """The drop of a score from its values in all runs."""
     hard, easy = float(test.mean()), float(control.mean())
     if np.isnan(hard) or np.isnan(easy):
         return Drop(None if np.isnan(easy) else easy)
@@ -142,7 +142,7 @@ def _drop(test: np.ndarray, control: np.ndarray, sign: float) -> Drop:
 def _against(
     table: Sequence[dict[str, Drop]], base: int, lost: Contrasts, figures: Sequence[str]
 ) -> list[dict[str, Drop]]:
-    """The drops with their differences from that of the system ``base``, p-values adjusted over the systems."""
+    """Add differences from the drop of the system ``base``, with p-values adjusted over systems."""
     rows = [dict(row) for row in table]
     compared = {number: lost.of(number, base) for number in range(len(rows)) if number != base}
     for figure, name in enumerate(figures):

@@ -1,6 +1,6 @@
-"""Every metric as a function: of texts in files or in memory, several systems and seeds, with intervals, tests, bins.
+"""Metrics as functions of texts in files or in memory, for several systems and seeds, with intervals, tests and bins.
 
-What ``cgbench score`` does; the command reads its options, calls :func:`evaluate` and prints.
+``cgbench score`` reads its options, calls :func:`evaluate` and prints the result.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ R = TypeVar("R")
 
 @accepts(ScoreRequest)
 def evaluate(request: ScoreRequest) -> Evaluation:
-    """Score systems by any metric, with what an honest comparison needs.
+    """Score systems by any metric, with confidence intervals and significance tests.
 
     A text is a file (``str`` or path: plain, .gz, .zst, ``TABLE:COLUMN``) or a list of strings, one per example.
-    ``systems`` are the hypotheses of one system, or ``{name: hypotheses}``; several runs (seeds) of a system are a list
-    of texts, where files are :class:`pathlib.Path`, since a list of ``str`` is a text. ``references`` are a text, a
-    list of paths (an example has a reference in each of these files), or a list of each example's references; CTER has
-    none. pandas Series are joined by their index.
+    ``systems`` are the hypotheses of one system, or ``{name: hypotheses}``. Several runs (seeds) of a system are a list
+    of texts; files in it must be :class:`pathlib.Path`, since a list of ``str`` is a text. ``references`` are a text, a
+    list of paths (each with one reference per example), or a list with the references of each example; CTER has none.
+    pandas Series are joined by their index.
 
-    :raises InputError: lengths differ, arguments do not fit together, or the form of hypotheses would make their score
-        meaningless.
+    :raises InputError: lengths differ, arguments contradict each other, or the form of hypotheses would make their
+        score meaningless.
     """
     return evaluation_of(request)
 
 
 def evaluation_of(request: ScoreRequest, outputs: Mapping[str, tuple[Sequence[str], ...]] | None = None) -> Evaluation:
-    """:func:`evaluate`; ``outputs``: the texts of each run, where the metric is of external scores."""
+    """:func:`evaluate`; ``outputs``: the texts of each run, for external scores."""
     test = read_test_set(request)
     check_together(request, test)
     control = read_control_set(request)
@@ -91,11 +91,11 @@ def evaluation_of(request: ScoreRequest, outputs: Mapping[str, tuple[Sequence[st
 
 
 def check_together(request: ScoreRequest, test: ExampleSet) -> None:
-    """Refuse an argument that would do nothing beside the others."""
+    """Refuse an argument that would have no effect."""
     by = request.by
     if request.side == "target" and test.metric.needs == "sources":
         raise InputError(
-            f"{argument('side', request.side)}: CTER has no references; what {argument('by')} looks at is the source"
+            f"{argument('side', request.side)}: CTER has no references; {argument('by')} measures the source"
         )
     elsewhere = {"table": request.release is not None or request.cluster, "train": request.differences}
     for name, features in FEATURES_OF.items():
@@ -107,13 +107,13 @@ def check_together(request: ScoreRequest, test: ExampleSet) -> None:
             raise InputError(f"{argument(name)} belongs to {argument('by')}")
         if features and not (isinstance(by, str) and by.startswith(features)):
             shown = argument("by", by) if isinstance(by, str) else "given values"
-            raise InputError(f"{argument(name)} does nothing for {shown}; leave it out")
+            raise InputError(f"{argument(name)} has no effect on {shown}; leave it out")
     if request.groups and request.bins is not None:
-        raise InputError(f"{argument('groups')} and {argument('bins')} both say what the bins are; give one")
+        raise InputError(f"{argument('groups')} and {argument('bins')} both define the bins; give one")
 
 
 def check_resampled(request: ScoreRequest, control: ExampleSet | None) -> None:
-    """Refuse the number and the seed of resamples where nothing is resampled."""
+    """Refuse the number and the seed of resamples if nothing is resampled."""
     if request.paired or request.confidence or control or request.differences or request.by is not None:
         return
     for name in ("samples", "seed"):
@@ -126,10 +126,10 @@ def check_resampled(request: ScoreRequest, control: ExampleSet | None) -> None:
 def with_outputs(
     request: ScoreRequest, test: ExampleSet, outputs: Mapping[str, tuple[Sequence[str], ...]]
 ) -> tuple[tuple[System, ...], list[str]]:
-    """The systems with the texts behind their scores, and what is odd about the form of all texts."""
+    """The systems with the texts behind their scores, and warnings about the form of all texts."""
     systems = tuple(replace(system, texts=tuple(outputs.get(system.name, ()))) for system in test.systems)
     lines = list(test.warnings)
-    if outputs and test.references:  # beside external scores, words alone are compared by differences
+    if outputs and test.references:  # with external scores, only --differences compares words
         accept = request.accept_text or not request.differences
         said = [system for system in systems if system.texts]
         lines += check_form(request, Reading(), said, test.references, accept=accept)
@@ -137,7 +137,7 @@ def with_outputs(
 
 
 def feature_inputs(request: ScoreRequest, test: ExampleSet) -> FeatureInputs:
-    """What features of the examples are made from."""
+    """The inputs of features."""
     return FeatureInputs(
         text=test.sources if request.side == "source" else test.targets,
         train=request.train,
@@ -151,12 +151,12 @@ def feature_inputs(request: ScoreRequest, test: ExampleSet) -> FeatureInputs:
 
 
 def binning_of(request: ScoreRequest, n: int, inputs: FeatureInputs) -> Binning:
-    """The bins that are asked for."""
+    """The requested bins."""
     by: Any = request.by
     bins, groups = request.bins, request.groups
     feature = make_feature(by, n, inputs) if isinstance(by, str) else _feature_of(by, inputs.first)
     if groups and feature.labels is None:
-        raise InputError(f"{argument('groups', groups)} puts labels together; {feature.name} has numbers")
+        raise InputError(f"{argument('groups', groups)} groups labels, but {feature.name} has numbers")
     if bins is not None and isinstance(bins, Iterable) and not isinstance(bins, str):
         edges = list(bins)
         bins = ",".join(map(str, edges)) + ("," if len(edges) == 1 else "")
@@ -164,7 +164,7 @@ def binning_of(request: ScoreRequest, n: int, inputs: FeatureInputs) -> Binning:
 
 
 def _feature_of(values: Iterable[Any], first: Column | None) -> Feature:
-    """Given values, one per example: numbers, or labels; a pandas Series by the ids of ``first``."""
+    """Given values, one per example: numbers or labels; a pandas Series is joined with the ids of ``first``."""
     name = str(getattr(values, "name", None) or "values")
     index = index_of(values)
     found = list(values)
@@ -175,25 +175,25 @@ def _feature_of(values: Iterable[Any], first: Column | None) -> Feature:
     try:
         numbers = np.array([float(value) for value in found])
     except (TypeError, ValueError):
-        raise InputError(f"{argument('by')}: numbers or strings are needed, one per example") from None
+        raise InputError(f"{argument('by')}: give numbers or strings, one per example") from None
     return feature_of_column(name, Column(name, [repr(number) for number in numbers.tolist()]))
 
 
 def published_beside(request: ScoreRequest, test: ExampleSet) -> list[PublishedScore]:
-    """The published results that are asked for."""
+    """The requested published results."""
     wanted, metric = request.published, test.metric
     if wanted is None or wanted is False:
         return []
     name = metric.published_benchmark() if wanted is True else str(wanted)
     if name is None:
         example = argument("published", "COGS gen", "'COGS gen'")
-        raise InputError(f"{argument('published')}: of which benchmark? Name it, such as {example}")
+        raise InputError(f"{argument('published')}: which benchmark? Name it, such as {example}")
     shown = {"exact": "exact match"}.get(metric.name, metric.name)
     return published_scores(name, "BLEU" if getattr(metric, "kind", "") == "bleu" else shown)
 
 
 def _by(metric: str, name: str, function: Callable[Concatenate[Any, P], R]) -> Callable[P, R]:
-    """:func:`evaluate` by one metric."""
+    """:func:`evaluate` with a fixed metric."""
 
     def call(*values: P.args, **named: P.kwargs) -> R:
         return function(metric, *values, **named)
@@ -215,6 +215,6 @@ def cter(systems: Runs | Mapping[str, Runs], sources: Texts, compounds: Texts, *
     """Compound translation error rate in percent, of rows (instance) and of groups (aggregate).
 
     :param compounds: the compound of each source.
-    :param options: ``lexicon`` (needed), and what else :func:`evaluate` has.
+    :param options: ``lexicon`` (required), and other options of :func:`evaluate`.
     """
     return evaluate("cter", systems, sources=sources, compounds=compounds, **options)

@@ -1,4 +1,4 @@
-"""Exact match: a hypothesis is right when it is one of its references, token by token."""
+"""Exact match: a hypothesis is right if it equals one of its references, token by token."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class ExactMatch(Metric):
     def __init__(
         self, references: Sequence[Sequence[str]], *, lowercase: bool = False, preset: str | None = None
     ) -> None:
-        """``references``: those of each example. ``preset="lexicon"``: hypotheses end at their first ``</s>`` (the
-        scorer of Akyürek and Andreas 2021).
-
+        """
+        :param references: those of each example.
+        :param preset: ``lexicon``: hypotheses end at their first ``</s>`` (the scorer of Akyürek and Andreas 2021).
         :raises InputError: an example has no reference, or there is no such preset.
         """
         if preset not in (None, "lexicon"):
-            raise InputError(f"{argument('preset', preset)} is no way to count exact matches; there is lexicon")
+            raise InputError(f"{argument('preset', preset)}: exact match has only the preset lexicon")
         super().__init__(references)
         self.lowercase, self.cut_end = lowercase, preset == "lexicon"
         self.reading = Reading(case=not lowercase, whole=True, lowercase=True)
@@ -43,24 +43,24 @@ class ExactMatch(Metric):
         self._references = counts.pop() if len(counts) == 1 else "var"
 
     def signature(self) -> Signature:
-        """Number of references, case, and whether hypotheses are cut."""
+        """Number of references, case, and whether hypotheses are cut at ``</s>``."""
         case = "lc" if self.lowercase else "mixed"
         items = {"nrefs": self._references, "case": case, "tok": "blanks", "cut": "eos" if self.cut_end else None}
         return Signature(items, {"nrefs": "#", "case": "c"})
 
     def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
-        """(right, 1) an example."""
+        """(right, 1) for each example."""
         self.check_hypotheses(hypotheses)
         texts = (self._normal(text.partition(END)[0] if self.cut_end else text) for text in hypotheses)
         right = [bool(text) and self.is_right(text, place) for place, text in enumerate(texts)]
         return np.stack([np.array(right, np.float64), np.ones(self.n)], axis=1)
 
     def is_right(self, text: str, place: int) -> bool:
-        """Whether a hypothesis, its blanks put right, is a reference of the example ``place``."""
+        """Whether a hypothesis with normalised blanks is a reference of the example ``place``."""
         return text in self.references[place]
 
     def outcomes(self, statistics: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray]:
-        """1: right."""
+        """1 for a right example."""
         return {self.figures[0]: statistics[rows, 0]}
 
     def describe(self, sums: np.ndarray) -> str:

@@ -1,4 +1,4 @@
-"""A test set or a control set, ready to be scored: its texts read and joined, its metric made, hypotheses prepared."""
+"""Prepare a test set or a control set for scoring: read and join texts, create the metric, normalise hypotheses."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from cgbench.text.streams import split_name
 
 @dataclass(frozen=True)
 class ExampleSet:
-    """A test set or a control set, with its metric and what the systems said.
+    """A test set or a control set, with its metric and the outputs of the systems.
 
-    :param references: those of each example; empty where there are none. ``names``: what messages call their texts.
-    :param first: the text whose ids the order of examples is from, if any.
+    :param references: those of each example, if any. ``names``: names of their texts in messages.
+    :param first: the text whose ids determine the order of examples, if any.
     :param table: a table with one row per example, if any.
-    :param warnings: what is odd about the form of the hypotheses.
+    :param warnings: about the form of the hypotheses.
     """
 
     metric: Metric
@@ -50,14 +50,14 @@ class ExampleSet:
 
     @property
     def targets(self) -> Column | None:
-        """The first reference of each example; the sources where there are none."""
+        """The first reference of each example, or the sources if there are no references."""
         return Column(self.names[0], [one[0] for one in self.references]) if self.references else self.sources
 
 
 def read_test_set(request: ScoreRequest) -> ExampleSet:
     """The test set of a request.
 
-    :raises InputError: a text is missing or has another length, or an option does not fit the metric.
+    :raises InputError: a text is missing or has another length, or an option does not suit the metric.
     """
     texts = {
         "references": request.references,
@@ -78,9 +78,9 @@ def read_test_set(request: ScoreRequest) -> ExampleSet:
 
 
 def read_control_set(request: ScoreRequest) -> ExampleSet | None:
-    """The control set of a request, with its systems in the order of those of the test set; None where there is none.
+    """The control set of a request, with systems in the order of the test set, or None.
 
-    :raises InputError: something is missing, or the systems are others.
+    :raises InputError: something is missing, or the systems are not those of the test set.
     """
     texts = {
         "references": request.control_references,
@@ -89,7 +89,7 @@ def read_control_set(request: ScoreRequest) -> ExampleSet | None:
     }
     if request.control_systems is None:
         if not all(map(absent, texts.values())):
-            raise InputError(f"a control set is given without its hypotheses; give {argument('control_systems')}")
+            raise InputError(f"the control set has no hypotheses; give {argument('control_systems')}")
         return None
     named = isinstance(request.metric, str)
     if request.release is not None and named and metric_class(request.metric).needs == "references":
@@ -101,11 +101,11 @@ def read_control_set(request: ScoreRequest) -> ExampleSet | None:
 
 
 def _same_systems(request: ScoreRequest) -> Any:
-    """The systems on the control set, in the order of those on the test set."""
+    """The systems on the control set, in the order of the test set."""
     given, systems = request.control_systems, request.systems
     if isinstance(given, Mapping) != isinstance(systems, Mapping):
         raise InputError(
-            f"{argument('control_systems')} and {argument('systems')}: name the systems in both, or in none"
+            f"{argument('control_systems')} and {argument('systems')}: name the systems in both, or in neither"
         )
     if not isinstance(given, Mapping):
         return given
@@ -114,7 +114,7 @@ def _same_systems(request: ScoreRequest) -> Any:
     if strange or lacking:
         what = f"{strange[0]} is not one of the systems" if strange else f"{lacking[0]} is missing"
         raise InputError(
-            f"{argument('control_systems')}: {what}; the same systems answer the test set ({', '.join(systems)}) "
+            f"{argument('control_systems')}: {what}; give the same systems for the test set ({', '.join(systems)}) "
             "and the control set"
         )
     return {name: given[name] for name in systems}
@@ -143,23 +143,23 @@ def _read(
     names: list[str] = []
     if made is not None:
         if options:
-            raise InputError(f"{argument(next(iter(options)))}: the metric was made before, with its own options")
+            raise InputError(f"{argument(next(iter(options)))}: the given Metric already has its options")
         if control and made.control is None:
-            raise InputError(f"{argument('control_systems')}: of a metric that was made before, there is no second one")
+            raise InputError(f"{argument('control_systems')}: the given Metric has no metric for the control set")
         metric = made.control if control and made.control else made
         if not absent(joined["references"]):
             references, names = read_references(joined["references"])
             if len(references) != metric.n:
                 scores = next(iter(runs.values()))[0]
                 raise InputError(
-                    f"{scores.name} has {len(scores):,} {'lines' if metric.of_texts else 'scores'} and {names[0]} has "
-                    f"{len(references):,} lines: check where they part"
+                    f"{scores.name} has {len(scores):,} {'lines' if metric.of_texts else 'scores'} but {names[0]} has "
+                    f"{len(references):,} lines: check where the alignment breaks"
                 )
         against = names[0] if names else "its control set" if control else "the metric"
     elif metric_class(given).needs == "sources":
         if control and (sources is None or columns["compounds"] is None):
             missing = " and ".join(map(argument, ("control_sources", "control_compounds")))
-            raise InputError(f"CTER of a control set is of its compounds: give {missing}")
+            raise InputError(f"CTER of a control set needs its compounds: give {missing}")
         options.pop("compounds", None)
         metric = make_metric(given, ExampleTexts(sources=sources, compounds=columns["compounds"]), options)
         names = [sources.name] if sources else []
@@ -167,14 +167,14 @@ def _read(
     else:
         if control and absent(joined["references"]):
             raise InputError(
-                f"references of the control set are needed: {argument('control_references')} (or {argument('release')} "
-                "of one that was built with a control set)"
+                f"the control set needs references: give {argument('control_references')} (or a {argument('release')} "
+                "with a control set)"
             )
         references, names = read_references(joined["references"])
         if sources and len(sources) != len(references):
             raise InputError(
-                f"{sources.name} has {len(sources):,} lines and {names[0]} has {len(references):,}: check where they "
-                "part"
+                f"{sources.name} has {len(sources):,} lines but {names[0]} has {len(references):,}: check where the "
+                "alignment breaks"
             )
         if request.more_references:
             if sources is None:
@@ -190,7 +190,7 @@ def _read(
 
 
 def _table_of(texts: ExampleSet) -> str | None:
-    """The first of the files given that is a table: its other columns are about the same examples."""
+    """The first text file that is a table; its other columns describe the same examples."""
     paths = (split_name(name)[0] for name in [*([texts.sources.name] if texts.sources else []), *texts.names])
     return next((str(path) for path in paths if form(path) != "plain"), None)
 
@@ -199,7 +199,7 @@ def release_files(folder: Path, *, control: bool = False) -> dict[str, Path]:
     """The ``source``, ``reference`` and ``table`` of a release.
 
     :param control: of its control set, without the table.
-    :raises InputError: the folder is no finished release, or one without a control set.
+    :raises InputError: the folder is not a finished release, or has no control set.
     """
     from cgbench.benchmark.release.manifest import SPLIT
     from cgbench.benchmark.release.release import Release

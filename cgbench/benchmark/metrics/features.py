@@ -1,4 +1,4 @@
-"""What makes an example hard, as a value each: what ``cgbench score --by NAME`` puts into bins."""
+"""Features of examples, for ``cgbench score --by NAME``."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ REFERENCE = "reference_pe_stu"
 
 @dataclass(frozen=True)
 class FeatureInputs:
-    """What features are made from.
+    """The inputs of features.
 
-    ``text`` is the side that length, degree, frequency and perplexity measure (None: none was given); ``train`` the
-    training text of that side; ``table`` a table with one row per example; ``lm`` a language model; ``metric`` may have
-    features of its own. ``ids``: the column of the table that says which example a row is of; ``first``: a text with
-    the ids of the examples, in their order.
+    ``text``: the side measured by length, degree, frequency and perplexity, if given; ``train``: training text of that
+    side; ``table``: a table with one row per example; ``lm``: a language model; ``metric``: a metric, which may have
+    its own features. ``ids``: the table column with the example ids; ``first``: a text with the ids of the examples in
+    order.
     """
 
     text: Column | None = None
@@ -44,9 +44,9 @@ class FeatureInputs:
 
 
 def make_feature(name: str, n: int, inputs: FeatureInputs) -> Feature:
-    """The values of the feature ``name`` of ``n`` examples.
+    """The values of the feature ``name`` for ``n`` examples.
 
-    :raises InputError: the name is unknown, what it is made from was not given, or has another number of rows.
+    :raises InputError: the name is unknown, an input is missing, or an input has another number of rows.
     """
     if name.startswith("column:"):
         return feature_of_column(name, table_column(inputs, argument("by", name), (name.removeprefix("column:"),), n))
@@ -63,7 +63,7 @@ def make_feature(name: str, n: int, inputs: FeatureInputs) -> Feature:
         "perplexity": lambda: _perplexity(name, inputs, n),
     }
     if name in OF_COMPOUNDS:
-        raise InputError(f"{argument('by', name)} is of compounds: it goes with cgbench score cter")
+        raise InputError(f"{argument('by', name)} is a feature of compounds, for cgbench score cter")
     if name not in makers:
         raise InputError(f"{argument('by', name)}{did_you_mean(name, [*makers, *OF_COMPOUNDS, 'column:NAME'])}")
     return makers[name]()
@@ -78,13 +78,13 @@ def _text(inputs: FeatureInputs, name: str) -> Column:
 
 
 def table_column(inputs: FeatureInputs, asked: str, names: Sequence[str], n: int) -> Column:
-    """The first of the columns ``names`` in the table, which the argument ``asked`` is for.
+    """The first column of the table with one of these names, which the argument ``asked`` needs.
 
     :raises InputError: there is no table, no such column, or it has another number of rows.
     """
     if inputs.table is None:
         raise InputError(
-            f"{asked} needs a table with a row an example; give {argument('table')} (or {argument('release')})"
+            f"{asked} needs a table with one row per example; give {argument('table')} (or {argument('release')})"
         )
     path, given = split_name(str(inputs.table))
     if form(path) == "plain":
@@ -101,7 +101,7 @@ def table_column(inputs: FeatureInputs, asked: str, names: Sequence[str], n: int
 
 
 def training_lines(train: Texts) -> list[str]:
-    """The training text as lines: of a plain file or ``TABLE:COLUMN``, or as they are.
+    """The lines of a training text.
 
     :raises InputError: it is missing or empty.
     """
@@ -127,7 +127,7 @@ def _degree(name: str, inputs: FeatureInputs, n: int) -> Feature:
 
 
 def _counts(name: str, inputs: FeatureInputs) -> list[np.ndarray]:
-    """How often each word of each text occurs in training."""
+    """The training count of each word of each text."""
     if inputs.train is None:
         raise InputError(f"{argument('by', name)} needs the training text; give {argument('train')}")
     from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
@@ -138,13 +138,13 @@ def _counts(name: str, inputs: FeatureInputs) -> list[np.ndarray]:
 
 
 def _frequency(name: str, inputs: FeatureInputs) -> Feature:
-    """The count in training of a text's rarest word; 0 for a text without words."""
+    """The training count of the rarest word; 0 for a text without words."""
     lowest = [int(counts.min()) if len(counts) else 0 for counts in _counts(name, inputs)]
     return Feature(name, np.array(lowest, np.float64), zero="unseen")
 
 
 def _one_shot(name: str, inputs: FeatureInputs) -> Feature:
-    """Does a text hold a word that occurs exactly once in training? (Akyürek and Andreas 2021, Table 4)."""
+    """Whether a text has a word that occurs exactly once in training (Akyürek and Andreas 2021, Table 4)."""
     labels = ("1-shot" if np.any(counts == 1) else "other" for counts in _counts(name, inputs))
     return Feature(name, labels=tuple(labels))
 
@@ -153,7 +153,7 @@ def _perplexity(name: str, inputs: FeatureInputs, n: int) -> Feature:
     if inputs.lm is None:
         if inputs.table is None:
             raise InputError(
-                f"{argument('by', name)} needs a language model; give {argument('lm')} (cgbench lm train makes one)"
+                f"{argument('by', name)} needs a language model; give {argument('lm')} (from cgbench lm train)"
             )
         return feature_of_column(name, table_column(inputs, argument("by", name), ("perplexity",), n))
     from cgbench.lm.language_model import LanguageModel

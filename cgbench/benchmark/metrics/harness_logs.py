@@ -1,11 +1,11 @@
-"""Logs of evaluation harnesses: what a model scored on each example, and which example that was.
+"""Read the scores and ids of examples from logs of evaluation harnesses.
 
-lm-evaluation-harness   ``samples_TASK_DATE.jsonl`` (``--log_samples``); the task's version is in ``results_DATE.json``
-                        beside it.
+lm-evaluation-harness   ``samples_TASK_DATE.jsonl`` (``--log_samples``); the version of the task is in
+                        ``results_DATE.json`` in the same folder.
 lighteval               ``details_TASK_DATE.parquet`` (``--save-details``).
 inspect                 ``.eval`` and ``.json``; every epoch is a run.
 
-Nothing of these programs has to be installed.
+The programs themselves need not be installed.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from cgbench.text.rows import Table
 from cgbench.text.streams import COMPRESSED, form
 
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
-"""What inspect writes for correct, incorrect, partial and no answer, and what these are worth there."""
-LARGEST = 128 << 20  # bytes of one sample of a .eval
+"""inspect's values of correct, incorrect, partial and no answer."""
+LARGEST = 128 << 20  # bytes of one sample in a .eval
 NAMED = 20  # metrics named in a message
 _DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, LookupError, RuntimeError,
             ValueError)  # fmt: skip
-"""What zipfile raises of an archive that is damaged, or has a password."""
+"""Errors of zipfile on an archive that is damaged, or has a password."""
 _OF_DOC = frozenset(("doc_id", "doc_hash"))
 _NOT_METRICS = frozenset(
     ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics", "doc_hash", "prompt_hash",
@@ -43,9 +43,9 @@ _NOT_METRICS = frozenset(
 
 
 def read_log(path: Path, metric: str | None) -> list[ScoreColumn] | None:
-    """The scores of a log, a run each; None where the file is no log.
+    """The scores of a log, one column per run; None if the file is not a log.
 
-    :param metric: which of the log's metrics (``acc_norm``; of a log with several filters ``acc@FILTER``).
+    :param metric: one of the log's metrics (``acc_norm``; in a log with several filters ``acc@FILTER``).
     :raises InputError: the log is damaged, or has several metrics and none was named.
     """
     kind = form(path)
@@ -64,7 +64,7 @@ def read_log(path: Path, metric: str | None) -> list[ScoreColumn] | None:
         if isinstance(data, dict) and isinstance(data.get("eval"), dict) and "samples" in data:
             samples = [] if data["samples"] is None else data["samples"]
             if not isinstance(samples, list):
-                raise InputError(f"{path}: 'samples' is no list, so it is no log of inspect")
+                raise InputError(f"{path}: not a log of inspect ('samples' is not a list)")
             return _inspect(path, data, samples, metric)
     return None
 
@@ -78,7 +78,7 @@ def _is_lighteval(names: Sequence[str]) -> bool:
 
 
 def _lm_eval(path: Path, table: Table, metric: str | None) -> ScoreColumn:
-    """``samples_*.jsonl``: ``doc_id``, ``doc_hash``, ``filter``, and each metric under its name."""
+    """``samples_*.jsonl``: ``doc_id``, ``doc_hash``, ``filter``, and metrics by name."""
     wanted, _, chosen = (metric or "").partition("@")
     columns = ("doc_id", "doc_hash", "filter", "metrics")
     fields = [name for name in table.names if name not in _NOT_METRICS]
@@ -100,24 +100,22 @@ def _lm_eval(path: Path, table: Table, metric: str | None) -> ScoreColumn:
         raise InputError(f"{path}: no filter {chosen!r}{did_you_mean(chosen, found)}")
     if not chosen and len(found) > 1:
         several = ", ".join(list(found)[:NAMED])
-        raise InputError(
-            f"{path}: several filters ({several}), a row an example each; write {path}:METRIC@{next(iter(found))}"
-        )
+        raise InputError(f"{path}: several filters ({several}); choose one with {path}:METRIC@{next(iter(found))}")
     if not found:
-        raise InputError(f"{path}: there is no score in it")
+        raise InputError(f"{path}: no scores")
     values, ids, prints = found[chosen or next(iter(found))]
     return ScoreColumn(f"{path}:{name}", values, path, ids, prints, _lm_eval_version(path))
 
 
 def _identity(value: Any, complaint: str) -> str:
-    """The id of an example, which is a whole number or text."""
+    """The id of an example: a whole number or text."""
     if isinstance(value, bool) or not isinstance(value, (int, str)):
         raise InputError(f"{complaint} that is a whole number or text")
     return str(value)
 
 
 def _lm_eval_version(path: Path) -> str | None:
-    """The version of the task, from the results that the harness writes beside the samples."""
+    """The version of the task, from the results file in the same folder."""
     plain = path.with_suffix("") if path.suffix in COMPRESSED else path
     task, sign, date = plain.stem.removeprefix("samples_").rpartition("_")
     results = path.parent / f"results_{date}.json"
@@ -130,19 +128,18 @@ def _lm_eval_version(path: Path) -> str | None:
 
 
 def _version(path: Path, found: Any) -> str | None:
-    """The version of a task."""
     if found is not None and not isinstance(found, (int, float, str)):
-        raise InputError(f"{path}: the version of the task is no number and no text")
+        raise InputError(f"{path}: the version of the task is neither a number nor text")
     return None if found is None else str(found)
 
 
 def _lighteval(path: Path, column: str, has_doc: bool, metric: str | None) -> ScoreColumn:
-    """Details: a struct of metrics, and the ``doc`` with its id and query."""
+    """Details: a struct of metrics, and ``doc`` with id and query."""
     values, ids, prints, name = [], [], [], metric
     wanted = (column, "doc") if has_doc else (column, "full_prompt")
     for number, (found, doc) in enumerate(ParquetTable(path).read(wanted), 1):
         if not isinstance(found, Mapping):
-            raise InputError(f"{path}, row {number}: {column!r} is no object of metrics")
+            raise InputError(f"{path}, row {number}: {column!r} is not an object of metrics")
         name = _metric(path, name, list(found))
         values.append(as_score(found[name], path, number, name))
         of = doc if isinstance(doc, Mapping) else {"query": doc}
@@ -163,14 +160,14 @@ def _metric(path: object, wanted: str | None, known: Sequence[str]) -> str:
 
 
 def _packed(path: Path, metric: str | None) -> list[ScoreColumn]:
-    """A ``.eval``, which is a zip file of JSON: a sample at a time, whatever the archive claims."""
+    """A ``.eval``, a zip archive of JSON files, read one sample at a time and within limits."""
     if path.exists() and not path.is_file():
-        raise InputError(f"{path}: not an ordinary file")
+        raise InputError(f"{path}: not a regular file")
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
             if "header.json" not in names:
-                raise InputError(f"{path}: no header.json in it; the log of an evaluation that has ended is needed")
+                raise InputError(f"{path}: no header.json in it; give the log of a finished evaluation")
             samples = sorted({name for name in names if name.startswith("samples/") and name.endswith(".json")})
             budget = Budget(path)
             header, *_ = _entries(path, archive, ["header.json"], budget)
@@ -179,10 +176,10 @@ def _packed(path: Path, metric: str | None) -> list[ScoreColumn]:
         raise InputError(f"{path}: no such file") from None
     except NotImplementedError:
         raise InputError(
-            f"{path}: its compression is not known to this Python; write it as JSON: inspect log convert --to json"
+            f"{path}: this Python does not support its compression; convert it: inspect log convert --to json"
         ) from None
     except _DAMAGED as error:
-        raise InputError(f"{path}: no log of inspect that can be read ({error})") from None
+        raise InputError(f"{path}: not a readable log of inspect ({error})") from None
 
 
 def _entries(path: Path, archive: zipfile.ZipFile, names: Sequence[str], budget: Budget) -> Iterator[Any]:
@@ -196,15 +193,15 @@ def _entries(path: Path, archive: zipfile.ZipFile, names: Sequence[str], budget:
 
 
 def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None) -> list[ScoreColumn]:
-    """A log of inspect: ``metric`` is the scorer, or ``SCORER@KEY`` where a score has several values."""
+    """A log of inspect: ``metric`` is the scorer, or ``SCORER@KEY`` if a score has several values."""
     scorer, _, key = (metric or "").partition("@")
     task = header.get("eval") if isinstance(header, Mapping) else None
     if not isinstance(task, Mapping):
-        raise InputError(f"{path}: its header has no 'eval', so it is no log of inspect")
+        raise InputError(f"{path}: not a log of inspect (its header has no 'eval')")
     version = _version(path, task.get("task_version"))
     status = header.get("status")
     if status not in (None, "success"):
-        raise InputError(f"{path}: the evaluation has ended with status {str(status)[:40]!r}; its log is not whole")
+        raise InputError(f"{path}: the evaluation ended with status {str(status)[:40]!r}; its log is incomplete")
     epochs: dict[int, list[tuple[str, str, str]]] = {}
     name = scorer or None
     for number, sample in enumerate(samples, 1):
@@ -220,11 +217,11 @@ def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None
         value = LETTERS.get(value, value) if isinstance(value, str) else value
         epoch = 1 if sample.get("epoch") is None else sample["epoch"]
         if type(epoch) is not int or epoch < 1:
-            raise InputError(f"{of}: its epoch is no whole number from 1 on")
+            raise InputError(f"{of}: its epoch is not a whole number of at least 1")
         try:
             print_of = _digest(json.dumps(sample.get("input"), ensure_ascii=False, sort_keys=True))
         except RecursionError:
-            raise InputError(f"{of}: its input has brackets in brackets without end") from None
+            raise InputError(f"{of}: its input is nested too deeply") from None
         row = (as_score(value, path, number, name), _identity(sample.get("id"), f"{of}: no id"), print_of)
         epochs.setdefault(epoch, []).append(row)
     label = f"{path}:{name}" if name else str(path)
@@ -234,5 +231,5 @@ def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None
         shown = f"{label}, epoch {epoch}" if len(epochs) > 1 else label
         columns.append(ScoreColumn(shown, values, None, ids, prints, version))
     if not columns:
-        raise InputError(f"{path}: there is no sample in it")
+        raise InputError(f"{path}: no samples")
     return columns

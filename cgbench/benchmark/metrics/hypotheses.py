@@ -1,4 +1,4 @@
-"""Hypotheses before they are scored: normalised as the references are, and checked to be in the references' form."""
+"""Normalise hypotheses like the references, and check that they have the same form."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ RELEASE, DETOKENIZE = "release", "detokenize"
 def prepare(
     request: ScoreRequest, metric: Metric, systems: list[System], references: Sequence[Sequence[str]]
 ) -> tuple[list[System], list[str]]:
-    """The systems with their hypotheses normalised, and lines about what is odd; the metric learns what was done.
+    """The systems with normalised hypotheses, and warnings; the normalisation is recorded in the metric.
 
-    :raises InputError: the hypotheses' form would make the score meaningless, or they cannot be normalised so.
+    :raises InputError: the form of hypotheses would make the score meaningless, or they cannot be normalised.
     """
     if metric.reading is None or not references:
         if request.normalise is not None:
             raise InputError(
-                f"{argument('normalise', request.normalise)} is of hypotheses that are compared with references; "
-                f"there is nothing to normalise for {metric.name}"
+                f"{argument('normalise', request.normalise)} is for metrics that compare hypotheses with references, "
+                f"not for {metric.name}"
             )
         return systems, []
     lines: list[str] = []
@@ -49,18 +49,18 @@ def prepare(
 
 
 def check_training(request: ScoreRequest, text: Column, train: Texts) -> list[str]:
-    """Lines about a training text in another form than the text whose words are looked up in it.
+    """Warnings about a training text in another form than the text whose words are looked up in it.
 
     :raises InputError: as :func:`check_form` does.
     """
     if not isinstance(train, (str, os.PathLike, list, tuple, Column)):
-        return []  # it may be read once
+        return []  # an iterator can be read only once
     if isinstance(train, (str, os.PathLike)):
         name, lines = os.fspath(train), sample_text(local(os.fspath(train)))
     else:
         name, lines = "train", spread(iter(as_column(train, "train").values))
     told = differences(_profile(text.values), profile(lines), Reading())
-    lines = [f"{text.name}: {one.text.replace('the references', name)}; write both alike" for one in told]
+    lines = [f"{text.name}: {one.text.replace('the references', name)}; normalise both the same way" for one in told]
     for line, one in zip(lines, told, strict=True):
         if one.stops and not request.accept_text:
             raise InputError(f"{line}; {argument('accept_text')} takes the text as it is")
@@ -68,10 +68,10 @@ def check_training(request: ScoreRequest, text: Column, train: Texts) -> list[st
 
 
 def normalisation_of(given: str, release: AnyPath | None) -> Normalisation:
-    """The normalisation of hypotheses that ``normalise`` names, of a text of one language.
+    """The normalisation that ``normalise`` names, for a monolingual text.
 
-    :param given: ``release``, or ``[LANGUAGE=]NAME`` of a tokeniser, or of ``detokenize``.
-    :raises InputError: there is none of that name, it needs a language, or the release cannot tell.
+    :param given: ``release``, or ``[LANGUAGE=]NAME`` with a tokeniser or ``detokenize``.
+    :raises InputError: the name is unknown, it needs a language, or the release has no normalisation.
     """
     from cgbench.benchmark.release.release import Release
     from cgbench.text.normalisation import Normalisation
@@ -79,14 +79,14 @@ def normalisation_of(given: str, release: AnyPath | None) -> Normalisation:
     opened = None if release is None else Release.open(Path(release))
     if given == RELEASE:
         if opened is None:
-            raise InputError(f"{argument('normalise', given)}: of which release? Give {argument('release')}")
+            raise InputError(f"{argument('normalise', given)}: which release? Give {argument('release')}")
         return _of_release(opened)
     code, sign, name = given.rpartition("=")
     language = code if sign else opened.languages[1] if opened else ""
     undo = name == DETOKENIZE
     if not language and (undo or name == "moses"):
         example = argument("normalise", f"en={name}")
-        raise InputError(f"{argument('normalise', given)} has rules of each language: name it, such as {example}")
+        raise InputError(f"{argument('normalise', given)} depends on the language: name it, such as {example}")
     try:
         return Normalisation("none" if undo else name, False, (language, language), detokenize=undo)
     except InputError as error:
@@ -99,16 +99,14 @@ def _of_release(release: Release) -> Normalisation:
 
     given = argument("normalise", RELEASE)
     if release.is_split:
-        raise InputError(
-            f"{argument('normalise', RELEASE)}: {release.folder} is a split, whose text is as its corpus has it"
-        )
+        raise InputError(f"{argument('normalise', RELEASE)}: {release.folder} is a split, whose text is not normalised")
     config = release.configuration
     shape = {"tokenize": str, "lowercase": bool}
-    check_shape(config, shape, f"{release.folder}: manifest.json: configuration", "it is not that of a cgbench release")
+    check_shape(config, shape, f"{release.folder}: manifest.json: configuration", "it is not from a cgbench release")
     if config.get("anonymise", "none") != "none":
         raise InputError(
-            f"{given}: the release has names in logical forms replaced by those of the source, "
-            "which cannot be done to hypotheses alone; replace them before"
+            f"{given}: the release has replaced the names in logical forms, which needs the sources and cannot be done "
+            "for hypotheses alone; replace them before scoring"
         )
     made = Normalisation(config["tokenize"], config["lowercase"], release.languages, config.get("detokenize") is True)
     return made.of(release.languages[1])
@@ -117,10 +115,9 @@ def _of_release(release: Release) -> Normalisation:
 def normalise_systems(
     systems: Sequence[System], normalisation: Normalisation, references: Sequence[Sequence[str]]
 ) -> tuple[list[System], list[str]]:
-    """The systems with normalised hypotheses, and lines about those that were not tokenised again.
+    """The systems with normalised hypotheses, and a line about those that were not tokenised again.
 
-    A run whose words are apart already, as those of the references, is put in lower case alone, where that is asked
-    for: tokenising again would break its words.
+    A run that is tokenised like the references is only lowercased (if requested): tokenising again would break words.
     """
     from cgbench.text.normalisation import normaliser
 
@@ -138,7 +135,7 @@ def normalise_systems(
                 kept.append(_named(system, number))
             runs.append([(lower if done else change)(text) for text in run])
         found.append(replace(system, runs=tuple(runs)))
-    lines = [f"{', '.join(kept)}: words are apart already, so {argument('normalise')} did not tokenise again"]
+    lines = [f"{', '.join(kept)}: already tokenised, so {argument('normalise')} did not tokenise again"]
     return found, lines if kept else []
 
 
@@ -161,11 +158,11 @@ def check_form(
     *,
     accept: bool,
 ) -> list[str]:
-    """Lines about hypotheses in another form than their references.
+    """Warnings about hypotheses in another form than their references.
 
     :param reading: how the metric reads text.
-    :param accept: go on where the score would say nothing of the system.
-    :raises InputError: it would, and ``accept`` is not set.
+    :param accept: only warn if the score would be meaningless.
+    :raises InputError: the score would be meaningless, and ``accept`` is false.
     """
     theirs = _profile([example[0] for example in references])
     remedy = _remedy_of_release(request)
@@ -186,7 +183,7 @@ def check_form(
 
 
 def _remedy_of_release(request: ScoreRequest) -> str | None:
-    """The release's own normalisation, if that changes anything and was not done."""
+    """The normalisation of the release as a remedy, if it changes anything and was not requested."""
     if request.normalise or request.release is None:
         return None
     try:
@@ -196,7 +193,7 @@ def _remedy_of_release(request: ScoreRequest) -> str | None:
     if made.is_identity:
         return None
     label = normalisation_label(made)
-    return f"{argument('normalise', RELEASE)} does to hypotheses what was done to the release ({label})"
+    return f"{argument('normalise', RELEASE)} normalises hypotheses like the release ({label})"
 
 
 def _named(system: System, number: int) -> str:

@@ -1,4 +1,4 @@
-"""Scores from outside, with everything that our own metrics have: what ``cgbench score import`` does."""
+"""External scores with intervals, tests, bins and seeds, for ``cgbench score import``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from cgbench.text.remote import local
 from cgbench.text.streams import TABLES, form
 
 NAMED = 5  # rows named in a message
-NOT_PERCENT = 0.1  # share of scores up to 1, zeros apart, from which on a column is not taken to be in percent
+NOT_PERCENT = 0.1  # smallest share of scores up to 1 (except zeros) in a column that is not in percent
 
 
 def _is_scale(value: Any) -> bool:
@@ -89,12 +89,11 @@ class ImportRequest(ScoreOptions, ScoresAsked):
 def import_scores(request: ImportRequest) -> Evaluation:
     """Intervals, tests, bins and seeds for segment scores of any metric.
 
-    ``systems`` are, by name, a file (:mod:`cgbench.benchmark.metrics.score_files`, or a log of a harness) or numbers;
-    of several runs a list of these. The order of examples is that of the first. Scores of which each is 0 or 1 have the
-    scale 0:1. Logs of harnesses and pandas Series have ids of their own.
+    ``systems`` maps names to a file (:mod:`cgbench.benchmark.metrics.score_files`, or a log of a harness) or numbers,
+    or to a list of these for several runs. The first one determines the order of examples. Scores that are all 0 or 1
+    have the scale 0:1. Logs of harnesses and pandas Series have their own ids.
 
-    :raises InputError: a file cannot be read, runs are not of the same examples, or a score is missing, or beyond the
-        scale.
+    :raises InputError: a file cannot be read, runs have different examples, or a score is missing or outside the scale.
     """
     return evaluation_of_scores(request)
 
@@ -111,13 +110,13 @@ def evaluation_of_scores(request: ImportRequest) -> Evaluation:
         _check_one_scale([one for runs in (columns, control or {}) for each in runs.values() for one in each])
     metric, runs = _metric_of(columns, request, scale)
     if ids is None and any(one.prints is not None for each in columns.values() for one in each):
-        # The ids of a harness; other texts do not have them unless --id says where.
+        # Ids of a harness; other texts have them only with --id.
         runs = {name: [replace(one, ids=None) for one in each] for name, each in runs.items()}
     if blank:
-        metric.notes = (*metric.notes, f"left out, for there is no score of them at all: {', '.join(blank)}")
+        metric.notes = (*metric.notes, f"left out, because they have no scores: {', '.join(blank)}")
     shared = {name: getattr(request, name) for name in fields_of(ScoreOptions) if name in request.given}
     if control is not None:
-        # Both sets have one scale: what is 0 or 1 on one alone is so by chance.
+        # Both sets have the same scale, even if one of them happens to have only 0 and 1.
         metric.control, shared["control_systems"] = _metric_of(control, request, metric.scale)
     texts = (request.table, request.release, request.references, request.sources)
     if all(map(absent, texts)) and str(request.by).startswith("column:"):
@@ -137,14 +136,14 @@ def _outputs(
     found = {one.name: one.runs for one in read_systems(said, metric.n, first[0].name)} if said else {}
     for name, texts in found.items():
         if name not in runs:
-            raise InputError(f"{argument('hypotheses', name)}: no scores of a system of that name are given")
+            raise InputError(f"{argument('hypotheses', name)}: there are no scores of a system of that name")
         if len(texts) not in (1, len(runs[name])):
             raise InputError(f"{name}: {len(texts)} files of hypotheses for {len(runs[name])} runs of scores")
     return found
 
 
 def _without_scores(systems: Mapping[str, Sequence[ScoreColumn]]) -> list[str]:
-    """Systems without any score, as references are in human scores of mt-metrics-eval; none if all are."""
+    """Systems without any score (as references in human scores of mt-metrics-eval), unless all are."""
     blank = [
         name
         for name, columns in systems.items()
@@ -154,7 +153,7 @@ def _without_scores(systems: Mapping[str, Sequence[ScoreColumn]]) -> list[str]:
 
 
 def read_scale(given: str | tuple[float, float] | None) -> tuple[float, float] | None:
-    """``LOW:HIGH`` as its ends.
+    """Parse ``LOW:HIGH``.
 
     :raises InputError: it is not two rising numbers.
     """
@@ -166,18 +165,18 @@ def read_scale(given: str | tuple[float, float] | None) -> tuple[float, float] |
     except (TypeError, ValueError):
         low, high = math.nan, math.nan
     if not -math.inf < low < high < math.inf:
-        raise InputError(f"{argument('scale', given)}: the lowest and the highest score are needed, such as 0:1")
+        raise InputError(f"{argument('scale', given)}: give the lowest and the highest score, such as 0:1")
     return low, high
 
 
 def _metric_of(
     systems: Mapping[str, Sequence[ScoreColumn]], asked: ScoresAsked, scale: tuple[float, float] | None
 ) -> tuple[SegmentScores, dict[str, list[Column]]]:
-    """The metric of these scores, and the runs of each system as it takes them."""
+    """The metric of these scores, and the runs of each system in its order."""
     flat = [column for columns in systems.values() for column in columns]
     ordered = common_order(flat)
     if not len(ordered[0]):
-        raise InputError(f"{ordered[0].name}: there is no score in it")
+        raise InputError(f"{ordered[0].name}: no scores")
     values = [scores_of(column.values, column.name) for column in ordered]
     lacking = [np.isnan(one) for one in values]
     missing = np.logical_or.reduce(lacking)
@@ -186,15 +185,15 @@ def _metric_of(
         if not asked.drop_missing:
             _refuse_missing(ordered, lacking)
         if missing.all():
-            raise InputError("no example is left: of each, some run has no finite score")
+            raise InputError("no example is left: for each one, some run has no finite score")
         told = ", ".join(
             f"{column.name} {np.count_nonzero(one):,}"
             for column, one in zip(ordered, lacking, strict=True)
             if one.any()
         )
         notes.append(
-            f"{np.count_nonzero(missing):,} of {len(missing):,} examples are left out of all systems, for a score of "
-            f"them is missing or infinite ({told})"
+            f"{np.count_nonzero(missing):,} of {len(missing):,} examples are left out of all systems, because a score "
+            f"is missing or infinite ({told})"
         )
     kept = ~missing
     zero_or_one = all(bool(np.isin(one[kept], (0.0, 1.0)).all()) for one in values)
@@ -218,7 +217,7 @@ def _refuse_missing(columns: Sequence[ScoreColumn], lacking: Sequence[np.ndarray
     others = f"; {files - 1:,} more {'files lack' if files > 2 else 'file lacks'} some" if files > 1 else ""
     raise InputError(
         f"{column.name}: {len(bad):,} of {len(column):,} scores are missing or infinite: row{'s' * (len(bad) > 1)} "
-        f"{named}{more}{others}. {argument('drop_missing')} leaves these examples out of all systems, and counts them"
+        f"{named}{more}{others}. {argument('drop_missing')} leaves these examples out of all systems"
     )
 
 
@@ -228,16 +227,16 @@ def _check_scale(columns: Sequence[ScoreColumn], values: Sequence[np.ndarray], s
         if len(beyond):
             row = int(beyond[0])
             raise InputError(
-                f"{column.row(row)}: {column.values[row]} is beyond the scale that is stated, {scale[0]:g} to "
-                f"{scale[1]:g} ({len(beyond):,} of {len(one):,} scores are); state the scale of these scores "
-                f"({argument('scale')}), or none"
+                f"{column.row(row)}: {column.values[row]} is outside the scale {scale[0]:g} to {scale[1]:g} "
+                f"({len(beyond):,} of {len(one):,} scores are); give the scale of these scores ({argument('scale')}), "
+                "or none"
             )
 
 
 def _check_one_scale(columns: Sequence[ScoreColumn]) -> None:
-    """Refuse scores of which some are from 0 to 1 and others in percent: a comparison would say nothing.
+    """Refuse a mixture of scores from 0 to 1 and scores in percent, which cannot be compared.
 
-    In percent are scores from 0 to 100 of which, zeros apart, hardly any is at most 1.
+    Scores from 0 to 100 are taken as percentages if hardly any of them (except zeros) is at most 1.
     """
     shares, percents = [], []
     for column in columns:
@@ -252,14 +251,14 @@ def _check_one_scale(columns: Sequence[ScoreColumn]) -> None:
     if shares and percents:
         (one, low), (other, high) = shares[0], percents[0]
         raise InputError(
-            f"{one.name} has scores up to {low.max():g} and {other.name} up to {high.max():g}: one seems to be from 0 "
-            "to 1 and the other in percent; bring them to one scale, or state it if it is one "
+            f"{one.name} has scores up to {low.max():g} but {other.name} up to {high.max():g}: one seems to be from 0 "
+            "to 1 and the other in percent; convert them to one scale, or give the scale if they have the same "
             f"({argument('scale')}, such as 0:100)"
         )
 
 
 def _table_of(column: ScoreColumn) -> AnyPath | None:
-    """The file of scores if it is a table: its other columns are about the same examples."""
+    """The file of scores if it is a table; its other columns describe the same examples."""
     path = split_field(column.name)[0]
     return path if form(path) != "plain" and path.is_file() else None
 
@@ -267,10 +266,10 @@ def _table_of(column: ScoreColumn) -> AnyPath | None:
 def read_score_columns(given: Mapping[str, Any], ids: str | None = None) -> dict[str, list[ScoreColumn]]:
     """The scores of every system, one column per run.
 
-    :param given: by the name of a system: a file, a list of numbers, or a list of either, one per run; files among
-        these are :class:`pathlib.Path`. Under an empty name a file that holds several systems.
-    :param ids: the column of tables that says which example a row is of.
-    :raises InputError: a file is not what its name says, or a system is given twice.
+    :param given: by system: a file, a list of numbers, or a list of these, one per run; files in a list must be
+        :class:`pathlib.Path`. An empty name is for a file with several systems.
+    :param ids: the table column with the example ids.
+    :raises InputError: a file has another format than its name says, or a system is given twice.
     """
     systems: dict[str, list[ScoreColumn]] = {}
     for name, runs in given.items():
@@ -288,15 +287,15 @@ def read_score_columns(given: Mapping[str, Any], ids: str | None = None) -> dict
                 found.setdefault(one, []).extend(added)
         for one, columns_of in found.items():
             if one in systems:
-                raise InputError(f"{argument('scores')}: the system {one} is given twice; name systems apart")
+                raise InputError(f"{argument('scores')}: the system {one} is given twice; use different names")
             systems[one] = columns_of
     if not systems:
-        raise InputError(f"no system is given; give {argument('scores')}")
+        raise InputError(f"no system; give {argument('scores')}")
     return systems
 
 
 def _all_of(given: str, ids: str | None) -> dict[str, list[ScoreColumn]]:
-    """A file without the name of a system: all that it holds, or the one of a log, by the name of the file."""
+    """All systems in a file, or the one of a log, named after the file."""
     path, field = split_field(given)
     if log := read_log(path, field):
         return {short_name(path): log}
@@ -306,7 +305,7 @@ def _all_of(given: str, ids: str | None) -> dict[str, list[ScoreColumn]]:
 
 
 def _of_runs(given: Any) -> bool:
-    """Whether something is a list of runs, not of numbers."""
+    """Whether this is a list of runs, not of numbers."""
     return isinstance(given, (list, tuple)) and bool(given) and not isinstance(given[0], (int, float, str))
 
 
@@ -315,11 +314,11 @@ def _as_text(value: Any) -> str:
 
 
 def read_scores(given: str, system: str, ids: str | None = None) -> list[ScoreColumn]:
-    """The scores of a file, of the system of this name where the file has several.
+    """The scores in a file, of this system if the file has several.
 
-    :param ids: the column of a table that says which example a row is of.
-    :returns: one run; the epochs of a log of inspect are runs.
-    :raises InputError: there is no such file, column or system, or the file is not what its name says.
+    :param ids: the table column with the example ids.
+    :returns: one run; for a log of inspect, one per epoch
+    :raises InputError: there is no such file, column or system, or the file has another format than its name says.
     """
     path, field = split_field(given)
     found = read_log(path, field)
@@ -328,7 +327,7 @@ def read_scores(given: str, system: str, ids: str | None = None) -> list[ScoreCo
     if form(path) not in ("plain", "json") or (ids and form(path) == "json"):
         return [read_table(path, field, ids)]
     if ids:
-        raise InputError(f"{argument('ids', ids)} names a column, and {path} is no table ({', '.join(TABLES)})")
+        raise InputError(f"{argument('ids', ids)} names a column; {path} is not a table ({', '.join(TABLES)})")
     if not is_of_systems(path):
         return [read_plain(path)]
     systems = systems_of(given)
@@ -336,16 +335,14 @@ def read_scores(given: str, system: str, ids: str | None = None) -> list[ScoreCo
     if len(systems) == 1:
         return list(systems.values())
     if len(near) != 1:
-        raise InputError(
-            f"{path}: no system {system!r}{did_you_mean(system, systems)}; write the name that it has there"
-        )
+        raise InputError(f"{path}: no system {system!r}{did_you_mean(system, systems)}; give its name in that file")
     return [systems[near[0]]]
 
 
 def common_order(columns: Sequence[ScoreColumn]) -> list[ScoreColumn]:
-    """The same runs, every row of the same example in all: in the order of the first, by their ids.
+    """The runs in the order of the first, joined by ids.
 
-    :raises InputError: lengths, ids, examples or versions of the task differ; the row is named.
+    :raises InputError: lengths, ids, examples or versions of the task differ.
     """
     for column in columns:
         numbered(column.name, column.ids or ())
@@ -354,7 +351,7 @@ def common_order(columns: Sequence[ScoreColumn]) -> list[ScoreColumn]:
     for column in others:
         if first.version is not None and column.version is not None and first.version != column.version:
             raise InputError(
-                f"{column.name} is of version {column.version} of its task and {first.name} of version "
+                f"{column.name} has version {column.version} of the task but {first.name} has version "
                 f"{first.version}: run both on the same version"
             )
         if first.ids is not None and column.ids is not None:
@@ -365,15 +362,15 @@ def common_order(columns: Sequence[ScoreColumn]) -> list[ScoreColumn]:
                 column = replace(column, values=values, ids=first.ids, prints=prints, path=None)
         elif len(column) != len(first):
             raise InputError(
-                f"{column.name} has {len(column):,} scores and {first.name} has {len(first):,}: a score is needed for "
-                "each example; check where they part"
+                f"{column.name} has {len(column):,} scores but {first.name} has {len(first):,}: give one score per "
+                "example, and check where the alignment breaks"
             )
         if first.prints is not None and column.prints is not None:
             for index, (ours, theirs) in enumerate(zip(first.prints, column.prints, strict=True)):
                 if ours != theirs:
                     raise InputError(
-                        f"{column.row(index)} is of another example than {first.row(index)}: the logs are of other "
-                        "versions of the task, or of other data"
+                        f"{column.row(index)} is another example than {first.row(index)}: the logs are from different "
+                        "versions of the task, or different data"
                     )
         ordered.append(column)
     return ordered

@@ -1,14 +1,13 @@
-"""95 % intervals of figures: they stay within the range of the figure, and know how few runs there are.
+"""95 % confidence intervals of scores that stay within the range of the score and account for few runs.
 
-A figure is a mean over runs (training seeds), each over the same units. Its variance has two parts: of the units, from
-the bootstrap, and of the runs, from the figures of the runs themselves. Each comes with the quantile of Student's t
-that its own number of units or runs asks for, as in intervals of sums of variance components (Graybill and Wang 1980):
-three runs know little of how runs vary, and the quantiles of means of draws from three runs hide it.
+A score is a mean over runs (training seeds), each over the same units. Its variance has two parts: that of the units,
+from the bootstrap, and that of the runs, from the scores of the runs. Each is multiplied by the quantile of Student's t
+for its number of units or runs, as in intervals of sums of variance components (Graybill and Wang 1980): three runs
+show little of the variance of runs, and percentiles of resampled runs would hide that.
 
-The range is kept by Wilson's score interval (1927) with as many examples as the variance is worth, as survey statistics
-has it (Korn and Graubard 1998): the variance at a limit of the interval is that of a figure which stands there, so that
-it vanishes at 0 and at 100, and the interval reaches neither unless the figure does. How often such intervals hold the
-truth is measured by ``perf/interval_coverage.py``; docs/reference/score.md has the figures.
+Wilson's score interval (1927), with the effective number of examples as in survey statistics (Korn and Graubard 1998),
+keeps the range: the variance vanishes at 0 and 100, and the interval reaches neither unless the score does.
+``perf/interval_coverage.py`` measures the coverage; docs/reference/score.md has the results.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from cgbench.benchmark.metrics.variance import ExampleCovariance, Functional, in
 
 CONFIDENCE = 0.95
 FEWEST = 40
-"""An interval needs at least so many samples."""
-_CLOSE = 1e-9  # in percent points: rounding of sums
+"""Minimum number of samples for an interval."""
+_CLOSE = 1e-9  # in percentage points: rounding of sums
 
 
 def percentile_interval(values: np.ndarray) -> tuple[float, float] | None:
-    """The 95 % percentile interval of samples ``[samples]``: sacrebleu's, for single runs of its metrics.
+    """The 95 % percentile interval of samples ``[samples]``, as in sacrebleu for single runs.
 
-    None where the figure is undefined on one of them, or where a 40th of them is less than one.
+    None if the score is undefined on a sample, or for fewer than 40 samples.
     """
     if np.isnan(values).any() or len(values) < FEWEST:
         return None
@@ -40,13 +39,13 @@ def percentile_interval(values: np.ndarray) -> tuple[float, float] | None:
 def score_interval(
     covariance: ExampleCovariance, figures: np.ndarray, top: float | None = 100.0, bottom: float | None = 0.0
 ) -> tuple[float, float] | None:
-    """The 95 % interval of the mean of several runs, or of one.
+    """The 95 % confidence interval of the mean of one or more runs.
 
-    :param covariance: of the figures of the runs over draws of the examples, ``[runs, runs]``.
-    :param figures: ``[runs]``, as they are.
-    :param top: the highest value that the figure can have, None for no limit (TER); ``bottom``: the lowest. Without a
-        lowest value the interval is symmetrical.
-    :returns: None where the figure is undefined on a sample.
+    :param covariance: of the scores of the runs over samples of the examples, ``[runs, runs]``.
+    :param figures: ``[runs]``, scores of the runs.
+    :param top: the highest possible score, None for no limit (TER); ``bottom``: the lowest. Without a lowest score the
+        interval is symmetrical.
+    :returns: None if the score is undefined on a sample
     """
     if np.isnan(covariance.trace()):
         return None
@@ -58,19 +57,19 @@ def score_interval(
 
 
 OfRuns = tuple[ExampleCovariance, np.ndarray]
-"""What :func:`score_interval` takes: the covariance of the figures of runs, and these figures."""
+"""The covariance of the scores of runs, and these scores, as for :func:`score_interval`."""
 
 
 def difference_interval(
     first: OfRuns, second: OfRuns, *, top: float | None = 100.0, bottom: float | None = 0.0
 ) -> tuple[float, float] | None:
-    """The 95 % interval of the first figure minus the second, of the same runs on two sets that share no unit.
+    """The 95 % confidence interval of the first score minus the second, for the same runs on two disjoint sets.
 
-    Of a single run it is made from the score intervals of both figures (Newcombe 1998, his method 10; Zou and Donner
-    2008 for figures of any kind), which holds near the limits, too. Several runs give a difference each, and how these
-    vary is known from them alone: a run that is good on one set is good on the other.
+    For a single run it combines the score intervals of both (Newcombe 1998, method 10; Zou and Donner 2008 for scores
+    of any kind), which is also valid near the limits. For several runs it uses the variance of their differences, since
+    a run that is good on one set is good on the other.
 
-    :returns: None where a figure is undefined on a sample.
+    :returns: None if a score is undefined on a sample
     """
     if any(np.isnan(covariance.trace()) for covariance, _ in (first, second)):
         return None
@@ -88,14 +87,14 @@ def difference_interval(
 
 
 def student_quantile(degrees: float) -> float:
-    """The quantile of Student's t that a two-sided interval of :data:`CONFIDENCE` has."""
+    """The quantile of Student's t for a two-sided interval of :data:`CONFIDENCE`."""
     from scipy.special import stdtrit
 
     return float(stdtrit(degrees, (1 + CONFIDENCE) / 2))
 
 
 def _squared_error(covariance: ExampleCovariance, figures: np.ndarray) -> float:
-    """The square of half an interval of the mean of several runs, or of one; as for :func:`score_interval`."""
+    """The squared half-width of the interval of the mean of one or more runs; as for :func:`score_interval`."""
     runs = len(figures)
 
     def part(functional: Functional) -> float:
@@ -104,24 +103,24 @@ def _squared_error(covariance: ExampleCovariance, figures: np.ndarray) -> float:
 
     error = part(lambda block: block.mean(axis=(-2, -1)))
     if runs > 1:
-        # Two runs share what their units have in common; the rest of each run's variance is in that of the runs.
+        # The covariance is common to runs; the rest of each run's variance is part of that between runs.
         own = student_quantile(runs - 1) ** 2 * float(figures.var(ddof=1)) / runs
         error = max(error, own + max(part(shared_by_runs), 0.0))
-    # Runs whose luck cancels out leave the rounding of their sums, which is no variance.
+    # If chance cancels out, the rest is rounding, not variance.
     return error if error > 1e-12 * float(covariance.trace()) else 0.0
 
 
 def _within(mean: float, error: float, units: int, top: float | None) -> tuple[float, float]:
-    """The ends x of the interval of a figure whose squared error is ``error``: (mean - x)² = error · h(x) / h(mean).
+    """The ends x of the interval of a score with squared error ``error``: (mean - x)² = error · h(x) / h(mean).
 
-    h is how the variance goes with the figure: x (top - x), or x where there is no top.
+    h is the variance as a function of the score: x (top - x), or x without a top.
     """
     mean = 0.0 if abs(mean) < _CLOSE else top if top is not None and abs(top - mean) < _CLOSE else mean
     height = mean if top is None else mean * (top - mean)
     error = 0.0 if error < _CLOSE**2 else error
-    if height < 0 or (error > 0 and height == 0):  # no figure of this range
+    if height < 0 or (error > 0 and height == 0):  # outside the range
         return mean - math.sqrt(error), mean + math.sqrt(error)
-    # No variance: every unit is right, or wrong, or the same mean of runs; each is worth one draw, as in Wilson's.
+    # No variance: all units have the same value, and each counts as one draw, as in Wilson's interval.
     alone = student_quantile(units - 1) ** 2 * (100.0 if top is None else 1.0) / units
     ratio = error / height if error else alone
     if top is None:
@@ -129,5 +128,5 @@ def _within(mean: float, error: float, units: int, top: float | None) -> tuple[f
         return max(0.0, middle - root), middle + root
     middle = (mean + ratio * top / 2) / (1 + ratio)
     root = math.sqrt(ratio * mean * (top - mean) + ratio**2 * top**2 / 4) / (1 + ratio)
-    # The end at the limit itself, not a rounding of it.
+    # Exactly the limit, without rounding.
     return max(0.0, middle - root) if mean else 0.0, min(top, middle + root) if mean < top else top

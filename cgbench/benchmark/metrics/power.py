@@ -1,16 +1,15 @@
-"""How many examples and seeds are enough: the smallest difference that a test set shows, and what a difference needs.
+"""Power analysis: the smallest difference that a test set can show, and the examples and seeds that a difference needs.
 
-The variance of a difference between two systems has three parts. Of the units (examples, or groups of them) that both
-systems share: it falls with more of them. Of each run's own luck on them: it falls with more units and more runs. And
-of the runs themselves (training seeds): no number of examples removes it. A pilot tells them apart, by the bootstrap of
-its units and by the figures of its runs; a single run a system tells nothing of the last.
+The variance of a difference between two systems has three parts. That of the units (examples, or groups of them) is
+shared by both systems and falls with more units. That of each run's chance results on them falls with more units and
+more runs. That of the runs themselves (training seeds) does not fall with more examples. A pilot separates the parts,
+by a bootstrap of its units and the variance of its runs; single runs do not show the last part.
 
 Power is that of the calibrated test (:func:`~cgbench.benchmark.metrics.significance.calibrated_test`). Single runs are
-tested by approximate randomisation. Where every example is right or wrong, its power is that of McNemar's exact test,
-which randomisation approaches, and is summed exactly while few examples differ; otherwise it is that of a normal
-variable. With several runs the test is that of variance components: its standard error and its degrees of freedom are
-those of variances that few runs show, drawn from chi-squares. ``perf/power_single.py`` compares what is stated here
-with simulated tests of single runs, ``perf/interval_coverage.py --only power`` with those of several.
+tested by approximate randomisation. For binary examples its power is that of McNemar's exact test, summed exactly if
+few examples differ, else that of a normal variable. Several runs are tested with variance components: standard errors
+and degrees of freedom are drawn from chi-squares, since few runs estimate variances badly. ``perf/power_single.py``
+compares this with simulated tests of single runs, ``perf/interval_coverage.py --only power`` with those of several.
 """
 
 from __future__ import annotations
@@ -36,19 +35,19 @@ from cgbench.requests import KW_ONLY, Kind, accepts, option, request
 
 POWER = 0.8
 MOST_UNITS, MOST_RUNS = 10**9, 10_000
-DRAWS = 2000  # of the variance that few runs show
+DRAWS = 2000  # of the estimated variance of a few runs
 EXACT = 200
-"""Examples on which two systems differ, up to which the power of right and wrong examples is summed exactly."""
+"""Number of examples on which two systems differ, up to which the power of binary examples is summed exactly."""
 _NORMAL = NormalDist()
 
 
 @dataclass(frozen=True)
 class Variance:
-    """The variance of a difference between two systems' figures, in points of the figure squared.
+    """The variance of the difference between the scores of two systems, in squared points.
 
-    ``shared``: of the units, times their number; ``own``: of each run's luck on them, times units and runs;
+    ``shared``: of the units, times their number; ``own``: of chance results of each run on them, times units and runs;
     ``between``: of runs, times their number. ``units`` and ``runs`` (of each system) are those of the pilot.
-    ``step``: 100 where a unit is right or wrong, so that a difference, in percent, changes in steps; else 0.
+    ``step``: 100 for binary units, for which a difference in percent changes in steps; else 0.
     """
 
     shared: float
@@ -59,7 +58,7 @@ class Variance:
     step: float = 0.0
 
     def of(self, units: float, runs: int) -> float:
-        """The variance with so many units and runs."""
+        """The variance with these numbers of units and runs."""
         return self.shared / units + self.own / (units * runs) + self.between / runs
 
     def floor(self, runs: int) -> float:
@@ -72,15 +71,16 @@ def variance_of(
 ) -> Variance:
     """The parts of the variance of the difference between two systems, from a pilot.
 
-    :raises InputError: there are not two systems, runs differ in number, there is nothing to resample, or differences
-        do not vary.
+    :raises InputError: there are not two systems, the numbers of runs differ, there is nothing to resample, or
+        differences do not vary.
     """
     if len(results) != 2:
-        raise InputError(f"a pilot has two systems, and {len(results)} are given; give {argument('systems')} twice")
+        raise InputError(f"a pilot needs two systems, not {len(results)}; give {argument('systems')} twice")
     first, second = results
     if first.runs != second.runs:
         raise InputError(
-            f"a pilot has as many runs of each system: {first.system} {first.runs}, {second.system} {second.runs}"
+            f"a pilot needs the same number of runs of each system: {first.system} {first.runs}, {second.system} "
+            f"{second.runs}"
         )
     rows = metric.counted(np.arange(metric.n))
     systems = [np.stack([metric.collect(run, rows) for run in result.statistics]) for result in results]
@@ -91,15 +91,15 @@ def variance_of(
     figures = np.concatenate([one[:, :, 0] for one in drawn], axis=1)  # [samples, runs of both]
     values = [metric.compute(system.sum(axis=1))[:, 0] for system in systems]
     if np.isnan(figures).any() or any(np.isnan(one).any() for one in values):
-        raise InputError("the figure is not defined on every sample of these examples; more examples are needed")
+        raise InputError("the score is not defined on every sample of these examples; give more examples")
     covariance = np.cov(figures.T, ddof=1).reshape(2 * runs, 2 * runs) * (units / (units - 1))
     signs = np.repeat((1.0, -1.0), runs) / runs
     of_units = float(signs @ covariance @ signs)
     size = max(float(np.abs(one).max()) for one in values)
     if covariance.trace() <= 0 or (runs == 1 and of_units <= (1e-9 * size) ** 2):  # 1e-9: rounding
         raise InputError(
-            "the two systems of the pilot differ by the same amount on every example: such a pilot says nothing of how "
-            "differences vary; take one with more examples, or state the variance"
+            "the two systems of the pilot differ by the same amount on every example, so the variance of differences "
+            f"is unknown; give more examples, or {argument('variance')}"
         )
     if runs == 1:
         right_or_wrong = metric.outcomes(results[0].statistics[0], rows) is not None and len(metric.figures) == 1
@@ -118,7 +118,7 @@ def variance_of(
 
 @dataclass(frozen=True)
 class PowerTest:
-    """A test of a difference: its ``level``, and the ``power`` that is asked for."""
+    """A test of a difference: its ``level``, and the required ``power``."""
 
     level: float = LEVEL
     power: float = POWER
@@ -132,11 +132,11 @@ class PowerTest:
 
     @cached_property
     def critical(self) -> float:
-        """So many standard errors are significant."""
+        """The number of standard errors that is significant."""
         return _NORMAL.inv_cdf(1 - self.level / 2)
 
     def power_of(self, difference: float, variance: Variance, units: float, runs: int) -> float:
-        """How often the test rejects where the true difference is ``difference``."""
+        """How often the test rejects if the true difference is ``difference``."""
         if runs == 1:
             return self._power_of_single(abs(difference), variance, units)
         total = variance.of(units, runs)
@@ -144,15 +144,15 @@ class PowerTest:
             return 1.0 if difference else self.level
         error = math.sqrt(total)
         common = np.array(variance.shared / units)
-        ours, theirs = (total - common) / 2 * _chi_squares(runs - 1)  # seeds of both systems are taken to vary alike
+        ours, theirs = (total - common) / 2 * _chi_squares(runs - 1)  # equal variances of seeds are assumed
         of_seeds = degrees_of_seeds(ours, theirs, runs, runs)
         critical = half_width(ours + theirs, common, of_seeds, units - 1, np.full(ours.shape, self.level))
         return _rejects(critical / error, abs(difference) / error)
 
     def _power_of_single(self, difference: float, variance: Variance, units: float) -> float:
-        """That of approximate randomisation."""
+        """The power of approximate randomisation."""
         if 2.0 ** (1 - min(units, 1000)) >= self.level:
-            return 0.0  # where all examples change sides the difference is as large, so that p is at least this
+            return 0.0  # swapping all examples gives the same difference, so p is at least this
         of_example = variance.shared + variance.own
         if variance.step:
             apart = difference / variance.step
@@ -161,15 +161,15 @@ class PowerTest:
                 return _mcnemar_power(int(units), differ, apart, self.level)
         if of_example <= 0:
             return 1.0 if difference else 0.0
-        # Differences that change their signs vary around 0, not around their mean; and of steps, one that is as
-        # large as what was observed counts as larger: half a step is lost.
+        # Differences with random signs vary around 0, not around their mean. With steps, an equal difference counts
+        # as larger, which loses half a step.
         error = math.sqrt(of_example / units)
         seen = math.sqrt((of_example + difference**2) / of_example)
         lost = variance.step / units / error
         return _rejects(np.array([self.critical * seen + lost]), difference / error)
 
     def smallest(self, variance: Variance, units: float, runs: int) -> float | None:
-        """The smallest difference that is significant with the power asked for; None where none is."""
+        """The smallest difference that is significant with the required power, or None."""
         error = math.sqrt(variance.of(units, runs))
         top = variance.step if runs == 1 and variance.step else 1000.0 * error
         if self.power_of(top, variance, units, runs) < self.power:
@@ -177,25 +177,25 @@ class PowerTest:
         return _least(lambda one: self.power_of(one, variance, units, runs) >= self.power, 0.0, top)
 
     def units_for(self, difference: float, variance: Variance, runs: int) -> int | None:
-        """So many units show a difference; None where no number does."""
+        """The number of units that a difference needs; None if no number is enough."""
         if self.power_of(difference, variance, MOST_UNITS, runs) < self.power:
             return None
         return _least_whole(lambda units: self.power_of(difference, variance, units, runs) >= self.power, 2, MOST_UNITS)
 
     def runs_for(self, difference: float, variance: Variance, units: int) -> int | None:
-        """So many runs of each system show a difference on so many units; None where no number does."""
+        """The number of runs of each system that a difference needs; None if no number is enough."""
         if self.power_of(difference, variance, units, MOST_RUNS) < self.power:
             return None
         return _least_whole(lambda runs: self.power_of(difference, variance, units, runs) >= self.power, 2, MOST_RUNS)
 
 
 def _chi_squares(degrees: int) -> np.ndarray:
-    """Draws of two chi-squares over their degrees of freedom ``[2, draws]``, always the same."""
+    """Fixed draws of two chi-squares divided by their degrees of freedom, ``[2, draws]``."""
     return np.random.default_rng([SEED, degrees]).chisquare(degrees, (2, DRAWS)) / degrees
 
 
 def _rejects(critical: np.ndarray, shift: float) -> float:
-    """How often a normal variable around ``shift`` is beyond the critical values, of either sign."""
+    """How often a normal variable around ``shift`` is beyond the critical values, on either side."""
     from scipy.special import ndtr
 
     return float(np.mean(ndtr(shift - critical) + ndtr(-shift - critical)))
@@ -203,16 +203,16 @@ def _rejects(critical: np.ndarray, shift: float) -> float:
 
 @lru_cache
 def _criticals(level: float) -> np.ndarray:
-    """Of 0 to ``2 * EXACT`` examples on which two systems differ: up to how many of them may favour one system where
-    McNemar's exact test rejects; -1 where it never does.
+    """For 0 to ``2 * EXACT`` examples on which two systems differ: the largest number that may favour one system if
+    McNemar's exact test rejects; -1 if it never does.
     """
     two_sided = (2 * np.cumsum(_binomial(differ // 2, differ, 0.5)) for differ in range(2 * EXACT + 1))
     return np.array([int(np.searchsorted(one, level)) - 1 for one in two_sided])
 
 
 def _mcnemar_power(units: int, differ: float, apart: float, level: float) -> float:
-    """The power of McNemar's exact test: ``differ`` is the chance that the systems differ on an example, ``apart`` the
-    difference of their chances to be right.
+    """The power of McNemar's exact test; ``differ``: the probability that the systems differ on an example; ``apart``:
+    the difference of their probabilities to be right.
     """
     weights = _binomial(min(units, 2 * EXACT), units, differ)
     criticals = _criticals(level)[: len(weights)]
@@ -226,7 +226,7 @@ def _mcnemar_power(units: int, differ: float, apart: float, level: float) -> flo
 
 
 def _binomial(most: int, of: int, chance: float) -> np.ndarray:
-    """The binomial distribution at 0 to ``most`` of ``of``."""
+    """The binomial probabilities of 0 to ``most`` of ``of``."""
     if chance in (0.0, 1.0):
         return (np.arange(most + 1) == of * chance).astype(np.float64)
     counts = np.arange(most)
@@ -236,7 +236,7 @@ def _binomial(most: int, of: int, chance: float) -> np.ndarray:
 
 
 def _least(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """The least number for which something holds that holds for all above it."""
+    """The smallest number for which something holds that also holds for all larger ones."""
     for _ in range(40):
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
@@ -244,14 +244,14 @@ def _least(holds: Callable[[float], bool], low: float, high: float) -> float:
 
 
 def _least_whole(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """The same of whole numbers."""
+    """The same for whole numbers."""
     return low + bisect_left(range(low, high), True, key=holds)
 
 
 @dataclass(frozen=True)
 class DifferenceNeeds:
-    """What a difference needs: ``examples`` with the pilot's number of runs, ``runs`` on the pilot's examples, and its
-    power with both. None: no number is enough, or the pilot does not tell."""
+    """What a difference needs: ``examples`` with the pilot's number of runs, or ``runs`` on the pilot's examples; and
+    its power with both. None: no number is enough, or the pilot does not show it."""
 
     difference: float
     power: float
@@ -261,14 +261,14 @@ class DifferenceNeeds:
 
 @dataclass(frozen=True)
 class PowerResult:
-    """What ``cgbench power`` prints: the smallest differences by number of units, and what given differences need."""
+    """The smallest differences by number of units, and what given differences need."""
 
     metric: str
     variance: Variance
     test: PowerTest
     runs: int
     smallest: tuple[tuple[int | None, float | None], ...]
-    """By units (None: any number of them); a difference is None where none is found with that power."""
+    """By units (None: any number); a difference is None if none has the required power."""
     needs: tuple[DifferenceNeeds, ...]
 
 
@@ -281,32 +281,32 @@ def enough(
     runs: int | None = None,
     differences: Sequence[float] = (),
 ) -> PowerResult:
-    """Everything that a variance says of so many units and runs.
+    """All results of a power analysis.
 
-    :param units: numbers of units; by default half, once, twice, four and ten times those of the pilot.
-    :param runs: of each system; by default those of the pilot.
-    :raises InputError: a number is not above 0, differences do not vary, runs are asked about that the pilot says
-        nothing of, or one run of each system with a variance between runs.
+    :param units: numbers of units (default: half, once, twice, four and ten times those of the pilot).
+    :param runs: number of runs of each system (default: those of the pilot).
+    :raises InputError: a number is not above 0, differences do not vary, several runs are requested but the pilot has
+        one, or one run of each system with a variance between runs.
     """
     count = variance.runs if runs is None else runs
     if variance.runs == 1 and count > 1 and not variance.between:
         raise InputError(
-            f"{argument('seeds', count)}: a pilot of one run a system says nothing of the variance between runs; give "
-            f"several files a system, or {argument('seed_variance')}"
+            f"{argument('seeds', count)}: a pilot with one run per system does not show the variance between runs; "
+            f"give several files per system, or {argument('seed_variance')}"
         )
     if count == 1 and variance.between:
         raise InputError(
-            "one run of each system is tested by randomisation of the examples, which leaves the variance between runs "
-            f"out: a test that counts it needs {argument('seeds', 2)} or more"
+            "one run of each system is tested by randomisation of the examples, which ignores the variance between "
+            f"runs; give {argument('seeds', 2)} or more to include it"
         )
     if variance.of(1, 1) <= 0:
-        raise InputError("a variance of 0 says nothing of how differences vary; a number above 0 is needed")
+        raise InputError("the variance is 0; give a number above 0")
     if variance.step and (bad := [one for one in differences if abs(one) > variance.step]):
         raise InputError(f"{argument('differences', bad[0])}: a difference in percent is at most {variance.step:g}")
     numbers = sorted(set(units) or {max(2, round(variance.units * times)) for times in (0.5, 1, 2, 4, 10)})
     bad = [one for one in (*numbers, count) if one < 1] + [one for one in differences if not 0 < abs(one) < math.inf]
     if bad:
-        raise InputError(f"{bad[0]:g}: numbers of examples and of seeds, and differences, are above 0")
+        raise InputError(f"{bad[0]:g}: numbers of examples and seeds, and differences, must be above 0")
     smallest: list[tuple[int | None, float | None]] = [(one, test.smallest(variance, one, count)) for one in numbers]
     if variance.floor(count):
         smallest.append((None, test.smallest(variance, math.inf, count)))
@@ -363,9 +363,9 @@ class PowerRequest:
 
 @accepts(PowerRequest)
 def power(request: PowerRequest) -> PowerResult:
-    """The smallest difference that a test set shows, and what differences need: what ``cgbench power`` prints.
+    """The smallest difference that a test set can show, and the examples and seeds that differences need.
 
-    :raises InputError: neither or both of a pilot and a variance are given, or a value does not fit.
+    :raises InputError: neither or both of a pilot and a variance are given, or a value is invalid.
     """
     return power_of(request)
 
@@ -389,12 +389,10 @@ def power_of(request: PowerRequest) -> PowerResult:
     assert pilot is not None
     for name, given in (("seed_variance", request.seed_variance is not None), ("binary", request.binary)):
         if given:
-            raise InputError(f"{argument(name)} belongs to {argument('variance')}; a pilot shows it")
+            raise InputError(f"{argument(name)} belongs to {argument('variance')}; a pilot has its own")
     metric = pilot.scored.metric
     found = variance_of(metric, pilot.results, samples=request.samples)
     if found.runs == 1:
-        message = (
-            "one run per system: nothing is known of the variance between seeds, which no number of examples removes"
-        )
+        message = "one run per system: the variance between seeds is unknown, and more examples do not reduce it"
         warnings.warn(InputWarning(message), stacklevel=3)
     return enough(found, test, metric=metric.name, units=examples, runs=seeds, differences=request.differences)

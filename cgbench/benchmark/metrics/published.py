@@ -1,4 +1,4 @@
-"""Published results, to stand beside one's own: ``published/results.tsv``, each figure with its paper and table."""
+"""Published results for comparison: ``published/results.tsv``, each score with its paper and table."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ PAPERS = {
     "composition": "Lin et al. 2023, Learning to Compose Representations of Different Encoder Layers",
     "lrf": "Zheng et al. 2023, Layer-wise Representation Fusion for Compositional Generalization",
 }
-"""What the first word of a row's source stands for."""
+"""Papers by the first word of a row's source."""
 
 FRACTIONS = ("devil", "lexicon")
-"""Papers that print exact match as a fraction; the table has it as they do."""
+"""Papers that print exact match as a fraction, which the table keeps."""
 
 
 @dataclass(frozen=True)
 class PublishedScore:
-    """A published figure in percent, with the digits that are printed; ``spread`` is its standard deviation or empty,
-    ``source`` paper and table."""
+    """A published score in percent, as printed; ``spread``: standard deviation, if any; ``source``: paper, table."""
 
     benchmark: str
     system: str
@@ -41,7 +40,7 @@ class PublishedScore:
 
 @cache
 def all_published() -> tuple[PublishedScore, ...]:
-    """Every row of the table."""
+    """All rows of the table."""
     text = (files("cgbench.benchmark") / "published" / "results.tsv").read_text(encoding="utf-8")
     rows = csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
     return tuple(_in_percent(PublishedScore(**row)) for row in rows)
@@ -60,9 +59,9 @@ def _hundredfold(number: str) -> str:
 def published_scores(benchmark: str, metric: str) -> list[PublishedScore]:
     """The rows of a benchmark (its name, or the beginning of it) whose metric begins with ``metric``.
 
-    :raises InputError: there is none.
+    :raises InputError: there are none.
     """
-    # Figures of single examples and of parts of a benchmark are named after a colon.
+    # A colon marks scores of parts of a benchmark.
     rows = [row for row in all_published() if row.metric.startswith(metric) and ":" not in row.metric]
     names = sorted({row.benchmark for row in rows})
     if not names:
@@ -71,5 +70,5 @@ def published_scores(benchmark: str, metric: str) -> list[PublishedScore]:
     exact = [row for row in rows if row.benchmark.casefold() == wanted]
     found = exact or [row for row in rows if row.benchmark.casefold().startswith(wanted)]
     if not wanted or not found:
-        raise InputError(f"{argument('published', benchmark)}: nothing by that name{did_you_mean(benchmark, names)}")
+        raise InputError(f"{argument('published', benchmark)}: no such benchmark{did_you_mean(benchmark, names)}")
     return found

@@ -1,4 +1,4 @@
-"""Ranks of systems that were compared all with all: a range for each, and clusters, as the tables of WMT have them."""
+"""Rank ranges and clusters of systems from tests of all pairs, as in the tables of WMT."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from cgbench.benchmark.metrics.significance import LEVEL
 
 @dataclass(frozen=True)
 class Rank:
-    """A system's place: from ``best`` (one more than are significantly better) to ``worst`` (so many are not
-    significantly worse), and its cluster, from 1."""
+    """The rank range of a system and its cluster, from 1.
+
+    ``best``: one more than the number of significantly better systems; ``worst``: the number of systems, including
+    itself, that are not significantly worse.
+    """
 
     number: int
     best: int
@@ -23,10 +26,9 @@ class Rank:
 
 @dataclass(frozen=True)
 class AllPairs:
-    """All systems against all, best first: ``order`` and ``clusters`` hold their numbers.
+    """All pairs of systems; ``order`` (best first) and ``clusters`` contain system numbers.
 
-    ``difference`` and ``p_star`` (:attr:`~cgbench.benchmark.metrics.comparison.Pair.p_star`) by (first, second); a
-    p-value is None where there is none.
+    ``difference`` and ``p_star`` (:attr:`~cgbench.benchmark.metrics.comparison.Pair.p_star`) by (first, second).
     """
 
     order: list[int]
@@ -36,7 +38,7 @@ class AllPairs:
 
 
 def compare_all(metric: Metric, names: Sequence[str], parts: Sequence[SubsetScores]) -> AllPairs | None:
-    """All systems against all by the headline figure; None where there are no pairs, or a system has no figure."""
+    """All pairs by the main score; None if pairs were not compared, or a system has no score."""
     estimates = [part.figures[metric.figures[0]] for part in parts]
     if any(one.value is None for one in estimates) or not any(one.pairs for one in estimates):
         return None
@@ -54,9 +56,9 @@ def compare_all(metric: Metric, names: Sequence[str], parts: Sequence[SubsetScor
 
 
 def ranks(metric: Metric, results: Sequence[SystemScores]) -> list[Rank]:
-    """The ranks of all systems by the headline figure, best first; ``number`` is a system's place in ``results``.
+    """The ranks of all systems by the main score, best first; ``number`` is the index in ``results``.
 
-    Empty where there are no pairs, or a system has no figure.
+    Empty if pairs were not compared, or a system has no score.
     """
     pairs = compare_all(metric, [result.system for result in results], [result.whole for result in results])
     if pairs is None:
@@ -73,9 +75,9 @@ def ranks(metric: Metric, results: Sequence[SystemScores]) -> list[Rank]:
 
 
 def clusters(order: Sequence[int], p_star: dict[tuple[int, int], float | None]) -> list[list[int]]:
-    """Systems, best first, in groups: all of a group are significantly better than all of the groups behind.
+    """Group systems, best first, so that all in a group are significantly better than all in later groups.
 
-    As the tables of WMT have them. Within a group, some may still differ significantly.
+    Systems within a group may still differ significantly.
     """
     found: list[list[int]] = [[]]
     for place, number in enumerate(order):

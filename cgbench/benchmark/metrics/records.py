@@ -1,4 +1,4 @@
-"""Scores for other programs: the long table (``--format tsv``, pandas) and JSON (``docs/reference/formats.md``)."""
+"""Scores as a long table (``--format tsv``, pandas) and as JSON (``docs/reference/formats.md``)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ LONG = (
 )  # fmt: skip
 FLOATS = (*LONG[7:14], *LONG[17:])
 NUMBERS = {"n": "Int64", "runs": "Int64", **dict.fromkeys(FLOATS, "float64")}
-"""The columns of these that hold numbers, and their types in pandas."""
+"""Columns with numbers, and their types in pandas."""
 
 
 def long_rows(scored: ScoredSystems) -> list[list[str]]:
-    """A row of :data:`LONG` for each figure, system and bin. Missing values are empty."""
+    """One row of :data:`LONG` per score, system and bin. Missing values are empty."""
     return [[_cell(record.get(name)) for name in LONG] for record in _records(scored)]
 
 
@@ -71,7 +71,7 @@ def _cell(value: float | str | None) -> str:
 
 
 def rounded(value: float | None) -> float | None:
-    """Twelve digits: sums of fractions (TER) may differ behind them from one number of threads to another."""
+    """Twelve digits: further digits of sums of fractions (TER) may depend on the number of threads."""
     return None if value is None else float(f"{value:.12g}")
 
 
@@ -127,7 +127,7 @@ def _system(scored: ScoredSystems, result: SystemScores, more: dict[str, Any]) -
 
 
 def _part(metric: Metric, part: SubsetScores) -> dict[str, Any]:
-    """The headline figure on its own, all of them below ``figures``; CTER's two also as fractions."""
+    """The main score, and all scores under ``figures``; those of CTER also as fractions."""
     figures = {name: _figure(part.figures[name]) for name in metric.figures}
     values: dict[str, Any] = {"n": part.examples, **figures[metric.figures[0]]}
     if len(figures) > 1:
@@ -148,5 +148,5 @@ def _figure(one: Score) -> dict[str, Any]:
 
 
 def _rounded(one: Score | Pair | Drop, *but: str) -> dict[str, float | None]:
-    """The fields of a dataclass that are numbers: all but those named."""
+    """The fields of a dataclass except those named, rounded."""
     return {name: rounded(getattr(one, name)) for name in one.__dataclass_fields__ if name not in but}

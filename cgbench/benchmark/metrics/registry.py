@@ -1,4 +1,4 @@
-"""Metrics by name: those of cgbench, and those that other packages register as ``cgbench.metrics``."""
+"""Metrics by name: those of cgbench, and those registered by other packages as ``cgbench.metrics``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ METRICS = {
     "semantic": "semantic_match:SemanticMatch",
     "cter": "cter:Cter",
 }
-"""Those of cgbench: the file beside this one, and the class in it."""
+"""The module in this package, and the class."""
 
 
 def registered() -> dict[str, EntryPoint]:
@@ -31,7 +31,7 @@ def registered() -> dict[str, EntryPoint]:
 def metric_class(name: str) -> type[Metric]:
     """The class of a metric.
 
-    :raises InputError: there is no such metric, or what another package registered is no metric.
+    :raises InputError: there is no such metric, or another package registered something else.
     """
     if name in METRICS:
         module, _, kind = METRICS[name].partition(":")
@@ -42,17 +42,17 @@ def metric_class(name: str) -> type[Metric]:
         raise InputError(f"{argument('metric', name)}{did_you_mean(name, [*METRICS, *others])}")
     try:
         found = others[name].load()
-    except Exception as error:  # whatever the other package raises
+    except Exception as error:  # the other package may raise anything
         raise InputError(f"{argument('metric', name)}: {others[name].value} cannot be loaded: {error}") from error
     if not (isinstance(found, type) and issubclass(found, Metric)):
-        raise InputError(f"{argument('metric', name)}: {others[name].value} is no subclass of cgbench.Metric")
+        raise InputError(f"{argument('metric', name)}: {others[name].value} is not a subclass of cgbench.Metric")
     return found
 
 
 def make_metric(name: str, texts: ExampleTexts, options: Mapping[str, Any]) -> Metric:
     """The metric ``name`` for texts.
 
-    :raises InputError: there is no such metric, or an option is unknown or does not fit.
+    :raises InputError: there is no such metric, or an option is unknown or invalid.
     """
     found = metric_class(name)
     known, others = found.options()

@@ -1,8 +1,8 @@
-"""Files that hold a score a segment, as other programs write them.
+"""Files with one score per segment, as written by other programs.
 
 =============================  ========================================================================================
-plain text                     a number a line; also what ``comet-score`` prints (``FILE  Segment 3  score: 0.8``)
-``NAME.seg.score``             mt-metrics-eval: ``SYSTEM  SCORE`` a line, all systems of a metric in one file
+plain text                     one number per line; also the output of ``comet-score`` (``FILE  Segment 3  score: 0.8``)
+``NAME.seg.score``             mt-metrics-eval: ``SYSTEM  SCORE`` on each line, all systems of a metric in one file
 ``.tsv`` ``.csv`` ``.jsonl``   a column; by default ``score``, ``COMET``, ``prediction`` (MetricX), ``rating``,
 ``.parquet``                   ``value``, ``correct``
 ``.json``                      COMET (``comet-score --to_json``); a list of numbers, or of objects; JSON lines
@@ -29,31 +29,31 @@ from cgbench.text.rows import Table, as_text, is_number
 from cgbench.text.streams import COMPRESSED, NUMBERED, form, is_there, open_bytes, read_lines, split_name
 
 MEMORY = 1 << 30
-"""Bytes that a value of JSON may take, all objects counted; at most half of it are its own."""
+"""Maximum memory of a JSON value, including all objects; the file may have half as many bytes."""
 ROLES = ("score", "COMET", "comet", "prediction", "rating", "value", "correct")
-"""What a column of scores is called where none is named, the first of these that there is."""
+"""Names of columns with scores, in the order of preference."""
 _COMET_LINE = re.compile(r"(.*)\tSegment ([0-9]{1,12})\tscore: (\S+)(?:\tvariance: \S+)?", re.ASCII)
 
 
 @dataclass(frozen=True)
 class ScoreColumn(Column):
-    """The scores of one run, as text, and what tells that two runs are of the same examples.
+    """The scores of one run as text, and what identifies its examples.
 
-    ``prints`` (a digest or the text of an example) are of each row; None where the file has none. ``version``: of the
-    task. ``path``: of the table that they are a column of, in its order.
+    ``prints``: a checksum or the text of each example, if the file has them. ``version``: of the task. ``path``: the
+    table of this column, if the rows are in its order.
     """
 
     prints: list[str] | None = None
     version: str | None = None
 
     def row(self, index: int) -> str:
-        """How a message names the row ``index`` (from 0)."""
+        """The name of row ``index`` (from 0) in messages."""
         known = "" if self.ids is None else f" (id {self.ids[index]})"
         return f"{self.name}, row {index + 1}{known}"
 
 
 def split_field(given: str) -> tuple[Path, str | None]:
-    """``FILE:COLUMN`` as its parts, where FILE may be a ``.json`` or ``.eval``, too; None where no column is named."""
+    """Split ``FILE:COLUMN``, where FILE may also be a ``.json`` or ``.eval``; None if no column is named."""
     path, sign, field = given.rpartition(":")
     if sign and field and Path(path).suffix in (".json", ".eval") and not is_there(Path(given)):
         return Path(path), field
@@ -61,15 +61,15 @@ def split_field(given: str) -> tuple[Path, str | None]:
 
 
 def is_of_systems(path: Path) -> bool:
-    """Whether a file may hold the scores of several systems, each under its name."""
+    """Whether a file may have the scores of several systems by name."""
     name = path.with_suffix("") if path.suffix in COMPRESSED else path
     return name.name.endswith(".seg.score") or name.suffix == ".json"
 
 
 def systems_of(given: str) -> dict[str, ScoreColumn]:
-    """All systems of a file that holds several (:func:`is_of_systems`).
+    """All systems in a file (:func:`is_of_systems`).
 
-    :raises InputError: it is not what its name says.
+    :raises InputError: it has another format than its name says.
     """
     path, field = split_field(given)
     if (path.with_suffix("") if path.suffix in COMPRESSED else path).suffix == ".json":
@@ -78,15 +78,15 @@ def systems_of(given: str) -> dict[str, ScoreColumn]:
     for number, line in enumerate(read_lines(path), 1):
         name, sign, value = line.rstrip("\r").rpartition("\t")
         if not sign or not name:
-            raise InputError(f"{path}, row {number}: a system, a tab and a score are needed; there is {line[:60]!r}")
+            raise InputError(f"{path}, row {number}: {line[:60]!r} is not a system, a tab and a score")
         systems.setdefault(name, []).append(value)
     if not systems:
-        raise InputError(f"{path}: there is no score in it")
+        raise InputError(f"{path}: no scores")
     return {name: ScoreColumn(f"{path}, {name}", values) for name, values in systems.items()}
 
 
 def read_plain(path: Path) -> ScoreColumn:
-    """Plain text: a number a line, or what ``comet-score`` prints.
+    """Plain text: one number per line, or the output of ``comet-score``.
 
     :raises InputError: the file is missing, damaged or not UTF-8.
     """
@@ -97,7 +97,7 @@ def read_plain(path: Path) -> ScoreColumn:
 
 
 def _read_printed(path: Path, lines: Sequence[str]) -> ScoreColumn:
-    """What ``comet-score`` prints: a line a segment, then the score of the system."""
+    """The output of ``comet-score``: one line per segment, then the score of the system."""
     values: list[str] = []
     for number, line in enumerate(lines, 1):
         found = _COMET_LINE.fullmatch(line)
@@ -105,15 +105,15 @@ def _read_printed(path: Path, lines: Sequence[str]) -> ScoreColumn:
             continue
         if int(found[2]) != len(values):
             raise InputError(
-                f"{path}, row {number}: segment {found[2]} comes where segment {len(values)} should; the output of "
-                "one system, a file each, is needed"
+                f"{path}, row {number}: segment {found[2]} instead of {len(values)}; give the output of each system "
+                "in a separate file"
             )
         values.append(found[3])
     return ScoreColumn(str(path), values)
 
 
 def read_table(path: Path, wanted: str | None, ids: str | None) -> ScoreColumn:
-    """A column of a table, and the column of ids if one is named.
+    """A column of a table, and optionally a column of ids.
 
     :raises InputError: there is no such column, or an id is missing.
     """
@@ -150,9 +150,9 @@ def _choose(table: Table, wanted: str | None) -> str:
 
 
 def as_score(value: Any, path: Path, number: int, column: str) -> str:
-    """A value of a table or of JSON as the text of a score; none at all as ``nan``.
+    """A value of a table or of JSON as the text of a score; a missing one as ``nan``.
 
-    :raises InputError: it is an object, or a list.
+    :raises InputError: it is an object or a list.
     """
     if value is None:
         return "nan"
@@ -162,25 +162,25 @@ def as_score(value: Any, path: Path, number: int, column: str) -> str:
         return repr(value)
     if isinstance(value, str):
         return value
-    raise InputError(f"{path}, row {number}: {column!r} holds {type(value).__name__}, where a number is needed")
+    raise InputError(f"{path}, row {number}: {column!r} is not a number but {type(value).__name__}")
 
 
 def is_json_lines(path: Path) -> bool:
-    """Whether a file of JSON has more than one line, the first of which is an object of its own."""
+    """Whether a JSON file has more than one line, and the first is an object."""
     try:
         lines = list(islice(filter(str.strip, read_lines(path)), 2))
         return len(lines) > 1 and isinstance(parse_scores(lines[0].encode(), path), dict)
-    except InputError:  # such as a line that is longer than those of JSON lines may be
+    except InputError:  # such as a very long line
         return False
 
 
 def _read_json(path: Path, field: str | None) -> dict[str, ScoreColumn]:
-    """COMET's JSON: ``{hypotheses: [{"src": ..., "mt": ..., "COMET": 0.8}, ...]}``; or a list alone."""
+    """COMET's JSON: ``{hypotheses: [{"src": ..., "mt": ..., "COMET": 0.8}, ...]}``; or only a list."""
     data = read_json(path)
     if isinstance(data, list):
         data = {short_name(path): data}
     if not isinstance(data, dict) or not data or not all(isinstance(rows, list) for rows in data.values()):
-        raise InputError(f"{path}: no JSON of scores: a list is needed, or an object with a list a system")
+        raise InputError(f"{path}: not JSON of scores: a list, or an object with one list per system")
     return {
         name: ScoreColumn(f"{path}, {name}" if len(data) > 1 else str(path), list(_json_values(path, rows, field)))
         for name, rows in data.items()
@@ -205,9 +205,9 @@ def _json_values(path: Path, rows: Sequence[Any], field: str | None) -> Iterator
 
 
 def read_json(path: Path) -> Any:
-    """A whole file of JSON.
+    """A JSON file.
 
-    :raises InputError: it is none, or :func:`parse_scores` refuses it.
+    :raises InputError: as :func:`parse_scores` does.
     """
     with open_bytes(path) as file:
         data = file.read(MEMORY // 2 + 1)
@@ -215,20 +215,20 @@ def read_json(path: Path) -> Any:
 
 
 def parse_scores(data: bytes, where: object) -> Any:
-    """A value of JSON that another program wrote: NaN is a number that is missing.
+    """JSON from another program, in which NaN is a missing number.
 
-    :raises InputError: it is none, or would take more than :data:`MEMORY`: a list of empty lists takes thirty times as
-        many bytes as it has in the file.
+    :raises InputError: it is not JSON, or would take more than :data:`MEMORY`: a list of empty lists takes thirty times
+        its size in the file.
     """
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{where}: not UTF-8") from None
-    # From above, by CPython's objects: text twice, an object or list, a string and a pointer for each sign.
+    # An upper bound for CPython: the text twice, and an object, list, string or pointer for each sign.
     signs = (("{", 200), ("[", 72), ('"', 28), (",", 34))
     if 2 * sys.getsizeof(text) + sum(size * text.count(sign) for sign, size in signs) > MEMORY:
         raise InputError(
             f"{where}: {len(data):,} bytes of JSON, which would take more than {MEMORY >> 20:,} MB of memory; give the "
-            "scores as plain text or as a table (a log of inspect as .eval, which is read a sample at a time)"
+            "scores as plain text or as a table (a log of inspect as .eval, which is read sample by sample)"
         )
     return parse_json(text, where, infinite=True)

@@ -1,4 +1,4 @@
-"""What can be asked of a score: the options of ``cgbench score`` and the arguments of :func:`cgbench.evaluate`."""
+"""The options of ``cgbench score`` and the arguments of :func:`cgbench.evaluate`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FEATURES_OF: dict[str, tuple[str, ...] | None] = {
     "table": ("degree", "uncertainty", "difficulty", "perplexity", "column:"),
     "lm": ("perplexity",),
 }
-"""Arguments that go with ``by``, and the features that they are for (None: all)."""
+"""Arguments that need ``by``, and the features that use them (None: all)."""
 
 
 def _is_bins(value: Any) -> bool:
@@ -118,7 +118,7 @@ class ScoreOptions(Comparison):
     )  # fmt: skip
 
     def comparison(self) -> Comparison:
-        """What is asked for beside the figures."""
+        """The options for intervals and tests."""
         return Comparison(**{name: getattr(self, name) for name in fields_of(Comparison)})
 
 

@@ -34,7 +34,7 @@ from cgbench.text.plain_text import words_of
 
 @dataclass(frozen=True)
 class Binning:
-    """The bins that are asked for. ``groups``: put COGS' categories together as in Table 6."""
+    """The requested bins. ``groups``: group COGS categories as in Table 6."""
 
     feature: Feature
     how: str | None = None
@@ -47,7 +47,7 @@ class Binning:
 
 @dataclass(frozen=True)
 class ScoredSystems:
-    """Everything a report needs: the results, their signature, and what else was asked for."""
+    """Everything a report needs: the results, their signature, and the options."""
 
     metric: Metric
     results: tuple[SystemScores, ...]
@@ -56,35 +56,35 @@ class ScoredSystems:
     test: TestName | None
     by: str | None
     more: tuple[dict[str, Any], ...]
-    """A system's further findings: for CTER ``by_type``, ``errors``, ``human``."""
+    """Further results of each system (CTER: ``by_type``, ``errors``, ``human``)."""
     published: tuple[PublishedScore, ...] = ()
     control: int | None = None
-    """Examples of the control set, if there is one."""
+    """Number of examples in the control set, if there is one."""
     drops: Mapping[str, dict[str, Drop]] = field(default_factory=dict)
-    """What each system loses from it to the test set, by figure."""
+    """The drop of each system from the control set to the test set, by score."""
     generation: Mapping[str, list[Mapping[str, Any] | None]] = field(default_factory=dict)
-    """How the runs of a system were made, where the files say so."""
+    """How the runs of a system were generated, if recorded."""
 
     @property
     def star_test(self) -> str | None:
-        """The test that decides whether a difference has its star."""
+        """The test that decides about stars."""
         figures = [estimate for result in self.results for estimate in result.whole.figures.values()]
         tests: list[Score | Pair] = [*figures, *(pair for estimate in figures for pair in estimate.pairs)]
         by_rule = any(one.p_calibrated is not None for one in tests)
         return CALIBRATED if by_rule else self.test
 
     def title(self, system: str) -> str:
-        """A system's name in tables, which tell the baseline."""
+        """The name of a system in tables, which mark the baseline."""
         return f"{system} (baseline)" if system == self.baseline else system
 
     @property
     def all_pairs(self) -> bool:
-        """Whether all systems were compared with all."""
+        """Whether all pairs of systems were compared."""
         return any(estimate.pairs for result in self.results for estimate in result.whole.figures.values())
 
 
 def warnings_of(metric: Metric, systems: Sequence[System], comparison: Comparison, binned: bool) -> list[str]:
-    """Lines about what looks wrong, or limits what the figures say."""
+    """Warnings about suspicious input and limits of the scores."""
     lines = list(metric.notes)
     for system in systems if metric.of_texts else ():
         empty = sum(not words_of(text) for run in system.runs for text in run)
@@ -94,38 +94,37 @@ def warnings_of(metric: Metric, systems: Sequence[System], comparison: Compariso
         pieces = sum("@@ " in text for run in system.runs for text in run)
         if pieces and not metric.joins_pieces:
             lines.append(
-                f"{system.name}: {pieces:,} lines hold '@@ ', the mark of BPE pieces; join them before scoring"
+                f"{system.name}: {pieces:,} lines contain '@@ ', the mark of BPE pieces; join them before scoring"
             )
         ended = sum(text.endswith(" .") for run in system.runs for text in run)
         if metric.tokenises and ended >= 100:
             lines.append(
                 f"{system.name}: {ended:,} lines end in ' .', so the text looks tokenised and will be tokenised again; "
-                f"detokenise it, or choose {argument('tokenize', 'none')} ({argument('preset', 'react')})"
+                f"detokenise it, or give {argument('tokenize', 'none')} ({argument('preset', 'react')})"
             )
     if metric.n == 1:
         lines.append("one example: there is nothing to resample, so there are no intervals and no tests")
     elif comparison.paired and metric.n < FEWEST_UNITS:
-        lines.append(f"{metric.n} examples are too few for a test: {FEWEST_UNITS} is the least")
+        lines.append(f"{metric.n} examples are too few for a test, which needs at least {FEWEST_UNITS}")
     if comparison.count("bootstrap") < FEWEST:
-        lines.append(f"{comparison.samples} samples are too few for an interval of 95 %; take {FEWEST} at least")
+        lines.append(f"{comparison.samples} samples are too few for an interval of 95 %; use at least {FEWEST}")
     single = [system.name for system in systems if len(system.runs) == 1]
     if single:
         several = len(single) < len(systems)
         if comparison.confidence or comparison.paired or binned:
             named = f"one run of {', '.join(single)}" if several else "one run per system"
             lines.append(
-                f"{named}: intervals and tests know nothing of the variance between seeds, which is large on these "
-                "benchmarks"
+                f"{named}: intervals and tests ignore the variance between seeds, which is large on these benchmarks"
             )
             if several and comparison.paired:
-                lines[-1] += "; against a system with several runs, its seeds are taken to vary as those do"
+                lines[-1] += "; against a system with several runs, the same variance between seeds is assumed"
         elif len(systems) > 1:
-            lines.append("with one run a system, a difference between two may be no more than that between seeds")
+            lines.append("with one run per system, a difference may be no more than that between seeds")
     return lines + metric.warnings({system.name: system.runs for system in systems}, comparison.test)
 
 
 def disagreements(scored: ScoredSystems) -> list[str]:
-    """Lines about differences that sacrebleu's rule and the calibrated test judge differently."""
+    """Warnings about differences for which sacrebleu's rule and the calibrated test disagree."""
     lines = []
     for result in scored.results:
         for name, estimate in result.whole.figures.items():
@@ -137,21 +136,20 @@ def disagreements(scored: ScoredSystems) -> list[str]:
                     lines.append(
                         f"{result.system} and {other}: the tests disagree about {scored.metric.label(name)}: p (Holm) "
                         f"is {p_text(p)} by sacrebleu's paired bootstrap, which rejects too often, and {p_text(star)} "
-                        "by the calibrated test, which decides about the star"
+                        "by the calibrated test, which decides about stars"
                     )
     return lines
 
 
 def made_otherwise(systems: Sequence[System], control: ControlSet | None) -> list[str]:
-    """Lines about systems whose translations of a control set were made with other settings than those of the test
-    set."""
+    """Warnings about systems that translated the control set with other settings than the test set."""
     lines = []
     for system, easy in zip(systems, control.systems if control else (), strict=False):
         one, other = _made(system), _made(easy)
         if one != other and any((*system.made, *easy.made)):
             lines.append(
                 f"{system.name}: the test set was translated with other settings ({one}) than the control set "
-                f"({other}), so that what is lost is lost to these, too"
+                f"({other}), which may explain part of the drop"
             )
     return lines
 
@@ -165,14 +163,14 @@ def score(
     published: Sequence[PublishedScore] = (),
     control: ControlSet | None = None,
 ) -> ScoredSystems:
-    """Score the systems and gather what belongs to the figures.
+    """Score the systems and collect everything for a report.
 
-    :param control: what the same systems said to a control set.
-    :raises InputError: judgements, test or bins do not fit.
+    :param control: outputs of the same systems on a control set.
+    :raises InputError: judgements, test or bins are invalid.
     """
     if human is not None and (len(systems) > 1 or len(systems[0].runs) > 1):
         raise InputError(
-            f"{argument('human')} judges the hypotheses of one file; give one {argument('systems')} with one file"
+            f"{argument('human')} judges one file of hypotheses; give one {argument('systems')} with one file"
         )
     if binning:
         feature = binning.feature
@@ -246,11 +244,11 @@ def _signature(
 
 
 def _made(system: System) -> str:
-    """The settings that made a system's runs, as a word; ``unknown`` where the files do not say."""
+    """The generation settings of a system as one word; ``unknown`` if not recorded."""
     words = ["unknown" if record is None else settings_label(record) for record in system.made]
     return words[0] if len(set(words)) == 1 else ",".join(words)
 
 
 def describe(metric: Metric, result: SystemScores) -> str:
-    """What the metric says of the figures of a system with one run."""
+    """The metric's description of the scores of a system with one run."""
     return metric.describe(metric.collect(result.statistics[0], metric.counted(np.arange(metric.n))).sum(axis=0))

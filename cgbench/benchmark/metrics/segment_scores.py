@@ -1,7 +1,7 @@
-"""Any metric's scores of segments, as other programs gave them: their mean, or the share of those from a bound on.
+"""External segment scores as a metric: their mean, or the share of scores of at least X.
 
-A run's "hypotheses" are the scores themselves, a number an example. Everything behind the statistics is as for our own
-metrics: intervals, tests, bins, seeds.
+The "hypotheses" of a run are its scores, one number per example. Intervals, tests, bins and seeds work as for other
+metrics.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cgbench.settings import did_you_mean
 
 
 def least_of(statistic: str) -> float | None:
-    """X of ``share:X``, the share of scores from X on; None of ``mean``.
+    """X of ``share:X``, the share of scores of at least X; None for ``mean``.
 
     :raises InputError: there is no such statistic.
     """
@@ -26,7 +26,7 @@ def least_of(statistic: str) -> float | None:
     if kind == "share" and sign:
         least = float(bound) if _NUMBER.fullmatch(bound) else np.inf
         if not np.isfinite(least):
-            raise InputError(f"{argument('statistic', statistic)}: {bound!r} is no number; write share:0.8")
+            raise InputError(f"{argument('statistic', statistic)}: {bound!r} is not a number; write share:0.8")
         return least
     if statistic != "mean":
         raise InputError(f"{argument('statistic', statistic)}{did_you_mean(statistic, ['mean', 'share:X'])}")
@@ -37,11 +37,11 @@ _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", re.AS
 _NONE = frozenset(("", "nan", "none", "null", "na", "n/a", "inf", "-inf", "+inf", "infinity", "-infinity", "+infinity"))
 _WORDS = {"true": 1.0, "false": 0.0}
 BEYOND = 1e50
-"""No score is so large: its fourth power, which tests take, has to be a number still."""
+"""Maximum score, so that its fourth power, which tests need, is finite."""
 
 
 def number_of(text: str) -> float | None:
-    """A score as text: NaN where it says that there is none, or is not finite; None where it is no score."""
+    """Parse a score: NaN if missing or not finite; None if it is not a score."""
     if _NUMBER.fullmatch(text):
         value = float(text)
         return value if np.isfinite(value) else float("nan")
@@ -54,9 +54,9 @@ def number_of(text: str) -> float | None:
 
 
 class SegmentScores(Metric):
-    """The mean of scores of segments, or the share of those from a bound on.
+    """The mean of segment scores, or the share of scores of at least X.
 
-    Scores from 0 to 1 (``scale``) are given in percent, as all shares are here; others as they are.
+    Scores from 0 to 1 (``scale``) and shares are given in percent, other scores unchanged.
     """
 
     of_texts = False
@@ -76,11 +76,11 @@ class SegmentScores(Metric):
     ) -> None:
         """``n``: the number of segments.
 
-        :param scale: the lowest and the highest score that there can be; None: unknown, or no limits.
+        :param scale: the lowest and the highest possible score; None: unknown, or no limits.
         :param binary: every score is 0 or 1.
-        :param missing: bool ``[n]``, segments that some run has no score of: they count in none.
-        :param largest: the greatest score, its sign apart; scores up to 1 are shown with four decimals.
-        :raises InputError: no such statistic.
+        :param missing: bool ``[n]``, segments without a score in some run, which are left out of all.
+        :param largest: the largest absolute score; scores up to 1 are shown with four decimals.
+        :raises InputError: there is no such statistic.
         """
         self._n, self.name, self.scale, self.binary = n, name, scale, binary
         self.lower_is_better, self.notes = lower_is_better, tuple(notes)
@@ -93,11 +93,11 @@ class SegmentScores(Metric):
 
     @property
     def n(self) -> int:
-        """The number of segments, those that are left out among them."""
+        """The number of segments, including those left out."""
         return self._n
 
     def signature(self) -> Signature:
-        """The statistic, the scale, the direction, and how many segments are left out."""
+        """The statistic, the scale, the direction, and the number of segments left out."""
         scale = "..".join(f"{end:g}" for end in self.scale) if self.scale else None
         items = {"stat": self.statistic.replace(":", "-"), "scale": scale}
         items["unit"] = "percent" if self.percent else None
@@ -106,16 +106,16 @@ class SegmentScores(Metric):
         return Signature(items)
 
     def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
-        """(score, or whether it is from the bound on; 1) per segment; zeros for one that is left out.
+        """(score, or 1 if it is at least X; 1) for each segment; zeros for one left out.
 
-        :raises InputError: a score is no number, or too large.
+        :raises InputError: a score is not a number, or too large.
         """
         self.check_hypotheses(hypotheses)
         values = scores_of(hypotheses, self.name)
         kept = np.ones(self.n, bool) if self._kept is None else self._kept
         bad = np.flatnonzero(kept & ~np.isfinite(values))
         if len(bad):
-            raise InputError(f"{self.name}, row {bad[0] + 1}: {hypotheses[bad[0]]!r} is no finite score")
+            raise InputError(f"{self.name}, row {bad[0] + 1}: {hypotheses[bad[0]]!r} is not a finite score")
         bad = np.flatnonzero(kept & (np.abs(values) > BEYOND))
         if len(bad):
             raise InputError(
@@ -129,16 +129,16 @@ class SegmentScores(Metric):
         return found
 
     def counted(self, rows: np.ndarray) -> np.ndarray:
-        """Those that are not left out."""
+        """The rows that are not left out."""
         return rows if self._kept is None else rows[self._kept[rows]]
 
     def compute(self, sums: np.ndarray) -> np.ndarray:
-        """The statistic, in percent where scores are from 0 to 1."""
+        """The statistic, in percent for scores from 0 to 1."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return (100 if self.percent else 1) * sums[:, :1] / sums[:, 1:]
 
     def outcomes(self, statistics: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray] | None:
-        """Of scores that are 0 or 1, and of shares: 1 is right."""
+        """1 for right, if scores are binary or the statistic is a share."""
         if not (self.binary or self.least is not None):
             return None
         return {"score": statistics[self.counted(rows), 0]}
@@ -150,20 +150,20 @@ class SegmentScores(Metric):
         return f"({sums[1]:,.0f} segments)"
 
     def per_example(self, hypotheses: Sequence[str], statistics: np.ndarray) -> list[dict[str, Any]]:
-        """``correct``, 1 or 0, of scores that are nothing else; ``score`` of others, NaN where there is none."""
+        """``correct`` (1 or 0) for binary scores, else ``score``, NaN if missing."""
         if self.binary and self._kept is None:
             return [{"correct": int(value)} for value in scores_of(hypotheses, self.name)]
         return [{"score": value} for value in scores_of(hypotheses, self.name).tolist()]
 
 
 def scores_of(texts: Sequence[str], name: str) -> np.ndarray:
-    """Scores from text, float64 ``[n]``; NaN where there is none.
+    """Parse scores, float64 ``[n]``; NaN for missing ones.
 
-    :param name: what messages call them.
-    :raises InputError: one is no number, and does not say either that there is none.
+    :param name: their name in messages.
+    :raises InputError: one is neither a number nor marked as missing.
     """
     try:
-        # The usual case, fast; Python would also read 1_1 and digits of all scripts, which nobody writes for a score.
+        # The usual case, fast; float() also accepts 1_1 and digits of all scripts, which are refused below.
         values = np.array(list(map(float, texts)))
         if not any("_" in text or not text.isascii() for text in texts):
             values[~np.isfinite(values)] = np.nan
@@ -171,16 +171,16 @@ def scores_of(texts: Sequence[str], name: str) -> np.ndarray:
     except ValueError:
         pass
     found = np.empty(len(texts))
-    word = None  # the first row that says true or false
+    word = None  # the first row with true or false
     for row, text in enumerate(texts):
         value = number_of(text)
         if value is None:
-            raise InputError(f"{name}, row {row + 1}: {text!r} is no score; a number is needed")
+            raise InputError(f"{name}, row {row + 1}: {text!r} is not a score; give a number")
         found[row] = value
         word = row if word is None and text.strip().lower() in _WORDS else word
     if word is not None and not np.isin(found[~np.isnan(found)], (0.0, 1.0)).all():
         raise InputError(
-            f"{name}, row {word + 1}: {texts[word]!r}, and other rows have numbers beside 0 and 1; is it the right "
+            f"{name}, row {word + 1}: {texts[word]!r}, but other rows have numbers other than 0 and 1; is it the right "
             "column?"
         )
     return found

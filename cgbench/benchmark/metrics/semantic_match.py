@@ -1,11 +1,11 @@
-"""Semantic exact match of logical forms: equal but for the names of variables and the order of conjuncts.
+"""Semantic exact match of logical forms: equality up to variable names and the order of conjuncts.
 
-As the evaluator of ReCOGS has it (Wu, Manning and Potts 2023, section 4): conjuncts are parted by ``;`` and ``AND``,
-variables are numbers, blanks do not count. Variables of two forms can stand for each other if the same predicates hold
-of them, as often; a form is right if some way to rename its variables makes its conjuncts those of the reference. What
-follows from these rules is kept: two variables may become one, and a number that is no variable (``dog2``), or ``AND``
-within a name, makes a form wrong. That evaluator tries every renaming; here a renaming ends where a conjunct would not
-be one of the reference's, or a variable of the reference would be left over, which finds the same.
+As in the evaluator of ReCOGS (Wu, Manning and Potts 2023, section 4), conjuncts are separated by ``;`` and ``AND``,
+variables are numbers, and blanks do not count. Two variables can correspond if they have the same predicates with the
+same counts; a form is right if some renaming of its variables gives the conjuncts of the reference. Side effects of
+these rules are kept: two variables may become one, and a number that is not a variable (``dog2``), or ``AND`` within a
+name, makes a form wrong. That evaluator tries all renamings; here a search is cut off when a conjunct is not in the
+reference or a variable of the reference would be left over, with the same result.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _PREDICATE = re.compile(r"(\w+)\((\d+)(?:,(\d+))?\)")
 
 
 class Form:
-    """A logical form: its ``conjuncts``, its ``numbers``, and its variables by the predicates that hold of them."""
+    """A logical form: its ``conjuncts``, its ``numbers``, and its variables by their predicates (``kinds``)."""
 
     def __init__(self, text: str) -> None:
-        """``text``: as a model wrote it; anything is a form, if not a good one."""
+        """``text``: any output of a model."""
         plain = "".join(text.split(" ")).replace("AND", " AND ")
         self.conjuncts = frozenset(_PARTS.split(plain))
         self.numbers = set(_NUMBER.findall(plain))
@@ -44,14 +44,14 @@ class Form:
 
 
 def means_the_same(form: Form, gold: Form) -> bool:
-    """Whether a form is the reference ``gold`` but for the names of variables and the order of conjuncts.
+    """Whether a form equals the reference ``gold`` up to variable names and the order of conjuncts.
 
-    :raises InputError: there are too many ways to rename variables to try.
+    :raises InputError: there are too many possible renamings.
     """
     choices = {variable: gold.kinds.get(kind, []) for kind, own in form.kinds.items() for variable in own}
     if set(choices) != form.numbers or {one for own in gold.kinds.values() for one in own} != gold.numbers:
         return False
-    # Every variable of the reference has to be one of the form's: there are as many of each kind.
+    # Every variable of the reference needs one of the form, so there must be enough of each kind.
     if any(len(form.kinds.get(kind, ())) < len(own) for kind, own in gold.kinds.items()):
         return False
     used_in: dict[str, list[str]] = defaultdict(list)
@@ -74,13 +74,13 @@ def _search(
     form: Form,
     gold: Form,
 ) -> bool:
-    """Give each variable in turn a name of the reference, and go back where a whole conjunct is none of it.
+    """Rename variables one by one, and backtrack when a complete conjunct is not in the reference.
 
-    :param waiting: of each conjunct, how many of its variables have no name yet.
+    :param waiting: number of variables without a new name in each conjunct.
     """
     names: dict[str, str] = {}
-    taken: Counter[str] = Counter()  # how many variables have a name
-    spare = len(order) - len(gold.numbers)  # so many may take a name that is taken
+    taken: Counter[str] = Counter()  # number of variables with each name
+    spare = len(order) - len(gold.numbers)  # number of variables that may share a name
     tried = [0] * len(order)
     place = steps = 0
     while place >= 0:
@@ -93,7 +93,7 @@ def _search(
             place -= 1
             continue
         variable = order[place]
-        if variable in names:  # back from a name that led nowhere
+        if variable in names:  # backtracking
             name = names.pop(variable)
             taken[name] -= 1
             spare += taken[name] > 0
@@ -110,7 +110,8 @@ def _search(
         steps += 1
         if steps > MOST_STEPS:
             raise InputError(
-                f"a logical form has more than {MOST_STEPS:,} ways to rename its variables: {', '.join(order[:5])} ..."
+                f"a logical form has more than {MOST_STEPS:,} possible renamings of its variables: "
+                f"{', '.join(order[:5])} ..."
             )
         names[variable] = name
         spare -= taken[name] > 0
@@ -131,7 +132,7 @@ def _is_itself(gold: Form) -> bool:
     try:
         return means_the_same(gold, gold)
     except InputError:
-        return True  # too many ways to tell; its row is named when a hypothesis has as many
+        return True  # too many renamings; reported when a hypothesis has as many
 
 
 class SemanticMatch(ExactMatch):
@@ -143,12 +144,12 @@ class SemanticMatch(ExactMatch):
     name = "semantic"
     figures = ("semantic",)
     unfit: tuple[str, ...] = ()
-    """A line about references that can never be right."""
+    """A warning about references that can never be right."""
 
     def __init__(self, references: Sequence[Sequence[str]], *, lowercase: bool = False) -> None:
         """As for exact match.
 
-        :raises InputError: an example has no reference, or by these rules no reference is the same as itself.
+        :raises InputError: an example has no reference, or no reference equals itself by these rules.
         """
         super().__init__(references, lowercase=lowercase)
         self.reading = Reading(case=not lowercase, words=CHARACTERS, whole=True, lowercase=True)
@@ -156,8 +157,8 @@ class SemanticMatch(ExactMatch):
         never = [place for place, golds in enumerate(self.forms) if not any(_is_itself(gold) for gold in golds)]
         if never:
             line = (
-                f"{len(never):,} of {self.n:,} examples have no reference that these rules can find right (first: "
-                f"row {never[0] + 1}): variables are numbers in parentheses, dog ( 3 ), not x _ 3 as in COGS; take the "
+                f"{len(never):,} of {self.n:,} examples have no reference that can be right by these rules (first: "
+                f"row {never[0] + 1}): variables are numbers in parentheses, dog ( 3 ), not x _ 3 as in COGS; use the "
                 "forms of ReCOGS (`cgbench data get recogs`), or exact match"
             )
             if len(never) == self.n:
@@ -165,18 +166,18 @@ class SemanticMatch(ExactMatch):
             self.notes = self.unfit = (line,)
 
     def signature(self) -> Signature:
-        """That of exact match, and whose rules say what is the same."""
+        """The signature of exact match, with the rules used."""
         made = super().signature()
         made.items["tok"] = None
         made.items["rules"] = "recogs"
         return made
 
     def is_right(self, text: str, place: int) -> bool:
-        """Whether a hypothesis means what a reference of its example says."""
+        """Whether a hypothesis has the meaning of a reference of its example."""
         form = Form(text)
         try:
             return any(means_the_same(form, gold) for gold in self.forms[place])
         except InputError as error:
-            row = f"row {place + 1} counts as wrong, and others like it: {error.message}"
+            row = f"row {place + 1} and similar rows count as wrong: {error.message}"
             self.notes = (*self.unfit, row)
             return False

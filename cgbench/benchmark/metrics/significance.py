@@ -1,13 +1,12 @@
-"""Honest statistics for every metric: the bootstrap, paired tests, Holm's correction. Intervals: ``intervals.py``.
+"""Significance tests for every metric: bootstrap, paired tests, Holm's correction. Intervals are in ``intervals.py``.
 
-All of it works on sums of sufficient statistics. A system is an array ``[runs, units, k]``: the same units (examples,
-or groups of them) for every system, one run per training seed. Tests of systems with several runs: ``contrast.py``.
+All functions use sums of sufficient statistics. A system is an array ``[runs, units, k]``: the same units (examples, or
+groups of them) for every system, one run per training seed. Tests of systems with several runs are in ``contrast.py``.
 
-Draws are sacrebleu's own (``significance.py`` there): the same seed gives the same samples. Its p-value of the paired
-bootstrap (Koehn 2004, as Moses and MultEval have it) centres the absolute differences and so rejects too often;
-:func:`bootstrap_p` has it, for scores that sacrebleu would give, and the two-sided one for all others. In both, and in
-approximate randomisation (Riezler and Maxwell 2005), a sample as extreme as what was observed counts as extreme, so
-that two equal systems have p = 1, not 0.001.
+The same seed gives the same samples as in sacrebleu. Its p-value of the paired bootstrap (Koehn 2004, as in Moses and
+MultEval) centres the absolute differences and therefore rejects too often; :func:`bootstrap_p` computes it for
+sacrebleu's metrics, and a two-sided one for all others. In both, and in approximate randomisation (Riezler and Maxwell
+2005), a sample as extreme as the observation counts as extreme, so two equal systems have p = 1, not 0.001.
 """
 
 from __future__ import annotations
@@ -21,30 +20,30 @@ SEED = 12345
 """sacrebleu's default."""
 
 LEVEL = 0.05
-"""A difference whose p-value, adjusted by Holm's method, is below this has a star."""
+"""Differences with a p-value (adjusted by Holm's method) below this have a star."""
 
 MARKS = ((0.01, "**"), (LEVEL, "*"))
-"""Which stars, by the bound that the p-value is below."""
+"""Stars by upper bound of the p-value."""
 
 SEVERAL_RUNS = "variance components"
 """The test of systems with several runs."""
 
 SAMPLES = {"bootstrap": 1000, "randomization": 10_000}
 _MEMORY = 1 << 22  # numbers in a block of draws
-_CLOSE = 1e-9  # in percent points: rounding of sums, far below any difference that matters
+_CLOSE = 1e-9  # in percentage points: rounding of sums, far below any relevant difference
 
 Compute = Callable[[np.ndarray], np.ndarray]
 
 
 def _blocks(samples: int, units: int) -> Iterator[int]:
-    """Sizes of blocks of samples: multiples of 64, so that generators that hand out bits go on where they were."""
+    """Sizes of blocks of samples: multiples of 64, so that blocks do not change the random bits."""
     size = max(64, _MEMORY // max(units, 1) // 64 * 64)
     for start in range(0, samples, size):
         yield min(size, samples - start)
 
 
 def bootstrap_counts(units: int, samples: int, seed: int | Sequence[int]) -> Iterator[np.ndarray]:
-    """How often each unit is in each sample, float64 ``[block, units]`` at a time; memory does not grow."""
+    """The count of each unit in each sample, in blocks float64 ``[block, units]`` of constant memory."""
     rng = np.random.default_rng(seed)
     for size in _blocks(samples, units):
         drawn = rng.choice(units, size=(size, units), replace=True)
@@ -55,7 +54,7 @@ def bootstrap_counts(units: int, samples: int, seed: int | Sequence[int]) -> Ite
 def resampled_runs(
     systems: Sequence[np.ndarray], compute: Compute, samples: int, seed: int | Sequence[int]
 ) -> list[np.ndarray]:
-    """The figures of each run of each system on the same samples of the units, ``[samples, runs, figures]``."""
+    """The scores of all runs of each system on the same samples of the units, ``[samples, runs, figures]``."""
     units = systems[0].shape[1]
     parts: list[list[np.ndarray]] = [[] for _ in systems]
     for counts in bootstrap_counts(units, samples, seed):
@@ -65,7 +64,7 @@ def resampled_runs(
 
 
 def _products(weights: np.ndarray, systems: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Weighted sums of the units of every run of every system, ``[runs, block, k]``: the weights are read once.
+    """Weighted sums of the units of every run of every system, ``[runs, block, k]``, in one matrix product.
 
     :param weights: ``[block, units]``; ``systems``: ``[runs, units, k]``.
     """
@@ -81,10 +80,10 @@ def _products(weights: np.ndarray, systems: Sequence[np.ndarray]) -> list[np.nda
 
 
 def draw_runs(values: Sequence[np.ndarray], seed: int) -> list[np.ndarray]:
-    """The second half of the hierarchical bootstrap: :func:`resampled_runs`, and on each sample the mean of drawn runs,
-    ``[samples, figures]`` a system.
+    """The second step of the hierarchical bootstrap, after :func:`resampled_runs`: the mean of resampled runs in each
+    sample, ``[samples, figures]`` for each system.
     """
-    runs = np.random.default_rng([seed, 1])  # a generator of its own: the units stay those of a single run
+    runs = np.random.default_rng([seed, 1])  # a separate generator, so that the samples of units do not change
     result = []
     for value in values:
         samples, number = value.shape[:2]
@@ -92,7 +91,7 @@ def draw_runs(values: Sequence[np.ndarray], seed: int) -> list[np.ndarray]:
         if number > 1:
             chosen = runs.integers(number, size=(samples, number))
             drawn = np.take_along_axis(value, chosen[:, :, None], axis=1).mean(axis=1)
-            # Draws of k from k runs vary (k - 1) / k as much as means of k new runs do (Rao and Wu 1988).
+            # The variance of resampled means of k runs is (k - 1) / k of that of new runs (Rao and Wu 1988).
             mean = mean + math.sqrt(number / (number - 1)) * (drawn - mean)
         result.append(mean)
     return result
@@ -101,10 +100,10 @@ def draw_runs(values: Sequence[np.ndarray], seed: int) -> list[np.ndarray]:
 def bootstrap_p(
     system: np.ndarray, baseline: np.ndarray, difference: float, *, as_sacrebleu: bool = False
 ) -> float | None:
-    """p-value of a difference from the figures ``[samples]`` of both on the same samples.
+    """p-value of a difference from the scores ``[samples]`` of both systems on the same samples.
 
-    Two-sided: how often a sample is as far from the mean of the samples as the difference is from zero.
-    ``as_sacrebleu``: how often its distance from zero exceeds the mean distance by as much as the difference.
+    Two-sided: how often a sample is at least as far from the mean of the samples as the difference is from zero.
+    ``as_sacrebleu``: how often its distance from zero exceeds the mean distance by at least the difference.
     """
     differences = system - baseline
     if as_sacrebleu:
@@ -116,9 +115,9 @@ def bootstrap_p(
 def randomization_of_pairs(
     systems: Sequence[np.ndarray], pairs: Sequence[tuple[int, int]], compute: Compute, samples: int, seed: int
 ) -> list[list[float | None]]:
-    """Two-sided p-values by approximate randomisation, one per figure of each pair: units change sides.
+    """Two-sided p-values by approximate randomisation, one per score of each pair; units are swapped between systems.
 
-    :param systems: ``[1, units, k]`` each; those of several runs may be among them, but in none of the pairs.
+    :param systems: ``[1, units, k]`` each; systems with several runs are allowed if they are in no pair.
     """
     totals = [system[:1].sum(axis=1) for system in systems]
     figures = [compute(total)[0] for total in totals]
@@ -144,14 +143,16 @@ def _p(statistics: np.ndarray, observed: float) -> float | None:
 
 
 def calibrated_test(runs: Sequence[int], clustered: bool = False) -> str:
-    """The test that holds its level, by the numbers of runs of the systems: approximate randomisation where each has
-    one, Student's t with variance components (``contrast.py``) where one has several, or examples are in clusters.
+    """The calibrated test for these numbers of runs.
+
+    Approximate randomisation if each system has one run and examples are not in clusters, else Student's t with
+    variance components (``contrast.py``).
     """
     return "randomization" if set(runs) == {1} and not clustered else SEVERAL_RUNS
 
 
 def stars(p: float | None) -> str:
-    """The stars of a difference, from what :attr:`~cgbench.benchmark.metrics.comparison.Score.p_star` says of it."""
+    """The stars of a difference, from its :attr:`~cgbench.benchmark.metrics.comparison.Score.p_star`."""
     return next((mark for bound, mark in MARKS if p is not None and p < bound), "")
 
 

@@ -1,4 +1,4 @@
-"""Systems and their runs (seeds), references, and texts of the same examples: read from files or from memory."""
+"""Read systems with their runs (seeds), references, and other texts of the same examples, from files or memory."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Runs = Texts | Sequence[Texts]
 
 @dataclass(frozen=True)
 class System:
-    """A system and its outputs: a list of hypotheses per run (a training seed).
+    """A system and its outputs: one list of hypotheses per run (training seed).
 
-    ``texts``: its outputs where ``runs`` are external scores, if they are known. ``made``: how each run was made, where
-    the files say so (:mod:`cgbench.models.external.sidecar`), None where they do not.
+    ``texts``: its outputs, if ``runs`` are external scores. ``made``: how each run was generated, None if not recorded
+    (:mod:`cgbench.models.external.sidecar`).
     """
 
     name: str
@@ -39,10 +39,10 @@ def absent(references: Any) -> bool:
 
 
 def read_references(given: Any) -> tuple[list[list[str]], list[str]]:
-    """The references of each example, and what messages call the texts that they are from.
+    """The references of each example, and the names of their texts in messages.
 
-    :param given: as :func:`evaluate` has it.
-    :raises InputError: there are none, texts differ in length, or every reference is empty.
+    :param given: as in :func:`~cgbench.benchmark.metrics.evaluate.evaluate`.
+    :raises InputError: there are none, texts differ in length, or all references are empty.
     """
     if absent(given):
         raise InputError(f"{argument('references')} are needed (or {argument('release')})")
@@ -52,7 +52,7 @@ def read_references(given: Any) -> tuple[list[list[str]], list[str]]:
         for row, one in enumerate(given, 1):
             example = [] if is_path(one) else list(one)
             if not example or not all(isinstance(text, str) for text in example):
-                raise InputError(f"references, row {row}: {one!r}, where a list of that example's is needed")
+                raise InputError(f"references, row {row}: {one!r} is not a list with the references of that example")
             examples.append(example)
         columns = [Column("references", [" ".join(example) for example in examples])]
     else:
@@ -61,22 +61,22 @@ def read_references(given: Any) -> tuple[list[list[str]], list[str]]:
         for column in columns[1:]:
             if len(column) != len(columns[0]):
                 raise InputError(
-                    f"{columns[0].name} has {len(columns[0]):,} lines and {column.name} has {len(column):,}: "
-                    "a reference of each example is needed"
+                    f"{columns[0].name} has {len(columns[0]):,} lines but {column.name} has {len(column):,}: "
+                    "each needs one reference per example"
                 )
         examples = [list(example) for example in zip(*(column.values for column in columns), strict=True)]
     name = columns[0].name
     if not examples:
-        raise InputError(f"{name}: there is no example in it")
+        raise InputError(f"{name}: no examples")
     if not any(words_of(text) for column in columns for text in column.values):
-        raise InputError(f"{name}: every reference is empty, and no score is defined")
+        raise InputError(f"{name}: all references are empty, so no score is defined")
     return examples, [column.name for column in columns]
 
 
 def more_references(corpora: Sequence[CorpusSpec], sources: Sequence[str]) -> list[list[str]]:
-    """The targets that corpora have for each source, in their order, without repeats.
+    """The distinct targets of each source in corpora, in order.
 
-    How Akyürek and Andreas (2021) score translation: every target of the same source is a reference.
+    As in Akyürek and Andreas (2021), all targets of the same source are references.
     """
     found: dict[str, list[str]] = {source: [] for source in sources}
     for corpus in corpora:
@@ -89,9 +89,10 @@ def more_references(corpora: Sequence[CorpusSpec], sources: Sequence[str]) -> li
 def read_systems(given: Runs | Mapping[str, Runs], n: int, against: str) -> list[System]:
     """The systems and their runs.
 
-    :param given: as :func:`evaluate` has it; ``n`` examples, in what ``against`` names.
-    :raises InputError: there is no system, a run has another number of hypotheses, or what stands beside it is of
-        other hypotheses.
+    :param given: as in :func:`~cgbench.benchmark.metrics.evaluate.evaluate`; ``against``: name of a text with the ``n``
+        examples.
+    :raises InputError: there is no system, a run has another number of hypotheses, or its record of generation settings
+        is for other hypotheses.
     """
     systems = []
     for name, columns in read_runs(given).items():
@@ -99,7 +100,7 @@ def read_systems(given: Runs | Mapping[str, Runs], n: int, against: str) -> list
             if len(run) != n:
                 raise InputError(
                     f"{run.name} has {len(run):,} lines and {against} has {n:,}: a hypothesis is needed for each; "
-                    "check where they part"
+                    "check where the alignment breaks"
                 )
         made = tuple(None if run.path is None else read_sidecar(run.path) for run in columns)
         systems.append(System(name, tuple(run.values for run in columns), made=made))
@@ -109,13 +110,14 @@ def read_systems(given: Runs | Mapping[str, Runs], n: int, against: str) -> list
 def read_runs(given: Runs | Mapping[str, Runs], ids: str | None = None) -> dict[str, list[Column]]:
     """The runs of every system.
 
-    :param given: as :func:`evaluate` has it; ``ids``: the column of tables that says which example a row is of.
+    :param given: as in :func:`~cgbench.benchmark.metrics.evaluate.evaluate`; ``ids``: the table column with the
+        example ids.
     :raises InputError: there is no system, or a file cannot be read.
     """
     if not isinstance(given, Mapping):
         given = {short_name(str(given)) if is_path(given) else "system": given}
     if not given:
-        raise InputError(f"{argument('systems')} is empty; a system is needed, with its hypotheses")
+        raise InputError(f"{argument('systems')} is empty; give at least one system with its hypotheses")
     systems: dict[str, list[Column]] = {}
     for name, runs in given.items():
         texts = _texts_of(runs)
@@ -130,21 +132,21 @@ ROLES = {
     "references": ("reference", "target"), "sources": ("source",), "compounds": ("compound",),
     "human": ("human_correct", "human", "correct"),
 }  # fmt: skip
-"""What the columns of texts are called in tables, where none is named."""
+"""Default names of the columns of texts in tables."""
 
 
 def join_texts(
     ids: str | None, texts: Mapping[str, Any], systems: Any, *, leads: bool = False, table: Any = None
 ) -> tuple[dict[str, Any], dict[str, list[Column]], Column | None]:
-    """Texts and systems with their rows in the same order of examples, and the text that this order is from (None: rows
-    have no ids, and stay where they are).
+    """Join texts and systems so that their rows have the same order of examples.
 
-    :param ids: the column of tables that says which example a row is of; without it, pandas Series are joined by
-        their index, and tables that have the same ids in another order are refused.
-    :param texts: what is given, by the names of :data:`ROLES`; the others follow the first that has ids.
-    :param leads: they follow the first run of the first system.
-    :param table: a file whose columns are about the same examples.
-    :raises InputError: ids are missing, or not the same.
+    :param ids: the table column with the example ids; without it, pandas Series are joined by their index, and tables
+        with the same ids in another order are refused.
+    :param texts: texts by the names of :data:`ROLES`; the first with ids determines the order.
+    :param leads: the first run of the first system determines the order instead.
+    :param table: a file whose columns describe the same examples.
+    :returns: texts, systems, and the text that determines the order (None: no ids, the order is unchanged)
+    :raises InputError: ids are missing or differ.
     """
     given = {name: one if _is_whole(one) else list(one) for name, one in texts.items()}
     columns = {name: _columns_of(name, one, ids) for name, one in given.items() if not absent(texts[name])}
@@ -154,7 +156,7 @@ def join_texts(
     every = [*flat, *read] if leads else [*read, *flat]
     if ids is not None:
         if None in columns.values():
-            raise InputError(f"{argument('ids', ids)}: lists of each example's references have no ids; give columns")
+            raise InputError(f"{argument('ids', ids)}: lists of references have no ids; give columns")
         if without := next((column for column in every if column.ids is None), None):
             raise InputError(
                 f"{argument('ids', ids)}: {without.name} has no ids; give it as a column of a table, or as a pandas "
@@ -167,15 +169,15 @@ def join_texts(
     if first is not None:
         columns = {name: found and [in_order(one, first) for one in found] for name, found in columns.items()}
         runs = {name: [in_order(run, first) for run in several] for name, several in runs.items()}
-    # One column, but for references, of which there may be several.
+    # One column each, except references, which may have several.
     one = {name: found if name == "references" else found[0] for name, found in columns.items() if found}
     return {**given, **one}, runs, first
 
 
 def in_release(ids: str | None, text: Any, table: AnyPath | None) -> Any:
-    """A text of a release with the ids that its table has, whose rows are those of the text.
+    """A text of a release with the ids from its table, which has the same rows.
 
-    :raises InputError: the release has no table, or the table no such column.
+    :raises InputError: the release has no table, or the table has no such column.
     """
     if ids is None or text is None:
         return text
@@ -185,12 +187,12 @@ def in_release(ids: str | None, text: Any, table: AnyPath | None) -> Any:
 
 
 def _is_whole(given: Any) -> bool:
-    """Whether this is nothing, or one text that is no list."""
+    """Whether this is None, or a text that is not a list."""
     return given is None or is_path(given) or isinstance(given, Column) or index_of(given) is not None
 
 
 def _columns_of(name: str, given: Any, ids: str | None) -> list[Column] | None:
-    """A text, or several of references, as columns; None of lists of the references of each example."""
+    """A text (or several, for references) as columns; None for one list of references per example."""
     if _is_whole(given):
         return [as_column(given, name, *ROLES[name], ids=ids)]
     values = list(given)
@@ -202,7 +204,7 @@ def _columns_of(name: str, given: Any, ids: str | None) -> list[Column] | None:
 
 
 def _texts_of(runs: Runs) -> list[Any]:
-    """The text of each run: a list of strings is one text, a list of anything else several."""
+    """The text of each run: a list of strings is one text, any other list is several texts."""
     if _is_whole(runs):
         return [runs]
     values = list(runs)  # type: ignore[arg-type]

@@ -165,7 +165,7 @@ def test_the_degree_of_a_release_is_in_its_table(material):
         ("frequency", {}, "give train"),
         ("uncertainty", {}, "give table"),
         ("perplexity", {}, "give lm"),
-        ("modifier", {}, "goes with cgbench score cter"),
+        ("modifier", {}, "for cgbench score cter"),
         ("column:nope", {"table": True}, "no column 'nope'"),
         ("column:id", {"table": True, "n": 4}, "has 3 rows for 4 examples"),
     ],

@@ -201,7 +201,7 @@ def test_runs_that_share_their_seeds():
 def test_one_run_against_several_is_said():
     rng = np.random.default_rng(7)
     systems = {"one": seeds(rng, 0.5, 1)[0], "single": seeds(rng, 0.6, 1)[0], "five": seeds(rng, 0.9, 5)}
-    with pytest.warns(UserWarning, match="one run of one, single: .* its seeds are taken to vary as those do"):
+    with pytest.warns(UserWarning, match="one run of one, single: .* the same variance between seeds is assumed"):
         found = evaluate("exact", systems, ["1"] * 400, paired=True)
     figures = {result.system: result.whole.figures["exact"] for result in found.results}
     assert figures["five"].difference_low > 0 and figures["five"].p_value < 0.05

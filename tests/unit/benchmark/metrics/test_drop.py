@@ -133,7 +133,7 @@ def test_cter_of_a_control_set(tmp_path):
     lost = found.scored.drops["A"]
     assert (lost["instance"].value, lost["aggregate"].value) == (50, 100)
     assert "CTER instance rises by 50.0" in found.report()
-    with pytest.raises(InputError, match="CTER of a control set is of its compounds: give control_sources and control"):
+    with pytest.raises(InputError, match="CTER of a control set needs its compounds: give control_sources and control"):
         evaluate("cter", {"A": ["狗", "猫"]}, control_systems={"A": ["狗"] * 4}, **given)
 
 
@@ -169,7 +169,7 @@ def test_every_form():
     [
         ({"A": [1]}, {"B": [1]}, "control_systems: B is not one of the systems"),
         ({"A": [1], "B": [1]}, {"A": [1]}, "control_systems: B is missing; the same systems"),
-        ({"A": [1, 2]}, {"A": [1]}, "A: 2 runs on the test set and 1 on the control set"),
+        ({"A": [1, 2]}, {"A": [1]}, "A: 2 runs on the test set but 1 on the control set"),
     ],
 )
 def test_other_systems_or_runs_are_one_line(test, control, message):
@@ -178,11 +178,11 @@ def test_other_systems_or_runs_are_one_line(test, control, message):
 
 
 def test_a_control_set_needs_its_texts():
-    with pytest.raises(InputError, match="references of the control set are needed: control_references"):
+    with pytest.raises(InputError, match="the control set needs references: give control_references"):
         evaluate("exact", {"A": ["a"]}, ["a"], control_systems={"A": ["a"]})
-    with pytest.raises(InputError, match="without its hypotheses; give control_systems"):
+    with pytest.raises(InputError, match="the control set has no hypotheses; give control_systems"):
         evaluate("exact", {"A": ["a"]}, ["a"], control_references=["a"])
-    with pytest.raises(InputError, match="name the systems in both, or in none"):
+    with pytest.raises(InputError, match="name the systems in both, or in neither"):
         evaluate("exact", ["a"], ["a"], control_systems={"A": ["a"]}, control_references=["a"])
     with pytest.raises(InputError, match="has 2 lines and references has 1"):
         evaluate("exact", ["a"], ["a"], control_systems=["a", "b"], control_references=["a"])

@@ -235,9 +235,7 @@ def test_the_normalisation_of_the_release_is_the_remedy_and_makes_texts_equal(tm
     made = release(tmp_path / "release")
     with pytest.raises(InputError) as caught:
         evaluate("exact", {"A": EN}, release=made)
-    assert "Remedy: normalise='release' does to hypotheses what was done to the release (moses-en+lc);" in str(
-        caught.value
-    )
+    assert "Remedy: normalise='release' normalises hypotheses like the release (moses-en+lc);" in str(caught.value)
     found = evaluate("exact", {"A": EN}, release=made, normalise="release")
     assert found.score == 100
     assert "|norm:moses-en+lc|" in found.signature
@@ -245,7 +243,7 @@ def test_the_normalisation_of_the_release_is_the_remedy_and_makes_texts_equal(tm
 
 def test_a_run_whose_words_are_apart_is_not_tokenised_again(tmp_path):
     made = release(tmp_path / "release")
-    with pytest.warns(InputWarning, match="^B: words are apart already, so normalise did not tokenise again"):
+    with pytest.warns(InputWarning, match="^B: already tokenised, so normalise did not tokenise again"):
         found = evaluate("exact", {"A": EN, "B": moses_of(EN)}, release=made, normalise="release")
     assert [result["exact"] for result in found.figures.values()] == [100, 100]
 
@@ -261,9 +259,9 @@ def test_a_tokeniser_by_name():
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ("moses", "normalise='moses' has rules of each language: name it, such as normalise='en=moses'"),
+        ("moses", "normalise='moses' depends on the language: name it, such as normalise='en=moses'"),
         ("detokenize", "name it, such as normalise='en=detokenize'"),
-        ("release", "of which release? Give release"),
+        ("release", "which release? Give release"),
         ("mosse", "there is no tokeniser 'mosse'"),
     ],
 )
@@ -279,7 +277,7 @@ def test_names_in_logical_forms_cannot_be_replaced_in_hypotheses(tmp_path):
 
 
 def test_normalise_is_refused_where_nothing_is_compared_with_references():
-    with pytest.raises(InputError, match="normalise='jieba' is of hypotheses"):
+    with pytest.raises(InputError, match="normalise='jieba' is for metrics that compare"):
         evaluate(ExactMatch([["a"]]), {"A": ["a"]}, normalise="jieba")
 
 

@@ -73,7 +73,7 @@ def test_five_examples_reject_nothing():
     all_right, all_wrong = np.ones((1, 5)), np.zeros((1, 5))
     for first, second in ((all_right, all_wrong), (all_right, all_right)):
         metric = SegmentScores(5, scale=(0.0, 1.0), binary=True)
-        with pytest.raises(InputError, match="says nothing of how differences vary"):
+        with pytest.raises(InputError, match="the variance of differences is unknown"):
             variance_of(metric, results_of(1, first, second))
 
 
@@ -122,12 +122,15 @@ def test_few_runs_need_more_than_their_variance_says():
     [
         (lambda: PowerTest(level=0.0), "level=0.0 is a share"),
         (lambda: PowerTest(power=0.01), "is not above the level"),
-        (lambda: enough(Variance(1.0, units=10), PowerTest(), runs=3), "says nothing of the variance between runs"),
-        (lambda: enough(Variance(1.0, units=10), PowerTest(), differences=[0.0]), "are above 0"),
-        (lambda: enough(Variance(0.0, units=10), PowerTest()), "a variance of 0 says nothing"),
-        (lambda: enough(Variance(1.0, between=1.0, units=10), PowerTest()), "leaves the variance between runs out"),
+        (lambda: enough(Variance(1.0, units=10), PowerTest(), runs=3), "does not show the variance between runs"),
+        (lambda: enough(Variance(1.0, units=10), PowerTest(), differences=[0.0]), "must be above 0"),
+        (lambda: enough(Variance(0.0, units=10), PowerTest()), "the variance is 0"),
+        (lambda: enough(Variance(1.0, between=1.0, units=10), PowerTest()), "ignores the variance between runs"),
         (lambda: enough(Variance(1.0, units=9, step=100.0), PowerTest(), differences=[101]), "percent is at most 100"),
-        (lambda: variance_of(SegmentScores(2), results_of(1, np.ones((1, 2)), np.ones((1, 2)))[:1]), "a pilot has two"),
+        (
+            lambda: variance_of(SegmentScores(2), results_of(1, np.ones((1, 2)), np.ones((1, 2)))[:1]),
+            "a pilot needs two",
+        ),
         (lambda: variance_of(SegmentScores(1), results_of(1, np.ones((1, 1)), np.ones((1, 1)))), "nothing to resample"),
     ],
 )

@@ -42,7 +42,7 @@ def test_runs_are_those_that_a_paper_says_of_a_row():
 def test_names():
     assert {row.benchmark for row in published_scores("cogs", "exact match")} == {"COGS gen"}
     assert len({row.benchmark for row in published_scores("SCAN", "exact match")}) > 5
-    with pytest.raises(InputError, match="published='cogs': nothing by that name"):
+    with pytest.raises(InputError, match="published='cogs': no such benchmark"):
         published_scores("cogs", "BLEU")
     with pytest.raises(InputError, match="no chrF2 is in the table"):
         published_scores("ReaCT", "chrF2")

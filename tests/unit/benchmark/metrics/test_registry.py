@@ -58,6 +58,6 @@ def test_on_the_command_line(run, tmp_path):
 def test_what_is_no_metric(run):
     with pytest.raises(InputError, match="no_such_package:Metric cannot be loaded: No module named 'no_such_package'"):
         evaluate("lost", SYSTEMS, REFERENCES)
-    assert "json:loads is no subclass of cgbench.Metric" in run("score", "text", status=2).stderr
+    assert "json:loads is not a subclass of cgbench.Metric" in run("score", "text", status=2).stderr
     with pytest.raises(InputError, match="metric='word-recal'; did you mean word-recall?"):
         evaluate("word-recal", SYSTEMS, REFERENCES)

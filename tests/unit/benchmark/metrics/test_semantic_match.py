@@ -108,13 +108,13 @@ def test_many_variables_alike_are_no_matter(monkeypatch):
     gold = " ; ".join(f"dog ( {one} )" for one in variables)
     assert same(" ; ".join(f"dog ( {one + 50} )" for one in variables), gold)  # 30 to the 30th ways to try
     monkeypatch.setattr(semantic_match, "MOST_STEPS", 20)
-    with pytest.raises(InputError, match="more than 20 ways"):
+    with pytest.raises(InputError, match="more than 20 possible renamings"):
         same(" ; ".join(f"dog ( {one + 50} )" for one in variables), gold)
 
 
 def test_a_form_with_too_many_ways_counts_as_wrong_and_is_named(monkeypatch):
     monkeypatch.setattr(semantic_match, "MOST_STEPS", 3)
-    with pytest.warns(InputWarning, match=r"row 1 counts as wrong, and others like it: .* more than 3 ways"):
+    with pytest.warns(InputWarning, match=r"row 1 and similar rows count as wrong: .* more than 3 possible renamings"):
         assert evaluate("semantic", ["a ( 1 ) ; a ( 2 ) ; a ( 3 ) ; a ( 4 )"], ["a ( 5 ) ; a ( 6 )"]).score == 0.0
 
 

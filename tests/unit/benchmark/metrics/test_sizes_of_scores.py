@@ -41,7 +41,7 @@ def metric(request, tmp_path):
 @pytest.mark.parametrize("number", [0, 1, 3])
 def test_a_hypothesis_is_needed_for_each_example(metric, number):
     hypotheses = ["a b c d e"] * number
-    message = f"hypotheses has {number} strings, and {metric.name} was made for 2 examples: one is needed for each"
+    message = f"hypotheses has {number} strings, but {metric.name} has 2 examples: give one for each"
     for call in (metric.statistics, lambda given: metric.all_statistics([["x", "y"], given])):
         with pytest.raises(InputError) as caught:
             call(hypotheses)
@@ -64,9 +64,9 @@ def test_a_system_needs_a_run(metric):
 
 @pytest.mark.parametrize("make", [ExactMatch, Bleu])
 def test_references_are_lists_one_an_example(make):
-    with pytest.raises(InputError, match=r"references\[0\] is a string, where a list"):
+    with pytest.raises(InputError, match=r"references\[0\] is a string; give a list"):
         make(["a b", "c"])
-    with pytest.raises(InputError, match=r"references\[1\] is empty, where a list"):
+    with pytest.raises(InputError, match=r"references\[1\] is empty; give a list"):
         make([["a b"], []])
 
 
