@@ -59,28 +59,43 @@ def power_command(
     click.echo(_shown(power_of(PowerRequest(shown, **values)), output.get("form", "text")))
 
 
+def _examples(found: PowerResult, units: int | None) -> int | None:
+    """A number of units as examples, of which a cluster has several."""
+    return None if units is None else round(units * found.variance.clusters.size)
+
+
 def _shown(found: PowerResult, form: str) -> str:
     if form == "json":
         return json.dumps(
             {
                 "metric": found.metric, "power": found.test.power, "level": found.test.level, "seeds": found.runs,
                 "pilot": dataclasses.asdict(found.variance),
-                "smallest": [{"examples": units, "difference": value} for units, value in found.smallest],
+                "smallest": [
+                    {"examples": _examples(found, units), "difference": value}
+                    | ({found.variance.clusters.name: units} if found.variance.clusters.name else {})
+                    for units, value in found.smallest
+                ],
                 "needs": [dataclasses.asdict(one) for one in found.needs],
             },
             indent=1,
         )  # fmt: skip
     share = f"{100 * found.test.power:g} % power"
+    name = found.variance.clusters.name
     rows = [
-        ["any number" if units is None else f"{units:,}", str(found.runs), "none" if one is None else f"{one:.3g}"]
+        [
+            *([] if not name else ["any number" if units is None else f"{units:,}"]),
+            "any number" if units is None else f"{_examples(found, units):,}",
+            str(found.runs), "none" if one is None else f"{one:.3g}",
+        ]
         for units, one in found.smallest
-    ]
-    parts = [render(["examples", "seeds", f"smallest difference in {found.metric} at {share}"], rows, form)]
+    ]  # fmt: skip
+    head = [*([f"clusters: {name}"] if name else []), "examples", "seeds"]
+    parts = [render([*head, f"smallest difference in {found.metric} at {share}"], rows, form)]
     if found.needs:
         rows = [
             [
                 f"{one.difference:g}", f"{100 * one.power:.1f} %",
-                "no number" if one.examples is None else f"{one.examples:,}",
+                "no number" if one.examples is None else f"{_examples(found, one.examples):,}",
                 ("" if not found.variance.between else "no number" if one.runs is None else f"{one.runs:,}"),
             ]
             for one in found.needs
@@ -95,5 +110,5 @@ def _shown(found: PowerResult, form: str) -> str:
             ["luck of each run on them", f"{100 * found.variance.own / now / found.runs / total:.0f} %"],
             ["seeds: more examples do not remove it", f"{100 * found.variance.floor(found.runs) / total:.0f} %"],
         ]
-        parts.append(render([f"variance of the difference, {now:,} examples", "share"], rows, form))
+        parts.append(render([f"variance of the difference, {_examples(found, now):,} examples", "share"], rows, form))
     return "\n\n".join(parts)

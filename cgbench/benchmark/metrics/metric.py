@@ -66,11 +66,18 @@ class Clusters:
             ways.append(np.unique(ways[0] * (ways[1].max() + 1) + ways[1], return_inverse=True)[1])
         return ways
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of clusters by name."""
+        return {name: len(np.unique(labels)) for name, labels in zip(self.names, self.labels, strict=True)}
+
     def signature(self) -> str:
-        """Names and numbers of clusters: ``document(40)``."""
-        return "+".join(
-            f"{name}({len(np.unique(labels))})" for name, labels in zip(self.names, self.labels, strict=True)
-        )
+        """``document(40)``, for signatures."""
+        return "+".join(f"{name}({count})" for name, count in self.counts.items())
+
+    def description(self) -> str:
+        """``40 by document``, for sentences."""
+        return " and ".join(f"{count:,} by {name}" for name, count in self.counts.items())
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,12 @@ from cgbench.benchmark.metrics.contrast import degrees_of_seeds, half_width
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.metrics.result import Evaluation
 from cgbench.benchmark.metrics.significance import LEVEL, SAMPLES, SEED, resampled_runs
+from cgbench.benchmark.metrics.variance import (
+    ExampleCovariance,
+    covariance_of_clusters,
+    covariance_of_samples,
+    shared_by_runs,
+)
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.requests import KW_ONLY, Kind, accepts, option, request
 
@@ -42,12 +48,23 @@ _NORMAL = NormalDist()
 
 
 @dataclass(frozen=True)
+class Shape:
+    """Clusters of examples: their name, examples per cluster, and the share of clusters that they count as (Kish),
+    which is 1 for clusters of equal size."""
+
+    name: str = ""
+    size: float = 1.0
+    equal: float = 1.0
+
+
+@dataclass(frozen=True)
 class Variance:
     """The variance of the difference between the scores of two systems, in squared points.
 
     ``shared``: of the units, times their number; ``own``: of chance results of each run on them, times units and runs;
     ``between``: of runs, times their number. ``units`` and ``runs`` (of each system) are those of the pilot.
-    ``step``: 100 for binary units, for which a difference in percent changes in steps; else 0.
+    ``step``: 100 where a unit is right or wrong, so that a difference, in percent, changes in steps; else 0. With
+    ``clusters``, these are the units.
     """
 
     shared: float
@@ -56,6 +73,7 @@ class Variance:
     units: int = 0
     runs: int = 1
     step: float = 0.0
+    clusters: Shape = Shape()
 
     def of(self, units: float, runs: int) -> float:
         """The variance with these numbers of units and runs."""
@@ -82,38 +100,53 @@ def variance_of(
             f"a pilot needs the same number of runs of each system: {first.system} {first.runs}, {second.system} "
             f"{second.runs}"
         )
-    rows = metric.counted(np.arange(metric.n))
+    rows, runs = metric.counted(np.arange(metric.n)), first.runs
     systems = [np.stack([metric.collect(run, rows) for run in result.statistics]) for result in results]
-    units, runs = systems[0].shape[1], first.runs
-    if units < 2:
-        raise InputError("one example: there is nothing to resample")
-    drawn = resampled_runs(systems, metric.compute, samples or SAMPLES["bootstrap"], seed)
-    figures = np.concatenate([one[:, :, 0] for one in drawn], axis=1)  # [samples, runs of both]
     values = [metric.compute(system.sum(axis=1))[:, 0] for system in systems]
-    if np.isnan(figures).any() or any(np.isnan(one).any() for one in values):
-        raise InputError("the score is not defined on every sample of these examples; give more examples")
-    covariance = np.cov(figures.T, ddof=1).reshape(2 * runs, 2 * runs) * (units / (units - 1))
+    covariance: ExampleCovariance | None = None
+    if metric.clusters:
+        covariance = covariance_of_clusters(metric, [result.statistics for result in results], rows, metric.clusters)
+    elif systems[0].shape[1] > 1:
+        drawn = resampled_runs(systems, metric.compute, samples or SAMPLES["bootstrap"], seed)
+        covariance = covariance_of_samples(drawn, systems[0].shape[1])
+    if covariance is None:
+        raise InputError("one example, or one cluster of them: there is nothing to resample")
+    covariance = covariance.of_runs(0, slice(None))
+    units, trace = covariance.units, float(covariance.trace())
+    if math.isnan(trace) or any(np.isnan(one).any() for one in values):
+        raise InputError("the figure is not defined on every sample of these examples; more examples are needed")
     signs = np.repeat((1.0, -1.0), runs) / runs
-    of_units = float(signs @ covariance @ signs)
+    of_units = float(covariance.variance(lambda part: np.asarray(signs @ part @ signs))[0])
     size = max(float(np.abs(one).max()) for one in values)
-    if covariance.trace() <= 0 or (runs == 1 and of_units <= (1e-9 * size) ** 2):  # 1e-9: rounding
+    if trace <= 0 or (runs == 1 and of_units <= (1e-9 * size) ** 2):  # 1e-9: rounding
         raise InputError(
             "the two systems of the pilot differ by the same amount on every example, so the variance of differences "
             f"is unknown; give more examples, or {argument('variance')}"
         )
+    clusters = _shape(metric, rows, covariance)
     if runs == 1:
         right_or_wrong = metric.outcomes(results[0].statistics[0], rows) is not None and len(metric.figures) == 1
-        right_or_wrong &= metric.top == 100.0
-        return Variance(of_units * units, units=units, step=100.0 if right_or_wrong else 0.0)
+        right_or_wrong &= metric.top == 100.0 and metric.clusters is None
+        return Variance(of_units * units, units=units, step=100.0 if right_or_wrong else 0.0, clusters=clusters)
     own = between = 0.0
     for place, figure in enumerate(values):
-        block = covariance[place * runs : (place + 1) * runs, place * runs : (place + 1) * runs]
-        common = float(block.sum() - np.trace(block)) / (runs * (runs - 1))
-        luck = max(0.0, float(np.trace(block)) / runs - common)
+        block = covariance.block(slice(place * runs, (place + 1) * runs))
+        total = float(block.variance(lambda part: np.trace(part) / runs)[0])
+        luck = max(0.0, total - float(block.variance(shared_by_runs)[0]))
         own += luck
         between += max(0.0, float(figure.var(ddof=1)) - luck)
     shared = max(0.0, of_units - own / runs)
-    return Variance(shared * units, own * units, between, units, runs)
+    return Variance(shared * units, own * units, between, units, runs, clusters=clusters)
+
+
+def _shape(metric: Metric, rows: np.ndarray, covariance: ExampleCovariance) -> Shape:
+    """The clusters of a pilot; of two ways those of which there are fewer."""
+    if metric.clusters is None:
+        return Shape()
+    counts = metric.clusters.counts
+    name = min(counts, key=lambda one: counts[one])
+    size = len(rows) / counts[name]
+    return Shape(name, size, (covariance.sets[0].degrees[[*counts].index(name)] + 1) / counts[name])
 
 
 @dataclass(frozen=True)
@@ -136,18 +169,32 @@ class PowerTest:
         return _NORMAL.inv_cdf(1 - self.level / 2)
 
     def power_of(self, difference: float, variance: Variance, units: float, runs: int) -> float:
-        """How often the test rejects if the true difference is ``difference``."""
-        if runs == 1:
+        """How often the test rejects where the true difference is ``difference``."""
+        if runs == 1 and not variance.clusters.name:
             return self._power_of_single(abs(difference), variance, units)
         total = variance.of(units, runs)
         if total <= 0:
             return 1.0 if difference else self.level
         error = math.sqrt(total)
+        if runs == 1:
+            return self._power_of_clusters(abs(difference) / error, variance.clusters.equal * units - 1)
         common = np.array(variance.shared / units)
         ours, theirs = (total - common) / 2 * _chi_squares(runs - 1)  # equal variances of seeds are assumed
         of_seeds = degrees_of_seeds(ours, theirs, runs, runs)
-        critical = half_width(ours + theirs, common, of_seeds, units - 1, np.full(ours.shape, self.level))
+        degrees = variance.clusters.equal * units - 1
+        critical = half_width(ours + theirs, common, of_seeds, degrees, np.full(ours.shape, self.level))
         return _rejects(critical / error, abs(difference) / error)
+
+    def _power_of_clusters(self, shift: float, degrees: float) -> float:
+        """That of Student's t with the degrees of freedom of clusters; ``shift`` is in standard errors."""
+        from scipy.special import nctdtr, stdtrit
+
+        if math.isinf(degrees) or degrees > MOST_UNITS / 10:
+            return _rejects(np.array([self.critical]), shift)
+        degrees = max(degrees, 1.0)
+        critical = -float(stdtrit(degrees, self.level / 2))
+        found = 1 - float(nctdtr(degrees, shift, critical)) + float(nctdtr(degrees, shift, -critical))
+        return found if math.isfinite(found) else 1.0
 
     def _power_of_single(self, difference: float, variance: Variance, units: float) -> float:
         """The power of approximate randomisation."""
@@ -392,6 +439,8 @@ def power_of(request: PowerRequest) -> PowerResult:
             raise InputError(f"{argument(name)} belongs to {argument('variance')}; a pilot has its own")
     metric = pilot.scored.metric
     found = variance_of(metric, pilot.results, samples=request.samples)
+    if found.clusters.name:
+        examples = tuple(max(2, round(one / found.clusters.size)) for one in examples)
     if found.runs == 1:
         message = "one run per system: the variance between seeds is unknown, and more examples do not reduce it"
         warnings.warn(InputWarning(message), stacklevel=3)

@@ -31,6 +31,9 @@ def report(scored: ScoredSystems, form: str, width: int, show_reasons: bool = Fa
     parts += _cter_tables(scored, form, width, show_reasons)
     if scored.published:
         parts.append(_published_table(scored, form, width))
+    if scored.clusters:
+        shown = {"latex": f"% {scored.clusters}", "html": as_html(scored.clusters)}
+        parts.append(shown.get(form, scored.clusters))
     if not line:
         parts.append(_signatures(scored, form))
     return "\n\n".join(part for part in parts if part)

@@ -78,6 +78,21 @@ class ScoredSystems:
         return f"{system} (baseline)" if system == self.baseline else system
 
     @property
+    def clusters(self) -> str:
+        """The clusters, and how many independent examples the test set is worth; empty where there are none."""
+        clusters, name = self.metric.clusters, self.metric.figures[0]
+        found = [one.whole.figures[name].design_effect for one in self.results]
+        effects = sorted(effect for effect in found if effect)
+        if clusters is None or not effects:
+            return ""
+        low, high = f"{effects[0]:.1f}", f"{effects[-1]:.1f}"
+        n = self.results[0].whole.examples
+        return (
+            f"clusters: {clusters.description()}; design effect {low if low == high else f'{low} to {high}'}: {n:,} "
+            f"examples count as {n / effects[-1]:,.0f} independent ones"
+        )
+
+    @property
     def all_pairs(self) -> bool:
         """Whether all pairs of systems were compared."""
         return any(estimate.pairs for result in self.results for estimate in result.whole.figures.values())

@@ -83,6 +83,10 @@ class ExampleCovariance:
         """That of some runs, of one score or several of them, where this is ``[scores, runs, runs]``."""
         return self.select(lambda part: part[score, runs, runs])
 
+    def block(self, runs: slice) -> ExampleCovariance:
+        """That of some runs, where this is of one score, ``[runs, runs]``."""
+        return self.select(lambda part: part[runs, runs])
+
     def trace(self) -> np.ndarray:
         """The size of it all, which rounding is small against."""
         return np.asarray(sum(np.trace(one.parts[0], axis1=-2, axis2=-1) for one in self.sets))
