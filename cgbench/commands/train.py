@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,8 @@ from cgbench.commands.options import (
     format_option,
     grouped,
     log_every_option,
-    note,
     options,
+    say_if,
 )
 from cgbench.commands.requests import takes
 from cgbench.models.training.request import EnsembleRequest, TrainRequest, begin
@@ -48,7 +49,7 @@ def train_command(request: TrainRequest, explain: bool, form: str) -> None:
     from cgbench.models.training.single import is_first, train_from
 
     begun = begin(request)
-    request = changed(request, say=note if (explain or request.dry_run) and is_first() else None)
+    request = changed(request, say=_say(explain, request.dry_run) if is_first() else None)
     summary = train_from(begun, request)
     if not summary or not is_first():
         return
@@ -89,7 +90,7 @@ def train_ensemble_command(request: EnsembleRequest, explain: bool, form: str) -
     from cgbench.models.training.ensemble import begin_ensemble, train_ensemble_from
 
     begun = begin_ensemble(request)
-    summary = train_ensemble_from(begun, changed(request, say=note if explain or request.dry_run else None))
+    summary = train_ensemble_from(begun, changed(request, say=_say(explain, request.dry_run)))
     if form == "json":
         click.echo(json.dumps(summary, indent=1))
     elif summary:
@@ -105,6 +106,11 @@ def train_ensemble_command(request: EnsembleRequest, explain: bool, form: str) -
             else f"translate --model {out} < source > hypotheses"
         )
         click.echo(render(head, rows) + f"\n\nnext:  cgbench {then}")
+
+
+def _say(explain: bool, dry_run: bool) -> Callable[[str], None] | None:
+    """What prints the plan: on standard output where it is the result."""
+    return click.echo if dry_run else say_if(explain)
 
 
 def _named(outside: Start | None, preset: Preset, out: Path) -> str:

@@ -128,13 +128,13 @@ def test_a_finished_build_is_kept_and_a_change_runs_only_what_depends_on_it(rele
     result = run(*words, "--set", "beam=1")
     assert result.stderr.count("kept") == 7 and "uncertainty: runs (changed: config.beam 2 -> 1)" in result.stderr
     result = run(*words, "--set", "min_length=7", "--dry-run")
-    assert "candidates: runs (changed: config.min_length 6 -> 7)" in result.stderr
-    assert "member-0: kept" in result.stderr
+    assert "candidates: runs (changed: config.min_length 6 -> 7)" in result.stdout
+    assert "member-0: kept" in result.stdout
 
 
 def test_dry_run_writes_nothing(corpora, run, tmp_path):
     result = run("build-react", *corpora, *SMALL, "--out", tmp_path / "x", "--dry-run")
-    assert "member-1: runs (no earlier result)" in result.stderr
+    assert "member-1: runs (no earlier result)" in result.stdout
     result = run("build-react", *corpora, *SMALL, "--out", tmp_path / "x", "--dry-run", "--format", "json")
     assert json.loads(result.stdout)["steps"][-2:] == [
         "uncertainty: runs (no earlier result)",
@@ -305,7 +305,7 @@ def test_what_a_build_will_cost_is_said_and_goes_nowhere(release, corpora, run, 
     monkeypatch.setattr(cost, "kept_rates", lambda *rest: RATES)
     words = ["build-react", *corpora, *SMALL, "--out", tmp_path / "release", *MORE]
     result = run(*words, "--dry-run")
-    assert re.search(r"members +\S+ \w+ +2\.\d GB", result.stderr) and "in all" in result.stderr
+    assert re.search(r"members +\S+ \w+ +2\.\d GB", result.stdout) and "in all" in result.stdout
     found = json.loads(run(*words, "--dry-run", "--format", "json").stdout)
     assert found["estimate"]["seconds"] > 0 and found["advice"] is None
     assert not list(tmp_path.iterdir())

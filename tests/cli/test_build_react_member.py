@@ -117,5 +117,5 @@ def test_what_members_do_not_go_with(corpora, members, run, tmp_path, monkeypatc
     table = run(*command, *members, "--dry-run").output
     assert re.search(r"(?m)^uncertainty +not estimated", table) and re.search(r"(?m)^scan +[0-9.]+ second", table)
     monkeypatch.setenv("CGBENCH_ESTIMATE", "0")
-    lines = run(*command, *members, "--dry-run").stderr
+    lines = run(*command, *members, "--dry-run").stdout
     assert "uncertainty: runs" in lines and "member-0" not in lines

@@ -149,7 +149,7 @@ def test_a_reverse_ensemble(release, reverse, corpora, run, tmp_path):
     said = run("verify", tmp_path / "out", "--recompute", "3").stdout
     assert "reverse likelihood recomputed" in said and "DIFFERS" not in said
     again = ("build-react", *corpora, *SMALL, "--reverse-ensemble", reverse, "--out", out, "--dry-run")
-    assert "reverse: kept" in run(*again, "--set", "drop_reference=0").stderr
+    assert "reverse: kept" in run(*again, "--set", "drop_reference=0").stdout
 
 
 def test_a_reverse_ensemble_that_goes_the_way_of_the_build_is_refused(release, reverse, corpora, run, tmp_path):

@@ -41,7 +41,7 @@ def test_the_best_is_kept_and_none_is_a_choice(built, corpora, run, tmp_path):
     assert member["updates"] == best["update"] and member["training"].get("keep", "best") == "best"
     copy_build(built, tmp_path / "out")
     words = ("--set", "valid=0", "--until", "uncertainty", "--dry-run", "--out", tmp_path / "out")
-    said = run("build-react", *corpora, *SMALL, *words).stderr
+    said = run("build-react", *corpora, *SMALL, *words).stdout
     assert "held-out:" not in said and "member-0: runs" in said
 
 

@@ -27,7 +27,7 @@ def test_from_a_model_to_translations(given, run, tmp_path):
     assert f"--system hf:{tmp_path / 'model'}" in said
     run("translate", given[1], "--system", f"hf:{tmp_path / 'model'}", "--output", tmp_path / "out")
     assert len((tmp_path / "out").read_text(encoding="utf-8").splitlines()) == len(LINES)
-    assert "kept" in run("train", *options(given), "--out", tmp_path / "model", "--dry-run").stderr
+    assert "kept" in run("train", *options(given), "--out", tmp_path / "model", "--dry-run").stdout
 
 
 def test_from_a_model_to_the_uncertainty_of_an_ensemble(given, run, tmp_path):

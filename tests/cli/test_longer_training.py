@@ -38,7 +38,7 @@ def test_train_goes_on_and_says_so(corpus, run, tmp_path):
     words = ["train", *corpus, "--out"]
     run(*words, tmp_path / "m", *updates(4))
     more = updates(6)
-    assert "train: resumes (from 4 updates to 6)" in run(*words, tmp_path / "m", *more, "--dry-run").stderr
+    assert "train: resumes (from 4 updates to 6)" in run(*words, tmp_path / "m", *more, "--dry-run").stdout
     found = json.loads(run(*words, tmp_path / "m", *more, "--format", "json").stdout)
     assert (found["finished"], found["trained"]) == (True, 6)
     run(*words, tmp_path / "whole", *more)
@@ -87,14 +87,14 @@ def test_an_ensemble_goes_on(corpus, run, tmp_path):
     run(*words, tmp_path / "e", *updates(3))
     assert not list((tmp_path / "e").glob(f"member-*/{STATE}"))  # it is for the folder alone that it was trained in
     old = {path: path.read_bytes() for path in (tmp_path / "e/.cgbench").glob("member-*/*/*") if path.is_file()}
-    plan = run(*words, tmp_path / "e", *updates(5), "--dry-run").stderr
+    plan = run(*words, tmp_path / "e", *updates(5), "--dry-run").stdout
     for member in (0, 1):
         assert f"member-{member}: continues an earlier result (changed: config.training.max_updates 3 -> 5)" in plan
     run(*words, tmp_path / "e", *updates(5))
     run(*words, tmp_path / "whole", *updates(5))
     assert files(tmp_path / "e") == files(tmp_path / "whole")
     assert {path: path.read_bytes() for path in old} == old  # names are shared, bytes are not
-    assert "kept" in run(*words, tmp_path / "e", *updates(3), "--dry-run").stderr
+    assert "kept" in run(*words, tmp_path / "e", *updates(3), "--dry-run").stdout
     # A damaged state is named where it is; without it the member begins at the start, to the same bytes.
     state = next((tmp_path / "e/.cgbench/member-1").glob(f"*/{STATE}"))
     newest = max((tmp_path / "e/.cgbench/member-1").glob(f"*/{STATE}"), key=lambda path: path.stat().st_mtime)

@@ -47,7 +47,9 @@ def test_every_table_of_the_papers_is_listed_and_every_row_runs_or_has_its_reaso
     assert {name for name, why in reasons.items() if why and "pre-trained" not in why} == {
         *("LSTM+attention", "Transformer", "Universal Transformer", "Evolved Transformer", "CGPS", "NSEN", "HPD")
     }
-    text = run("reproduce", "list").stdout
+    page = run("reproduce", "list").stdout
+    assert max(map(len, page.splitlines())) <= 80
+    text = " ".join(page.split())
     assert "pre-trained weights" in text and "29 of 29 rows; 10 seeds (Colors: 20)" in text
 
 
@@ -248,7 +250,7 @@ def test_a_run_that_another_process_makes_is_not_made_twice(folder, tmp_path):
 def test_show_puts_ours_beside_the_published_ones(run, folder, tmp_path):
     files = [tmp_path / f"report.{ending}" for ending in ("md", "json", "svg")]
     words = [word for file in files for word in ("--out", file)]
-    text = run("reproduce", "show", folder, "--scale", "smoke", *words).stdout
+    text = run("reproduce", "show", folder, "--scale", "smoke", *words, env={"COLUMNS": "120"}).stdout
     assert "lexicon-8" in text and "lexicon-3" in text and "zup kiki dax" in text and "100 ± 0" in text
     rows = json.loads(files[1].read_text())
     line = next(row for row in rows if (row["table"], row["system"]) == ("lexicon-3", "LSTM+Lex Simple"))

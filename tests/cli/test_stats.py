@@ -77,7 +77,7 @@ def test_orders_and_the_novel_ngrams(texts, run):
 
 
 def test_published_rows_stand_below(texts, run):
-    lines = run(*texts, "--published").stdout.splitlines()
+    lines = run(*texts, "--published", env={"COLUMNS": "120"}).stdout.splitlines()
     assert lines[2].split() == ["COGS", "21,000", "0.392", "6,097", "24,275", "12", "27", "r-dangle", "T2"]
     assert "Zheng and Lapata 2023" in lines[-1]
     found = json.loads(run(*texts, "--published", "--format", "json").stdout)
@@ -149,7 +149,7 @@ def test_tags_from_conllu(texts, run):
     assert found["pos_examples"]["2"] == [{"ngram": "NN MD", "occurrences": 1}]
     assert found["novel_pos"] == {"2": 1, "3": 4}
     assert "|pos:conllu-xpos@" in found["signature"]
-    assert run(*words).stdout.splitlines()[1].split()[-4::2] == ["1", "4"]
+    assert run(*words, env={"COLUMNS": "120"}).stdout.splitlines()[1].split()[-4::2] == ["1", "4"]
     upos = json.loads(run(*words, "--tags", "upos", "--format", "json").stdout)
     assert upos["novel_pos"] == {"2": 0, "3": 0}
     write("test.conllu", TEST.replace("this bird", "a bird"))

@@ -53,7 +53,7 @@ def test_what_is_printed_and_that_a_finished_model_is_kept(corpus, run, tmp_path
     assert again.stdout == first.stdout and "train: kept" in again.stderr and "subwords: kept" in again.stderr
     assert contents(tmp_path / "m") == before
     dry = run(*words, "--dry-run")
-    assert not dry.stdout and dry.stderr.count("kept") == 2
+    assert not dry.stderr and dry.stdout.count("kept") == 2
     assert "remove it or choose another" in run(*words, "--seed", "2", status=2).stderr
 
 
@@ -68,7 +68,7 @@ def test_a_run_stopped_by_its_time_goes_on_to_the_same_bytes(corpus, run, tmp_pa
     assert f"{part['trained']} of 6" in said and "not finished" in said
     assert not part["finished"] and not (tmp_path / "part/config.json").exists()
     assert 0 < part["trained"] < 6
-    assert "goes on" in run(*words, tmp_path / "part", "--dry-run").stderr
+    assert "goes on" in run(*words, tmp_path / "part", "--dry-run").stdout
     assert "not finished" in run("translate", "--model", tmp_path / "part", input="", status=2).stderr
     rest = json.loads(run(*words, tmp_path / "part").stdout)
     assert rest == {**whole, "out": rest["out"]}

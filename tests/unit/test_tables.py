@@ -42,13 +42,13 @@ def test_text_is_as_wide_as_the_terminal(monkeypatch):
     rows = [("scan", "commands and their actions, in order", "20,910"), ("cogs", "forms", "1")]
     shown = render(("name", "contents", "number of rows"), rows, left=2)
     assert shown.splitlines() == [
-        "name  contents       number of",
-        "                          rows",
-        "scan  commands and      20,910",
-        "      their",
+        "name  contents     number of",
+        "                        rows",
+        "scan  commands        20,910",
+        "      and their",
         "      actions, in",
         "      order",
-        "cogs  forms                  1",
+        "cogs  forms                1",
     ]
     monkeypatch.setenv("COLUMNS", "80")
     assert render(("name", "contents", "number of rows"), rows, left=2).splitlines()[1].split("  ")[0] == "scan"
