@@ -281,7 +281,7 @@ def show_command(
     texts = []
     for (table, benchmark, schedule), group in grouped(lines).items():
         title = f"{table}: {all_tables()[table].title}" if table else "not in a table"
-        texts.append(f"{title}\n{benchmark}; schedule: {schedule}\n\n" + render(HEAD, rows_of(group)))
+        texts.append(f"{title}\n{benchmark}; schedule: {schedule}\n\n" + render(HEAD, rows_of(group), left=2))
     click.echo("\n\n".join(texts) + "\n\nin percent; 95 %: the interval of the difference; within: it has zero in it")
     for path in out:
         click.echo(f"written to {path}")

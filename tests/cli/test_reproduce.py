@@ -250,7 +250,7 @@ def test_a_run_that_another_process_makes_is_not_made_twice(folder, tmp_path):
 def test_show_puts_ours_beside_the_published_ones(run, folder, tmp_path):
     files = [tmp_path / f"report.{ending}" for ending in ("md", "json", "svg")]
     words = [word for file in files for word in ("--out", file)]
-    text = run("reproduce", "show", folder, "--scale", "smoke", *words, env={"COLUMNS": "120"}).stdout
+    text = run("reproduce", "show", folder, "--scale", "smoke", *words, env={"COLUMNS": "200"}).stdout
     assert "lexicon-8" in text and "lexicon-3" in text and "zup kiki dax" in text and "100 ± 0" in text
     rows = json.loads(files[1].read_text())
     line = next(row for row in rows if (row["table"], row["system"]) == ("lexicon-3", "LSTM+Lex Simple"))
