@@ -3,7 +3,7 @@
 import pytest
 
 # Pages with tables, code, options and signatures of functions.
-SITE_PAGES = ("", "tutorial/python/", "reference/report/", "reference/options/", "reference/api/", "lab/performance/")
+SITE_PAGES = ("", "tutorial/python/", "reference/commands/", "reference/build-react/", "reference/api/", "lab/noise/")
 
 
 @pytest.mark.parametrize("name", ["release_file", "scores_file"])
