@@ -214,7 +214,6 @@ def chunk_limits(pool: ParallelText) -> list[int]:
 
 
 def _find_line(file: int, text: TextFile, line: int) -> int:
-    """The byte offset of a line."""
     if line == text.lines:
         return text.bytes
     row = int(np.searchsorted(text.milestones[:, 0], line, side="right")) - 1

@@ -58,7 +58,6 @@ def _edge(table, state, word):
 
 @part
 def _add_edge(table, heads, edges, filled, state, word, target):
-    """Add a new edge."""
     row = _find(table, state, word)
     table[row, 0] = np.uint64(state) << _32 | np.uint64(word)
     table[row, 1] = np.uint64(filled)

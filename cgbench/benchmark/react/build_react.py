@@ -218,7 +218,6 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
 
 
 def _check_ensembles(plan: Plan, train: ParallelText) -> None:
-    """Check that the user's ensembles were trained on the training text, each in its direction."""
     if plan.inputs.ensemble and plan.uncertainty:
         check_trained_on(plan.inputs.ensemble, train)
     if plan.inputs.reverse and plan.reverse:
@@ -293,7 +292,6 @@ def _members(plan: Plan, workspace: Workspace, train: ParallelText, engine: Engi
 
 
 def _measure(out: Path, plan: Plan, members: Sequence[Path], candidates: Path, engine: Engine) -> None:
-    """Run the uncertainty step."""
     beam, limits = plan.request.beam, search_settings(plan.request.as_dict())
     if plan.inputs.members:
         sources, targets = candidate_lines(candidates)
@@ -315,7 +313,6 @@ def _check_quality(
     held_out: Path | None,
     engine: Engine,
 ) -> None:
-    """Run the step that measures how well the ensemble translates."""
     limits = {key: value for key, value in search_settings(plan.request.as_dict()).items() if key != "nbest"}
     measure_quality(
         out,

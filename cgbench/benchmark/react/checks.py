@@ -105,7 +105,6 @@ def check_shares(request: BuildRequest, pool: int | None = None) -> None:
 
 
 def _lowerable(sizes: Mapping[str, int]) -> str:
-    """The settings that can be lowered."""
     return f"{', '.join(key for key in DROPS if sizes[key] or key == 'drop')}, window and select"
 
 

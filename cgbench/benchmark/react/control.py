@@ -154,7 +154,6 @@ def _with_frequency(
 
 
 def _bin_sizes(parts: Sequence[Path], bounds: Bounds) -> Counter[int]:
-    """The number of rows in each bin."""
     total: Counter[int] = Counter()
     for part in read_parts(parts):
         keys, counts = np.unique(bins_of(part)[bounds.hold(part)], return_counts=True)

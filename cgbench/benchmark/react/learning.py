@@ -51,7 +51,6 @@ def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[Para
 
 
 def _ngrams(out: Path, plan: Plan, train: ParallelText, pools: Sequence[ParallelText]) -> KnownNgrams:
-    """The known n-grams on the side of the degree."""
     request, inputs, side = plan.request, plan.inputs, plan.request.degree_side
     path, counts = getattr(train, side).path, {"word_min_count": request.word_min_count}
     if side in inputs.known:

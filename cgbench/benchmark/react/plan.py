@@ -170,7 +170,6 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
 
 
 def _plan_models(plan: Plan, model: Preset) -> dict[str, Any]:
-    """The steps of a plan that need models, by name."""
     request, inputs, device = plan.request, plan.inputs, plan.device
     candidates = {"candidates": plan.candidates.key}
     searched = {"beam": request.beam, "device": device, **search_settings(request.as_dict())}

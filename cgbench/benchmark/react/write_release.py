@@ -105,7 +105,6 @@ def write_release(built: Built, out: Path, workspace: Workspace, notes: Mapping[
 
 
 def _texts(built: Built, rows: list[dict[str, Any]], texts: Sequence[Sequence[str]]) -> dict[str, str]:
-    """The text files by name."""
     until = built.plan.request.until
     chosen = chosen_rows(built.table) if until == "release" else range(len(rows))
     contents = {}
@@ -192,7 +191,6 @@ def write_timings(built: Built, out: Path, workspace: Workspace) -> None:
 
 
 def _input_paths(built: Built) -> list[str]:
-    """The paths of the inputs."""
     inputs = built.plan.inputs
     specs = (inputs.train, *inputs.pools, *inputs.exclude)
     others = (inputs.phrases, *inputs.known.values(), inputs.ensemble, inputs.reverse, inputs.lm, *inputs.difficulty)

@@ -208,7 +208,6 @@ def _recorded_members(release: Release, recorded: dict[str, Any]) -> list[Path] 
 
 
 def _device(release: Release) -> str:
-    """The device of the build, if available."""
     if release.manifest.get("device") != "cuda":
         return "cpu"
     import torch

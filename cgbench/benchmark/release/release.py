@@ -391,7 +391,6 @@ def _lines(path: Path) -> list[str]:
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of JSON lines that cgbench wrote."""
     rows = []
     for number, line in enumerate(_lines(path), 1):
         row = parse_json(line, f"{path}, row {number}")

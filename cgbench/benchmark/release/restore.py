@@ -97,7 +97,6 @@ def _check_train(release: Release, train: CorpusSpec) -> None:
 
 
 def _find(release: Release, tables: Sequence[Any], pools: Sequence[CorpusSpec]) -> dict[int, tuple[str, str]]:
-    """The pairs of these tables, by their hash."""
     pool, lines, content = (
         np.concatenate([table[name].to_numpy() for table in tables]) for name in ("pool", "pool_line", "content")
     )
@@ -127,7 +126,6 @@ def _chunks(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[list[str], list[
 
 
 def _write(release: Release, tables: dict[str, Any], texts: dict[int, tuple[str, str]], to: Path) -> None:
-    """Write the files that change, the manifest last."""
     manifest = dict(release.manifest)
     manifest |= {"text": "restored", "published": manifest["files"]}
     whole, lines = {}, []

@@ -111,7 +111,6 @@ def check_verified(release: Release, force: bool = False) -> None:
 
 
 def _checks(release: Release, again: int) -> Iterator[tuple[str, Callable[[Release], Found]]]:
-    """The checks of a release or a split, by name, in order."""
     yield MANIFEST, _check_manifest
     for name in sorted(release.manifest["files"]):
         yield name, partial(_check_file, name)
@@ -184,7 +183,6 @@ def _columns(release: Release) -> dict[str, list[Any]]:
 
 
 def _selected(columns: dict[str, list[Any]]) -> list[int]:
-    """The candidates of the test set, in its order."""
     rows = [row for row, stage in enumerate(columns["stage"]) if stage == "selected"]
     return sorted(rows, key=lambda row: columns["line"][row])
 
@@ -198,7 +196,6 @@ def _check_files(release: Release) -> str:
 
 
 def _check_statistics(release: Release) -> str:
-    """Means and quantiles, recomputed."""
     columns = _columns(release)
     recorded = release.manifest["figures"]
     measure = release.configuration["uncertainty"]
@@ -221,7 +218,6 @@ def _check_statistics(release: Release) -> str:
 
 
 def _check_correlations(release: Release) -> str:
-    """The correlations, recomputed from the candidates."""
     found = as_jsonl(correlations(_columns(release), release.configuration["uncertainty"])).split("\n")
     recorded = release.path(CORRELATIONS).read_text(encoding="utf-8").split("\n")
     wrong = [row for row, pair in enumerate(itertools.zip_longest(found, recorded), 1) if pair[0] != pair[1]]
@@ -274,7 +270,6 @@ def _check_tables(release: Release) -> str:
 
 
 def _check_table_text(release: Release, table: Any, texts: Sequence[list[str]], name: str) -> str:
-    """The text of one table."""
     pairs = zip(content_of(*texts).tolist(), table["content"].to_pylist(), strict=True)
     wrong = [row for row, (found, expected) in enumerate(pairs, 1) if found != expected]
     if wrong:

@@ -133,7 +133,6 @@ def _sides(found: Elements, config: SplitConfig, fixed: np.ndarray | None, lines
 
 
 def _reached(found: Divergences, config: SplitConfig, pairs: int, fixed: bool) -> list[str]:
-    """Warnings about targets that were not reached."""
     limit, target = config.atom_limit, config.divergence
     lines = []
     if target is not None and abs(found.compound - target) > config.tolerance:

@@ -72,7 +72,6 @@ def write_split(
 def _write_files(
     folder: Path, texts: Mapping[str, Sequence[Sequence[str]]], sides: Sequence[int], manifest: dict[str, Any]
 ) -> dict[str, Any]:
-    """Write all files of a split; returns its complete manifest."""
     languages = manifest["languages"]
     manifest = manifest | {"kind": SPLIT_KIND, "format": FORMAT, "until": "release", "id": ID}
     manifest["configuration"] = {**manifest["configuration"], "ngram_min_count": NGRAM_MIN_COUNT}

@@ -61,7 +61,6 @@ def _main_table(rows: Sequence[StatsRow], published: Sequence[PublishedRow], for
 
 
 def _divergences(rows: Sequence[StatsRow], form: str) -> str:
-    """The divergence of atoms and compounds, one row per test text."""
     exact = form == "tsv"
     head = ["test", "elements", "atom divergence", "compound divergence", "atoms", "not in training"]
     head += ["compounds", "not in training"]

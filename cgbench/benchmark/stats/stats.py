@@ -181,7 +181,6 @@ def _tags(request: StatsRequest, tests: int, sides: int) -> Tags | None:
 
 
 def _named(tests: Any) -> list[tuple[str, Source]]:
-    """The test texts with their names."""
     if isinstance(tests, Mapping):
         return list(tests.items())
     if is_path(tests):

@@ -57,7 +57,6 @@ class Validity:
 
 
 def _as_json(found: Validity) -> str:
-    """All results, unrounded."""
     return json.dumps(
         {
             "release": str(found.release.folder),
@@ -94,7 +93,6 @@ def _scored_dict(scored: RankedSystems) -> dict[str, Any]:
 
 
 def _as_text(found: Validity) -> str:
-    """Tables, separated by empty lines."""
     parts = [found.release.signature, _correlations(found)]
     if found.agreements:
         parts.append(_agreements(found.agreements))

@@ -151,7 +151,7 @@ def test_what_does_not_belong_together(corpus, tmp_path):
 
 def test_a_split_has_no_page(release, tmp_path):
     result = CliRunner().invoke(main, ["report", str(release.folder), "--out", str(tmp_path / "page.html")])
-    assert result.exit_code == 2 and "a split has no page; use cgbench verify" in result.output
+    assert result.exit_code == 2 and "a split has no report page; use cgbench verify" in result.output
 
 
 def test_a_split_is_read_as_a_release_is(release, tmp_path):

@@ -53,7 +53,7 @@ def test_html_is_escaped():
         ({"tests": None}, "train and tests", "--train and --test (or --release)"),
         ({"tags": "upos"}, "tags='upos' needs pos='conllu:FILES'", "--tags upos needs --pos conllu:FILES"),
         ({"side": "target"}, "test: is a single text; leave side='target' out", "leave --side target out"),
-        ({"tests": [3]}, "test, row 1: 3, where a string is needed", "where a string is needed"),
+        ({"tests": [3]}, "test, row 1: 3 is not a string", "is not a string"),
         ({"tests": ["a", " "]}, "test, row 2: an empty sentence", "row 2"),
         ({"release": "x"}, "tests: the release sets this itself", "--test: the release sets this itself"),
     ],
@@ -65,10 +65,10 @@ def test_bad_input(given, message, shown):
     assert shown in as_options(caught.value.message)
 
 
-def test_divergence_beside_the_other_figures(tmp_path):
+def test_divergence_with_the_other_statistics(tmp_path):
     found = stats(["a b", "b a"], {"one": ["a b"], "two": ["a d"]}, divergence="words")
     text = repr(found)
-    assert "compound divergence" in text and "div:words:2+specific" in text
+    assert "compound" in text and "div:words:2+specific" in text
     for number, content in enumerate(("x\tred\ty\tred y\n" * 2, "x\tred\ty\tred y\n", "x\tblue\ty\tblue y\n")):
         (tmp_path / f"{number}.tsv").write_text(content)
     files = ",".join(str(tmp_path / f"{number}.tsv") for number in range(3))
