@@ -19,7 +19,7 @@ def test_totals_and_a_row_an_example(texts, run):
     words = ("overlap", texts / "test.en", "--corpus", texts / "corpus", "--orders", "1-2,13", "--jobs", 1)
     result = run(*words, "--per-example", texts / "rows.tsv")
     assert result.stdout.splitlines()[:7] == [
-        "2 files, 4 documents, 16 words; known: at least 1 times",
+        "2 files, 4 documents, 16 words; known: at least 1 time",
         "",
         "side  examples  words  degree  longest, mean  longest  whole examples",
         "text         2      8  0.4667           3.00        3               1",

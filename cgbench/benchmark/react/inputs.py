@@ -89,7 +89,7 @@ def _external_members(request: BuildRequest) -> tuple[Planned, ...]:
     names = _listed(request.member)
     if not names:
         if request.prompt is not None:
-            raise InputError(f"{argument('prompt')} needs {argument('member')}")
+            raise InputError(f"{argument('prompt')} belongs to {argument('member')}")
         return ()
     if request.ensemble is not None:
         raise InputError(f"{argument('member')} and {argument('ensemble')}: give one; a member may be a checkpoint")

@@ -117,7 +117,7 @@ def stats(request: StatsRequest) -> Statistics:
             option = argument("divergence", request.divergence)
             raise InputError(f"{option}: its files belong to one side; choose one {argument('side')}")
     elif request.weights != "specific":
-        raise InputError(f"{argument('weights', request.weights)} needs {argument('divergence')}")
+        raise InputError(f"{argument('weights', request.weights)} belongs to {argument('divergence')}")
     wanted = Wanted(tuple(sorted(set(request.orders))), request.show, kind)
     rows = _of_release(request, wanted) if request.release is not None else _of_texts(request, wanted)
     return Statistics(tuple(rows), tuple(published_rows()) if request.published else ())
@@ -168,7 +168,7 @@ def _of_texts(request: StatsRequest, wanted: Wanted) -> Iterable[StatsRow]:
 def _tags(request: StatsRequest, tests: int, sides: int) -> Tags | None:
     if not request.pos:
         if request.tags != "xpos":
-            raise InputError(f"{argument('tags', request.tags)} needs {argument('pos', 'conllu:FILES')}")
+            raise InputError(f"{argument('tags', request.tags)} belongs to {argument('pos', 'conllu:FILES')}")
         return None
     if sides > 1:
         raise InputError(

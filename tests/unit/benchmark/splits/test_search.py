@@ -171,7 +171,7 @@ def test_length_and_template():
     ("options", "said"),
     [
         ({"method": "mdc"}, "did you mean mcd"),
-        ({"method": "random", "divergence": 0.5}, "needs method"),
+        ({"method": "random", "divergence": 0.5}, "belongs to"),
         ({"train_size": 2.5}, "whole number"),
     ],
 )
