@@ -85,7 +85,7 @@ def test_bad_calls_of_learn(train, run, tmp_path):
     (tmp_path / "empty.tsv").write_text("")
     for words, message in (
         ([tmp_path / "missing.tsv", *out], "missing.tsv: no such file"),
-        ([tmp_path / "empty.tsv", *out], "no word on the source side"),
+        ([tmp_path / "empty.tsv", *out], "the source side has no words"),
         ([train, train, train, *out], "one file with both sides, or two files, not 3"),
         ([train, "--out", train], "is also an input"),
         ([train, "--out", tmp_path / "no" / "x.json"], "there is no folder"),

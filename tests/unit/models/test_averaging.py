@@ -63,7 +63,7 @@ def test_checkpoints_are_ordered_by_number_and_too_few_are_refused(run, tmp_path
     for number in (9, 10, 100):
         (tmp_path / "checkpoints" / f"update-{number}").mkdir(parents=True)
     assert [folder.name for folder in last_checkpoints(tmp_path, 2)] == ["update-10", "update-100"]
-    with pytest.raises(InputError, match=r"5 checkpoints in checkpoints/.*last 6.*training\.keep_checkpoints=6"):
+    with pytest.raises(InputError, match=r"5 checkpoints in checkpoints/, not 6.*training\.keep_checkpoints=6"):
         last_checkpoints(run, 6)
 
 
@@ -73,7 +73,7 @@ def test_what_does_not_fit_together_is_refused(run, tmp_path):
     with pytest.raises(InputError, match="at least two checkpoints"):
         average([one], out)
     wider = LexicalTransformerConfig(**{**vars(MODEL), "width": 16})
-    with pytest.raises(InputError, match=r"model\.width: 8 and 16"):
+    with pytest.raises(InputError, match=r"model\.width is 8 and 16"):
         average([one, write(tmp_path / "wide", run / "text", 1, 2, wider)], out)
     with pytest.raises(InputError, match="different subwords"):
         average([one, write(tmp_path / "text", run / "text", 1, 2, unit="characters")], out)

@@ -209,7 +209,7 @@ SHAPE = {"layers": 12, "attention_heads": 16, "ffn_dim": 4096}
 
 
 def test_bad_starts_are_refused(bart, tmp_path):
-    with pytest.raises(InputError, match=r"roberta is no bart"):
+    with pytest.raises(InputError, match=r"roberta is not bart"):
         plan_start(write_roberta(tmp_path / "roberta"), preset_of("transformer"))
     with pytest.raises(InputError, match=r"its scale_embedding is True; only False, as in BART"):
         plan_start(write_bart(tmp_path / "scaled", scale_embedding=True), preset_of("transformer"))

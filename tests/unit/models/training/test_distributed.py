@@ -127,5 +127,5 @@ def test_an_ensemble_is_not_trained_by_torchrun(monkeypatch):
     from cgbench.models.training.ensemble import train_members
 
     monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(InputError, match="with jobs, not with torchrun"):
+    with pytest.raises(InputError, match="do not use torchrun for an ensemble"):
         train_members(None, None, None, None, 1)

@@ -98,7 +98,7 @@ def test_patience_ends_a_run_that_gets_no_better(corpus, tmp_path):
 
 def test_patience_without_validation_is_refused_before_data_is_read(corpus, tmp_path):
     missing = tmp_path / "none"
-    with pytest.raises(InputError, match=r"training\.patience=2: needs validation pairs"):
+    with pytest.raises(InputError, match=r"training\.patience=2: needs validation data"):
         preset = PRESET.replace({"training.patience": 2})
         train(corpus, tmp_path / "model", preset, files={"valid": None, "train": (missing, missing)})
 
