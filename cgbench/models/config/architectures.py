@@ -248,11 +248,6 @@ class LexicalTransformerConfig(LexicalConfig, OverEncoderConfig):
         """See :class:`ModelConfig`; a lexicon needs words."""
         return self.lexicon == "none"
 
-    @property
-    def projects_states(self) -> bool:
-        """See :class:`ModelConfig`."""
-        return self.lexicon == "none"
-
 
 @dataclass(frozen=True)
 class LSTMLexiconConfig(LexicalConfig, ModelConfig):
@@ -273,11 +268,6 @@ class LSTMLexiconConfig(LexicalConfig, ModelConfig):
     def __post_init__(self) -> None:
         rule = f"model.encoder_layers ({self.encoder_layers})"
         self._require("decoder_layers", self.decoder_layers == self.encoder_layers, rule)
-
-    @property
-    def projects_states(self) -> bool:
-        """See :class:`ModelConfig`."""
-        return self.lexicon == "none"
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,11 @@ class LexicalConfig:
         return self.lexicon in ("learned", "uniform", "random")
 
     @property
+    def projects_states(self) -> bool:
+        """See :class:`.common.ModelConfig`."""
+        return self.lexicon == "none"
+
+    @property
     def lexicon_is_one_word(self) -> bool:
         """Whether every source word has at most one translation."""
         return self.lexicon == "copy" or (self.lexicon == "hard" and self.lexicon_rules == "coded")
