@@ -52,8 +52,8 @@ def _mixtures(model: Composition) -> list[Heatmap]:
     weights = mixture_weights(model)
     readers, layers = _numbered("decoder", weights.shape[1]), _numbered("encoder", weights.shape[2])
     return [
-        Heatmap(f"{role}: {kind}", layers, readers, weights[number, :, :, sublayer].T)
-        for sublayer, kind in enumerate(("self-attention", "feed-forward"))
+        Heatmap(f"{role}: {name}", layers, readers, weights[number, :, :, sublayer].T)
+        for sublayer, name in enumerate(("self-attention", "feed-forward"))
         if not np.isnan(weights[..., sublayer]).all()
         for number, role in enumerate(("keys", "values"))
     ]
@@ -75,8 +75,8 @@ def _fused(model: LRF, source: Rows, target: Rows) -> list[Heatmap]:
     return [panel for panel in panels if not np.isnan(panel.values).all()]
 
 
-def _numbered(kind: str, count: int) -> tuple[str, ...]:
-    return tuple(f"{kind} {number}" for number in range(1, count + 1))
+def _numbered(name: str, count: int) -> tuple[str, ...]:
+    return tuple(f"{name} {number}" for number in range(1, count + 1))
 
 
 def panel_rows(panels: list[Heatmap]) -> list[tuple[str, str, str, float]]:

@@ -125,11 +125,11 @@ def _in_one_pass(
         part = slice(low, min(low + rows, total))
         for place, logits in zip(table, members, strict=True):
             out = place[: part.stop - low]
-            made = logits(part, out)
-            if made.dtype == torch.float64:
+            computed = logits(part, out)
+            if computed.dtype == torch.float64:
                 return None
-            if made is not out:
-                out.copy_(made)
+            if computed is not out:
+                out.copy_(computed)
         log_probs, measured = np.empty((count, part.stop - low)), np.empty((len(result), part.stop - low))
         kernels.measure_tokens(table.numpy(), ids[part], begins[part], prefix, lanes, scratch, log_probs, measured)
         if not (np.isfinite(measured).all() and np.isfinite(log_probs).all()):

@@ -99,16 +99,16 @@ def read_options(text: str, query: str) -> dict[str, str]:
     return dict(pairs)
 
 
-def read_template(given: str, where: str) -> str:
+def read_template(template: str, where: str) -> str:
     """Check a prompt template. Only ``{source}`` is replaced; other braces have no meaning.
 
     :param where: prefix of the error message.
     :raises InputError: ``{source}`` is missing.
     """
-    if PLACE not in given:
-        shown = given if len(given) <= 60 else given[:57] + "..."
+    if PLACE not in template:
+        shown = template if len(template) <= 60 else template[:57] + "..."
         raise InputError(f"{where}: the template {shown!r} has no {PLACE} for the sentence")
-    return given
+    return template
 
 
 def template_of(address: Address, prompt: str | None) -> str | None:

@@ -52,7 +52,7 @@ def chat_of(address: Address, tokenizer: Any, template: str | None) -> str:
     if not getattr(tokenizer, "chat_template", None):
         raise InputError(f"{address.text}: its tokeniser has no chat template; leave out chat=yes")
     try:
-        made = tokenizer.apply_chat_template(
+        filled = tokenizer.apply_chat_template(
             [{"role": "user", "content": template}],
             tokenize=False,
             add_generation_prompt=True,
@@ -61,7 +61,7 @@ def chat_of(address: Address, tokenizer: Any, template: str | None) -> str:
         )
     except Exception as error:
         raise InputError(f"{address.text}: its chat template fails ({_reason(error)})") from None
-    return read_template(str(made), f"{address.text}: its chat template")
+    return read_template(str(filled), f"{address.text}: its chat template")
 
 
 def vocabulary_of(tokenizer: Any) -> str:

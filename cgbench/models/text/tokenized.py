@@ -32,32 +32,32 @@ def open_tokenizer(data: bytes | str, where: object) -> Any:
     checked = check_tokenizer(data, where)
     try:
         with quiet_panics():
-            made = library.Tokenizer.from_str(json.dumps(checked, ensure_ascii=False))
+            tokenizer = library.Tokenizer.from_str(json.dumps(checked, ensure_ascii=False))
             with contextlib.suppress(Exception):  # a tokeniser that panics does so on the first call
-                made.encode_batch(["a \u00e9 1", ""], add_special_tokens=False)
-            return made
+                tokenizer.encode_batch(["a \u00e9 1", ""], add_special_tokens=False)
+            return tokenizer
     except BaseException as error:  # the library raises exceptions, and panics of Rust
         raise tokenizer_fault(error, f"{where}: not a valid tokenizer.json") from None
 
 
 def check_tokenizer(data: bytes | str, where: object) -> dict[str, Any]:
     """Check and return the JSON of a tokeniser, without truncation, padding and dropout."""
-    made = parse_json(data, where)
-    if not isinstance(made, dict) or not isinstance(made.get("model"), dict):
+    content = parse_json(data, where)
+    if not isinstance(content, dict) or not isinstance(content.get("model"), dict):
         raise InputError(f"{where}: not a valid tokenizer.json (no model)")
-    vocabulary, added = made["model"].get("vocab"), made.get("added_tokens") or []
+    vocabulary, added = content["model"].get("vocab"), content.get("added_tokens") or []
     ids = list(vocabulary.values()) if isinstance(vocabulary, dict) else []
     size = len(vocabulary) if isinstance(vocabulary, (dict, list)) else 0
     if isinstance(added, list):
         ids += [one.get("id") for one in added if isinstance(one, dict)]
         size += len(added)
-    ids += _numbers(made.get("post_processor"))
+    ids += _numbers(content.get("post_processor"))
     largest = max((number for number in ids if isinstance(number, int)), default=0)
     if largest >= 4 * size + _GAPS:
         raise InputError(f"{where}: has id {largest:,}, but a vocabulary of {size:,} tokens; it is damaged")
     return {
-        **made, "truncation": None, "padding": None,
-        "model": {**made["model"], **({"dropout": None} if "dropout" in made["model"] else {})},
+        **content, "truncation": None, "padding": None,
+        "model": {**content["model"], **({"dropout": None} if "dropout" in content["model"] else {})},
     }  # fmt: skip
 
 

@@ -76,5 +76,5 @@ def _parts(
     module: nn.Module, names: Mapping[str, tuple[str, ...]], prefix: str = ""
 ) -> Iterator[tuple[Tensor, list[str]]]:
     for ours, theirs in names.items():
-        for kind in ("weight", "bias"):
-            yield module.get_submodule(ours).get_parameter(kind), [f"{prefix}{name}.{kind}" for name in theirs]
+        for part in ("weight", "bias"):
+            yield module.get_submodule(ours).get_parameter(part), [f"{prefix}{name}.{part}" for name in theirs]
