@@ -1,7 +1,7 @@
-"""Read archives that strangers made: no link followed, nothing outside the folder, nothing larger than agreed.
+"""Read untrusted archives: links are not followed, and paths and sizes are checked.
 
-Members are never written under the names that an archive gives them. They are read as streams, or unpacked to paths
-that the caller names.
+Members are never written under their names in the archive. They are read as streams, or unpacked to paths given by the
+caller.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ _PACKED: tuple[tuple[bytes, Any], ...] = (
 )
 _DAMAGED = (
     *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
-    # What the standard library lets through of offsets, lengths and names that cannot be.
+    # Raised by the standard library on impossible offsets, lengths and names.
     *(EOFError, NotImplementedError, RuntimeError, ValueError, OverflowError, LookupError, MemoryError),
 )
 
 
 class ArchiveMember:
-    """A regular file in an archive: its ``name``, and its bytes, to be read once."""
+    """A regular file in an archive: its ``name``, and its bytes, which can be read once."""
 
     def __init__(self, archive: Path, name: str, stream: Any) -> None:
         self.archive, self.name, self._stream = archive, name, stream
 
     def read(self, size: int = CHUNK) -> bytes:
-        """The next bytes, none at the end.
+        """The next bytes, empty at the end.
 
-        :raises InputError: the archive is damaged, or unpacks to too much (:data:`MOST_BYTES`, :data:`MOST_RATIO`).
+        :raises InputError: the archive is damaged, or too large (:data:`MOST_BYTES`, :data:`MOST_RATIO`).
         """
         with _readable(self.archive):
             return cast(bytes, self._stream.read(size))
@@ -59,10 +59,10 @@ class ArchiveMember:
 def members(archive: Path, password: str = "") -> Iterator[ArchiveMember]:
     """The regular files of a tar archive (compressed or not) or a zip archive, in its order, each readable once.
 
-    Links and devices are passed over.
+    Links and devices are skipped.
 
-    :param password: that its publisher states; of a zip archive alone.
-    :raises InputError: the archive is damaged, names a path outside itself, or holds too many members.
+    :param password: the password stated by its publisher; only for zip archives.
+    :raises InputError: the archive is damaged, has a path outside itself, or has too many members.
     """
     with _readable(archive):
         with archive.open("rb") as file:
@@ -80,11 +80,10 @@ def members(archive: Path, password: str = "") -> Iterator[ArchiveMember]:
 
 
 def unpack(archive: Path, wanted: Mapping[str, Path], password: str = "") -> set[str]:
-    """Write members to files. ``wanted`` maps the end of a member's path to where it is written.
+    """Write members to files. ``wanted`` maps the end of a member's path to a file.
 
-    Returns the keys that were found; a link or a device is not.
-
-    :raises InputError: as :func:`members` does, or two members end alike.
+    :returns: the keys that were found as regular files
+    :raises InputError: as :func:`members` does, or two members match.
     """
     found: set[str] = set()
     for member in members(archive, password):
@@ -99,7 +98,7 @@ def unpack(archive: Path, wanted: Mapping[str, Path], password: str = "") -> set
 
 
 def _zipped(archive: Path, password: str) -> Iterator[tuple[str, Any]]:
-    """The names of the members, and streams of those that are regular files."""
+    """The names of the members, with streams of regular files."""
     bound = _Bound(archive)
     with zipfile.ZipFile(archive) as zipped:
         for entry in zipped.infolist():
@@ -112,21 +111,21 @@ def _zipped(archive: Path, password: str) -> Iterator[tuple[str, Any]]:
 
 
 def _tarred(archive: Path, begin: bytes) -> Iterator[tuple[str, Any]]:
-    """The same of a tar archive."""
+    """The same for a tar archive."""
     packed = next((opened for mark, opened in _PACKED if begin.startswith(mark)), None)
     with cast(BinaryIO, packed(archive, "rb") if packed else archive.open("rb")) as file:
         bounded = _Bounded(file, _Bound(archive))
         with tarfile.open(fileobj=cast(Any, bounded), mode="r|", tarinfo=_Item) as tar:
             for item in tar:
                 if item.issparse():
-                    raise InputError(f"{archive}: {item.name!r} is stored with holes, which is not read; repack it")
+                    raise InputError(f"{archive}: {item.name!r} is a sparse file, which is not supported; repack it")
                 yield item.name, tar.extractfile(item) if item.isreg() else None
-        while bounded.read(CHUNK):  # a check sum stands behind the last byte
+        while bounded.read(CHUNK):  # a checksum follows the last byte
             pass
 
 
 class _Bound:
-    """How much an archive may unpack to, all that goes by on the way to a member included."""
+    """Limits the unpacked size of an archive, including skipped members."""
 
     def __init__(self, archive: Path) -> None:
         self.archive, self.done = archive, 0
@@ -152,7 +151,7 @@ class _Bounded(io.RawIOBase):
 
 
 class _Item(tarfile.TarInfo):
-    """A member's header. tarfile takes a damaged one for the end of the archive, and holds long ones in memory."""
+    """A member's header. tarfile treats a damaged one as the end of the archive, and keeps long ones in memory."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Item:
@@ -173,11 +172,9 @@ def _readable(archive: Path) -> Iterator[None]:
     try:
         yield
     except _DAMAGED as error:
-        raise InputError(
-            f"{archive}: not an archive that can be read ({error}); it may be damaged or cut short"
-        ) from None
+        raise InputError(f"{archive}: not a readable archive ({error}); it may be damaged or cut short") from None
     except OSError as error:
-        # What gzip and bz2 say of damaged data has no number, an offset before the file has this; a full disk another.
+        # Errors of gzip and bz2 about damaged data have no number, those about offsets have EINVAL.
         if error.errno not in (None, errno.EINVAL):
             raise
         raise InputError(f"{archive}: cannot be unpacked ({error}); it may be damaged or cut short") from None

@@ -32,10 +32,10 @@ class AugmentRequest(Settings, TableOptions):
 
 @dataclass(frozen=True)
 class Written:
-    """What :func:`augment_corpus` did.
+    """The result of :func:`augment_corpus`.
 
-    :param written: pairs of the output; ``out``: its files.
-    :param tests: each test text, and what the new pairs share with it.
+    :param written: number of pairs in the output; ``out``: its files.
+    :param tests: the test texts, and what the new pairs share with them.
     """
 
     augmented: Augmented
@@ -46,7 +46,7 @@ class Written:
 
 @accepts(AugmentRequest)
 def augment_corpus(request: AugmentRequest) -> Written:
-    """Make new pairs by GECA (Andreas 2020) and write them, or the training text with them.
+    """Make new pairs by GECA (Andreas 2020) and write them, or a mixture with the training text.
 
     :raises InputError: a text cannot be read, the output cannot be written, or no new pair can be made.
     """
@@ -69,7 +69,7 @@ def augment_corpus(request: AugmentRequest) -> Written:
 
 
 def _listed(tests: Bitexts) -> list[Bitext]:
-    """Several corpora, or one alone: two names of plain files can only be the two sides of one."""
+    """Several corpora, or one: two plain files are always the two sides of one."""
     if are_paths(tests) and tests and (isinstance(tests, (str, Path)) or len(tests) == 2):
         return [tests]
     return [*tests]
@@ -79,11 +79,11 @@ def _check_out(out: tuple[Path, ...], inputs: list[Path]) -> None:
     spec = CorpusSpec(out)
     name = argument("out", str(spec))
     if len(out) == 1 and (form(out[0]) != "tsv" or out[0].suffix != ".tsv"):
-        raise InputError(f"{name}: one file with both sides must end in .tsv; or name two")
+        raise InputError(f"{name}: a single file with both sides must end in .tsv; or give two files")
     if len(out) == 2 and not spec.is_plain:
         raise InputError(f"{name}: new pairs are written as plain text; leave .gz or .zst out")
     if len(out) == 2 and out[0].absolute() == out[1].absolute():
-        raise InputError(f"{name}: two different files are needed")
+        raise InputError(f"{name}: give two different files")
     for path in out:
         check_output(path, inputs)
 

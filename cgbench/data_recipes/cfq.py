@@ -1,4 +1,4 @@
-"""CFQ: English questions and SPARQL queries, tokenised as its authors do, and rewritten as Dangle's authors do.
+"""CFQ: English questions and SPARQL queries, tokenised as by its authors, and rewritten as by Dangle's authors.
 
 Keysers et al., "Measuring Compositional Generalization", ICLR 2020; Zheng and Lapata, "Disentangled Sequence to
 Sequence Learning", ACL 2022.
@@ -28,8 +28,8 @@ _FILTER = re.compile(r"(FILTER [^.]+) [.}]")
 
 _PERSON, _COMPANY = "ns:business.employment_tenure.person", "ns:business.employment_tenure.company"
 _RELATION = "ns:film.film_film_distributor_relationship"
-# A predicate and the one that says the same from the other side. In MCD2 and MCD3 training and test prefer different
-# ones, which has nothing to do with composition.
+# Predicates and their inverses. In MCD2 and MCD3 training and test prefer different ones, which has nothing to do with
+# composition.
 INVERSE = {
     "film.film.executive_produced_by": "film.producer.films_executive_produced",
     "film.film.directed_by": "film.director.film",
@@ -47,7 +47,7 @@ INVERSE = {
 
 ARCHIVE = "cfq1.1.tar.gz"
 PAIRS = 239_357
-# Our name of a split, its file, and its rows.
+# Our name of a split, its file, and its numbers of rows.
 SPLITS = {
     "mcd1": ("mcd1", 95_743, 11_968, 11_968),
     "mcd2": ("mcd2", 95_743, 11_968, 11_968),
@@ -56,13 +56,13 @@ SPLITS = {
     "length": ("query_complexity_split", 100_654, 9_512, 9_512),
 }
 KEYS = {"train": "trainIdxs", "valid": "devIdxs", "test": "testIdxs"}
-# dataset.json has some 4 GB, of which these two fields matter; they stand in this order in each record.
+# dataset.json has about 4 GB, of which only these two fields are needed; each record has them in this order.
 _FIELD = re.compile(rb'"(questionPatternModEntities|sparqlPatternModEntities)"\s*:\s*("(?:[^"\\]|\\.)*")')
 LONGEST_FIELD = 1 << 16
 
 
 def read_dataset(member: ArchiveMember) -> Iterator[tuple[str, str]]:
-    """The questions and queries of ``dataset.json``, as they are, in a stream.
+    """Stream the unchanged questions and queries of ``dataset.json``.
 
     :raises InputError: a record lacks one of the two.
     """
@@ -88,12 +88,12 @@ def read_dataset(member: ArchiveMember) -> Iterator[tuple[str, str]]:
 
 
 def tokenize_question(question: str) -> str:
-    """Words and punctuation marks, a blank between them."""
+    """Words and punctuation marks, separated by blanks."""
     return " ".join(question.translate(_SPACED).split())
 
 
 def tokenize_query(query: str) -> str:
-    """The query on one line; ``count(*)`` in pieces, ``ns:`` left out, ``m.`` written ``m_``."""
+    """The query on one line; ``count(*)`` is split, ``ns:`` removed, ``m.`` replaced by ``m_``."""
     tokens = []
     for token in query.replace("count(*)", "count ( * )").split():
         token = token.removeprefix("ns:")
@@ -104,10 +104,10 @@ def tokenize_query(query: str) -> str:
 def merge_triples(query: str, inverse: bool) -> str:
     """The tokenised query with triples that share arguments merged: ``subjects predicates objects``, each sorted.
 
-    Triples of one subject and predicate are merged first, then those of one predicate and the same objects, then
-    those of the same arguments; the clauses are sorted.
+    Triples with the same subject and predicate are merged first, then those with the same predicate and objects, then
+    those with the same arguments; the clauses are sorted.
 
-    :param inverse: whether predicates in :data:`INVERSE` are turned round.
+    :param inverse: whether to replace predicates in :data:`INVERSE`.
     """
     triples = []
     for subject, predicate, target in _TRIPLE.findall(query):
@@ -134,21 +134,21 @@ def _grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, tuple[Value, ...]]
 
 
 def prepare(sources: Sources, out: Writer) -> None:
-    """Write every split, tokenised, and again with Dangle's queries."""
+    """Write every split, tokenised, and also with Dangle's queries."""
     if not (found := sources.find(ARCHIVE)):
         return
     archive = found[0]
     pairs, splits = _read(archive)
     if len(pairs) != PAIRS:
-        raise InputError(f"{archive}: {len(pairs):,} questions, where {PAIRS:,} are expected")
+        raise InputError(f"{archive}: {len(pairs):,} questions, but {PAIRS:,} are expected")
     tokenised = [(tokenize_question(question), tokenize_query(query)) for question, query in pairs]
     for name, (file, *_) in SPLITS.items():
         if file not in splits:
-            raise InputError(f"{archive}: there is no splits/{file}.json in it; the archive is not the one expected")
+            raise InputError(f"{archive}: no splits/{file}.json in it; not the expected archive")
         for part, key in KEYS.items():
             where = f"{archive}: splits/{file}.json"
             if not isinstance(splits[file], dict) or key not in splits[file]:
-                raise InputError(f"{where}: no list of rows {key}")
+                raise InputError(f"{where}: the list {key} is missing")
             chosen = rows_by_number(tokenised, splits[file][key], f"{where}: {key}")
             out.split(f"{name}/{part}", chosen)
             if name.startswith("mcd"):
@@ -157,7 +157,7 @@ def prepare(sources: Sources, out: Writer) -> None:
 
 
 def _read(archive: Path) -> tuple[list[tuple[str, str]], dict[str, dict[str, list[int]]]]:
-    """The pairs and the files of row numbers, in one pass over the archive."""
+    """The pairs and the row numbers of splits, in one pass over the archive."""
     pairs: list[tuple[str, str]] = []
     splits = {}
     for member in members(archive):
@@ -190,8 +190,8 @@ RECIPES = (
         prepare=prepare,
         notes=(
             "length is the split by query complexity",
-            "dangle-*: queries with merged, sorted triples; for mcd2 and mcd3 predicates are turned to one direction",
-            "valid has the distribution of test in the mcd splits: whoever chooses by it chooses on test data",
+            "dangle-*: queries with merged, sorted triples; for mcd2 and mcd3 inverse predicates are unified",
+            "valid has the distribution of test in the mcd splits: model selection on it uses test data",
         ),
     ),
 )

@@ -1,8 +1,8 @@
 """CoGnition: English-Chinese stories, and a test of novel compounds in known contexts.
 
-The stories are ``data/processed`` of the repository, which its authors and all papers after them trained on: English
-words, Chinese subwords. ``data/valid.zh`` and ``data/test.zh``, one folder up, are other files, in words. The reference
-of the compound test is original Chinese text, for the papers score its characters.
+The stories are ``data/processed`` of the repository, on which its authors and all later papers trained: English words,
+Chinese subwords. ``data/valid.zh`` and ``data/test.zh`` are other files, in words. The references of the compound test
+are original Chinese text, since the papers score characters.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ REPOSITORY, COMMIT = "yafuly/CoGnition", "66644ce44971ab7f86d4f9fe8eb34d095fc781
 LANGUAGES = ("en", "zh")
 STORIES = {"train": 196_246, "valid": 10_000, "test": 10_000}
 COMPOUND_ROWS = 10_800
-KINDS = ("NP", "VP", "PP")  # of compounds: the thirds of cg-test
-CODES = "bpe/codes"  # of the prepared set: the merges of the Chinese text
+KINDS = ("NP", "VP", "PP")  # types of compounds: the thirds of cg-test
+CODES = "bpe/codes"  # the merges of the Chinese text, in the prepared set
 
 
 def prepare(sources: Sources, out: Writer) -> None:
@@ -29,7 +29,7 @@ def prepare(sources: Sources, out: Writer) -> None:
             out.split(part, read_pairs(CorpusSpec(files)))
     sides = (*LANGUAGES, "compound")
     if files := sources.find(*(f"cg-test.{side}" for side in sides)):
-        rows = list(zip(*map(read_lines, files), strict=False))  # a file that lacks one is known by the count of rows
+        rows = list(zip(*map(read_lines, files), strict=False))  # missing rows are found by the expected count
         out.split("cg-test", rows, sides=sides)
         third = len(rows) // len(KINDS)
         for number, kind in enumerate(KINDS):
@@ -66,9 +66,8 @@ RECIPES = (
         prepare=prepare,
         revision=2,
         notes=(
-            "train, valid and test: English words, Chinese subwords (3,000 merges, '@@ ' within a word) as the papers "
-            "trained on; train on the text as it is, without further subwords, and take '@@ ' out of what is "
-            "translated",
+            "train, valid and test: English words, Chinese subwords (3,000 merges, '@@ ' within a word), as in the "
+            "papers; train without further subwords, and remove '@@ ' from translations",
             "cg-test.zh is original text without blanks, as released: score characters (score bleu --preset cognition)",
             "bpe/codes: the merges",
             "NP, VP and PP are cg-test in three parts",

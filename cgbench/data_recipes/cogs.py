@@ -1,6 +1,6 @@
 """COGS: English sentences and their logical forms; SLOG and ReCOGS: deeper structures, fewer incidental details.
 
-COGS comes with the correction of 2022, and in the form without variables in which Dangle is trained. Kim and Linzen,
+COGS has the correction of 2022, and also the form without variables on which Dangle is trained. Kim and Linzen,
 "COGS", EMNLP 2020; Zheng and Lapata, "Disentangled Sequence to Sequence Learning", ACL 2022.
 """
 
@@ -22,13 +22,13 @@ Row = tuple[str, str, str]  # sentence, logical form, type
 REPOSITORY, COMMIT = "najoungkim/COGS", "165a7b669eade971fa47bf568a2e51925360fed8"
 SIDES = ("src", "tgt", "type")
 FILES = ("train", "train_100", "dev", "test", "gen")
-# The authors of "Lexicon Learning" keep a copy of COGS with the first edition of gen, and what their aligners learned.
+# A copy of COGS by the authors of "Lexicon Learning", with the first edition of gen and the output of their aligners.
 LEXICONS = ("ekinakyurek/COGS", "553e0a45ed14f53fb1263c4794d36822a8bade32")
 
 SLOG = ("bingzhilee/SLOG", "1c55df85006d58b842520c79dcb8e1b43df2836f")
 ARCHIVE = "generalization_sets.zip"
 SEEN = "2026-11-22"
-# A folder of SLOG, the split that it becomes, and the SHA-256 of its generalisation set, which lies in the archive.
+# Split, folder of SLOG, and the name and SHA-256 of its generalisation set in the archive.
 FORMS = {
     "varfree": ("varfree_LF", "gen_varfreeLF.tsv", "c63910778941cebf0de8034c6c11e4be49e6dc547caac336787e8e985eb8341d"),
     "cogs": ("cogs_LF", "gen_cogsLF.tsv", "a3d32108c01f6eeb0200f19e803a0bf5314dd5f7faca33c217c7fd51e38658f2"),
@@ -42,8 +42,8 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Verbs whose only argument is a theme ("the ball rolled"), and the animate subjects that the first edition, when a
-# prepositional phrase followed them, took for agents.
+# Verbs whose only argument is a theme ("the ball rolled"), and the animate subjects that the first edition treated as
+# agents if a prepositional phrase followed them.
 UNACCUSATIVE = _words(
     "roll freeze burn shorten float grow slide break crumple split change snap disintegrate collapse decompose double "
     "improve inflate enlarge redden"
@@ -64,13 +64,13 @@ _TERM = re.compile(
 def read_rows(path: Path) -> list[Row]:
     """The rows of a released file.
 
-    :raises InputError: a row has not three columns.
+    :raises InputError: a row does not have three columns.
     """
     return cast("list[Row]", tab_rows(path, "sentence", "logical form", "type"))
 
 
 def with_role(form: str, kind: str, role: str) -> str:
-    """The logical form as the edition has it that gives ``role`` to such subjects: ``agent`` until 2022, now ``theme``.
+    """The logical form in the edition with ``role`` for such subjects: ``agent`` until 2022, now ``theme``.
 
     Only some rows of type :data:`CORRECTED_TYPE` differ: an intransitive unaccusative verb with an animate subject.
     """
@@ -84,9 +84,9 @@ def with_role(form: str, kind: str, role: str) -> str:
 
 
 def without_variables(form: str) -> str:
-    """``role ( predicate , argument ) AND ...``: each variable replaced by the word that it stands for.
+    """``role ( predicate , argument ) AND ...``: variables replaced by their words.
 
-    Forms of single words (LAMBDA terms, names) stay as they are.
+    Forms of single words (LAMBDA terms, names) are not changed.
     """
     terms = list(_TERM.finditer(form))
     if "LAMBDA" in form or not terms:
@@ -207,11 +207,11 @@ RECIPES = (
         prepare=prepare,
         revision=2,
         notes=(
-            "gen has the roles corrected on 2022-09-13, gen-2020 those that papers before it used; either edition of "
+            "gen has the roles corrected on 2022-09-13, gen-2020 those used by earlier papers; either edition of "
             "gen.tsv gives both",
             "dangle/*: 'bos' before both sides, logical forms without variables, from gen-2020; gen-dev is a tenth of "
             "gen, on which Dangle was validated: it is test data",
-            "lexicons/*: what the aligners of Akyürek and Andreas (2021) learned, the files that their models read",
+            "lexicons/*: lexicons learned by the aligners of Akyürek and Andreas (2021), as read by their models",
         ),
     ),
     Recipe(
@@ -237,8 +237,8 @@ RECIPES = (
         prepare=prepare_slog,
         notes=(
             "varfree/*: forms without variables; cogs/*: the same in COGS' forms",
-            "gen: 17 kinds of 1,000, in .type. Its authors publish it in an archive whose password they state, so that "
-            "it does not end up in training text of language models: do not publish it unpacked",
+            "gen: 17 types of 1,000, named in .type. Its authors publish it in an archive with a stated password, to "
+            "keep it out of the training text of language models: do not publish it unpacked",
         ),
     ),
     Recipe(
@@ -259,8 +259,8 @@ RECIPES = (
         sources=tuple(_recogs_sources()),
         prepare=prepare_recogs,
         notes=(
-            "v2/*: variables of numbers that say nothing; positional-index/*: those of COGS, the places of words. "
-            "Exact match asks for the same numbers and order, which a form of the same meaning need not have",
+            "v2/*: variables with random numbers; positional-index/*: as in COGS, numbered by word position. Exact "
+            "match requires the same numbers and order, in which forms with the same meaning may differ",
         ),
     ),
 )

@@ -1,7 +1,7 @@
-"""Colors: the mini-language of Lake, Linzen and Baroni (2019), as Akyürek and Andreas (2021) use it: 14 + 10 pairs.
+"""Colors: the mini-language of Lake, Linzen and Baroni (2019), as used by Akyürek and Andreas (2021): 14 + 10 pairs.
 
-Four words are colours; ``fep`` says the word before it three times, ``A blicket B`` is A B A, and ``X kiki Y`` is what
-Y means and then what X means. So the pairs are generated; released files, where they are at hand, must agree.
+Four words are colours; ``fep`` repeats the word before it three times, ``A blicket B`` is A B A, and ``X kiki Y`` is
+the meaning of Y followed by that of X. The pairs are generated; released files, if available, must agree.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ REPOSITORY, COMMIT = "ekinakyurek/lexical", "3956fa2a2dd976d99a94e8ad9ed8d3a6f65
 
 
 def interpret(words: str) -> str:
-    """The colours that a sentence of the mini-language means."""
+    """The colours meant by a sentence of the mini-language."""
     first, sign, second = words.partition(" kiki ")
     if sign:
         return f"{interpret(second)} {interpret(first)}"
@@ -38,20 +38,20 @@ def interpret(words: str) -> str:
 
 
 def check_pairs(path: Path, pairs: Sequence[tuple[str, str]]) -> None:
-    """See that the released rows, source TAB target with blanks around them, are these pairs, in any order.
+    """Check that the released rows (source TAB target, with blanks around them) are these pairs, in any order.
 
-    :raises InputError: they are not; with the first row that is none.
+    :raises InputError: they are not.
     """
     rows = [(source.strip(), target.strip()) for source, target in tab_rows(path, "source", "target")]
     for number, row in enumerate(rows, 1):
         if row not in pairs:
-            raise InputError(f"{path}, row {number}: {row[0]!r} with {row[1]!r} is no pair of the paper")
+            raise InputError(f"{path}, row {number}: {row[0]!r} with {row[1]!r} is not a pair of the paper")
     if len(rows) != len(pairs) or set(rows) != set(pairs):
         raise InputError(f"{path}: not the {len(pairs)} pairs of the paper")
 
 
 def prepare(sources: Sources, out: Writer) -> None:
-    """Write both splits, from released files if they are among the downloads or in a mirror."""
+    """Write both splits, checked against released files in the downloads or a mirror, if any."""
     for part, inputs in INPUTS.items():
         pairs = [(words, interpret(words)) for words in inputs]
         if found := sources.find(f"{part}.tsv", fetch=False):
@@ -80,7 +80,7 @@ RECIPES = (
         revision=2,
         notes=(
             "vocabulary files of the paper also list words and colours that no pair uses",
-            "lexicons/*: what the aligners of Akyürek and Andreas (2021) learned, if these files are at hand",
+            "lexicons/*: lexicons learned by the aligners of Akyürek and Andreas (2021), if available",
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""Sets that are used as they were published: two translation corpora, a treebank; and the demo corpus."""
+"""Data sets used as published: two translation corpora and a treebank; and the demo corpus."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEMO = {"train": 20_000, "valid": 500, "pool": 30_000}
 
 
 def prepare_tatoeba(sources: Sources, out: Writer) -> None:
-    """Write the pairs as Akyürek and Andreas tokenised them; some blanks are double, as released."""
+    """Write the pairs as tokenised by Akyürek and Andreas; some blanks are double, as released."""
     for part in TATOEBA_PARTS:
         if found := sources.find(f"cmn_{part}_tokenized.tsv"):
             out.split(part, tab_rows(found[0], "English", "Chinese"))
@@ -33,7 +33,7 @@ def prepare_multi30k(sources: Sources, out: Writer) -> None:
 
 
 def prepare_treebank(sources: Sources, out: Writer) -> None:
-    """Write the treebank as it is: what a tagger is trained on."""
+    """Write the unchanged treebank, for training a tagger."""
     for part in TREEBANK_PARTS:
         if found := sources.find(f"en_ewt-ud-{part}.conllu"):
             lines = list(read_lines(found[0]))
@@ -72,7 +72,7 @@ RECIPES = (
         ),
         prepare=prepare_tatoeba,
         revision=2,
-        notes=("lexicons/*: what the aligners of Akyürek and Andreas (2021) learnt, the files that their models read",),
+        notes=("lexicons/*: lexicons learned by the aligners of Akyürek and Andreas (2021), as read by their models",),
     ),
     Recipe(
         name="multi30k",
@@ -118,6 +118,6 @@ RECIPES = (
         splits=tuple(Split(part, rows) for part, rows in DEMO.items()),
         sources=(),
         prepare=prepare_demo,
-        notes=("pool.kinds says of each pair of the pool of which kind it is",),
+        notes=("pool.kinds has the kind of each pair of the pool",),
     ),
 )

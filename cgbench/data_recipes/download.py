@@ -1,4 +1,4 @@
-"""Fetch a file over HTTP, whole or not at all. Pooch does the work; proxies and certificates are the environment's."""
+"""Download a file over HTTP atomically, with Pooch; proxies and certificates come from the environment."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from cgbench.progress import Bar, bar
 from cgbench.text.limits import MOST_DOWNLOAD
 
 ATTEMPTS = 5
-WAIT = 1.0  # seconds before the second attempt, doubled for each after it
-TIMEOUT = (10, 60)  # seconds to connect, seconds without a byte
+WAIT = 1.0  # seconds before the second attempt, doubled for each later one
+TIMEOUT = (10, 60)  # seconds to connect, and seconds without data
 CHUNK = 1 << 18
 RETRIED = (408, 425, 429, 500, 502, 503, 504)
 
 
 class DownloadError(InputError):
-    """The file could not be fetched."""
+    """The download failed."""
 
 
 class NotFoundError(DownloadError):
@@ -28,7 +28,7 @@ class NotFoundError(DownloadError):
 
 
 def download(url: str, target: Path, attempts: int = ATTEMPTS, *, most: int = MOST_DOWNLOAD) -> None:
-    """Fetch ``url`` into ``target``.
+    """Download ``url`` to ``target``.
 
     :param most: maximum size in bytes.
     :raises DownloadError: it failed ``attempts`` times, the server refuses, or the file is larger than ``most``.
@@ -64,7 +64,7 @@ def download(url: str, target: Path, attempts: int = ATTEMPTS, *, most: int = MO
 
 
 class _Limited:
-    """The progress that Pooch reports; it ends a download that is too large."""
+    """A progress bar for Pooch that stops a download that is too large."""
 
     def __init__(self, url: str, name: str, most: int) -> None:
         self.url, self.name, self.most, self.came = url, name, most, 0
@@ -72,7 +72,7 @@ class _Limited:
 
     @property
     def total(self) -> int:
-        """The bytes that the server announces, 0 if it does not: Pooch sets it before the first piece."""
+        """The size announced by the server, or 0; set by Pooch before the first piece."""
         return int(self._bar.total or 0) if self._bar else 0
 
     @total.setter
@@ -83,26 +83,26 @@ class _Limited:
     def check(self, size: int) -> None:
         """Refuse a file of at least ``size`` bytes if that is too many."""
         if size > self.most:
-            raise DownloadError(f"{self.url}: has {size:,} bytes or more, where {self.most:,} are the most")
+            raise DownloadError(f"{self.url}: has {size:,} bytes or more; at most {self.most:,} are allowed")
 
     def update(self, size: int) -> None:
-        """Count a piece of at most ``size`` bytes."""
+        """Add a piece of at most ``size`` bytes."""
         self.check(self.came)
         self.came += size
         if self._bar:
             self._bar.update(min(size, self.total - self._bar.n) if self.total else size)
 
     def reset(self) -> None:
-        """Count anew: at the end Pooch adds the total once more."""
+        """Restart the count: at the end Pooch adds the total again."""
         self.came = 0
 
     def close(self) -> None:
-        """End the line on the terminal."""
+        """Close the progress bar."""
         if self._bar:
             self._bar.close()
 
 
 def _reason(error: Exception) -> str:
-    """What is wrong, without the names of the objects that it went through."""
+    """The message of the cause, without object names."""
     inner = getattr(error.args[0], "reason", None) if error.args else None
     return " ".join((str(inner).partition(": ")[2] or str(error) or type(error).__name__).split())[:300]

@@ -27,11 +27,11 @@ class LoadRequest(DataRequest):
 
 @accepts(LoadRequest)
 def load_data(request: LoadRequest) -> DataFrame | dict[str, DataFrame]:
-    """A data set of the field as DataFrames: one row per example, one column per side (``in``, ``out``).
+    """A data set as DataFrames: one row per example, one column per side (``in``, ``out``).
 
-    It is prepared as ``cgbench data get`` does it, and kept.
+    It is prepared as by ``cgbench data get``, and cached.
 
-    :raises InputError: there is no such set or split, its sources cannot be had, or pandas is not installed.
+    :raises InputError: there is no such set or split, its sources are unavailable, or pandas is not installed.
     """
     pandas = require("pandas", "analysis")
     name, split = request.name, request.split
@@ -40,7 +40,7 @@ def load_data(request: LoadRequest) -> DataFrame | dict[str, DataFrame]:
         raise InputError(f"{name}: {argument('split', split)}{did_you_mean(split, names)}")
     record = get_data(request).record
     if split is not None and split not in record["splits"]:
-        raise InputError(f"{name}: {split} could not be prepared; cgbench data get {name} says what is missing")
+        raise InputError(f"{name}: {split} could not be prepared; run cgbench data get {name} for the missing files")
     frames = {
         one: _frame(pandas, request.folder, one, facts)
         for one, facts in record["splits"].items()
@@ -52,5 +52,5 @@ def load_data(request: LoadRequest) -> DataFrame | dict[str, DataFrame]:
 def _frame(pandas: Any, folder: Path, split: str, facts: dict[str, Any]) -> DataFrame:
     columns = {file.removeprefix(f"{split}."): list(read_lines(folder / file)) for file in facts["files"]}
     if any(len(lines) != facts["rows"] for lines in columns.values()):
-        raise InputError(f"{folder / facts['files'][0]}: an example takes several lines there; read the file itself")
+        raise InputError(f"{folder / facts['files'][0]}: examples have several lines; read the file itself")
     return pandas.DataFrame(columns)

@@ -1,10 +1,10 @@
-"""GECA: new training pairs from fragments that occur in the same surroundings (Andreas, 2020).
+"""GECA: new training pairs from fragments that occur in the same contexts (Andreas, 2020).
 
-If two fragments fit one template, each may stand wherever the other was seen. A template is a pair of sentences with
-holes; a fragment is a few words in a row, filled into all places of its hole, in source and target alike, so that
-``jump`` and ``I_JUMP`` together are one tuple of fragments for a template with two holes.
+If two fragments fit the same template, each may replace the other anywhere. A template is a pair of sentences with
+holes. A fragment is a few consecutive words that fill all places of a hole, in source and target: ``jump`` and
+``I_JUMP`` together are one tuple of fragments for a template with two holes.
 
-A pair is handled as one string with a character a word: replacing all places of a fragment is ``str.replace``.
+A pair is stored as one string with one character per word, so that ``str.replace`` replaces a fragment everywhere.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ class Settings:
 
 @dataclass(frozen=True)
 class Augmented:
-    """New pairs in the order in which they were found, and what they were made from.
+    """New pairs in the order in which they were found, with statistics.
 
-    :param templates: distinct templates; ``shared`` are those that fit more than one tuple of fragments.
-    :param tuples: distinct tuples of fragments.
+    :param templates: number of distinct templates; ``shared``: of those with more than one tuple of fragments.
+    :param tuples: number of distinct tuples of fragments.
     """
 
     pairs: list[Pair]
@@ -78,21 +78,21 @@ class Augmented:
 def augment(pairs: Iterable[Pair], settings: Settings | None = None) -> Augmented:
     """Make new pairs.
 
-    Neither side of a new pair is that of a training pair. Templates are gone through in a random order.
+    Neither side of a new pair is in the training text. Templates are tried in random order.
 
-    :raises InputError: the text has no pair.
+    :raises InputError: the text is empty.
     """
     settings = settings or Settings()
     alphabet = Alphabet(settings.holes)
     text = [(alphabet.encode(source), alphabet.encode(target)) for source, target in pairs]
     if not text:
-        raise InputError("there is no pair to learn from")
+        raise InputError("there are no training pairs")
     table = TemplateTable(text, alphabet, settings)
     seen = [{pair[side] for pair in text} for side in (0, 1)]
     new: dict[tuple[str, str], None] = {}
     for template, fragments in table.proposals(random.Random(settings.seed)):
         source, target = _fill(template, fragments, alphabet)
-        # A side without a hole is one of a training pair.
+        # A side without a hole is in the training text.
         if source not in seen[0] and target not in seen[1]:
             new[source, target] = None
             if len(new) == settings.samples:
@@ -105,8 +105,8 @@ def augment(pairs: Iterable[Pair], settings: Settings | None = None) -> Augmente
 def mixed(pairs: Sequence[Pair], new: Sequence[Pair], ratio: float) -> list[Pair]:
     """Mix new pairs into a training text so that about ``ratio`` of its pairs are new (Andreas, 2020, section 4).
 
-    The authors draw each example from the new pairs with that probability. In a text the shorter part is repeated: all
-    training pairs and, wherever the ratio allows, all new ones are there.
+    The authors draw each example from the new pairs with that probability. Here the smaller part is repeated: the text
+    has all training pairs and, if the ratio allows, all new ones.
 
     :raises InputError: the ratio is not between 0 and 1.
     """
@@ -119,7 +119,7 @@ def mixed(pairs: Sequence[Pair], new: Sequence[Pair], ratio: float) -> list[Pair
 
 
 class Alphabet:
-    """Words as characters; the first characters are the holes, then the border of the sides and the ends."""
+    """Words as characters; the first ones are holes, followed by a separator of the sides and two end marks."""
 
     def __init__(self, holes: int) -> None:
         self.holes = [chr(number) for number in range(holes)]
@@ -128,7 +128,7 @@ class Alphabet:
         self._offset = holes + 3
 
     def encode(self, sentence: str) -> str:
-        """The words of a sentence, as ASCII white space separates them."""
+        """The words of a sentence as characters."""
         return "".join([self._character(word) for word in words_of(sentence)])
 
     def decode(self, text: str) -> str:
@@ -144,9 +144,9 @@ class Alphabet:
 
 @dataclass
 class TemplateTable:
-    """Which templates fit which tuples of fragments.
+    """The tuples of fragments that fit each template.
 
-    ``fits[begin[t]:begin[t + 1]]`` are the tuples that template t fits, by number, rising.
+    ``fits[begin[t]:begin[t + 1]]`` are the numbers of the tuples of template t, in rising order.
     """
 
     text: Sequence[tuple[str, str]]
@@ -180,10 +180,10 @@ class TemplateTable:
     def _holed(
         self, joint: str, legal: set[str], begin: int, before: tuple[str, ...]
     ) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Every way to put holes into a pair, each after the start of the one before."""
+        """All ways to put holes into a pair, each after the start of the one before."""
         hole = self.alphabet.holes[len(before)]
         used = {word for fragment in before for word in fragment}
-        done = set()  # a fragment's first place offers all that its later ones do
+        done = set()  # only the first place of a fragment is needed
         for size in range(1, self.settings.size + 1):
             for start in range(begin, len(joint) + 1 - size):
                 fragment = joint[start : start + size]
@@ -196,7 +196,7 @@ class TemplateTable:
                     yield from self._holed(template, legal, start + 1, fragments)
 
     def proposals(self, draw: random.Random) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Templates, each with tuples of fragments that it was not seen with."""
+        """Templates with tuples of fragments that do not occur in them."""
         order = list(range(len(self.templates)))
         draw.shuffle(order)
         for template in order:
@@ -209,9 +209,9 @@ class TemplateTable:
                 yield self.templates[template], self.tuples[number]
 
     def candidates(self, template: int) -> tuple[list[int], list[int]]:
-        """The tuples that may go into a template, rising, and the running sums of how often each would be drawn.
+        """The tuples that may fill a template, in rising order, and the cumulative sums of their weights.
 
-        A tuple is drawn for each template that it fits and that shares another tuple with the template's environment.
+        The weight of a tuple is the number of its templates that share another tuple with the template's environment.
         """
         own = self.of(template)
         near = own
@@ -239,7 +239,7 @@ class TemplateTable:
 
     @cached_property
     def _groups(self) -> tuple[Counter[Tuples], dict[int, list[Tuples]]]:
-        """How many templates fit the same tuples, if several; and of each tuple the groups that it is in."""
+        """The number of templates with the same (several) tuples, and the groups that each tuple is in."""
         groups = Counter(self.of(template) for template in np.flatnonzero(np.diff(self.begin) > 1).tolist())
         groups_of: dict[int, list[Tuples]] = {}
         for group in groups:
@@ -248,12 +248,12 @@ class TemplateTable:
         return groups, groups_of
 
     def of(self, template: int) -> Tuples:
-        """The tuples that a template fits."""
+        """The tuples of a template."""
         return tuple(self.fits[self.begin[template] : self.begin[template + 1]])
 
     @cached_property
     def _environments(self) -> tuple[list[int], list[Tuples]]:
-        """The environment of each template, and the tuples that templates of each environment fit."""
+        """The environment of each template, and the tuples of all templates in each environment."""
         environments: dict[tuple[str, ...], int] = {}
         which = [environments.setdefault(self._surroundings(text), len(environments)) for text in self.templates]
         together: list[set[int]] = [set() for _ in environments]
@@ -268,7 +268,7 @@ class TemplateTable:
 
 
 def _fragments(text: Iterable[tuple[str, str]], settings: Settings) -> set[str]:
-    """The fragments that may be taken out: all up to the longest, or those that are rare enough."""
+    """The fragments that may be replaced: all up to the maximum length, or those that are rare enough."""
     counts = Counter(
         side[start : start + size]
         for pair in text
@@ -280,7 +280,7 @@ def _fragments(text: Iterable[tuple[str, str]], settings: Settings) -> set[str]:
 
 
 def _fill(template: str, fragments: tuple[str, ...], alphabet: Alphabet) -> list[str]:
-    """The source and the target that a template and fragments make."""
+    """The source and target of a template filled with fragments."""
     for hole, fragment in zip(alphabet.holes, fragments, strict=False):
         template = template.replace(hole, fragment)
     return template.split(alphabet.border)
@@ -288,7 +288,7 @@ def _fill(template: str, fragments: tuple[str, ...], alphabet: Alphabet) -> list
 
 @dataclass(frozen=True)
 class SharedRows:
-    """What new pairs share with a test text: how many of its pairs, and of its sources, are among them."""
+    """Rows of a test text: their number, and how many of the pairs and of the sources are among the new pairs."""
 
     rows: int
     pairs: int
@@ -296,7 +296,7 @@ class SharedRows:
 
 
 def overlap(new: Iterable[Pair], test: Iterable[Pair]) -> SharedRows:
-    """Count the rows of a test text that the new pairs give away; white space between words makes no difference."""
+    """Count the rows of a test text that are among the new pairs; white space between words is ignored."""
     made = {_words(pair) for pair in new}
     sources = {source for source, _ in made}
     rows = [_words(pair) for pair in test]

@@ -1,9 +1,9 @@
-"""Two modules of the Mathematics Dataset, split as Csordás et al. (2021) do: released, or generated anew.
+"""Two modules of the Mathematics Dataset, split as in Csordás et al. (2021): released or generated questions.
 
-Saxton, Grefenstette, Hill and Kohli, "Analysing Mathematical Reasoning Abilities of Neural Models", ICLR 2019. How
-questions are drawn follows the published generator; the seed of the released files is not known, so these are other
-questions of the same distribution. Difficulty is measured as entropy: the logarithm to base 10 of how many numbers
-could have been drawn.
+Saxton, Grefenstette, Hill and Kohli, "Analysing Mathematical Reasoning Abilities of Neural Models", ICLR 2019. The
+generator follows the published one; the seed of the released files is unknown, so generated questions are different
+ones from the same distribution. Difficulty is measured as entropy: the decimal logarithm of the number of possible
+numbers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cgbench.text.streams import read_lines
 Pair = tuple[str, str]  # question, answer
 
 LEVELS = ("train-easy", "train-medium", "train-hard", "interpolate", "extrapolate")
-LONGEST_QUESTION, LONGEST_ANSWER = 160, 30  # characters; longer ones are drawn again
+LONGEST_QUESTION, LONGEST_ANSWER = 160, 30  # characters; longer ones are replaced
 
 SUMS = (
     *("{p} + {q}", "{p}+{q}", "Work out {p} + {q}.", "Add {p} and {q}.", "Put together {p} and {q}."),
@@ -34,7 +34,7 @@ DIFFERENCES = (
     *("{p} - {q}", "Work out {p} - {q}.", "What is {p} minus {q}?", "What is {p} take away {q}?"),
     *("What is {q} less than {p}?", "Subtract {q} from {p}.", "Calculate {p} - {q}.", "What is {p} - {q}?"),
 )
-DISTANCES = tuple(  # only where p is not the smaller one
+DISTANCES = tuple(  # only if p >= q
     f"What is the {noun} between {pair}?"
     for noun in ("distance", "difference")
     for pair in ("{p} and {q}", "{q} and {p}")
@@ -60,7 +60,7 @@ class Number(NamedTuple):
 
 
 def integer(draw: Random, entropy: float, *, signed: bool, least: int = 0) -> int:
-    """An integer of at least ``least`` in size, out of about 10 ** ``entropy``."""
+    """An integer with an absolute value of at least ``least``, one of about 10 ** ``entropy``."""
     top = math.pow(10, entropy) + least
     if not signed:
         return draw.randint(least, math.ceil(top))
@@ -72,7 +72,7 @@ def integer(draw: Random, entropy: float, *, signed: bool, least: int = 0) -> in
 
 
 def number(draw: Random, entropy: float) -> Number:
-    """An integer or, as often, a decimal fraction; either may be negative."""
+    """An integer or a decimal fraction, with equal probability; either may be negative."""
     if draw.choice((False, True)):
         return Number(integer(draw, entropy, signed=True))
     while True:
@@ -83,7 +83,7 @@ def number(draw: Random, entropy: float) -> Number:
 
 
 def add_or_sub(draw: Random, entropy: float) -> Pair:
-    """A sum or a difference of two numbers, which share the entropy."""
+    """A sum or a difference of two numbers, which divide the entropy between them."""
     addition = draw.choice((False, True))
     first = max(1.0, draw.uniform(0, entropy))
     p, q = number(draw, first), number(draw, max(1.0, entropy - first))
@@ -102,7 +102,7 @@ def place_value(draw: Random, entropy: float) -> Pair:
 
 
 class Module(NamedTuple):
-    """A kind of question and its entropies: of training, cut in three levels, and of the two tests."""
+    """A type of question and its entropies for training (divided into three levels) and the two tests."""
 
     name: str
     sample: Callable[[Random, float], Pair]
@@ -111,7 +111,7 @@ class Module(NamedTuple):
     extrapolate: tuple[float, float]
 
     def entropies(self, level: str) -> tuple[float, float]:
-        """The least and the greatest entropy of a level."""
+        """The lowest and highest entropy of a level."""
         if level in ("interpolate", "extrapolate"):
             return self.interpolate if level == "interpolate" else self.extrapolate
         low, high = self.train
@@ -120,7 +120,7 @@ class Module(NamedTuple):
         return low + number * third, low + (number + 1) * third
 
     def pairs(self, level: str, count: int, seed: int) -> Iterator[Pair]:
-        """``count`` questions of a level; the same ones for the same seed, repeats included."""
+        """``count`` questions of a level, including repeats; the same for the same seed."""
         draw = Random(f"{self.name} {level} {seed}")
         low, high = self.entropies(level)
         while count:
@@ -140,12 +140,12 @@ SEED = 1
 LEVEL_ROWS = {**dict.fromkeys(LEVELS[:3], 666_666), **dict.fromkeys(LEVELS[3:], 10_000)}
 HELD_OUT = 10_000  # of each training level
 FILES = {"add_or_sub": "arithmetic__add_or_sub", "place_value": "numbers__place_value"}
-# Rows of train and of interpolate: repeated questions are dropped.
+# Rows of train and interpolate without repeated questions.
 ROWS = {"add_or_sub": (1_969_029, 10_000), "place_value": (1_492_268, 9_988)}
 
 
 def read_questions(path: Path) -> Iterator[Pair]:
-    """The pairs of a released file: a question a line, its answer on the next.
+    """The pairs of a released file, in which each question is followed by its answer on the next line.
 
     :raises InputError: the last question has no answer.
     """
@@ -153,15 +153,15 @@ def read_questions(path: Path) -> Iterator[Pair]:
     for number, question in enumerate(lines):
         answer = next(lines, None)
         if answer is None:
-            raise InputError(f"{path}, line {2 * number + 1}: a question without an answer; the file is cut short")
+            raise InputError(f"{path}, line {2 * number + 1}: a question without an answer; the file is truncated")
         yield question, answer
 
 
 def arrange(levels: Mapping[str, Iterable[Pair]], held_out: int) -> dict[str, list[Pair]]:
     """The splits of a module from its levels, in the order of :data:`LEVELS`.
 
-    A question is kept where it first occurs. Of each training level ``held_out`` pairs are drawn for a test of the
-    same distribution.
+    Only the first occurrence of a question is kept. From each training level, ``held_out`` pairs are drawn for a test
+    set with the same distribution.
     """
     import numpy as np
 
@@ -184,20 +184,20 @@ def arrange(levels: Mapping[str, Iterable[Pair]], held_out: int) -> dict[str, li
 
 
 def prepare(sources: Sources, out: Writer) -> None:
-    """Write both modules: the released questions if they can be had, else generated ones."""
+    """Write both modules: the released questions if available, else generated ones."""
     for module in MODULES:
         files = sources.find(*(_name(module.name, level) for level in LEVELS))
         if files:
             splits = arrange({level: read_questions(path) for level, path in zip(LEVELS, files, strict=True)}, HELD_OUT)
         else:
-            out.note(f"{module.name}: generated with seed {SEED}: other questions than the released ones, drawn alike")
+            out.note(f"{module.name}: generated with seed {SEED}: other questions from the same distribution")
             splits = generate(module, LEVEL_ROWS, HELD_OUT)
         for part, pairs in splits.items():
             out.split(f"{module.name}/{part}", pairs, origin=RELEASED if files else GENERATED, exact=bool(files))
 
 
 def generate(module: Module, rows: Mapping[str, int], held_out: int) -> dict[str, list[Pair]]:
-    """The splits of a module with questions of our own, so many a level before repeats are dropped."""
+    """The splits of a module with generated questions; ``rows``: number per level before repeats are dropped."""
     levels = {
         level: track(module.pairs(level, rows[level], SEED), rows[level], f"{module.name} {level}", "question")
         for level in LEVELS
@@ -228,7 +228,7 @@ def _sources() -> Iterator[Source]:
 RECIPES = (
     Recipe(
         name="mathematics",
-        summary="school mathematics, a character a token",
+        summary="school mathematics, one token per character",
         licence="Apache 2.0 (generator)",
         citation="Saxton, Grefenstette, Hill and Kohli, Analysing Mathematical Reasoning Abilities of Neural Models, "
         "ICLR 2019; splits: Csordás, Irie and Schmidhuber 2021",
@@ -239,6 +239,6 @@ RECIPES = (
         splits=tuple(_splits()),
         sources=tuple(_sources()),
         prepare=prepare,
-        notes=("extrapolate is what the paper reports; interpolate and iid-* are of the training distribution",),
+        notes=("the paper reports extrapolate; interpolate and iid-* have the training distribution",),
     ),
 )

@@ -1,8 +1,7 @@
-"""What is known of the files of public repositories: git blob ids, SHA-256, and whether we have read them.
+"""Known files of public repositories: git blob ids, SHA-256, and whether the maintainers have read them.
 
-``origins.tsv`` has a row a file: repository, commit, path; its git blob id, which the repository itself states; the
-SHA-256 of its bytes and the day on which we took it, both empty for a file that we have never read; and where it was
-read, if not in that repository.
+``origins.tsv`` has one row per file: repository, commit, path; its git blob id, from the repository; the SHA-256 of its
+bytes and the day on which it was computed, both empty for a file never read; and where it was read, if elsewhere.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from cgbench.data_recipes.recipe import Recipe, Source
 from cgbench.data_recipes.sources import RAW, github
 
 TABLE = "origins.tsv"
-SHORT = 7  # of a commit's 40 digits, where a person reads it
-NAMED = 6  # files of a group that a line names one by one
+SHORT = 7  # digits of a commit shown in tables
+NAMED = 6  # maximum number of files of a group that are listed
 LEARNERS = ("forward.align.o", "goodman", "intersect.align.o", "pmi.align", "simple.align.v3")
 """The aligners of "Lexicon Learning"."""
 HEAD = ("set", "files", "from", "digest", "bytes seen")
@@ -45,9 +44,9 @@ def origins() -> dict[tuple[str, str, str], KnownFile]:
 
 
 def released(repository: str, commit: str, path: str, name: str = "", **fields: Any) -> Source:
-    """A file of a GitHub repository as a source, called by the last part of its path if no other ``name`` is given.
+    """A file of a GitHub repository as a source; ``name`` is by default the last part of its path.
 
-    :param fields: of :class:`Source`. A member of an archive of the repository has no address of its own.
+    :param fields: of :class:`Source`. A member of an archive has no address of its own.
     """
     row = origins()[repository, commit, path]
     place = {} if "archive" in fields else {"url": github(repository, commit, path)}
@@ -58,20 +57,20 @@ def released(repository: str, commit: str, path: str, name: str = "", **fields: 
 
 
 def alignments(repository: str, commit: str, folder: str, learners: Iterable[str]) -> Iterator[Source]:
-    """What the aligners of "Lexicon Learning" (Akyürek and Andreas, 2021) learned: files beside the splits."""
+    """Lexicons learned by the aligners of "Lexicon Learning" (Akyürek and Andreas, 2021), as extra files."""
     for name in learners:
         path = f"{folder}/alignments/{name}.json"
         yield released(repository, commit, path, f"align.{name}.json", extra=f"lexicons/{name}.json")
 
 
 def digest_kinds(source: Source) -> str:
-    """How the bytes of a source are known, in words."""
+    """The kinds of checksums known for a source."""
     kinds = [kind for kind, known in (("SHA-256", source.sha256), ("git blob", source.git_blob)) if known]
     return ", ".join(kinds) or "none: recorded at first use"
 
 
 def origin_of(source: Source) -> str:
-    """Where a source is from, without its last part: a repository at a commit, an archive, an address."""
+    """The origin of a source without the file name: a repository at a commit, an archive, or an address."""
     if source.archive:
         return f"`{source.archive}`"
     raw = source.url.removeprefix(RAW)
@@ -83,7 +82,7 @@ def origin_of(source: Source) -> str:
 
 
 def source_lines(recipe: Recipe) -> Iterator[tuple[str, str, str, str, str]]:
-    """The sources of a recipe as rows under :data:`HEAD`; those of which the same is known share one."""
+    """The sources of a recipe as rows with columns :data:`HEAD`, grouped if all but the name is equal."""
     groups: dict[tuple[str, str, str], list[str]] = {}
     for source in recipe.sources:
         facts = (origin_of(source), digest_kinds(source), _seen(source))

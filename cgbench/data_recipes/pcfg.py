@@ -1,8 +1,7 @@
 """PCFG SET: string edit functions, nested (Hupkes, Dankers, Mul and Bruni, 2020).
 
-The sentences were drawn to match the lengths and depths of a natural corpus, with a seed that nobody has published; so
-they are downloaded. What a sentence means is defined by the grammar: every row is interpreted, and must have the target
-that it says.
+The sentences were sampled to match the lengths and depths of a natural corpus, with an unpublished seed, so they are
+downloaded. The grammar defines the meaning of a sentence: every row is interpreted and its target checked.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ BINARY: dict[str, Callable[[Words, Words], Words]] = {
     "remove_first": lambda first, second: second,
     "remove_second": lambda first, second: first,
 }
-SYNONYM = "_twin"  # in the substitutivity test a function also goes by this name
+SYNONYM = "_twin"  # suffix of synonymous functions in the substitutivity test
 
 COMMIT = "4f75bdd78889150dd78e90bbb7ddec840204c159"
 SMALL_COMMIT = "4c9aca747f3acf34a5cf85e4d79c93e780a96cd3"
@@ -46,14 +45,14 @@ SMALL = {"train": 7_779, "dev": 457, "test": 916}
 
 
 def interpret(source: str) -> str:
-    """What a sentence means: functions stand before their arguments, a comma between two.
+    """The meaning of a sentence, in which functions precede their arguments and a comma separates two arguments.
 
     :raises ValueError: it is not a sentence of the language.
     """
     words = source.split()
     meaning, end = _interpret(words, 0)
     if end != len(words):
-        raise ValueError(f"{words[end]!r} follows where the sentence should end")
+        raise ValueError(f"{words[end]!r} after the end of the sentence")
     return " ".join(meaning)
 
 
@@ -78,9 +77,9 @@ def _interpret(words: Words, begin: int) -> tuple[Words, int]:
 
 
 def checked(source: Path, target: Path) -> Iterator[tuple[str, str]]:
-    """The pairs of two files, each interpreted.
+    """The pairs of two files, with targets checked.
 
-    :raises InputError: a target is not what its source means, with the row.
+    :raises InputError: a target is not the meaning of its source.
     """
     for number, (words, claimed) in enumerate(read_pairs(CorpusSpec((source, target))), 1):
         try:
@@ -88,12 +87,12 @@ def checked(source: Path, target: Path) -> Iterator[tuple[str, str]]:
         except ValueError as error:
             raise InputError(f"{source}, row {number}: not a sentence of PCFG SET ({error})") from None
         if meaning != claimed.strip():
-            raise InputError(f"{target}, row {number}: {claimed[:200]!r}, where the source means {meaning[:200]!r}")
+            raise InputError(f"{target}, row {number}: {claimed[:200]!r}, but the source means {meaning[:200]!r}")
         yield words.strip(), claimed.strip()
 
 
 def prepare(sources: Sources, out: Writer) -> None:
-    """Write every split whose files are at hand."""
+    """Write every split whose files are available."""
     for name in out.rows:
         stem = name.replace("/", ".")
         if files := sources.find(f"{stem}.src", f"{stem}.tgt"):
@@ -135,7 +134,7 @@ RECIPES = (
         sources=tuple(_sources()),
         prepare=prepare,
         notes=(
-            "productivity and systematicity are tested on their test split; their papers have no validation set",
+            "productivity and systematicity are tested on their test split; the paper has no validation set for them",
             "random10k is a small sample of the same language by its authors (no licence stated), not a split",
         ),
     ),

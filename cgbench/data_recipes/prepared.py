@@ -1,4 +1,4 @@
-"""Prepare a data set: all of it there or nothing, with a record of where it is from."""
+"""Prepare a data set atomically, with a record of its origin."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ SYNCED = 16  # files synced to disk at a time
 
 
 class Prepared(NamedTuple):
-    """What :func:`get` did.
+    """The result of :func:`get`.
 
-    :param made: whether the set was written; else it was there, whole and unchanged.
-    :param to_get: how a person gets what is missing.
+    :param made: whether the set was written; else it was already there, complete and unchanged.
+    :param to_get: how to get missing files.
     """
 
     record: dict[str, Any]
@@ -60,7 +60,7 @@ class DataRequest(StepOptions):
 
 
 def get_data(request: DataRequest) -> Prepared:
-    """Prepare a data set, or keep the one that is there: what ``cgbench data get`` does.
+    """Prepare a data set, or keep the existing one.
 
     :raises InputError: there is no such set, or as :func:`get`.
     """
@@ -81,15 +81,15 @@ def get(
 ) -> Prepared:
     """Prepare a set in ``out``.
 
-    The folder appears whole or not at all. Downloads lie beside it, in ``downloads``.
+    The folder is written atomically. Downloads are in ``downloads`` in the parent folder.
 
-    :param mirror: see :class:`Sources`; ``offline`` likewise.
-    :param engine: where a slow preparation runs side by side (default: in this process); changes no byte.
-    :param extras: fetch the files beside the splits also for a set that is generated and needs no network.
-    :raises InputError: a source is wrong or cannot be had, a count does not fit, or nothing at all can be prepared.
+    :param mirror: see :class:`Sources`, also for ``offline``.
+    :param engine: runs a slow preparation in parallel (default: in this process); does not change the result.
+    :param extras: also download extra files of a generated set, which needs no network otherwise.
+    :raises InputError: a source is wrong or unavailable, a count differs, or nothing can be prepared.
     """
     if out.exists() and not out.is_dir():
-        raise InputError(f"{out}: a file, where the folder of the data set should be")
+        raise InputError(f"{out}: a file; give a folder for the data set")
     if out.is_dir() and any(out.iterdir()) and not (out / RECORD).is_file():
         raise InputError(f"{out}: the folder holds something else already; give a new one with {argument('out')}")
     say = say or (lambda line: None)
@@ -116,8 +116,8 @@ def get(
 
 
 def _copy_extras(recipe: Recipe, sources: Sources, out: Writer, wanted: bool) -> None:
-    """Add the files that the splits do without, as far as they can be had."""
-    # a set that is generated needs no network, and is not kept waiting for it
+    """Add the available extra files."""
+    # a generated set needs no network, so it does not wait for downloads
     fetch = wanted or not recipe.generates_released
     for source in recipe.sources if out.splits else ():
         if source.extra:
@@ -128,25 +128,23 @@ def _copy_extras(recipe: Recipe, sources: Sources, out: Writer, wanted: bool) ->
 
 
 def read_record(folder: Path, recipe: str) -> dict[str, Any]:
-    """The record of a set that the recipe of this name has prepared; its every field is what a reader relies on.
+    """The checked record of a set prepared by the recipe of this name.
 
-    :raises InputError: it is missing, damaged, or something else.
+    :raises InputError: it is missing, damaged, or of another recipe.
     """
     path = folder / RECORD
     record = read_json(path)
     if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise InputError(
-            f"{path}: not a record of cgbench data get, of format {FORMAT}; give another {argument('out')}"
-        )
+        raise InputError(f"{path}: not a record of cgbench data get in format {FORMAT}; give another {argument('out')}")
     if record.get("recipe") != recipe:
         found = str(record.get("recipe", "something else"))
-        raise InputError(f"{folder}: holds {found[:60]}, not {recipe}; give another {argument('out')}")
-    remedy = "it was damaged: remove the folder, and give the same command again"
+        raise InputError(f"{folder}: contains {found[:60]}, not {recipe}; give another {argument('out')}")
+    remedy = "it is damaged: delete the folder, and run the same command again"
     check_shape(record, _RECORD, path, remedy)
     for split, facts in record["splits"].items():
         for name in facts["files"]:
             if name not in record["files"]:
-                raise InputError(f"{path}: splits.{split} names {name}, which is not among its files; {remedy}")
+                raise InputError(f"{path}: splits.{split} lists {name}, which is not in files; {remedy}")
     return record
 
 
@@ -167,12 +165,12 @@ _RECORD = {
 
 
 def _kept(recipe: Recipe, out: Path) -> dict[str, Any] | None:
-    """The record of a set that is there, complete, unchanged, and made by this recipe; else None."""
+    """The record of an existing set that is complete, unchanged, and of this recipe; else None."""
     if not (out / RECORD).is_file():
         return None
     record = read_record(out, recipe.name)
     current = record["revision"] == recipe.revision and record["version"] == __version__
-    # what was missing or generated may be had by now
+    # missing or generated files may be available now
     lacking = record["missing"] or record.get("missing_files")
     complete = not lacking and all(split["origin"] == RELEASED for split in record["splits"].values())
     if not (current and complete):
@@ -209,9 +207,9 @@ def _finish(recipe: Recipe, writer: Writer, sources: Sources) -> dict[str, Any]:
 
 
 def _publish(partial: Path, out: Path) -> None:
-    """Put a finished folder in its place, instead of an older one if there is one."""
+    """Move a finished folder to its place, replacing an older one."""
     paths = list(_files(partial))
-    with ThreadPoolExecutor(SYNCED) as pool:  # the disk takes many at once, and waits for each alone
+    with ThreadPoolExecutor(SYNCED) as pool:  # much faster than one by one
         list(pool.map(sync_file, paths))
         list(pool.map(sync_folder, {path.parent for path in paths}))
     old = out.with_name(f".{out.name}.old")

@@ -1,6 +1,6 @@
-"""What a recipe is: a data set's sources, licence, splits, and how its files become the ones that papers used.
+"""Recipes of data sets: sources, licence, splits, and a function that prepares them as used in papers.
 
-The recipes are in the other files of this package, a family a file; :mod:`~cgbench.data_recipes.registry` finds them.
+The recipes are in the other files of this package; :mod:`~cgbench.data_recipes.registry` finds them.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ NO_LICENCE = "none stated"
 class Recipe:
     """A data set.
 
-    :param sides: what the names of the files of a split end in: source, target.
-    :param size: the set in numbers, for a table.
-    :param download: how much is fetched; empty where that is not known.
-    :param prepare: reads the sources and writes the splits. What it cannot write is reported as missing.
-    :param folder: its folder in a mirror; its name if empty.
-    :param generates_released: whether what is generated is what was released, line for line.
-    :param revision: raised whenever a change of the code changes what is written.
+    :param sides: suffixes of the files of a split: source, target.
+    :param size: a short description of the size, for tables.
+    :param download: size of the download; empty if unknown.
+    :param prepare: reads the sources and writes the splits. Splits that it does not write are reported as missing.
+    :param folder: its folder in a mirror (default: its name).
+    :param generates_released: whether generated files equal the released ones, line by line.
+    :param revision: raised whenever a change of the code changes the files.
     """
 
     name: str
@@ -48,15 +48,15 @@ class Recipe:
 
     @property
     def folder_name(self) -> str:
-        """The folder of its sources in a mirror and in the downloads, unless they name another."""
+        """The default folder of its sources in a mirror and in the downloads."""
         return self.folder or self.name
 
     def folder_of(self, source: Source) -> str:
-        """The folder of ``source`` there."""
+        """The folder of ``source`` in a mirror and in the downloads."""
         return source.folder or self.folder_name
 
     def describe(self) -> dict[str, Any]:
-        """Everything there is to say before it is fetched, as JSON."""
+        """The description of the recipe, as JSON."""
         return {
             "name": self.name,
             "summary": self.summary,

@@ -1,4 +1,4 @@
-"""Every recipe by its name: the built-in ones, and those of installed packages (entry point ``cgbench.recipes``)."""
+"""Recipes by name: built-in ones, and those of installed packages (entry point ``cgbench.recipes``)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MODULES = (
 
 @cache
 def built_in() -> dict[str, Recipe]:
-    """The recipes of this package, in the order in which they are listed."""
+    """The recipes of this package, in display order."""
     found = [import_module(f"cgbench.data_recipes.{module}").RECIPES for module in MODULES]
     return {recipe.name: recipe for group in found for recipe in group}
 
@@ -36,9 +36,9 @@ def recipes() -> dict[str, Recipe]:
 
 
 def find_recipe(name: str) -> Recipe:
-    """The recipe called ``name``; a built-in one comes before one of an installed package.
+    """The recipe called ``name``; a built-in one takes precedence over one of an installed package.
 
-    :raises InputError: there is none, or the package's cannot be loaded.
+    :raises InputError: there is none, or it cannot be loaded.
     """
     if name in built_in():
         return built_in()[name]
@@ -56,5 +56,5 @@ def _load(entry: EntryPoint) -> Recipe:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise InputError(f"{where}: cannot be loaded ({reason})") from None
     if not isinstance(recipe, Recipe) or recipe.name != entry.name:
-        raise InputError(f"{where}: a cgbench.data_recipes.recipe.Recipe with that name is needed, not {recipe!r:.60}")
+        raise InputError(f"{where}: {recipe!r:.60} is not a cgbench.data_recipes.recipe.Recipe with that name")
     return recipe

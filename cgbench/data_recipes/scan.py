@@ -1,4 +1,4 @@
-"""SCAN: all official splits, the maximum compound divergence splits of CFQ's authors, and the Devil paper's cutoffs.
+"""SCAN: all official splits, the maximum compound divergence splits of CFQ's authors, and the Devil paper's splits.
 
 Lake and Baroni, "Generalization without Systematicity", ICML 2018 (supplement: the grammar); Loula, Baroni and Lake,
 "Rearranging the Familiar", 2018 (templates and fillers). The rules of the splits were checked against all released
@@ -25,7 +25,7 @@ MCD_ARCHIVE = "scan-splits.tar.gz"
 REPOSITORY, COMMIT = "brendenlake/SCAN", "c4b756cbc010d75c912f16c42c8f15dc6b7e6c8f"
 ROWS = 20_910
 
-# Official splits that a rule defines: folder of the released files, training and test rows.
+# Official splits defined by a rule: folder of the released files, training and test rows.
 RULED = {
     "length": ("length_split", 16_990, 3_920),
     "addprim_jump": ("add_prim_split", 14_670, 7_706),
@@ -39,7 +39,7 @@ RULED = {
     "filler_num2": ("filler_split", 17_391, 1_173),
     "filler_num3": ("filler_split", 18_528, 1_173),
 }
-# Official splits that were drawn at random, so that only the released files have them.
+# Official splits drawn at random, which only the released files have.
 DRAWN: dict[str, tuple[str, int | None, int | None]] = {
     "simple": ("simple_split", 16_728, 4_182),
     **{f"simple_p{share}": ("simple_split/size_variations", None, None) for share in (1, 2, 4, 8, 16, 32, 64)},
@@ -55,12 +55,13 @@ DRAWN: dict[str, tuple[str, int | None, int | None]] = {
     },
 }
 MCD = ("mcd1", "mcd2", "mcd3")
-# Commands of at most N actions (Csordás et al., "The Devil is in the Detail", 2021); the rest is the test set.
+# Number of commands with at most N actions (Csordás et al., "The Devil is in the Detail", 2021); the rest is the test
+# set.
 SHORT = {
     **{22: 16_990, 24: 17_326, 25: 17_774, 26: 18_286, 27: 18_734, 28: 19_182},
     **{30: 19_758, 32: 20_206, 33: 20_462, 36: 20_526, 40: 20_782},
 }
-# The authors of "Lexicon Learning" keep a copy of SCAN with what their aligners learned from two splits.
+# A copy of SCAN by the authors of "Lexicon Learning", with the output of their aligners for two splits.
 LEXICONS = ("ekinakyurek/SCAN", "74f053693b9ac5836371e5352dfd8124d79625f4")
 LEARNT = ("addprim_jump", "template_around_right")
 
@@ -71,7 +72,7 @@ REPEATS = {"": 1, " twice": 2, " thrice": 3}
 LONGEST_TRAINED = 22  # actions, in the split by length
 SEED = 1234  # of Csordás et al.
 TEMPLATES = ("jump_around_right", "right", "opposite_right", "around_right")
-FILLERS = ("look", "walk", "run")  # in the order in which training gets them
+FILLERS = ("look", "walk", "run")  # in the order in which they are added to training
 
 Row = tuple[str, str]  # command, actions
 
@@ -105,9 +106,9 @@ def _verb_phrases() -> Iterator[tuple[str, list[str]]]:
 
 
 def rule_splits(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row], list[Row]]]:
-    """Name, training and test rows of every official split that a rule defines, in the order of ``rows``.
+    """Name, training and test rows of every official split defined by a rule, in the order of ``rows``.
 
-    The training rows of ``addprim_*``, of which a tenth are one command, have a random order, always the same.
+    The training rows of ``addprim_*``, of which a tenth are one command, are shuffled with a fixed seed.
     """
     train = [row for row in rows if _actions(row) <= LONGEST_TRAINED]
     yield "length", train, _without(rows, train)
@@ -127,9 +128,9 @@ def rule_splits(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row], list[Row]
 
 
 def cutoff_splits(rows: Sequence[Row]) -> Iterator[tuple[int, list[Row], list[Row], list[Row]]]:
-    """Cutoff of output length; training, validation (drawn from the same distribution) and test rows.
+    """Cutoff of output length; training, validation (from the same distribution) and test rows.
 
-    The draw is the one of Csordás et al. if ``rows`` have the order of the released ``tasks.txt``.
+    The validation rows are those of Csordás et al. if ``rows`` have the order of the released ``tasks.txt``.
     """
     import numpy as np
 
@@ -137,14 +138,14 @@ def cutoff_splits(rows: Sequence[Row]) -> Iterator[tuple[int, list[Row], list[Ro
     for cutoff in SHORT:
         short = [row for row, length in zip(rows, lengths, strict=True) if length <= cutoff]
         test = [row for row, length in zip(rows, lengths, strict=True) if length > cutoff]
-        size = int(len(short) * (1 - 0.9))  # as the paper's code computes it: 0.0999..., so 1,828 of 18,286
+        size = int(len(short) * (1 - 0.9))  # as in the paper's code: 0.0999..., so 1,828 of 18,286
         drawn = set(np.random.RandomState(SEED).choice(len(short), size, replace=False).tolist())
         train = [row for number, row in enumerate(short) if number not in drawn]
         yield cutoff, train, [row for number, row in enumerate(short) if number in drawn], test
 
 
 def shuffled(rows: Sequence[Row]) -> list[Row]:
-    """The rows in a random order, always the same: a part of a split, such as its end, is then like the rest."""
+    """The rows shuffled with a fixed seed, so that any part of a split, such as its end, is like the rest."""
     import numpy as np
 
     return [rows[number] for number in np.random.RandomState(SEED).permutation(len(rows)).tolist()]
@@ -155,7 +156,7 @@ def _actions(row: Row) -> int:
 
 
 def _template(rows: Sequence[Row], form: str, verbs: Sequence[str]) -> tuple[list[Row], list[Row]]:
-    """Training and test rows for a template with these verbs; commands where "turn" has its form are in neither."""
+    """Training and test rows for a template with these verbs; commands with "turn" in this form are in neither."""
     turning = _rows_with(rows, f"turn {form}")
     tested = _rows_with(rows, *(f"{verb} {form}" for verb in verbs))
     return _without(_without(rows, turning), tested), _without(tested, turning)
@@ -173,9 +174,9 @@ def _without(rows: Sequence[Row], others: Sequence[Row]) -> list[Row]:
 
 
 def read_tasks(path: Path) -> list[Row]:
-    """The rows of a released file: ``IN: <command> OUT: <actions>``, each checked against the grammar.
+    """The rows of a released file (``IN: <command> OUT: <actions>``), checked against the grammar.
 
-    :raises InputError: a row has another form, or other actions than the grammar gives; with the row.
+    :raises InputError: a row has another form, or other actions than the grammar.
     """
     known = commands()
     rows = []
@@ -193,31 +194,31 @@ def read_tasks(path: Path) -> list[Row]:
 
 
 def check_same(name: str, released: Sequence[Row], generated: Sequence[Row]) -> None:
-    """See that a released split is what its rule says, in any order.
+    """Check that a released split agrees with its rule, in any order.
 
-    :raises InputError: it is not; with the first row that differs.
+    :raises InputError: it does not.
     """
     extra = Counter(released) - Counter(generated)
     lacking = Counter(generated) - Counter(released)
     if extra:
         row = next(number for number, row in enumerate(released, 1) if row in extra)
         raise InputError(
-            f"scan: {name}, row {row} ({released[row - 1][0]!r}) does not belong there by the split's rule"
+            f"scan: {name}, row {row} ({released[row - 1][0]!r}) does not belong in this split by its rule"
         )
     if lacking:
-        raise InputError(f"scan: {name} lacks {next(iter(lacking))[0]!r}, which belongs there by the split's rule")
+        raise InputError(f"scan: {name} lacks {next(iter(lacking))[0]!r}, which belongs in this split by its rule")
 
 
 def prepare(sources: Sources, out: Writer) -> None:
-    """Write every split that can be had; what the grammar defines always can."""
+    """Write every available split; those defined by the grammar always are."""
     found = sources.find("tasks.txt")
     rows = read_tasks(found[0]) if found else list(commands().items())
     if found:
         check_same("tasks.txt", rows, list(commands().items()))
     else:
         out.note(
-            "tasks.txt is not at hand: commands are in the order of the grammar, so the validation draws of length-* "
-            "are others than the paper's (the test sets are the same)"
+            "tasks.txt is not available: commands are in the order of the grammar, so the validation rows of length-* "
+            "differ from the paper's (the test sets are the same)"
         )
     origin = RELEASED if found else GENERATED
     out.split("all", rows, origin=origin)
@@ -254,7 +255,7 @@ def _write_mcd(name: str, path: Path, rows: Sequence[Row], out: Writer) -> None:
 
 
 def _sources() -> Iterator[Source]:
-    # GitHub packs an archive when it is asked for one, so only its members are known
+    # GitHub creates archives on request, so only the checksums of members are known
     yield Source(ARCHIVE, f"https://github.com/{REPOSITORY}/archive/{COMMIT}.zip")
     yield _member("tasks.txt")
     for name, (folder, _, _) in {**RULED, **DRAWN}.items():
@@ -306,8 +307,8 @@ RECIPES = (
         revision=3,
         notes=(
             "length-N/valid is drawn from the same distribution as length-N/train",
-            "lexicons/*: what the aligners of Akyürek and Andreas (2021) learned from addprim_jump and "
-            "template_around_right, the files that their models read",
+            "lexicons/*: lexicons learned by the aligners of Akyürek and Andreas (2021) from addprim_jump and "
+            "template_around_right, as read by their models",
         ),
     ),
 )

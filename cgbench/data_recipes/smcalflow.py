@@ -15,7 +15,7 @@ FOLDER = "smcalflow_cs/calflow.orgchart.event_create/source_domain_with_target_n
 SHOTS = (0, 8, 16, 32, 64, 128)  # compositional pairs in training
 PARTS = {"train": None, "valid": 1_324, "test": 1_325}
 COMPOSITIONAL = "events_with_orgchart"  # the tag of requests that need both skills
-# Read in a copy of the archive's files; the archive itself never was.
+# Read in a copy of the archive's files; the archive itself was never read.
 SEEN, COPY = "2026-11-22", "connermanuel/cm-takehome@6cca2144b9b31493e85c99b3fca56a3a3f4c7781"
 SHA256 = {
     "num128.valid.jsonl": "1d6134b15d6eaa99bdd9f3318fe8f0b2a0614f87096c7a4164316ee96050c640",
@@ -34,11 +34,11 @@ def read_rows(path: Path) -> Iterator[tuple[str, str, str]]:
             utterance, plan, tags = (record[key] for key in ("utterance", "plan", "tags"))
             yield utterance, plan, "compositional" if COMPOSITIONAL in tags else "single"
         except (ValueError, TypeError, KeyError) as error:
-            raise InputError(f"{path}, row {number}: no record with utterance, plan and tags ({error!r})") from None
+            raise InputError(f"{path}, row {number}: not a record with utterance, plan and tags ({error!r})") from None
 
 
 def prepare(sources: Sources, out: Writer) -> None:
-    """Write a split a number of compositional training pairs."""
+    """Write one split per number of compositional training pairs."""
     for shots in SHOTS:
         for part in PARTS:
             if found := sources.find(f"num{shots}.{part}.jsonl"):
@@ -74,6 +74,6 @@ RECIPES = (
         ),
         sources=tuple(_sources()),
         prepare=prepare,
-        notes=("numN has N compositional pairs in training; .kind says of each row whether it is one",),
+        notes=("numN has N compositional pairs in training; .kind marks the compositional rows",),
     ),
 )

@@ -1,13 +1,13 @@
-"""Find a recipe's sources: among the downloads, in a mirror, on the network; and see that their bytes are right.
+"""Find the sources of a recipe in the downloads, in a mirror or on the network, and check their checksums.
 
-``downloads`` is laid out as a mirror is: ``<folder>/<name>``, plain or .gz, where folder and name are the source's.
-So a file that was fetched by hand is put there, and the downloads of one machine are a mirror for another.
+``downloads`` has the layout of a mirror: ``<folder>/<name>``, plain or .gz. Files downloaded by hand belong there, and
+the downloads of one machine can be a mirror for another.
 
-A mirror may also be the folder of one set, or a copy of the repository or archive that files are from: a file whose
-digest is known is then found by the end of its path there (``processed/valid.zh``), and taken if the digest fits.
+A mirror may also be the folder of one set, or a copy of the original repository or archive: a file with a known
+checksum is then found by the end of its path (``processed/valid.zh``), and used if the checksum is right.
 
-``downloads/lock.json`` holds SHA-256 and size of every source whose recipe does not know them, by its address, from
-the first time it was used.
+``downloads/lock.json`` records SHA-256 and size, by address, of sources without checksums in their recipe, when they
+are first used.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from cgbench.locks import locked
 from cgbench.text.limits import MOST_DOWNLOAD, MOST_OF_GITHUB
 from cgbench.text.streams import open_bytes
 
-DOWNLOADS = "downloads"  # beside the prepared sets
+DOWNLOADS = "downloads"  # in the parent folder of the prepared sets
 LOCK = "lock.json"
-LOCKS = ".locks"  # a file for each folder that only one command may change at a time
+LOCKS = ".locks"  # one file for each folder that only one command may change at a time
 CHUNK = 1 << 20
 RAW = "https://raw.githubusercontent.com/"
 
@@ -40,22 +40,21 @@ RAW = "https://raw.githubusercontent.com/"
 class Source:
     """A file that a recipe reads.
 
-    It is looked for as ``<folder>/<name>`` or ``<folder>/<name>.gz`` in the downloads and in a mirror, then fetched
-    from ``url``, or taken out of ``archive``.
+    It is searched as ``<folder>/<name>`` or ``<folder>/<name>.gz`` in the downloads and in mirrors, then downloaded
+    from ``url``, or unpacked from ``archive``.
 
-    :param url: where it is published; empty if it lies in an archive or has to be fetched by hand.
-    :param sha256: of its bytes (unpacked, if a mirror has it as .gz); several where several editions are known.
-    :param git_blob: its id in a git repository, the SHA-1 of ``blob <bytes>\\0`` and its bytes; several likewise. A
-        repository names it without showing the file, so it pins one that the maintainers have not read. With neither:
-        SHA-256 and size are recorded at first use, enforced after.
-    :param folder: its folder in a mirror, where that is not the recipe's.
-    :param archive: the name of the source that holds it; ``member`` is how its path in there ends.
-    :param password: of an archive, where its publishers have one and state it.
-    :param by_hand: how a person gets it, where no program can.
-    :param most: bytes that a download may have; 0 for what :attr:`most_bytes` says.
-    :param extra: the file of the prepared set that it becomes, as it is. The splits do without it.
-    :param seen: the day (ISO) on which bytes with these digests were last read by the maintainers; empty: never.
-    :param seen_in: where they were read, or how their digest is known, if not at ``url``.
+    :param url: its address; empty if it is in an archive or must be downloaded by hand.
+    :param sha256: checksum of its (unpacked) bytes; several if several editions are known.
+    :param git_blob: its id in a git repository, the SHA-1 of ``blob <bytes>\\0`` and its bytes; may be several. It is
+        known without reading the file. With neither: SHA-256 and size are recorded at first use and checked later.
+    :param folder: its folder in a mirror, if not that of the recipe.
+    :param archive: the name of the source that contains it; ``member``: the end of its path in the archive.
+    :param password: of an archive, as stated by its publishers.
+    :param by_hand: how to download it by hand, if a program cannot.
+    :param most: maximum bytes of a download; 0 for :attr:`most_bytes`.
+    :param extra: name of an unchanged copy in the prepared set. The splits do not need it.
+    :param seen: the day (ISO) on which the maintainers last read bytes with these checksums; empty: never.
+    :param seen_in: where they were read, or how the checksum is known, if not at ``url``.
     """
 
     name: str
@@ -74,31 +73,31 @@ class Source:
 
     @property
     def most_bytes(self) -> int:
-        """How many bytes a download may have."""
+        """Maximum bytes of a download."""
         return self.most or (MOST_OF_GITHUB if self.url.startswith(RAW) else MOST_DOWNLOAD)
 
     @property
     def path(self) -> str:
-        """Its path in the repository or archive that it is from; a mirror may have it by the end of that path."""
+        """Its path in the original repository or archive."""
         raw = self.url.removeprefix(RAW)
         return self.member or (raw.split("/", 3)[3] if raw != self.url else "")
 
 
 def github(repository: str, commit: str, path: str) -> str:
-    """The address of a file of a GitHub repository at one commit: it names its content."""
+    """The address of a file in a GitHub repository at a commit."""
     return f"{RAW}{repository}/{commit}/{path}"
 
 
 @dataclass(frozen=True)
 class Digest:
-    """SHA-256, length and git blob id of what a file holds, a .gz file unpacked; the id is empty if not asked for."""
+    """SHA-256, size and git blob id (if requested) of the unpacked content of a file."""
 
     sha256: str
     bytes: int
     git_blob: str = ""
 
     def fits(self, source: Source) -> bool:
-        """Whether these are the bytes of ``source``, by every kind of digest that it has."""
+        """Whether all checksums of ``source`` agree."""
         return (not source.sha256 or self.sha256 in source.sha256) and (
             not source.git_blob or self.git_blob in source.git_blob
         )
@@ -107,8 +106,8 @@ class Digest:
 def digest_of(path: Path, git: bool = False) -> Digest:
     """The :class:`Digest` of a file.
 
-    :param git: take the git blob id as well. It begins with the length, so a packed file is read twice.
-    :raises InputError: a packed file is damaged or cut short.
+    :param git: also compute the git blob id. It begins with the size, so the file is read twice.
+    :raises InputError: a compressed file is damaged or cut short.
     """
     digest, size = hashlib.sha256(), 0
     for data in _chunks(path):
@@ -129,9 +128,9 @@ def _chunks(path: Path) -> Iterator[bytes]:
 
 
 def _ends(source: Source) -> list[str]:
-    """The ends of the source's path where it is from, the shortest first; none for one of which any bytes would do.
+    """The ends of the original path of a source, shortest first; none without a checksum.
 
-    The last part alone is one only if the source is called so: others have ``train.tsv``, too.
+    The last part alone is included only if it is the name of the source: other sets also have ``train.tsv``.
     """
     parts = source.path.split("/") if source.path and (source.sha256 or source.git_blob) else []
     last = len(parts) - (parts[-1:] != [source.name])
@@ -139,14 +138,14 @@ def _ends(source: Source) -> list[str]:
 
 
 class Sources:
-    """The sources of one recipe. A context: what was taken out of archives goes when it ends.
+    """The sources of one recipe, as a context manager that deletes unpacked files at the end.
 
-    Without a mirror, what is not among the downloads is fetched. With some, nothing but these is asked: folders first,
-    then addresses, each in their order; one that does not answer is passed over.
+    Without a mirror, missing files are downloaded. With mirrors, only these are used: folders first, then addresses, in
+    their order; an address that does not answer is skipped.
 
-    :param folder: the one of the sources in a mirror and in the downloads, unless they name another.
-    :param work: a folder for what is taken out of archives; nobody else uses it.
-    :param mirror: a folder or an address (``http://...``) that holds ``<folder>/<name>``, or several of these.
+    :param folder: default folder of the sources in a mirror and in the downloads.
+    :param work: a folder for unpacked files that nothing else uses.
+    :param mirror: one or more folders or addresses (``http://...``) with ``<folder>/<name>``.
     :param offline: use no network; a mirror must be a folder.
     """
 
@@ -169,22 +168,22 @@ class Sources:
         self._by_name = {source.name: source for source in sources}
         self._found: dict[str, Path] = {}
         self._unpacked: set[str] = set()
-        self._others: dict[str, Path] = {}  # files that have a source's name, and are not it
-        self._unreachable = ""  # why the first optional file could not be fetched; the rest is not tried
+        self._others: dict[str, Path] = {}  # files with the name but not the checksum of a source
+        self._unreachable = ""  # why the first optional download failed; the rest is not tried
         mirrors = [mirror] if isinstance(mirror, str) else list(mirror or ())
         self._remote = [name.rstrip("/") for name in mirrors if name.startswith(("http://", "https://"))]
         self._folders = [Path(name) for name in mirrors if not name.startswith(("http://", "https://"))]
         if offline and self._remote:
             raise InputError(
-                f"{argument('mirror', self._remote[0])}: an address, which {argument('offline')} forbids; leave "
-                f"one of the two out"
+                f"{argument('mirror', self._remote[0])}: an address needs the network; leave it or "
+                f"{argument('offline')} out"
             )
         for root in self._folders:
             if not root.is_dir():
                 raise InputError(f"{argument('mirror', root)}: no such folder")
 
     def __enter__(self) -> Sources:
-        shutil.rmtree(self.work, ignore_errors=True)  # what a killed command has left
+        shutil.rmtree(self.work, ignore_errors=True)  # left by an interrupted command
         return self
 
     def __exit__(
@@ -193,13 +192,11 @@ class Sources:
         shutil.rmtree(self.work, ignore_errors=True)
 
     def find(self, *names: str, fetch: bool = True, optional: bool = False) -> tuple[Path, ...] | None:
-        """The files of these sources (plain or .gz, see :func:`cgbench.text.formats.read_lines`), or None.
+        """The files of these sources (plain or .gz), or None if one is unavailable; :attr:`missing` has the reason.
 
-        None means that one of them is neither at hand nor to be asked for; :attr:`missing` then says how to get it.
-
-        :param fetch: without it, only what is on this machine counts.
-        :param optional: a download that fails (it is tried once) is no error: the file counts as missing.
-        :raises InputError: a download failed, or a file is not the one it should be.
+        :param fetch: allow downloads.
+        :param optional: a failed download (tried once) is not an error: the file counts as missing.
+        :raises InputError: a download failed, or a file has a wrong checksum.
         """
         sources = [self._by_name[name] for name in names]
         found = [self._find(source, optional) if fetch else self._local(source) for source in sources]
@@ -218,9 +215,9 @@ class Sources:
         return path
 
     def _local(self, source: Source) -> Path | None:
-        """The source among the downloads or in the mirror; of several files with its name, the one that fits.
+        """The source in the downloads or mirror folders; of several files with its name, the one with its checksum.
 
-        :raises InputError: a file lies in its very place and is another one, and none fits.
+        :raises InputError: the only file in its exact place has a wrong checksum.
         """
         wrong: list[tuple[Path, str]] = []
         for root in (self.downloads, *self._folders):
@@ -237,11 +234,11 @@ class Sources:
         return None
 
     def _candidates(self, source: Source, root: Path) -> Iterator[tuple[Path, bool]]:
-        """Where ``root`` may have the source, and whether a file there can only be meant to be it."""
+        """Possible paths of the source in ``root``, and whether a file there must be this source."""
         folder = source.folder or self.folder
         places = [(root / folder / source.name, True)]
         if root != self.downloads:
-            # the root may be the set's own folder, or a copy of what the source is from
+            # the root may be the folder of the set, or a copy of the original repository or archive
             places.append((root / source.name, root.resolve().name == folder))
             if source.sha256 or source.git_blob:
                 places += [(base / end, False) for end in _ends(source) for base in (root / folder, root)]
@@ -252,7 +249,7 @@ class Sources:
                 yield candidate, exact
 
     def _out_of_archive(self, source: Source) -> Path | None:
-        """The source taken out of its archive, with all others that lie there."""
+        """Unpack the source, and all others in its archive."""
         if not source.archive:
             return None
         archive = self._find(self._by_name[source.archive])
@@ -269,7 +266,7 @@ class Sources:
             unpack(archive, wanted, self._by_name[source.archive].password)
         path = self.work / source.name
         if not path.is_file():
-            self.missing[source.name] = f"there is no {source.member} in {archive}"
+            self.missing[source.name] = f"no {source.member} in {archive}"
             return None
         if fault := self._check(source, path):
             raise InputError(f"{archive}: {source.member} in it: {fault}; it was not used")
@@ -291,7 +288,7 @@ class Sources:
                 for mirror in self._remote
             }
         with locked(self.downloads / LOCKS / folder, wait=True):
-            if local := self._local(source):  # another command has fetched it meanwhile
+            if local := self._local(source):  # downloaded by another command meanwhile
                 return local
             wrong, dead = "", list[DownloadError]()
             for candidates in places.values():
@@ -308,22 +305,22 @@ class Sources:
                     except DownloadError as error:
                         if optional:
                             self._unreachable = str(error)
-                            self.say(f"{error}; it and other files that the splits do without are left out")
+                            self.say(f"{error}; this and other optional files are left out")
                             return None
                         dead.append(error)
-                        break  # the next mirror is asked
+                        break  # try the next mirror
                     if not (fault := self._check(source, target)):
                         return target
                     wrong = wrong or f"{target}: {fault}; {self._put_aside(target)}"
             if wrong:
                 raise InputError(wrong)
             if dead:
-                last = f"give the same command again, or {self._how(source)}"
+                last = f"run the same command again, or {self._how(source)}"
                 raise InputError(f"{dead[0]}; {last if len(dead) == len(places) else 'no other mirror has the file'}")
         return None
 
     def _how(self, source: Source) -> str:
-        """How a person gets the source."""
+        """How to get the source by hand."""
         if source.archive:
             return self._how(self._by_name[source.archive])
         place = f"{source.folder or self.folder}/{source.name}"
@@ -334,11 +331,11 @@ class Sources:
         )
 
     def _check(self, source: Source, path: Path) -> str:
-        """What ``path`` has that the recipe, or the lock, says otherwise; nothing if it is right, which is noted."""
+        """The difference of ``path`` from the recipe or the lock; empty if it is right, which is recorded."""
         try:
             found = digest_of(path, git=bool(source.git_blob))
         except InputError as error:
-            return str(error).removeprefix(f"{path}: ")  # whoever asks names the file
+            return str(error).removeprefix(f"{path}: ")  # the caller names the file
         if source.sha256 or source.git_blob:
             if not found.fits(source):
                 kinds = (("SHA-256", found.sha256, source.sha256), ("git blob", found.git_blob, source.git_blob))
@@ -359,21 +356,19 @@ class Sources:
         return ""
 
     def _locked_otherwise(self, source: Source, found: Digest) -> str:
-        """What the lock says otherwise of a source that its recipe has no digest of; one that is new is added."""
+        """The difference from the lock of a source without checksums in its recipe; a new source is added."""
         address = source.url or f"{source.folder or self.folder}/{source.name}"
         with locked(self.downloads / LOCKS / LOCK, wait=True):
             file = self.downloads / LOCK
             lock = read_json(file) if file.exists() else {}
-            check_shape(
-                lock, {str: {"sha256": str, "bytes": int}}, file, "it was damaged: remove it, and it is made anew"
-            )
+            check_shape(lock, {str: {"sha256": str, "bytes": int}}, file, "it is damaged: delete it to create it again")
             if address not in lock:
                 lock[address] = {"sha256": found.sha256, "bytes": found.bytes}
                 write_json(file, lock)
             elif found.sha256 != lock[address]["sha256"]:
                 return (
                     f"SHA-256 is {found.sha256}, but {lock[address]['sha256']} is expected by {file} "
-                    "(remove its entry if the change is meant)"
+                    "(delete its entry if the change is intended)"
                 )
         return ""
 
@@ -382,4 +377,4 @@ class Sources:
             return "it was not used"
         aside = path.with_name(path.name + ".rejected")
         path.replace(aside)
-        return f"it was not used and is kept as {aside}; the same command downloads it anew"
+        return f"it was not used and is kept as {aside}; the same command downloads it again"

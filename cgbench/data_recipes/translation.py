@@ -1,4 +1,4 @@
-"""German-English translation: IWSLT14 as fairseq prepares it, ReaCT, and the WMT14 pool that ReaCT was drawn from."""
+"""German-English translation: IWSLT14 as prepared by fairseq, ReaCT, and the WMT14 pool from which ReaCT was drawn."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from cgbench.text.streams import read_lines
 from cgbench.text.tokenizers import tokenizer
 
 LANGUAGES = ("de", "en")
-DROPPED = ("<url>", "<talkid>", "<keywords>")  # lines about a talk that are not text
+DROPPED = ("<url>", "<talkid>", "<keywords>")  # lines with metadata of a talk
 _TAGS = re.compile(r"</?(?:title|description)>")
 _SEGMENT = re.compile(r'<seg id="[0-9]*">\s*|\s*</seg>\s*')
-EVERY = 23  # every so manieth training pair is a validation pair
+EVERY = 23  # every 23rd training pair is a validation pair
 TRAIN, VALID, TEST = 160_239, 7_283, 6_750
 
 TALKS = "de-en.tgz"
 TESTS = ("TED.dev2010", "TEDX.dev2012", "TED.tst2010", "TED.tst2011", "TED.tst2012")
 DANGLE = ("mswellhao/Dangle", "27223ebf7a9dfeb2fec0c06c67fe9ec5fc7eefc9")
 REACT_PARTS = {"train": TRAIN, "valid": VALID, "test": TEST, "cg_test": 3_000}
-BPE = "bpe."  # what the names of the released subword files begin with, beside the plain ones
+BPE = "bpe."  # prefix of the names of released subword files
 
 WMT_TRAIN = {
     "training-parallel-europarl-v7.tgz": "training/europarl-v7.de-en",
@@ -46,14 +46,14 @@ WMT_TEST = ("newstest2014-deen-src.de.sgm", "newstest2014-deen-ref.en.sgm")
 
 
 def talk_lines(path: Path) -> Iterator[str]:
-    """The text of an IWSLT training file: talks with tags between them."""
+    """The text of an IWSLT training file, without tags."""
     for line in read_lines(path):
         if not any(tag in line for tag in DROPPED):
             yield _TAGS.sub("", line)
 
 
 def segment_lines(path: Path) -> Iterator[str]:
-    """The text of an IWSLT or WMT test file: ``<seg id="1"> ... </seg>``, typographic apostrophes made plain."""
+    """The text of an IWSLT or WMT test file (``<seg id="1"> ... </seg>``), with plain apostrophes."""
     for line in read_lines(path):
         if "<seg id" in line:
             yield _SEGMENT.sub("", line).replace("\u2019", "'")
@@ -62,24 +62,24 @@ def segment_lines(path: Path) -> Iterator[str]:
 def aligned(source: Path, target: Path, first: Iterable[str], second: Iterable[str]) -> Iterator[Pair]:
     """Pairs of the lines of two files.
 
-    :raises InputError: one has more than the other, with the row.
+    :raises InputError: they have different numbers of lines.
     """
     for number, (left, right) in enumerate(zip_longest(first, second), 1):
         if left is None or right is None:
             raise InputError(
-                f"{source if left is None else target}: row {number} is lacking; the file may be cut short"
+                f"{source if left is None else target}: row {number} is missing; the file may be cut short"
             )
         yield left, right
 
 
 def tokenized(pairs: Iterable[Pair], languages: Pair, what: str, engine: Engine) -> Iterator[Pair]:
-    """Tokenise both sides, in lower case, in order."""
-    tokenizer("moses", languages[0])  # before any work: is it installed?
+    """Tokenise and lowercase both sides."""
+    tokenizer("moses", languages[0])  # report a missing package before any work
     yield from map_pairs(partial(_tokenize, languages=languages), pairs, what, engine)
 
 
 def clean(pairs: Iterable[Pair], shortest: int, longest: int, ratio: float) -> Iterator[Pair]:
-    """Drop pairs whose sides have fewer or more words than this, or one side over ``ratio`` times the other's."""
+    """Drop pairs with a side that is too short or too long, or more than ``ratio`` times as long as the other."""
     for source, target in pairs:
         lengths = (len(source.split()), len(target.split()))
         if shortest <= min(lengths) and max(lengths) <= longest and max(lengths) <= ratio * min(lengths):
@@ -92,7 +92,7 @@ def _tokenize(block: list[Pair], languages: Pair) -> list[Pair]:
 
 
 def iwslt14(sources: Sources) -> dict[str, list[Pair]] | None:
-    """Training, validation and test pairs of IWSLT14, tokenised and in lower case; None without its archive."""
+    """Training, validation and test pairs of IWSLT14, tokenised and lowercased; None without its archive."""
     train = sources.find(*(f"train.tags.de-en.{language}" for language in LANGUAGES))
     tests = [sources.find(*(f"IWSLT14.{test}.de-en.{language}.xml" for language in LANGUAGES)) for test in TESTS]
     if not train:
@@ -101,7 +101,7 @@ def iwslt14(sources: Sources) -> dict[str, list[Pair]] | None:
     pairs = list(clean(tokenized(talks, LANGUAGES, "training", sources.engine), 1, 175, 1.5))
     tested: list[Pair] = []
     for files in tests:
-        assert files is not None  # they lie in the same archive
+        assert files is not None  # they are in the same archive
         tested += _segments(files[0], files[1], sources.engine)
     return {
         "train": [pair for number, pair in enumerate(pairs, 1) if number % EVERY],
@@ -128,9 +128,9 @@ def prepare_iwslt14(sources: Sources, out: Writer) -> None:
 
 
 def prepare_react(sources: Sources, out: Writer) -> None:
-    """Write the released sets of ReaCT as words and, under ``bpe``, in the subwords that its authors trained on.
+    """Write the released sets of ReaCT as words and, under ``bpe``, in its authors' subwords.
 
-    Without the released training pairs, IWSLT14's are prepared: what ReaCT is made for.
+    Without the released training pairs, those of IWSLT14 are prepared.
     """
     pairs: dict[str, list[Pair]] = {}
     for folder, prefix in (("", ""), ("bpe/", BPE)):
@@ -141,19 +141,19 @@ def prepare_react(sources: Sources, out: Writer) -> None:
     if "train" in pairs or (parts := iwslt14(sources)) is None:
         return
     out.split("train", parts["train"])
-    out.note("train: prepared from IWSLT14 by this tokeniser; the released train.de and train.en were not at hand")
+    out.note("train: prepared from IWSLT14 by this tokeniser; the released train.de and train.en were not available")
     for part in ("valid", "test"):
         ours, theirs = parts[part], pairs.get(part, [])
         rows = [number for number, pair in enumerate(zip(ours, theirs, strict=False), 1) if pair[0] != pair[1]]
         if rows:
             out.note(
-                f"{part}: {len(rows):,} of {len(theirs):,} released rows differ from this tokeniser's, first row "
-                f"{rows[0]}; the released ones are kept, train has this tokeniser's"
+                f"{part}: {len(rows):,} of {len(theirs):,} released rows differ from the output of this tokeniser, "
+                f"first row {rows[0]}; the released rows are kept, but train is from this tokeniser"
             )
 
 
 def prepare_wmt14(sources: Sources, out: Writer) -> None:
-    """Write the pool, tokenised and in lower case as IWSLT14 is; no pair is dropped."""
+    """Write the pool, tokenised and lowercased like IWSLT14; no pair is dropped."""
     stems = [Path(path).name for path in WMT_TRAIN.values()]
     corpora = [sources.find(*(f"{stem}.{language}" for language in LANGUAGES)) for stem in stems]
     if all(corpora):
@@ -213,8 +213,8 @@ RECIPES = (
         prepare=prepare_iwslt14,
         revision=2,
         notes=(
-            "Moses tokens, lower case; training pairs of 1 to 175 words a side and at most 1.5 times as many on one as "
-            "on the other; every 23rd is a validation pair; test is dev2010, dev2012 and tst2010 to tst2012",
+            "Moses tokens, lower case; training pairs with 1 to 175 words per side and a length ratio of at most 1.5; "
+            "every 23rd is a validation pair; test is dev2010, dev2012 and tst2010 to tst2012",
             "without the archive: the splits as released with ReaCT",
         ),
     ),
@@ -231,7 +231,7 @@ RECIPES = (
         sources=tuple(_wmt_sources()),
         prepare=prepare_wmt14,
         notes=(
-            "Moses tokens, lower case, as IWSLT14: what build-react needs as a pool for it; nothing is filtered",
+            "Moses tokens, lower case, as IWSLT14, so that build-react can use it as a pool; nothing is filtered",
             "Europarl v7, Common Crawl, News Commentary v9; valid is newstest2013, test is newstest2014",
         ),
     ),
@@ -249,9 +249,9 @@ RECIPES = (
         prepare=prepare_react,
         revision=2,
         notes=(
-            "every split as released; train is IWSLT14's, and prepared from its archive where only that is at hand",
+            "every split as released; train is IWSLT14's, and prepared from its archive if only that is available",
             "bpe/*: the same rows in the authors' subwords (10,000 joint merges, '@@ ' within a word), on which the "
-            "papers trained; the merges were not released, so only these files have the papers' very subwords",
+            "papers trained; the merges were not released, so only these files have exactly these subwords",
         ),
     ),
 )

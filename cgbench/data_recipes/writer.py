@@ -21,9 +21,9 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True)
 class Split:
-    """A part of a prepared set: ``train`` is ``train.<side>``, ``mcd1/train`` is in a folder of its own.
+    """A part of a prepared set: ``train`` is ``train.<side>``, ``mcd1/train`` is in a subfolder.
 
-    :param rows: how many it must have; None where nobody has said.
+    :param rows: the expected number of rows; None if unknown.
     """
 
     name: str
@@ -31,17 +31,17 @@ class Split:
 
 
 class Writer:
-    """Receives the splits of a set while its recipe prepares it."""
+    """Writes the splits of a set for its recipe."""
 
     def __init__(
         self, name: str, sides: tuple[str, ...], splits: Sequence[Split], folder: Path, say: Callable[[str], None]
     ) -> None:
         self.name, self.sides, self.folder, self.say = name, sides, folder, say
         self.splits: dict[str, dict[str, Any]] = {}
-        self.hashes: dict[str, str] = {}  # of the files of the splits, as they were written
+        self.hashes: dict[str, str] = {}  # checksums of the files of the splits
         self.notes: list[str] = []
-        self.lacking: list[str] = []  # files beside the splits that could not be had
-        self.rows = {split.name: split.rows for split in splits}  # that they must have
+        self.lacking: list[str] = []  # unavailable extra files
+        self.rows = {split.name: split.rows for split in splits}  # expected numbers
 
     def split(
         self,
@@ -52,12 +52,12 @@ class Writer:
         origin: str = RELEASED,
         exact: bool = True,
     ) -> None:
-        """Write a split: a file a side, a line a row.
+        """Write a split: one file per side, one line per row.
 
-        :param rows: as many texts a row as there are ``sides`` (the recipe's, if not given).
-        :param origin: :data:`RELEASED`, or :data:`GENERATED` where no released file was read.
-        :param exact: whether it must have as many rows as the recipe says.
-        :raises InputError: it has not.
+        :param rows: one text for each of ``sides`` (default: those of the recipe).
+        :param origin: :data:`RELEASED`, or :data:`GENERATED` if no released file was read.
+        :param exact: check the number of rows.
+        :raises InputError: it is not the expected number.
         """
         sides = sides or self.sides
         self.say(f"writing {name}")
@@ -80,46 +80,46 @@ class Writer:
         self.splits[name] = {"rows": count, "origin": origin, "files": names}
 
     def document(self, name: str, side: str, lines: Iterable[str], rows: int) -> None:
-        """Write a split that is one file whose ``rows`` examples take several lines each."""
+        """Write a split as one file whose ``rows`` examples have several lines each."""
         self.check(name, rows, "")
         (self.folder / f"{name}.{side}").write_text("".join(f"{line}\n" for line in lines), "utf-8", newline="")
         self.splits[name] = {"rows": rows, "origin": RELEASED, "files": [f"{name}.{side}"]}
 
     def file(self, name: str, text: str) -> None:
-        """Write a file that is no split."""
+        """Write a file that is not a split."""
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
         (self.folder / name).write_text(text, "utf-8", newline="")
 
     def copy(self, name: str, path: Path) -> None:
-        """Write a file that is no split, as it is at ``path`` (there plain or .gz)."""
+        """Copy a file that is not a split from ``path`` (plain or .gz)."""
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
         with open_bytes(path) as source, (self.folder / name).open("wb") as target:
             shutil.copyfileobj(source, target)
 
     def check(self, name: str, rows: int, last: str) -> None:
-        """See that a split has as many rows as the recipe says."""
+        """Check that a split has the expected number of rows."""
         expected = self.rows[name]
         if expected is not None and rows != expected:
             raise InputError(
-                f"{self.name}: {name} has {rows:,} rows, where {expected:,} are expected; "
+                f"{self.name}: {name} has {rows:,} rows, but {expected:,} are expected; "
                 + (
                     f"row {rows:,} is the last ({last[:200]!r})"
                     if rows < expected
                     else f"row {expected + 1:,} is one too many"
                 )
-                + "; the sources are not the ones that the recipe was written for"
+                + "; the sources are not those that the recipe expects"
             )
 
     def note(self, text: str) -> None:
-        """Say something that a reader of the set must know; it is kept in the record."""
+        """Report a note for users of the set, and keep it in the record."""
         self.notes.append(text)
         self.say(text)
 
 
 def tab_rows(path: Path, *columns: str) -> list[tuple[str, ...]]:
-    """The rows of a released file with these columns, a tab between.
+    """The rows of a released tab-separated file with these columns.
 
-    :raises InputError: a row has others.
+    :raises InputError: a row has another number of columns.
     """
     rows = [tuple(line.split("\t")) for line in read_lines(path)]
     for number, row in enumerate(rows, 1):
@@ -129,13 +129,13 @@ def tab_rows(path: Path, *columns: str) -> list[tuple[str, ...]]:
 
 
 def rows_by_number(rows: Sequence[Row], numbers: Any, where: str) -> list[Row]:
-    """The rows with these numbers, from 0, that a file of a published split lists.
+    """The rows with these numbers, from 0, as listed in a published split.
 
-    :raises InputError: it is no list of numbers of rows; one below 0 is none, whatever Python reads it as.
+    :raises InputError: it is not a list of valid row numbers.
     """
     if not isinstance(numbers, list):
-        raise InputError(f"{where}: no list of row numbers")
+        raise InputError(f"{where}: not a list of row numbers")
     for number in numbers:
         if type(number) is not int or not 0 <= number < len(rows):
-            raise InputError(f"{where}: {str(number)[:40]!r} is no number of a row, of which there are {len(rows):,}")
+            raise InputError(f"{where}: {str(number)[:40]!r} is not the number of one of {len(rows):,} rows")
     return [rows[number] for number in numbers]

@@ -153,10 +153,10 @@ def test_bad_calls_of_geca(train, run, tmp_path):
     out = ["--out", tmp_path / "new.tsv"]
     for words, message in (
         ([train, "--out", tmp_path / "new.txt"], "a single file must have both sides"),
-        ([train, "--out", tmp_path / "new.jsonl"], "one file with both sides must end in .tsv"),
-        ([train, "--out", tmp_path / "new.tsv.gz"], "one file with both sides must end in .tsv"),
+        ([train, "--out", tmp_path / "new.jsonl"], "a single file with both sides must end in .tsv"),
+        ([train, "--out", tmp_path / "new.tsv.gz"], "a single file with both sides must end in .tsv"),
         ([train, "--out", tmp_path / "a.gz", tmp_path / "b.gz"], "new pairs are written as plain text"),
-        ([train, "--out", tmp_path / "a", tmp_path / "a"], "two different files are needed"),
+        ([train, "--out", tmp_path / "a", tmp_path / "a"], "give two different files"),
         ([train, "--out", train], "is also an input"),
         ([train, *out, "--holes", "1", "--size", "1"], "no new pair can be made with these settings"),
         ([tmp_path / "missing.tsv", *out], "no such file"),

@@ -152,7 +152,7 @@ def _read(
             if len(references) != metric.n:
                 scores = next(iter(runs.values()))[0]
                 raise InputError(
-                    f"{scores.name} has {len(scores):,} {'lines' if metric.of_texts else 'scores'} but {names[0]} has "
+                    f"{scores.name} has {len(scores):,} {'lines' if metric.of_texts else 'scores'} and {names[0]} has "
                     f"{len(references):,} lines: check where the alignment breaks"
                 )
         against = names[0] if names else "its control set" if control else "the metric"
@@ -173,7 +173,7 @@ def _read(
         references, names = read_references(joined["references"])
         if sources and len(sources) != len(references):
             raise InputError(
-                f"{sources.name} has {len(sources):,} lines but {names[0]} has {len(references):,}: check where the "
+                f"{sources.name} has {len(sources):,} lines and {names[0]} has {len(references):,}: check where the "
                 "alignment breaks"
             )
         if request.more_references:

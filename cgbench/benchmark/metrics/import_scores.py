@@ -362,7 +362,7 @@ def common_order(columns: Sequence[ScoreColumn]) -> list[ScoreColumn]:
                 column = replace(column, values=values, ids=first.ids, prints=prints, path=None)
         elif len(column) != len(first):
             raise InputError(
-                f"{column.name} has {len(column):,} scores but {first.name} has {len(first):,}: give one score per "
+                f"{column.name} has {len(column):,} scores and {first.name} has {len(first):,}: give one score per "
                 "example, and check where the alignment breaks"
             )
         if first.prints is not None and column.prints is not None:

@@ -133,7 +133,7 @@ def test_overlap():
 
 
 def test_no_pairs():
-    with pytest.raises(InputError, match="no pair to learn from"):
+    with pytest.raises(InputError, match="no training pairs"):
         augment([])
 
 

@@ -79,7 +79,7 @@ def test_what_was_missing_or_generated_is_tried_again(out, splits):
 
 @pytest.mark.parametrize(
     ("rows", "message"),
-    [(1, r"train has 2 rows, where 1 are expected; row 2 is one too many"), (3, r"row 2 is the last \('c \| C'\)")],
+    [(1, r"train has 2 rows, but 1 are expected; row 2 is one too many"), (3, r"row 2 is the last \('c \| C'\)")],
 )
 def test_a_count_that_does_not_fit_says_where(out, rows, message):
     with pytest.raises(InputError, match=message):
@@ -202,7 +202,10 @@ def test_files_beside_the_splits_are_copied_as_they_are(out):
         ({"splits": []}, r"splits is \[\]"),
         ({"splits": {"train": {"rows": None, "origin": "released", "files": []}}}, "splits.train.rows is None"),
         ({"splits": {"train": {"rows": 2, "origin": "stolen", "files": []}}}, "splits.train.origin is 'stolen'"),
-        ({"splits": {"train": {"rows": 2, "origin": "released", "files": ["x"]}}}, "train names x, which is not among"),
+        (
+            {"splits": {"train": {"rows": 2, "origin": "released", "files": ["x"]}}},
+            "train lists x, which is not in files",
+        ),
         ({"files": {"../../secret": "0" * 64}}, "files is '../../secret'"),
         ({"files": {"train.src": 5}}, "files.train.src is 5"),
         ({"missing": None}, "missing is None"),

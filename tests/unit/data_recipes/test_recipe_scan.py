@@ -88,7 +88,7 @@ def test_a_wrong_row_is_named(tmp_path, row, message):
 
 def test_a_split_that_breaks_its_rule_is_named():
     rows = list(commands().items())[:3]
-    with pytest.raises(InputError, match="s/test, row 2 .* does not belong there"):
+    with pytest.raises(InputError, match="s/test, row 2 .* does not belong in this split"):
         check_same("s/test", rows, rows[::2])
     with pytest.raises(InputError, match=r"s/test lacks 'walk twice'"):
         check_same("s/test", rows[::2], rows)

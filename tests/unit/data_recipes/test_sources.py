@@ -86,7 +86,7 @@ def test_an_unknown_sum_is_recorded_and_then_enforced(web, tmp_path):
     assert lock == {url: {"sha256": SHA256, "bytes": len(GOOD)}}
     (tmp_path / "downloads" / "toy" / "x.txt").unlink()
     web.files["x.txt"] = b"changed\n"
-    with pytest.raises(InputError, match=r"is expected by .*lock\.json \(remove its entry"):
+    with pytest.raises(InputError, match=r"is expected by .*lock\.json \(delete its entry"):
         find(tmp_path, source)
 
 
@@ -293,6 +293,6 @@ def test_of_several_mirrors_one_that_does_not_answer_is_passed_over(web, tmp_pat
 
 
 def test_a_file_may_be_no_larger_than_its_recipe_says(web, tmp_path):
-    with pytest.raises(InputError, match="has 8 bytes or more, where 7 are the most"):
+    with pytest.raises(InputError, match="has 8 bytes or more; at most 7 are allowed"):
         find(tmp_path, Source("x.txt", f"{web.url}/x.txt", most=7))
     assert Source("x", github("a/b", "c", "d")).most_bytes == 100 << 20

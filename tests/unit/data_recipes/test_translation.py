@@ -30,9 +30,9 @@ def test_clean_corpus(pair, kept):
 
 
 def test_a_side_that_ends_early_is_named():
-    with pytest.raises(InputError, match=r"^b: row 2 is lacking"):
+    with pytest.raises(InputError, match=r"^b: row 2 is missing"):
         list(aligned("a", "b", ["x", "y"], ["x"]))
-    with pytest.raises(InputError, match=r"^a: row 2 is lacking"):
+    with pytest.raises(InputError, match=r"^a: row 2 is missing"):
         list(aligned("a", "b", ["x"], ["x", "y", "z"]))
 
 

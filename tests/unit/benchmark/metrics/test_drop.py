@@ -168,7 +168,7 @@ def test_every_form():
     ("test", "control", "message"),
     [
         ({"A": [1]}, {"B": [1]}, "control_systems: B is not one of the systems"),
-        ({"A": [1], "B": [1]}, {"A": [1]}, "control_systems: B is missing; the same systems"),
+        ({"A": [1], "B": [1]}, {"A": [1]}, "control_systems: B is missing; give the same systems"),
         ({"A": [1, 2]}, {"A": [1]}, "A: 2 runs on the test set but 1 on the control set"),
     ],
 )
