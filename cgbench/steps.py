@@ -259,7 +259,7 @@ def _short(value: Any) -> str:
 
 def _disk_error(error: OSError, folder: Path) -> Exception:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return InputError(f"{folder}: the disk is full; free some space and run the same command again to resume")
+        return InputError(f"{folder}: the disk is full; free some space, then the same command resumes")
     return error
 
 

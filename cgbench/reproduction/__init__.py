@@ -1,1 +1,1 @@
-"""Published tables, made again: data, systems, training, scores, and the comparison."""
+"""Reproduce published tables: data, systems, training, scores, and the comparison."""

@@ -1,4 +1,4 @@
-"""What is measured on a test split, by the names that the table of published results has."""
+"""Measures on a test split, by their names in the table of published results."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from cgbench.text.plain_text import words_of
 
 @dataclass(frozen=True)
 class Translated:
-    """A test split with what a system made of it.
+    """A test split with the output of a system.
 
-    :param benchmark: what is tested; ``data``: folder of the prepared set; ``split``: its name there; ``sides``:
-        endings of source and target files.
-    :param rows: which rows were translated; all lists here have these alone.
-    :param training: splits of the benchmark other than this one, for measures that look there.
+    :param benchmark: the benchmark; ``data``: folder of the prepared set; ``split``: name of the split; ``sides``:
+        suffixes of source and target files.
+    :param rows: the translated rows; all lists have only these.
+    :param training: the other splits of the benchmark, for measures that need them.
     """
 
     benchmark: Benchmark
@@ -36,20 +36,20 @@ class Translated:
     training: Sequence[str] = ()
 
     def column(self, side: str, split: str = "") -> list[str]:
-        """Another file of this split, at the same rows, or a whole file of another one."""
+        """The same rows of another file of this split, or a whole file of another split."""
         lines = read_side(self.benchmark, self.data, split or self.split, side)
         return lines if split else [lines[row] for row in self.rows.tolist()]
 
 
 def measure(name: str, tested: Translated) -> dict[str, float]:
-    """The figures of one measure, in percent, by name."""
+    """The scores of a measure, in percent, by name."""
     return MEASURES[name](tested)
 
 
 def bleu_one_shot(tested: Translated) -> dict[str, float]:
-    """BLEU of all, and of sentences with a word that the training text has once (Akyürek and Andreas 2021, Table 4).
+    """BLEU of all sentences, and of those with a word that occurs once in training (Akyürek and Andreas 2021, Table 4).
 
-    References of a source are all targets that it has anywhere in the set.
+    The references of a source are all its targets in the set.
     """
     from cgbench.benchmark.metrics.bleu import Bleu
 
@@ -73,7 +73,7 @@ def bleu_one_shot(tested: Translated) -> dict[str, float]:
 
 
 def cter(tested: Translated) -> dict[str, float]:
-    """Compound translation error rates, of all and of each kind of phrase (CoGnition)."""
+    """Compound translation error rates of all rows and of each phrase type (CoGnition)."""
     from cgbench.benchmark.metrics.cter import Cter
     from cgbench.benchmark.metrics.cter_lexicon import Atoms, TranslationLexicon
     from cgbench.text.columns import Column
@@ -107,21 +107,21 @@ def _exact(tested: Translated) -> Metric:
 
 
 def _bleu(tested: Translated) -> Metric:
-    """Of words as they are in the text."""
+    """BLEU of the words in the text."""
     from cgbench.benchmark.metrics.bleu import Bleu
 
     return Bleu([[reference] for reference in tested.references], preset="react")
 
 
 def _bleu_of_characters(tested: Translated) -> Metric:
-    """Of Chinese characters, as CoGnition counts."""
+    """BLEU of Chinese characters, as in CoGnition."""
     from cgbench.benchmark.metrics.bleu import Bleu
 
     return Bleu([[reference] for reference in tested.references], preset="cognition")
 
 
 def _whole(figure: str, metric: Callable[[Translated], Metric]) -> Callable[[Translated], dict[str, float]]:
-    """The headline figure of a metric, under the name that the published tables have for it."""
+    """The main score of a metric, under its name in the published tables."""
 
     def measured(tested: Translated) -> dict[str, float]:
         made = metric(tested)
@@ -131,7 +131,7 @@ def _whole(figure: str, metric: Callable[[Translated], Metric]) -> Callable[[Tra
 
 
 def _grouped(tested: Translated, keys: Sequence[str]) -> dict[str, float]:
-    """Whole sentences that are right, of each key."""
+    """Exact match for each key."""
     right = _exact(tested).statistics(tested.hypotheses)[:, 0]
     rows: dict[str, list[int]] = defaultdict(list)
     for number, key in enumerate(keys):
@@ -141,7 +141,7 @@ def _grouped(tested: Translated, keys: Sequence[str]) -> dict[str, float]:
 
 MEASURES: dict[str, Callable[[Translated], dict[str, float]]] = {
     "exact match": _whole("exact match", _exact),
-    "IID exact match": _whole("IID exact match", _exact),  # of a test drawn like the training text
+    "IID exact match": _whole("IID exact match", _exact),  # on a test set with the distribution of training
     "exact match by source": lambda tested: _grouped(tested, tested.sources),
     "exact match by type": lambda tested: _grouped(tested, tested.column("type")),
     "BLEU": _whole("BLEU", _bleu),

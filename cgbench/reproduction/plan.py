@@ -1,4 +1,4 @@
-"""The runs behind a table: one a benchmark, system and seed, at one scale."""
+"""The runs of a table: one per benchmark, system and seed, at one scale."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from cgbench.steps import Step
 if TYPE_CHECKING:
     from cgbench.models.external.start import Start
 
-REVISION = 1  # of the code that trains, tests and measures: raised when a change of it changes results
-SAVED = 50  # times in a run
+REVISION = 1  # raised when a change of the code changes results
+SAVED = 50  # checkpoints per run
 SMOKE = {"updates": 4, "tokens": 600, "sentences": 8, "rows": 20, "pairs": 1000}
 
 
@@ -31,9 +31,9 @@ class Run:
     """One system, trained on one benchmark with one seed.
 
     :param benchmark: with the splits of the system.
-    :param updates: of a ``short`` run, where these are asked for instead of the part that the benchmark names.
-    :param begun: the pre-trained model that the system starts from, not loaded yet, and its preset with what the
-        model's configuration says.
+    :param updates: number of updates of a ``short`` run, instead of the fraction of the benchmark.
+    :param begun: the pre-trained model from which the system starts (not loaded), and its preset with the model's
+        configuration.
     """
 
     benchmark: Benchmark
@@ -45,22 +45,22 @@ class Run:
 
     @property
     def name(self) -> str:
-        """For folders and messages: ``colors.lstm-lex-simple.full.seed-1``."""
+        """The name in folders and messages: ``colors.lstm-lex-simple.full.seed-1``."""
         parts = (_slug(self.benchmark.name), _slug(self.system.name), self.scale, f"seed-{self.seed}")
         return ".".join(parts)
 
     @property
     def preset(self) -> Preset:
-        """Model and training, at this scale."""
+        """Model and training at this scale."""
         preset = self._paper
         preset = preset.replace(scaled(preset, self.scale, self.fraction))
-        # What a killed run loses is a small part of it, however long its updates take.
+        # An interrupted run loses only a small part, however long its updates take.
         every = max(1, min(preset.training.checkpoint_every, preset.training.max_updates // SAVED))
         return preset.replace({"training.checkpoint_every": every})
 
     @property
     def start(self) -> Start | None:
-        """The pre-trained model that it starts from."""
+        """The pre-trained model from which it starts, if any."""
         return self.begun[0] if self.begun else None
 
     @property
@@ -69,20 +69,20 @@ class Run:
 
     @property
     def fraction(self) -> float:
-        """How much of the paper's updates is made."""
+        """The fraction of the paper's updates."""
         if self.scale == "short" and self.updates and self.system.preset:
             return min(1.0, self.updates / self._paper.training.max_updates)
         return {"full": 1.0, "short": self.system.short or self.benchmark.short, "smoke": 0.0}[self.scale]
 
     @property
     def rows(self) -> int:
-        """How many rows of each test are translated, 0 for all."""
+        """Number of rows of each test that are translated, 0 for all."""
         return {"full": 0, "short": self.benchmark.short_rows, "smoke": SMOKE["rows"]}[self.scale]
 
     def step(self, inputs: Mapping[str, str]) -> Step:
-        """What identifies the result; not the device, so that machines of any kind may share the runs.
+        """The identity of the result, which does not depend on the device, so different machines can share runs.
 
-        :param inputs: hashes of the files that are read.
+        :param inputs: hashes of the input files.
         """
         system, benchmark = self.system, self.benchmark
         preset = self.preset if system.preset else None
@@ -96,7 +96,7 @@ class Run:
                 f"{section}.{key}": value
                 for section in (("model", "training", "method", "text") if preset else ())
                 for key, value in to_dict(getattr(preset, section)).items()
-                if key != "checkpoint_every"  # changes no result
+                if key != "checkpoint_every"  # does not change results
             },
             "lexicon": self._lexicon,
             "augment": dict(system.augment) or None,
@@ -109,9 +109,9 @@ class Run:
         }
         validated = bool(benchmark.valid or system.hold_out)
         if preset and validated and preset.training.keep == "best" and preset.training.validate_metric != "loss":
-            config["best_of_equals"] = "lowest loss"  # it was the first
+            config["best_of_equals"] = "lowest loss"  # formerly the first
         if preset and getattr(preset.model, "values", "") == "separate_anew":
-            config["upper_layers"] = "two"  # they were shared
+            config["upper_layers"] = "two"  # formerly shared
         if self.start:
             config["init"] = self.start.key
         if benchmark.empty_word:
@@ -168,10 +168,10 @@ class ReproduceRequest(StepOptions):
 
 
 def plan(request: ReproduceRequest) -> list[Run]:
-    """The runs that a request names, one seed of everything before the next.
+    """The runs of a request, ordered by seed.
 
-    Systems may also be such as no figure of the table is of: other forms of its systems. Systems that start from a
-    pre-trained model are left out where none is given.
+    Systems may also be variants without a score in the table. Systems that start from a pre-trained model are left out
+    if none is given.
 
     :raises InputError: a system or benchmark is not in the table, or cannot be run; or there is no run.
     """
@@ -179,11 +179,9 @@ def plan(request: ReproduceRequest) -> list[Run]:
     names, seeds, updates = request.benchmarks, request.seeds, request.updates or 0
     init = str(request.init or "")
     if init and not init.startswith("hf:"):
-        raise InputError(f"{argument('init', init)}: no external model; write hf:ID@REVISION or hf:FOLDER")
+        raise InputError(f"{argument('init', init)}: not an external model; write hf:ID@REVISION or hf:FOLDER")
     if updates and scale != "short":
-        raise InputError(
-            f"{argument('updates', updates)}: a part of the paper's schedule; give {argument('scale', 'short')} with it"
-        )
+        raise InputError(f"{argument('updates', updates)} needs {argument('scale', 'short')}; give both")
     for name in names:
         if name not in table.benchmarks:
             raise InputError(
@@ -191,7 +189,7 @@ def plan(request: ReproduceRequest) -> list[Run]:
             )
     benchmarks = [all_benchmarks()[name] for name in table.benchmarks if name in names or not names]
     known = list(dict.fromkeys(name for benchmark in benchmarks for name in benchmark.systems))
-    # A row that is the best of several stands for these.
+    # A row with the best of several systems stands for all of them.
     parts = {name: [part for part in own if part in known] for name, own in table.best_of.items()}
     systems = list(dict.fromkeys(part for name in systems for part in parts.get(name) or (name,)))
     for name in systems:
@@ -201,7 +199,7 @@ def plan(request: ReproduceRequest) -> list[Run]:
             raise InputError(f"{argument('systems', name)}: not in {table.name}{did_you_mean(name, [*parts, *known])}")
         if (needed := _init_of(name, benchmarks)) and not init:
             raise InputError(
-                f"{argument('systems', name)}: starts from a pre-trained model; give it: "
+                f"{argument('systems', name)}: starts from a pre-trained model; give "
                 f"{argument('init', hub_name(needed))}"
             )
     shown = {
@@ -210,7 +208,7 @@ def plan(request: ReproduceRequest) -> list[Run]:
     own = {
         benchmark.name: list(seeds) if seeds is not None else table.seeds_of(benchmark.name) for benchmark in benchmarks
     }
-    # Once a system: its files are hashed.
+    # Once per system, since its files are hashed.
     begun = {name: _begin(init, name, benchmarks) for name in systems or table.systems} if init else {}
     runs = [
         Run(
@@ -233,17 +231,17 @@ def plan(request: ReproduceRequest) -> list[Run]:
     if not runs:
         starts = dict.fromkeys(argument("init", hub_name(row.init)) for row in table.rows if row.init and not row.why)
         more = f"; its rows start from a pre-trained model: {' or '.join(starts)}" if starts else ""
-        raise InputError(f"{table.name}: no run fits {argument('systems')} and {argument('benchmarks')}{more}")
+        raise InputError(f"{table.name}: no run matches {argument('systems')} and {argument('benchmarks')}{more}")
     return list({run.name: run for run in runs}.values())
 
 
 def hub_name(name: str) -> str:
-    """How a pre-trained model is given, by its name on the hub."""
+    """The option value for a pre-trained model on the hub."""
     return f"hf:{name}@REVISION"
 
 
 def paper_preset(system: PublishedSystem) -> Preset:
-    """Model and training of a system, as its paper has them."""
+    """Model and training of a system, as in its paper."""
     return load_preset(system.preset).replace(system.set)
 
 
@@ -262,8 +260,8 @@ def _begin(init: str, name: str, benchmarks: Sequence[Benchmark]) -> tuple[Start
 def scaled(preset: Preset, scale: str, fraction: float) -> dict[str, Any]:
     """The settings that a scale changes.
 
-    ``short`` makes a fraction of the updates, with as much of the warm-up and the same highest rate, and does not stop
-    early; ``smoke`` shows in seconds that everything runs, and no more.
+    ``short``: a fraction of the updates and of the warm-up, the same maximum learning rate, and no early stopping.
+    ``smoke``: a few updates, to check in seconds that everything runs.
     """
     training, method = preset.training, preset.method
     if scale == "full":
@@ -278,14 +276,14 @@ def scaled(preset: Preset, scale: str, fraction: float) -> dict[str, Any]:
     epochs = training.validate_every_epochs
     if scale == "short":
         updates = max(1, round(training.max_updates * fraction))
-        # The highest rate of noam falls with the root of the warm-up: it stays what it was.
+        # The maximum rate of noam depends on the root of the warm-up; this keeps it unchanged.
         factor = math.sqrt(fraction) if training.schedule == "noam" else 1.0
         return changes | {
             "training.learning_rate": training.learning_rate * factor,
             "training.max_updates": updates,
             "training.warmup_updates": round(training.warmup_updates * fraction),
             "training.validate_every": min(training.validate_every, updates) if not epochs else max(1, updates // 10),
-            "training.validate_every_epochs": 0,  # ten times instead, each with a decoding
+            "training.validate_every_epochs": 0,  # instead ten times, since each validation decodes
             "training.validate_from_epoch": 0,
             "training.patience": 0,
         }

@@ -1,4 +1,4 @@
-"""Our figures beside the published ones: mean, standard deviation, difference, and the interval that it is in."""
+"""Compare our scores with published ones: mean, standard deviation, difference, and its confidence interval."""
 
 from __future__ import annotations
 
@@ -23,17 +23,16 @@ IID = "IID exact match"
 
 @dataclass(frozen=True)
 class Line:
-    """One figure of a table.
+    """One score of a table.
 
-    :param ours: over the seeds, in percent; ``deviation``: their sample standard deviation, None for a single one.
-    :param published: as printed, in percent; ``spread``: its standard deviation, empty where none is printed.
-    :param low, high: the 95 % interval of the difference (:func:`interval`); None where no spread
-        is known, and for medians.
-    :param within: whether the interval has zero in it; None where that is not known, and for the smoke schedule, of too
-        few updates.
-    :param schedule: of our runs: ``full``, or what part of it, whether the data are the released ones, and from which
-        pre-trained model; ``best``: the system whose figure it is, where the paper shows the best of several; ``ran``:
-        how many of these have runs (``1 of 2``), where not all have.
+    :param ours: mean over seeds, in percent; ``deviation``: sample standard deviation, None for a single seed.
+    :param published: as printed, in percent; ``spread``: its standard deviation, if printed.
+    :param low, high: the 95 % confidence interval of the difference (:func:`interval`); None if no spread is known, and
+        for medians.
+    :param within: whether the interval contains zero; None if unknown, and for the smoke schedule.
+    :param schedule: of our runs: ``full`` or a fraction, whether the data are the released ones, and the pre-trained
+        model; ``best``: the system with this score, if the paper shows the best of several; ``ran``: how many of these
+        have runs (``1 of 2``), if not all.
     """
 
     table: str
@@ -56,7 +55,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Result:
-    """What ``result.json`` of a run says."""
+    """The ``result.json`` of a run."""
 
     benchmark: str
     system: str
@@ -76,9 +75,9 @@ class Result:
 
 
 def read_results(out: Path) -> tuple[list[Result], list[str]]:
-    """The newest results of each system, and a warning for each that has older ones made with other settings.
+    """The newest results of each system, with warnings about older ones with other settings.
 
-    A file that is no result is passed over with a warning, too.
+    A file that is not a result is skipped with a warning.
 
     :raises InputError: the folder has no run.
     """
@@ -92,7 +91,7 @@ def read_results(out: Path) -> tuple[list[Result], list[str]]:
     if not found and warnings:
         raise InputError(warnings[0])
     if not found:
-        raise InputError(f"{out}: no finished run in it; make some with cgbench reproduce run TABLE --out {out}")
+        raise InputError(f"{out}: no finished runs; run cgbench reproduce run TABLE --out {out}")
     groups: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
     for result in found:
         groups[result.benchmark, result.system, result.scale].append(result)
@@ -115,7 +114,7 @@ def _read(path: Path) -> Result:
 
 
 def _is_figure(value: Any) -> bool:
-    """Whether sums and squares of it are numbers, too."""
+    """Whether this is a number whose sums and squares are finite."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= 1e15
 
 
@@ -125,7 +124,7 @@ _RESULT |= {"figures": {str: _is_figure}, "generated?": [str]}
 
 
 def compare(results: Iterable[Result], scale: str, tables: Sequence[PublishedTable] = ()) -> list[Line]:
-    """Every published figure of ``tables`` (all that can be run if empty) for which there is a run at ``scale``."""
+    """Every published score of ``tables`` (default: all that can be run) for which there is a run at ``scale``."""
     runs: dict[tuple[str, str], list[Result]] = defaultdict(list)
     for result in results:
         if result.scale == scale:
@@ -135,7 +134,7 @@ def compare(results: Iterable[Result], scale: str, tables: Sequence[PublishedTab
 
 
 def extra_lines(results: Iterable[Result], scale: str, lines: Sequence[Line]) -> list[Line]:
-    """Figures of runs at ``scale`` that no published figure stands beside: systems and forms of our own."""
+    """Scores of runs at ``scale`` without a published counterpart: our own systems and variants."""
     shown = {(line.benchmark, line.best or line.system) for line in lines}
     groups: dict[tuple[str, str], list[Result]] = defaultdict(list)
     for result in results:
@@ -157,7 +156,7 @@ def _line(table: PublishedTable, row: PublishedScore, runs: dict[tuple[str, str]
         system = all_benchmarks()[row.benchmark].systems.get(name) if row.benchmark in all_benchmarks() else None
         own = [run for run in runs.get((row.benchmark, system.name if system else name), ()) if metric in run.figures]
         if own:
-            # The best on the compositional test, also where another figure of it is shown.
+            # The best on the compositional test, even if another of its scores is shown.
             chosen_by = "exact match" if metric == IID else metric
             found.append((_summary([run.figures.get(chosen_by, 0.0) for run in own], statistic)[0], own, name))
     if not found:
@@ -185,9 +184,9 @@ def _line(table: PublishedTable, row: PublishedScore, runs: dict[tuple[str, str]
 class Sample:
     """Runs of a system.
 
-    :param mean: of their figures; ``deviation``: their standard deviation, None where nobody has said.
-    :param runs: how many, 0 where nobody has said.
-    :param unit: of the last digit that is printed, 0 where ``mean`` is exact.
+    :param mean: mean score; ``deviation``: standard deviation, None if unknown.
+    :param runs: number of runs, 0 if unknown.
+    :param unit: unit of the last printed digit, 0 if ``mean`` is exact.
     """
 
     mean: float
@@ -197,18 +196,19 @@ class Sample:
 
 
 def interval(ours: Sample, theirs: Sample) -> tuple[float, float] | None:
-    """The 95 % interval of ``ours.mean - theirs.mean``, wider by half a unit of the last digit that is printed.
+    """The 95 % confidence interval of ``ours.mean - theirs.mean``, widened by half a unit of the last printed digit.
 
-    Welch's: the standard error has the spreads and the numbers of runs of both sides, the degrees of freedom are
-    Satterthwaite's (Welch 1947, *The generalization of "Student's" problem when several different population variances
-    are involved*). So more runs make it narrower, and a wider spread never makes a difference smaller.
+    Welch's interval: the standard error uses the spreads and numbers of runs of both sides, with Satterthwaite's
+    degrees of freedom (Welch 1947, *The generalization of "Student's" problem when several different population
+    variances are involved*).
 
-    A side whose spread is not known (one run, or nothing printed) is taken to have the other's. None where neither is.
+    A side with an unknown spread (one run, or none printed) is assumed to have the spread of the other. None if both
+    are unknown.
     """
     known = [(one.deviation**2, one.runs - 1) for one in (ours, theirs) if one.deviation is not None and one.runs > 1]
     if not known:
         return None
-    # A mean of nobody knows how many runs is taken as it is.
+    # A mean of an unknown number of runs is treated as exact.
     variances = known[0][0], known[-1][0]
     parts = [part / one.runs if one.runs else 0.0 for part, one in zip(variances, (ours, theirs), strict=True)]
     error = math.sqrt(sum(parts))
@@ -244,15 +244,15 @@ def _schedule(runs: Sequence[Result]) -> str:
 
 
 LEGEND = (
-    "In percent; ± is the standard deviation over seeds; 95 %: the interval of the difference, by both spreads and\n"
-    "both numbers of runs; *within*: it has zero in it."
+    "In percent; ± is the standard deviation over seeds; 95 %: the confidence interval of the difference, from the\n"
+    "spreads and numbers of runs of both; *within*: it contains zero."
 )
 TOO_FEW = "too few updates to compare"
 HEAD = ("system", "metric", "ours", "seeds", "published", "difference", "95 %", "within")
 
 
 def rows_of(lines: Sequence[Line]) -> list[tuple[str, ...]]:
-    """Lines as text, for a table of one benchmark and schedule."""
+    """Lines as rows of text, for a table of one benchmark and schedule."""
     return [
         (
             line.system + (f" ({line.best}{f', {line.ran} run' if line.ran else ''})" if line.best else ""),
@@ -275,7 +275,7 @@ def _within(line: Line) -> str:
 
 
 def _text(line: Line, value: float, sign: str = "") -> str:
-    """A figure with the digits that its kind has."""
+    """A score with the usual number of digits."""
     digits = 0 if line.metric.startswith("novel") else 3 if line.metric == "degree" else 1
     return f"{value:{sign},.{digits}f}"
 
@@ -289,7 +289,7 @@ def grouped(lines: Iterable[Line]) -> dict[tuple[str, str, str], list[Line]]:
 
 
 def markdown(lines: Sequence[Line]) -> str:
-    """A report in Markdown: a table for each published table and benchmark."""
+    """A report in Markdown, with one table per published table and benchmark."""
     parts = [f"# Reproduction\n\n{LEGEND}\n"]
     for (table, benchmark, schedule), group in grouped(lines).items():
         title = f"{table}: {all_tables()[table].title}" if table else "Other forms"
@@ -304,7 +304,7 @@ def _pipes(rows: Sequence[Sequence[str]]) -> str:
 
 
 def draw(lines: Sequence[Line]) -> Any:
-    """A figure of matplotlib: ours and the published ones, a panel per table and benchmark."""
+    """A matplotlib figure of our and published scores, with one panel per table and benchmark."""
     from cgbench.plots import PointPanel, Points, draw_points
 
     panels = []
@@ -326,6 +326,6 @@ def draw(lines: Sequence[Line]) -> Any:
 
 
 def as_json(lines: Sequence[Line]) -> list[dict[str, Any]]:
-    """Lines as JSON values; figures are numbers."""
+    """Lines as JSON values, with scores as numbers."""
     rows = [asdict(line) for line in lines]
     return [row | {name: float(row[name]) if row[name] else None for name in ("published", "spread")} for row in rows]

@@ -1,7 +1,7 @@
-"""Make the runs of a table: data, training, translation and figures; each run once, on any of several machines.
+"""Execute the runs of a table (data, training, translation, scores), each once, possibly on several machines.
 
-Everything is under one folder: ``data/`` has the prepared sets, ``runs/<name>/<key>/`` a run with what it depends on
-(``step.json``), its translations (``<split>.hypotheses``) and its figures (``result.json``).
+In the output folder, ``data/`` has the prepared sets, and ``runs/<name>/<key>/`` a run with its identity
+(``step.json``), its translations (``<split>.hypotheses``) and its scores (``result.json``).
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from cgbench.requests import accepts, as_path
 from cgbench.steps import Step, Workspace, hash_file, hash_value
 
 RUNS, DATA, RESULT, MODEL, TEXT = "runs", "data", "result.json", "model", "text"
-TARGETS_MORE = 10  # target tokens beyond the longest right answer
+TARGETS_MORE = 10  # target tokens beyond the longest correct answer
 
 
 @accepts(ReproduceRequest)
 def reproduce(request: ReproduceRequest) -> list[str]:
-    """Make the runs of a table that are not done: data, training, translation, scores.
+    """Execute the missing runs of a table: data, training, translation, scores.
 
-    :returns: one line per run that failed, and per benchmark whose data cannot be had; the others are made.
+    :returns: one line per failed run, and per benchmark whose data are unavailable; all others are executed
     :raises InputError: a system or benchmark is not in the table, or cannot be run.
     """
     return run_all(plan(request), request)
 
 
 def run_all(runs: Sequence[Run], request: ReproduceRequest) -> list[str]:
-    """Make all runs that are not done; those that another process is making are made last, or waited for.
+    """Execute all missing runs; those that another process is executing come last, and are waited for.
 
-    :returns: as :func:`reproduce`.
+    :returns: as :func:`reproduce`
     """
     out, device, say = as_path(request.out), choose_device(request.device), request.say or (lambda line: None)
     records: dict[tuple[str, ...], dict[str, Any]] = {}
@@ -85,12 +85,12 @@ def run_all(runs: Sequence[Run], request: ReproduceRequest) -> list[str]:
                 say(failed[-1])
         pending = [(run, step) for run, step in pending if run.name in busy]
         if pending:
-            say(f"{len(pending)} runs are being made by other processes; waiting for them")
+            say(f"{len(pending)} runs are being executed by other processes; waiting for them")
     return failed
 
 
 def _text_of(run: Run) -> tuple[str, ...]:
-    """A benchmark with the splits of it that a run reads."""
+    """A benchmark with the splits that a run reads."""
     return run.benchmark.name, *run.benchmark.splits
 
 
@@ -104,8 +104,8 @@ def prepare(
 ) -> dict[str, Any]:
     """Prepare the data of a benchmark; return the record of the prepared set.
 
-    :param given: files beside the splits that are wanted, too; without them the set is prepared all the same.
-    :raises InputError: a split cannot be had.
+    :param given: extra files that are wanted but not required.
+    :raises InputError: a split is unavailable.
     """
     from cgbench.data_recipes.prepared import get
     from cgbench.data_recipes.registry import find_recipe
@@ -119,18 +119,18 @@ def prepare(
             released = any(record["splits"].get(split, {}).get("origin") == RELEASED for split in benchmark.splits)
             if released and offline and not mirror and not recipe.generates_released:
                 raise InputError(
-                    f"{folder}: prepared from the released files, and changed or made by an older version since; "
-                    f"name them with {argument('mirror')}, or remove the folder"
+                    f"{folder}: prepared from the released files, but changed, or of an older version; "
+                    f"give these files with {argument('mirror')}, or delete the folder"
                 )
             record = get(recipe, folder, mirror=mirror, offline=offline, extras=bool(given), say=say).record
             missing = [split for split in benchmark.splits if split not in record["splits"]]
             if missing:
                 raise InputError(
-                    f"{', '.join(missing)} of {recipe.name} cannot be had; cgbench data get {recipe.name} says what "
+                    f"{', '.join(missing)} of {recipe.name} unavailable; run cgbench data get {recipe.name} for what "
                     "to download, and where to put it"
                 )
         elif not record["files"].keys() >= set(given) and (mirror or not offline):
-            # What could not be had when the set was prepared may be had by now.
+            # Files that were unavailable when the set was prepared may be available now.
             try:
                 record = get(recipe, folder, mirror=mirror, offline=offline, extras=True, say=say).record
             except InputError as error:
@@ -138,30 +138,29 @@ def prepare(
     if generated := generated_splits(record, benchmark):
         say(
             f"{benchmark.name}: {', '.join(generated)} are generated; for the released files, give a mirror that "
-            f"has them and remove {folder}"
+            f"has them and delete {folder}"
         )
     return record
 
 
 def inputs_of(run: Run, record: Mapping[str, Any]) -> dict[str, str]:
-    """The hash of every file of a prepared set that a run reads, by name.
+    """The hashes of all files of a prepared set that a run reads, by name.
 
-    :raises InputError: a lexicon that is given to it is not there.
+    :raises InputError: its lexicon is missing.
     """
     names = [name for split in run.benchmark.splits for name in record["splits"][split]["files"]]
     if given := run.system.lexicon_file:
         if given not in record["files"]:
             raise InputError(
-                f"{given} of {run.benchmark.data} cannot be had; cgbench data describe {run.benchmark.data} says where "
-                f"it is; name a folder that has it with {argument('mirror')}, or run {run.system.name} (learned), "
-                "which learns one"
+                f"{given} of {run.benchmark.data} is unavailable (cgbench data describe {run.benchmark.data}); give "
+                f"a folder that has it with {argument('mirror')}, or run {run.system.name} (learned), which learns one"
             )
         names.append(given)
     return {name: record["files"][name] for name in names}
 
 
 def _unchanged(folder: Path, record: Mapping[str, Any], benchmark: Benchmark) -> bool:
-    """Whether every file that is read is there, as it was prepared."""
+    """Whether every input file exists and is unchanged."""
     if not all(split in record["splits"] for split in benchmark.splits):
         return False
     names = {name for split in benchmark.splits for name in record["splits"][split]["files"]}
@@ -173,7 +172,7 @@ def _unchanged(folder: Path, record: Mapping[str, Any], benchmark: Benchmark) ->
 
 
 def generated_splits(record: Mapping[str, Any], benchmark: Benchmark) -> list[str]:
-    """The splits of a benchmark, by the record of a prepared set, that are not the released files."""
+    """The splits of a benchmark that are generated instead of released, by the record of a prepared set."""
     from cgbench.data_recipes.registry import find_recipe
 
     if find_recipe(benchmark.data).generates_released:
@@ -184,7 +183,7 @@ def generated_splits(record: Mapping[str, Any], benchmark: Benchmark) -> list[st
 def _run_one(
     run: Run, step: Step, out: Path, device: str, keep_models: bool, wait: bool
 ) -> tuple[str, float, str | None]:
-    """Make one run; return its name, the seconds it took, and what went wrong."""
+    """Execute one run; return its name, its time in seconds, and the error, if any."""
     began = time.monotonic()
 
     def make(folder: Path) -> None:
@@ -196,7 +195,7 @@ def _run_one(
         return run.name, 0.0, "busy"
     except InputError as error:
         return run.name, 0.0, str(error)
-    except Exception as error:  # one run must not end the others, whatever is wrong with it
+    except Exception as error:  # the failure of one run must not end the others
         path = Workspace(out / RUNS).result(step).with_suffix(".error")
         write_atomic(path, traceback.format_exc())
         return run.name, 0.0, f"{type(error).__name__}: {error} (see {path})"
@@ -204,11 +203,11 @@ def _run_one(
 
 
 def execute(run: Run, step: Step, data: Path, folder: Path, device: str, keep_model: bool) -> None:
-    """Train, translate and measure; what is in ``folder`` already is gone on with."""
+    """Train, translate and measure, resuming from earlier work in ``folder``."""
     from cgbench.data_recipes.registry import find_recipe
 
     if (folder / RESULT).is_file():
-        clean(folder, keep_model)  # stopped while it was at that
+        clean(folder, keep_model)  # interrupted while cleaning
         return
     began = time.time()
     sides = find_recipe(run.benchmark.data).sides[:2]
@@ -242,7 +241,7 @@ def execute(run: Run, step: Step, data: Path, folder: Path, device: str, keep_mo
 
 
 def clean(folder: Path, keep_model: bool) -> None:
-    """Remove what a finished run does not need."""
+    """Delete files that a finished run does not need."""
     shutil.rmtree(folder / TEXT, ignore_errors=True)
     model, log = folder / MODEL, folder / "metrics.jsonl"
     if keep_model or not model.is_dir():
@@ -253,7 +252,7 @@ def clean(folder: Path, keep_model: bool) -> None:
 
 
 def describe_test(run: Run, data: Path, side: str) -> dict[str, float]:
-    """What is new in one side of the first test: mean degree, novel n-grams."""
+    """Mean degree and number of novel n-grams of one side of the first test."""
     from cgbench.benchmark.stats.rows import Wanted, text_rows
     from cgbench.text.normalisation import Normalisation
 
@@ -273,14 +272,14 @@ def describe_test(run: Run, data: Path, side: str) -> dict[str, float]:
 
 
 def train_and_test(run: Run, data: Path, sides: tuple[str, str], folder: Path, device: str) -> dict[str, float]:
-    """Train a model, translate the tests, and return all figures."""
+    """Train a model, translate the tests, and return all scores."""
     from cgbench.models.training.trainer import train_model
     from cgbench.reproduction.texts import learn_dictionaries, learn_run_lexicon, training_texts
 
     benchmark, preset = run.benchmark, run.preset
     text = folder / TEXT
     train, valid = training_texts(run, data, sides, text)
-    # A validation that decides nothing would only take time.
+    # Skip a validation that decides nothing.
     if not (preset.training.patience or preset.training.keep == "best"):
         valid = None
     subwords = learn_dictionaries(run, data, sides, train, text)
@@ -302,14 +301,14 @@ def train_and_test(run: Run, data: Path, sides: tuple[str, str], folder: Path, d
 
 
 def settings_of(step: Step) -> str:
-    """A hash of everything that runs of one system share: all but the seed."""
+    """A hash of all settings except the seed."""
     return hash_value({**step.recipe, "step": "", "config": {**step.config, "seed": 0}})[:16]
 
 
 def translate_test(
     run: Run, model: Path, data: Path, split: str, sides: tuple[str, str], folder: Path, device: str
 ) -> Translated:
-    """Translate a test split, or the rows of it that the scale asks for."""
+    """Translate a test split, or some of its rows, depending on the scale."""
     from cgbench.models.ensemble import Ensemble
     from cgbench.reproduction.texts import read_side
     from cgbench.text.streams import read_lines
@@ -317,14 +316,14 @@ def translate_test(
     source, target = (read_side(run.benchmark, data, split, side) for side in sides)
     rows = np.arange(len(source))
     if 0 < run.rows < len(source):
-        # Evenly spaced; in whole groups of five, since CTER counts compounds by their contexts.
+        # Evenly spaced complete groups of five, since CTER counts compounds in five contexts.
         groups = np.arange(run.rows // 5) * (len(source) // 5) // (run.rows // 5)
         rows = (groups[:, None] * 5 + np.arange(5)).ravel()
     sources, references = ([side[row] for row in rows.tolist()] for side in (source, target))
     path = folder / f"{split.replace('/', '.')}.hypotheses"
     if not path.is_file():
         ensemble = Ensemble.open([model], device)
-        # Translations have the limits of the papers with beam search; no right answer is cut short anywhere else.
+        # Beam search has the limits of the papers; otherwise no correct answer is truncated.
         exact = any("exact match" in name for name in run.benchmark.tests[split])
         limit = _length_limit(ensemble, sources, references) if exact or run.system.beam == 1 else {}
         found = ensemble.translate(sources, run.system.beam, progress=True, **limit)
@@ -335,7 +334,7 @@ def translate_test(
 
 
 def _length_limit(ensemble: Any, sources: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
-    """A limit of length that cuts no right answer short."""
+    """A length limit that truncates no correct answer."""
     lengths = ensemble.lengths(sources)
     wanted = np.array([len(ids) for ids in ensemble.subwords.encode_target(references)])
     extra = math.ceil(float((wanted - 1.2 * lengths).max(initial=0))) + TARGETS_MORE

@@ -1,7 +1,7 @@
-"""What can be made again: benchmarks with the systems that papers ran on them, and the tables that show these.
+"""Reproducible tables, and the benchmarks with the systems that the papers ran on them.
 
-Both are data: ``benchmarks/*.yaml`` say how a system is trained and tested, ``tables.yaml`` which figures a table has.
-The published figures are those of :mod:`cgbench.benchmark.metrics.published`.
+``benchmarks/*.yaml`` define how systems are trained and tested, ``tables.yaml`` the scores in each table. The published
+scores are in :mod:`cgbench.benchmark.metrics.published`.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ TEXTS = "r-dangle T2"  # a table of test sets, not of systems
 class PublishedSystem:
     """How a paper's system is trained and tested on one benchmark.
 
-    :param preset: of the model and its training; ``set``: changes of it, by dotted name. Without a preset nothing is
-        trained: the test text itself is looked at.
-    :param lexicon: learner of its lexicon, with ``lexicon_set``, that method's settings.
-    :param lexicon_file: a lexicon of the prepared data that is given instead, by its path there.
+    :param preset: model and training; ``set``: changes of it, by dotted name. Without a preset nothing is trained, and
+        the test text itself is measured.
+    :param lexicon: method that learns its lexicon; ``lexicon_set``: settings of the method.
+    :param lexicon_file: path of a lexicon in the prepared data to use instead.
     :param augment: settings of GECA, and ``ratio``, the share of new pairs in the training text.
-    :param hold_out: how much of the training text validates instead of training: the ``share`` and which pairs, the
-        ``last`` or ``random`` ones; for benchmarks without a validation split.
-    :param beam: of the translation of the test; 1 is greedy search.
-    :param init: the pre-trained model that it starts from, by its name on the hub; whoever runs it says where that is.
-    :param splits: those that it has instead of the benchmark's: ``train``, ``valid``, ``tests``, ``dictionary``.
+    :param hold_out: ``share`` of the training text used for validation, and which pairs (``last`` or ``random``), for
+        benchmarks without a validation split.
+    :param beam: beam size for the test; 1 is greedy search.
+    :param init: name on the hub of the pre-trained model from which it starts; the user gives its address.
+    :param splits: splits used instead of the benchmark's: ``train``, ``valid``, ``tests``, ``dictionary``.
     :param same_as: another name of that system, whose runs it shares.
-    :param short: what is left of the updates in a ``short`` run, if not what the benchmark says.
+    :param short: fraction of the updates in a ``short`` run, if not that of the benchmark.
     """
 
     name: str
@@ -55,15 +55,15 @@ class PublishedSystem:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Data to train and to test on.
+    """Training and test data.
 
-    :param data: the recipe; ``train``, ``valid``: splits, the latter if a model is to be validated on one.
-    :param tests: what is measured on which split (:mod:`cgbench.reproduction.measures`).
-    :param side: of a test set whose text is looked at (a system without a preset): ``source`` or ``target``.
-    :param dictionary: splits whose words make the dictionaries, as several papers do; the training text if empty.
-    :param more_words: words of the ``source`` and ``target`` dictionary that no split has.
-    :param empty_word: written between two blanks, where the authors' code sees a word, too.
-    :param short: what is left of the updates and the warm-up in a ``short`` run; ``short_rows``: test rows of one,
+    :param data: the recipe; ``train``, ``valid``: splits, the latter optional.
+    :param tests: measures on each split (:mod:`cgbench.reproduction.measures`).
+    :param side: side of a test text that is measured without a system: ``source`` or ``target``.
+    :param dictionary: splits whose words make the dictionaries, as in several papers (default: the training text).
+    :param more_words: words of the ``source`` and ``target`` dictionary that are in no split.
+    :param empty_word: token for the empty word between two blanks, which the authors' code counts as a word.
+    :param short: fraction of the updates and the warm-up in a ``short`` run; ``short_rows``: number of its test rows,
         evenly spaced, 0 for all.
     """
 
@@ -82,11 +82,11 @@ class Benchmark:
 
     @property
     def splits(self) -> list[str]:
-        """All splits that are read."""
+        """All splits used."""
         return list(dict.fromkeys(filter(None, (self.train, self.valid, *self.dictionary, *self.tests))))
 
     def as_for(self, system: PublishedSystem) -> Benchmark:
-        """The benchmark with the splits that a system has."""
+        """The benchmark with the splits of a system."""
         return replace(self, **system.splits) if system.splits else self
 
 
@@ -94,7 +94,7 @@ class Benchmark:
 class Row:
     """A row of a table: a system on a benchmark.
 
-    :param figures: published ones; none for a system that the paper names without a figure.
+    :param figures: published scores; none for a system that the paper names without a score.
     :param why: why it cannot be run; empty if it can.
     :param init: the pre-trained model that it needs.
     """
@@ -110,15 +110,15 @@ class Row:
 class PublishedTable:
     """A table of a paper.
 
-    :param source: the published figures that it shows, as the table of published results names their source.
-    :param shared: figures that it shows, too, but that are listed under another table: of that ``source``, the systems
-        named; on the table's benchmarks alone, and of its ``metrics`` alone if these are given.
-    :param benchmarks: by name, in order; those of the figures if empty.
+    :param source: its name in the source column of the published results.
+    :param shared: scores listed under another table: systems by ``source``, only on the benchmarks of this table, and
+        only for its ``metrics`` if given.
+    :param benchmarks: names in order (default: those of the scores).
     :param best_of: systems for which the paper shows the best of several others.
-    :param also: systems that belong to it and can be run, without a published figure.
-    :param seeds: which seeds the paper had on a benchmark, where it says so; else so many from 1 as it had runs.
-    :param left_out: systems, and benchmarks, that cannot be run, and why; ``why``: why nothing of the table can.
-    :param note: what a reader must know.
+    :param also: further systems that can be run, without a published score.
+    :param seeds: the paper's seeds on a benchmark, if stated; else 1 to its number of runs.
+    :param left_out: systems and benchmarks that cannot be run, with reasons; ``why``: why none can.
+    :param note: a note for the reader.
     """
 
     name: str
@@ -136,12 +136,12 @@ class PublishedTable:
 
     @property
     def paper(self) -> str:
-        """The paper, in full."""
+        """The full reference of the paper."""
         return PAPERS[self.name.rpartition("-")[0]]
 
     @property
     def figures(self) -> list[PublishedScore]:
-        """The published figures that it shows, in the order in which they are listed."""
+        """The published scores in this table, in the order of the list."""
         if self.source == TEXTS:
             return [figure for row in published_rows() for figure in _of_text(row)]
         return [row for row in all_published() if self._shows(row)]
@@ -154,7 +154,7 @@ class PublishedTable:
 
     @property
     def rows(self) -> list[Row]:
-        """A row a system and benchmark."""
+        """One row per system and benchmark."""
         found: dict[tuple[str, str], list[PublishedScore]] = {}
         for figure in self.figures:
             found.setdefault((figure.benchmark, figure.system), []).append(figure)
@@ -165,7 +165,7 @@ class PublishedTable:
         return [Row(*key, figures, self._why(*key), self._init(*key)) for key, figures in found.items()]
 
     def left(self, row: Row) -> str:
-        """What is left out with a row that cannot be run: its system, or its whole benchmark."""
+        """The part left out with a row that cannot be run: its system, or its whole benchmark."""
         return row.benchmark if row.benchmark in self.left_out and row.system not in self.left_out else row.system
 
     def _why(self, benchmark: str, system: str) -> str:
@@ -177,7 +177,7 @@ class PublishedTable:
         return next((all_benchmarks()[benchmark].systems[part].init for part in self.parts(benchmark, system)), "")
 
     def parts(self, benchmark: str, system: str) -> list[str]:
-        """The systems that are run for a row; several where the paper shows the best of them."""
+        """The systems that are run for a row; several if the paper shows the best of them."""
         known = all_benchmarks()[benchmark].systems if benchmark in all_benchmarks() else {}
         return [name for name in self.best_of.get(system, (system,)) if name in known]
 
@@ -188,12 +188,12 @@ class PublishedTable:
 
     @property
     def systems(self) -> list[str]:
-        """The names of the systems that can be run, in order; for one that is the best of others, these."""
+        """The names of the systems that can be run, in order; for the best of several, all of these."""
         runnable = (row for row in self.rows if not row.why)
         return list(dict.fromkeys(name for row in runnable for name in self.parts(row.benchmark, row.system)))
 
     def seeds_of(self, benchmark: str) -> list[int]:
-        """The seeds of a benchmark: the paper's where they are known, else from 1, as many as it had runs."""
+        """The seeds of a benchmark: the paper's if stated, else 1 to its number of runs."""
         if benchmark in self.seeds:
             return list(self.seeds[benchmark])
         counts = [int(figure.runs) for figure in self.figures if figure.benchmark == benchmark and figure.runs]
@@ -218,7 +218,7 @@ def all_benchmarks() -> dict[str, Benchmark]:
             continue
         for name, values in load_yaml(file, aliases=True).items():
             given = values.pop("systems")
-            # One entry stands for a benchmark a value, where they differ by a number alone.
+            # One entry stands for several benchmarks that differ only in a number.
             for number in values.pop("each", [None]):
                 made = _filled({"name": name, **values}, number)
                 systems = {

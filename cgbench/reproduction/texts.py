@@ -1,4 +1,4 @@
-"""The texts that a run trains on: held-out pairs taken out, new pairs mixed in; its dictionaries and its lexicon."""
+"""The training texts of a run, with held-out or augmented pairs, and its dictionaries and lexicon."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Files = tuple[Path, Path]
 
 
 def training_texts(run: Run, data: Path, sides: tuple[str, str], folder: Path) -> tuple[Files, Files | None]:
-    """Write the training text and, if there is one, the validation text, a file a side."""
+    """Write the training text and, if there is one, the validation text, one file per side."""
     benchmark, system = run.benchmark, run.system
     pairs = read_split(benchmark, data, benchmark.train, sides)
     if run.scale == "smoke" and len(pairs) > SMOKE["pairs"]:
@@ -34,7 +34,7 @@ def training_texts(run: Run, data: Path, sides: tuple[str, str], folder: Path) -
 
 
 def held_out(pairs: Pairs, share: float, which: str, seed: int) -> tuple[Pairs, Pairs]:
-    """Part pairs into those to train on and those to validate on; these are the ``last`` ones, or ``random`` ones."""
+    """Split pairs into training pairs and validation pairs (the ``last`` ones, or ``random`` ones)."""
     count = int(len(pairs) * share)
     order = np.arange(len(pairs))
     if which == "random":
@@ -44,24 +44,24 @@ def held_out(pairs: Pairs, share: float, which: str, seed: int) -> tuple[Pairs, 
 
 
 def augmented(pairs: Pairs, settings: dict, seed: int) -> Pairs:
-    """Training pairs with new ones of GECA mixed in."""
+    """Training pairs mixed with new ones from GECA."""
     from cgbench.data_recipes.geca import Settings, augment, mixed
 
     ratio = float(settings.pop("ratio"))
     new = augment(pairs, Settings(**settings, seed=seed)).pairs
     if not new:
-        raise InputError("GECA makes no new pair of this text")
+        raise InputError("GECA makes no new pairs from this text")
     return mixed(pairs, new, ratio)
 
 
 def learn_dictionaries(run: Run, data: Path, sides: tuple[str, str], train: Files, folder: Path) -> Subwords:
-    """The dictionaries: of the training text, or of all splits that the paper takes them from."""
+    """The dictionaries of the training text, or of all splits used by the paper."""
     benchmark = run.benchmark
     files = train
     if benchmark.dictionary:
         pairs = [pair for split in benchmark.dictionary for pair in read_split(benchmark, data, split, sides)]
         files = write_pairs(folder, "dictionary", pairs)
-    if run.start:  # the source is read by the tokeniser of what it starts from
+    if run.start:  # the pre-trained model has a tokeniser for the source
         return run.start.learn(files[1], run.preset.text)
     subwords = Subwords.learn(*files, run.preset.text)
     more = benchmark.more_words
@@ -76,7 +76,7 @@ def learn_dictionaries(run: Run, data: Path, sides: tuple[str, str], train: File
 
 
 def learn_run_lexicon(run: Run, data: Path, sides: tuple[str, str], folder: Path) -> Path | None:
-    """The lexicon of a system that has one: given, or learned from the whole training split, as the authors did."""
+    """The lexicon of a system, if any: given, or learned from the whole training split, as by the authors."""
     system = run.system
     if system.lexicon_file:
         return data / system.lexicon_file
@@ -84,7 +84,7 @@ def learn_run_lexicon(run: Run, data: Path, sides: tuple[str, str], folder: Path
         return None
     pairs = read_split(run.benchmark, data, run.benchmark.train, sides)
     path = folder / "lexicon.json"
-    # The same lexicon for every seed, also of the Bayesian learner, as the authors'.
+    # The same lexicon for every seed, even from the Bayesian learner, as by the authors.
     learn_lexicon(system.lexicon, pairs, dict(system.lexicon_set)).lexicon.save(path)
     return path
 
@@ -101,7 +101,7 @@ def read_side(benchmark: Benchmark, data: Path, split: str, side: str) -> list[s
 
 
 def write_pairs(folder: Path, name: str, pairs: Pairs) -> Files:
-    """Write pairs, a file a side."""
+    """Write pairs, one file per side."""
     files = folder / f"{name}.source", folder / f"{name}.target"
     for side, path in enumerate(files):
         write_atomic(path, "".join(f"{pair[side]}\n" for pair in pairs))

@@ -93,13 +93,13 @@ def test_lexicons_are_given_where_the_papers_were_and_learnt_by_name(run):
 def test_a_lexicon_that_cannot_be_had_is_named_and_the_other_runs_are_made(run, tmp_path):
     words = (*RUN, "--systems", "LSTM,LSTM+Lex Bayesian", "--seeds", "1", "--out", tmp_path)
     error = run(*words, status=2).stderr
-    assert "lexicons/goodman.json of colors cannot be had" in error and "LSTM+Lex Bayesian (learned)" in error
+    assert "lexicons/goodman.json of colors is unavailable" in error and "LSTM+Lex Bayesian (learned)" in error
     assert len(list(tmp_path.glob("runs/colors.lstm.smoke.seed-1/*/result.json"))) == 1
     (mirror := tmp_path / "mirror" / "colors").mkdir(parents=True)
     lexicon = {"dax": {"RED": 2}, "lug": {"BLUE": 2}, "wif": {"GREEN": 2}, "zup": {"YELLOW": 2}}
     (mirror / "align.goodman.json").write_text(json.dumps(lexicon))
     error = run(*words, "--mirror", tmp_path / "mirror", status=2).stderr  # there by now, but another file
-    assert "align.goodman.json" in error and "lexicons/goodman.json of colors cannot be had" in error
+    assert "align.goodman.json" in error and "lexicons/goodman.json of colors is unavailable" in error
     assert "1 of 2 runs are done" in error
 
 
@@ -118,7 +118,7 @@ def test_a_lexicon_that_can_be_had_by_now_is_taken(run, tmp_path, monkeypatch):
     recipe = replace(colors.RECIPES[0], sources=sources)
     monkeypatch.setattr(registry, "find_recipe", lambda name: recipe)
     words = (*RUN, "--systems", "LSTM+Lex Bayesian", "--seeds", "1", "--out", tmp_path / "out")
-    assert "cannot be had" in run(*words, status=2).stderr
+    assert "is unavailable" in run(*words, status=2).stderr
     (mirror := tmp_path / "mirror" / "colors").mkdir(parents=True)
     (mirror / "align.goodman.json").write_text(text)
     assert "seed-1: done" in run(*words, "--mirror", tmp_path / "mirror").stderr

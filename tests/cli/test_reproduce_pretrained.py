@@ -106,8 +106,8 @@ def test_without_the_weights_its_rows_are_left_out(run, tmp_path):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("lrf-2", "--systems", "RoBERTa"), f"starts from a pre-trained model; give it: {HUB}"),
-        (("lrf-2", "--init", "roberta-base"), "no external model; write hf:ID@REVISION or hf:FOLDER"),
+        (("lrf-2", "--systems", "RoBERTa"), f"starts from a pre-trained model; give {HUB}"),
+        (("lrf-2", "--init", "roberta-base"), "not an external model; write hf:ID@REVISION or hf:FOLDER"),
         (("lexicon-8", "--init", "hf:x"), "no chosen row starts from a pre-trained model; leave it out"),
         (("lrf-2", "--init", "hf:nowhere"), "there is no folder nowhere"),
     ],

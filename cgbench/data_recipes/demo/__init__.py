@@ -1,1 +1,1 @@
-"""The demo corpus: a German-English grammar, its lexicon, and what is planted."""
+"""The demo corpus: a German-English grammar, its lexicon, and a pool with known noise."""

@@ -1,6 +1,6 @@
-"""The grammar of the demo corpus: one meaning in, its German and its English sentence out.
+"""The grammar of the demo corpus, which turns a meaning into a German and an English sentence.
 
-A meaning is a small tree of the tuples below; :func:`translate` puts it into both languages at once, so that a pair is
+A meaning is a small tree of the tuples below; :func:`translate` expresses it in both languages, so that a pair is
 parallel and correct by construction. German: gender, case and number agreement of article, adjective and noun (weak,
 mixed and strong endings), verb-second main clauses with inversion, verb-final subordinate and relative clauses,
 relative pronouns that agree with their noun and take their case from their own clause, separable verbs (*macht ...
@@ -26,7 +26,7 @@ from cgbench.data_recipes.demo.lexicon import (
 
 
 class NounPhrase(NamedTuple):
-    """``determiner`` is the English word (a key of ``DETERMINERS``), or empty for none."""
+    """``determiner`` is the English word (a key of ``DETERMINERS``), or empty."""
 
     noun: Noun
     determiner: str = "the"
@@ -36,14 +36,14 @@ class NounPhrase(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A prepositional phrase; ``phrase`` is None where a relative pronoun stands for it."""
+    """A prepositional phrase; ``phrase`` is None if a relative pronoun replaces it."""
 
     preposition: Preposition
     phrase: NounPhrase | None
 
 
 class Clause(NamedTuple):
-    """One clause. In a relative clause ``gap`` names the part that the relative pronoun fills (and that is None)."""
+    """One clause. In a relative clause, ``gap`` names the part replaced by the relative pronoun (which is None)."""
 
     verb: Verb
     subject: NounPhrase | None = None
@@ -62,7 +62,7 @@ class Clause(NamedTuple):
 
 
 class Meaning(NamedTuple):
-    """``form`` is statement, question, why, or says how the clause ``other`` joins the main clause.
+    """``form`` is statement, question, why, or how the clause ``other`` is joined to the main clause.
 
     ``and``: coordinated by ``link``; ``last``, ``first``: subordinate under ``link``, after or before the main clause;
     ``that``: a complement clause; ``infinitive``: an infinitive with *zu*, whose subject is that of the main clause.
@@ -75,7 +75,7 @@ class Meaning(NamedTuple):
 
 
 class Determiner(NamedTuple):
-    """The German forms and the endings of the adjective after them, in 12 slots (m, f, n, plural) x (nom, acc, dat)."""
+    """German forms and endings of a following adjective, in 12 slots (m, f, n, plural) x (nom, acc, dat)."""
 
     german: tuple[str, ...]
     endings: tuple[str, ...]
@@ -348,7 +348,7 @@ def translate(sentence: Meaning) -> tuple[str, str]:
         assert other is not None
         german, english = _complex(sentence, main, other)
     text = " ".join([word for word in german if word]) + f" {stop}"
-    # A relative clause or a clause in front closes with a comma, which another comma or the stop swallows.
+    # A relative or fronted clause ends with a comma, which merges with another comma or the full stop.
     text = text.replace(" , ,", " ,").replace(f" , {stop}", f" {stop}")
     return text, f"{english} {stop}"
 

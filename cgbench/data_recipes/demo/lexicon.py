@@ -1,8 +1,7 @@
-"""The words of the demo corpus: German and English, with all that inflection needs, read from ``words.tsv``.
+"""The words of the demo corpus with the forms needed for inflection, read from ``words.tsv``.
 
-Each row of the file is a word: the name of its table, then its fields. Everything is lower-cased. Earlier rows of a
-table are drawn more often, so the order is a frequency list. A rare word occurs 0, 1 or 2 times in training; some are
-rare on one side only.
+Each row of the file is a word: the name of its table, then its fields. Everything is lowercase. Earlier rows of a table
+are drawn more often. A rare word occurs 0, 1 or 2 times in training; some are rare on one side only.
 
 ======================== ===========================================================================================
 table                    fields
@@ -18,10 +17,10 @@ verb                     frame, infinitive (with ``particle+``), ich, er, wir, p
                          base, third person, past, classes of subjects and of objects; its preposition, if any
 ======================== ===========================================================================================
 
-A noun carries classes, one letter each, and verbs and adjectives name the classes they go with: P person, A animal,
-T thing, R text, O what opens, W what is worn, V vehicle, E food, D drink, L place to be in, U place to be on.
-Real ambiguities are few and wanted: *bank* (bank, bench), *morgen* (tomorrow, morning), *sie* (she, they), *schnell*
-(fast, quickly), *geben* and *schenken* (give).
+A noun has classes, one letter each, and verbs and adjectives list the classes with which they combine: P person,
+A animal, T thing, R text, O thing that opens, W clothing, V vehicle, E food, D drink, L place to be in, U place to be
+on. A few real ambiguities are intended: *bank* (bank, bench), *morgen* (tomorrow, morning), *sie* (she, they),
+*schnell* (fast, quickly), *geben* and *schenken* (give).
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class Noun(NamedTuple):
 
 
 class Adjective(NamedTuple):
-    """``german`` stands alone (predicative), ``stem`` takes the endings."""
+    """``german`` is the predicative form, ``stem`` takes the endings."""
 
     rank: int
     german: str
@@ -56,7 +55,7 @@ class Adjective(NamedTuple):
 
 
 class Adverb(NamedTuple):
-    """An adverb or fixed adverbial phrase; ``tenses`` are the first letters of the tenses it goes with."""
+    """An adverb or fixed adverbial phrase; ``tenses``: first letters of the tenses with which it combines."""
 
     rank: int
     german: str
@@ -100,7 +99,7 @@ class Modal(NamedTuple):
 
 
 class DemoWords(NamedTuple):
-    """All word tables, read."""
+    """All word tables."""
 
     nouns: list[Noun]
     rare_nouns: list[Noun]

@@ -2,8 +2,8 @@
 
 Every third combination of a verb with a subject, an object or an adverb, of an adjective with a noun, and of a
 preposition with a place is held out of training, by a rule on the ranks of the two words (:func:`held_out`). A
-:class:`Sampler` draws either from what training may hold or from what is held out; the words are the same. Nestings are
-held out, too: only held-out meanings put a relative clause into a subordinate clause.
+:class:`Sampler` draws only allowed or only held-out combinations of the same words. Nestings are also held out: only
+held-out meanings have a relative clause in a subordinate clause.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ GOAL_CLASSES = {"zu": "LU", "in": "L", "durch": "L", "um": "LU"}
 
 
 class RandomDraw:
-    """Random choices that are the same on every platform and Python version: only ``random()`` is promised to be."""
+    """Random choices that are the same on every platform and Python version, since only ``random()`` is stable."""
 
     def __init__(self, seed: int) -> None:
         self.random: Callable[[], float] = Random(seed).random
@@ -60,12 +60,12 @@ class RandomDraw:
 
 
 def held_out(first: NamedTuple, second: NamedTuple) -> bool:
-    """Say whether the combination of two words is kept out of training."""
+    """Whether the combination of two words is held out of training."""
     return (first[0] + second[0]) % 3 == 0
 
 
 class WordCombinations:
-    """For each word, the words it may be combined with: those held out, or those that are not."""
+    """For each word, the words with which it may be combined: only held-out or only allowed combinations."""
 
     def __init__(self, novel: bool) -> None:
         words = lexicon()
@@ -125,12 +125,12 @@ class WordCombinations:
 
 @cache
 def combinations(novel: bool) -> WordCombinations:
-    """Return the combinations held out (``novel``) or those that training may hold."""
+    """Return the combinations held out (``novel``) or allowed in training."""
     return WordCombinations(novel)
 
 
 class Sampler:
-    """Draws meanings; ``novel``: all their word combinations are held out of training."""
+    """Draws meanings; ``novel``: only with word combinations held out of training."""
 
     def __init__(self, draw: RandomDraw, novel: bool) -> None:
         self.draw = draw
@@ -171,7 +171,7 @@ class Sampler:
         return Meaning("infinitive", main, other)
 
     def matrix(self, frame: str, tense: str) -> Clause:
-        """Draw the main clause that a complement clause depends on."""
+        """Draw the main clause of a complement clause."""
         verb = self.draw.common(self.words.verbs[frame])
         return Clause(verb, subject=self.subject(verb), tense=tense)
 
@@ -214,9 +214,9 @@ class Sampler:
     ) -> Clause:
         """Draw a clause.
 
-        ``relative`` and ``front`` are the chances of a relative clause and of a fronted adverbial; ``short``: fewer
-        adverbials; ``persons``: the verb must take a person as its subject; ``plain``: neither negated nor modal nor
-        with a frequency adverb, as an infinitive with *zu* needs it.
+        ``relative`` and ``front`` are the probabilities of a relative clause and of a fronted adverbial; ``short``:
+        fewer adverbials; ``persons``: the verb must take a person as its subject; ``plain``: no negation, modal verb or
+        frequency adverb, as needed for an infinitive with *zu*.
         """
         draw, tables = self.draw, self.combinations
         verb = draw.common(self.words.verbs[draw.any(frames)])
@@ -265,7 +265,7 @@ class Sampler:
         return self.with_relative(clause) if draw.random() < relative else clause
 
     def with_relative(self, clause: Clause) -> Clause:
-        """Give the object or the subject of ``clause`` a relative clause, if one of them can take it."""
+        """Add a relative clause to the object or the subject of ``clause``, if possible."""
         slot = "object" if clause.object is not None and self.draw.random() < 0.6 else "subject"
         phrase: NounPhrase | None = getattr(clause, slot)
         if phrase is None or phrase.determiner == "" or clause.verb.frame == "copula":

@@ -124,7 +124,7 @@ def test_without_the_network_it_is_said_what_to_fetch_and_where_to_put_it(tmp_pa
 def test_a_network_that_fails_is_an_error_that_says_the_same(tmp_path, monkeypatch):
     pytest.importorskip("pooch")
     monkeypatch.setattr(download, "WAIT", 0)
-    with pytest.raises(InputError, match=r"cannot be downloaded .*give the same command again.*and put it at .*x\.txt"):
+    with pytest.raises(InputError, match=r"cannot be downloaded .*run the same command again.*and put it at .*x\.txt"):
         find(tmp_path, Source("x.txt", "http://127.0.0.1:9/x.txt"))
 
 
@@ -147,7 +147,7 @@ def test_a_file_in_an_archive_is_taken_out_and_cleared_away(tmp_path, place):
     with Sources(sources, "toy", tmp_path / "downloads", tmp_path / "work") as found:
         assert found.find("x.txt")[0].read_bytes() == GOOD
         assert found.find("x.txt", "y.txt") is None
-        assert "there is no data/y.txt in" in found.missing["y.txt"]
+        assert "no data/y.txt in" in found.missing["y.txt"]
         assert set(found.used) == {"all.tgz", "x.txt"}
     assert [path.name for path in packed.parent.iterdir()] == ["all.tgz"] and not (tmp_path / "work").exists()
 
@@ -256,7 +256,10 @@ def test_an_optional_file_that_cannot_be_fetched_is_missing_and_stops_no_one(tmp
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"mirror": "nowhere"}, "no such folder"), ({"mirror": "http://x", "offline": True}, "offline forbids")],
+    [
+        ({"mirror": "nowhere"}, "no such folder"),
+        ({"mirror": "http://x", "offline": True}, "an address needs the network"),
+    ],
 )
 def test_a_mirror_that_cannot_be(tmp_path, options, message):
     with pytest.raises(InputError, match=message):

@@ -234,7 +234,7 @@ def test_data_are_released_generated_or_refused(tmp_path):
     write_json(folder / RECORD, record)
     prepare(jump, tmp_path, None, True, said.append)  # unchanged: taken as it is
     (folder / "addprim_jump" / "test.src").write_text("run\n")
-    with pytest.raises(InputError, match="name them with mirror, or remove the folder"):
+    with pytest.raises(InputError, match="give these files with mirror, or delete the folder"):
         prepare(jump, tmp_path, None, True, said.append)
     assert (folder / "addprim_jump" / "test.src").read_text() == "run\n"
 
