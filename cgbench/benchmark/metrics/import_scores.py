@@ -12,7 +12,9 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 
 from cgbench.benchmark.metrics.evaluate import evaluation_of
+from cgbench.benchmark.metrics.features import table_column
 from cgbench.benchmark.metrics.harness_logs import read_log
+from cgbench.benchmark.metrics.people import HumanMean, human_means
 from cgbench.benchmark.metrics.result import Evaluation
 from cgbench.benchmark.metrics.score_files import (
     ScoreColumn,
@@ -26,7 +28,7 @@ from cgbench.benchmark.metrics.score_request import References, ScoreOptions, Sc
 from cgbench.benchmark.metrics.segment_scores import SegmentScores, number_of, scores_of
 from cgbench.benchmark.metrics.systems import absent, join_texts, read_runs, read_systems
 from cgbench.errors import InputError, argument
-from cgbench.requests import KW_ONLY, Kind, Systems, accepts, fields_of, option, request
+from cgbench.requests import KW_ONLY, Kind, Name, Systems, accepts, fields_of, option, request
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column, short_name
 from cgbench.text.inputs import AnyPath, is_path
@@ -80,6 +82,14 @@ class ImportRequest(ScoreOptions, ScoresAsked):
     references: References | None = option(
         default=None, help="References, for --by and the report", group="Input", flag="ref", metavar="FILE"
     )
+    people: Systems | None = option(
+        default=None, help="Human judgements of some examples, to estimate their mean over all with the scores",
+        group="Human judgements",
+    )  # fmt: skip
+    strata: Name | None = option(
+        default=None, help="Column of the table by which the judged examples were sampled", group="Human judgements",
+        metavar="COLUMN",
+    )  # fmt: skip
     control_systems: Systems | None = option(
         default=None, help="Scores of the same systems on the control set", group="Control set", flag="control-scores"
     )
@@ -119,10 +129,65 @@ def evaluation_of_scores(request: ImportRequest) -> Evaluation:
         # Both sets have the same scale, even if one of them happens to have only 0 and 1.
         metric.control, shared["control_systems"] = _metric_of(control, request, metric.scale)
     texts = (request.table, request.release, request.references, request.sources)
-    if all(map(absent, texts)) and str(request.by).startswith("column:"):
+    if all(map(absent, texts)) and (request.cluster or str(request.by).startswith("column:")):
         shared["table"] = _table_of(next(iter(columns.values()))[0])
     outputs = _outputs(request, metric, runs, blank) if request.hypotheses else {}
-    return evaluation_of(ScoreRequest(metric, runs, request.references, **shared), outputs)
+    if request.strata and request.by is None and not request.cluster:
+        shared.pop("table", None)
+    found = evaluation_of(ScoreRequest(metric, runs, request.references, **shared), outputs)
+    if request.people is None:
+        if request.strata:
+            raise InputError(f"{argument('strata', request.strata)} belongs to {argument('people')}")
+        return found
+    return replace(found, scored=replace(found.scored, people=tuple(_human_means(request, found, columns))))
+
+
+def _human_means(
+    request: ImportRequest, found: Evaluation, scores: Mapping[str, Sequence[ScoreColumn]]
+) -> list[HumanMean]:
+    """The mean judgements of the systems that people judged, by the scores that were imported."""
+    metric, inputs = found.scored.metric, found.inputs
+    assert request.people is not None and inputs is not None
+    human, proxy = {}, {}
+    first = next(iter(scores.values()))[0]
+    for name, columns in read_score_columns(request.people, request.ids).items():
+        if name not in scores:
+            raise InputError(f"{argument('people', name)}: there are no scores of a system of that name")
+        if len(columns) > 1 or len(scores[name]) > 1:
+            raise InputError(f"{argument('people', name)}: give the scores and judgements of one run per system")
+        human[name] = _judgements(columns[0], first)
+        proxy[name] = scores_of(common_order([first, scores[name][0]])[1].values, scores[name][0].name)
+    if all(np.isin(one[np.isfinite(one)], (0.0, 1.0)).all() for one in human.values()):
+        human = {name: 100 * one for name, one in human.items()}  # right or wrong, in percent
+    strata = None
+    if request.strata:
+        features = replace(inputs.features, table=request.table or _table_of(first))
+        labels = table_column(features, argument("strata", request.strata), (request.strata,), metric.n).values
+        strata = np.unique(labels, return_inverse=True)[1]
+    comparison = inputs.comparison
+    baseline = comparison.baseline or (next(iter(human)) if comparison.paired else None)
+    if baseline is not None and baseline not in human:
+        raise InputError(f"{argument('people')}: the baseline {baseline} has no judgements")
+    return human_means(human, proxy, clusters=metric.clusters, strata=strata, baseline=baseline)
+
+
+def _judgements(column: ScoreColumn, first: ScoreColumn) -> np.ndarray:
+    """The judgements of each example; NaN where there is none."""
+    values = scores_of(column.values, column.name)
+    if column.ids is None or first.ids is None:
+        if len(values) != len(first):
+            raise InputError(
+                f"{column.name} has {len(values):,} rows for {len(first):,} examples: leave a cell empty where nobody "
+                f"judged, or join by {argument('ids')}"
+            )
+        return values
+    numbers = numbered(first.name, first.ids)
+    if unknown := [one for one in column.ids if one not in numbers]:
+        raise InputError(f"{column.name}: the id {unknown[0]} is not in {first.name}")
+    numbered(column.name, column.ids)
+    found = np.full(len(first), np.nan)
+    found[[numbers[one] for one in column.ids]] = values
+    return found
 
 
 def _outputs(

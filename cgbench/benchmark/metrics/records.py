@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from cgbench.benchmark.metrics.comparison import Pair, Score, SubsetScores, SystemScores
@@ -117,6 +118,8 @@ def _system(scored: ScoredSystems, result: SystemScores, more: dict[str, Any]) -
         }
         values["control"] = {"n": scored.control, **found[metric.figures[0]]}
         values["control"] |= {"figures": found} if len(found) > 1 else {}
+    if people := [one for one in scored.people if one.system == result.system]:
+        values["people"] = [asdict(one) | {"narrower": one.narrower} for one in people]
     if scored.published:
         values["published"] = [
             {key: getattr(row, key) for key in ("benchmark", "system", "metric", "source")}

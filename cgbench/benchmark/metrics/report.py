@@ -9,6 +9,7 @@ from typing import Any
 from cgbench.benchmark.metrics import latex
 from cgbench.benchmark.metrics.comparison import Pair, Score, SystemScores
 from cgbench.benchmark.metrics.drop import Drop
+from cgbench.benchmark.metrics.people import table_rows
 from cgbench.benchmark.metrics.published import PAPERS
 from cgbench.benchmark.metrics.ranks import ranks
 from cgbench.benchmark.metrics.scored import ScoredSystems, describe
@@ -31,6 +32,8 @@ def report(scored: ScoredSystems, form: str, width: int, show_reasons: bool = Fa
     parts += _cter_tables(scored, form, width, show_reasons)
     if scored.published:
         parts.append(_published_table(scored, form, width))
+    if scored.people:
+        parts.append(render(*table_rows(scored.people, max(width, 1)), form))
     if scored.clusters:
         shown = {"latex": f"% {scored.clusters}", "html": as_html(scored.clusters)}
         parts.append(shown.get(form, scored.clusters))

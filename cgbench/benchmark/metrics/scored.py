@@ -22,6 +22,7 @@ from cgbench.benchmark.metrics.contrast import FEWEST_UNITS
 from cgbench.benchmark.metrics.drop import ControlSet, Drop, drops
 from cgbench.benchmark.metrics.intervals import FEWEST
 from cgbench.benchmark.metrics.metric import Metric, Signature
+from cgbench.benchmark.metrics.people import HumanMean
 from cgbench.benchmark.metrics.published import PublishedScore
 from cgbench.benchmark.metrics.significance import LEVEL, SEVERAL_RUNS, calibrated_test
 from cgbench.benchmark.metrics.systems import System
@@ -64,6 +65,8 @@ class ScoredSystems:
     """The drop of each system from the control set to the test set, by score."""
     generation: Mapping[str, list[Mapping[str, Any] | None]] = field(default_factory=dict)
     """How the runs of a system were generated, if recorded."""
+    people: tuple[HumanMean, ...] = ()
+    """Mean human judgements, estimated with the scores."""
 
     @property
     def star_test(self) -> str | None:

@@ -16,10 +16,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
-from cgbench.benchmark.metrics.metric import Clusters, Metric
+from cgbench.benchmark.metrics.metric import Clusters
+
+
+class Summed(Protocol):
+    """What has scores that come from sums over examples, as every metric does."""
+
+    def compute(self, sums: np.ndarray) -> np.ndarray:
+        """Scores of sums ``[m, k]``, ``[m, scores]``."""
+
+    def collect(self, statistics: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """The statistics of some examples, one row per unit."""
+
+    def collect_clusters(self, statistics: np.ndarray, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Their sums by cluster, ``[clusters, k]``."""
+
 
 Functional = Callable[[np.ndarray], np.ndarray]
 """A number that is linear in a covariance matrix ``[..., runs, runs]``, such as its mean."""
@@ -115,7 +130,7 @@ def covariance_of_samples(samples: Sequence[np.ndarray], units: int) -> ExampleC
 
 
 def covariance_of_clusters(
-    metric: Metric, statistics: Sequence[np.ndarray], rows: np.ndarray, clusters: Clusters
+    metric: Summed, statistics: Sequence[np.ndarray], rows: np.ndarray, clusters: Clusters
 ) -> ExampleCovariance | None:
     """The covariance ``[scores, runs of all, runs of all]`` from the jackknife that leaves out a cluster at a time.
 
@@ -135,7 +150,7 @@ def covariance_of_clusters(
 
 
 def design_effects(
-    metric: Metric, statistics: Sequence[np.ndarray], rows: np.ndarray, clustered: ExampleCovariance
+    metric: Summed, statistics: Sequence[np.ndarray], rows: np.ndarray, clustered: ExampleCovariance
 ) -> np.ndarray:
     """How many times the variance of each system's scores is that of independent examples (Kish 1965),
     ``[systems, scores]``; NaN where nothing varies."""
@@ -154,7 +169,7 @@ def _mean(covariance: np.ndarray) -> np.ndarray:
     return np.asarray(covariance.mean(axis=(-2, -1)))
 
 
-def _jackknife(metric: Metric, runs: Sequence[np.ndarray], rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def _jackknife(metric: Summed, runs: Sequence[np.ndarray], rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
     left = []
     for run in runs:
         sums = metric.collect_clusters(run, rows, labels)

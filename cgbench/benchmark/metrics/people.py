@@ -1,0 +1,208 @@
+"""The mean human judgement from few judgements and a metric of all examples: prediction-powered inference.
+
+A metric that agrees with people tells something about the examples that nobody judged. The estimate is the mean of the
+metric on these, corrected by its mean error where there are judgements (PPI; Angelopoulos et al. 2023):
+
+    mean(human - w * metric), over judged examples  +  w * mean(metric), over the others
+
+The weight w gives the smallest variance (PPI++; Angelopoulos, Duchi and Zrnic 2023, equation 7), so that a metric that
+says nothing has no weight. The metric may have any scale. Judged examples must be a random sample, in each stratum if
+there are strata. Without clusters the estimates, weights and standard errors are those of glide-py; with clusters the
+variance is that of :mod:`cgbench.benchmark.metrics.variance`, with the same weights. As all intervals here, these are
+for the population that the examples are from, not for these examples alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cgbench.benchmark.metrics.contrast import LEAST
+from cgbench.benchmark.metrics.intervals import student_quantile
+from cgbench.benchmark.metrics.metric import Clusters
+from cgbench.benchmark.metrics.variance import covariance_of_clusters
+from cgbench.errors import InputError, argument
+
+FEWEST_JUDGED = 10
+"""The fewest judgements, in all and in a stratum, that a variance is estimated from."""
+
+
+@dataclass(frozen=True)
+class HumanMean:
+    """The mean human judgement of a system, or its difference from that of the baseline.
+
+    ``alone``: from judgements only; ``powered``: with the metric; both with 95 % intervals. ``weight`` of the metric,
+    by stratum. ``narrower``: the share by which the second interval is shorter. ``p_value`` of a difference.
+    """
+
+    system: str
+    judged: int
+    examples: int
+    alone: float
+    alone_low: float
+    alone_high: float
+    powered: float
+    powered_low: float
+    powered_high: float
+    weight: tuple[float, ...]
+    against: str | None = None
+    p_value: float | None = None
+
+    @property
+    def narrower(self) -> float:
+        """How much shorter the interval is for the metric, as a share of that of the judgements alone."""
+        return 1 - (self.powered_high - self.powered_low) / (self.alone_high - self.alone_low)
+
+
+def human_means(
+    human: Mapping[str, np.ndarray],
+    proxy: Mapping[str, np.ndarray],
+    *,
+    clusters: Clusters | None = None,
+    strata: np.ndarray | None = None,
+    baseline: str | None = None,
+) -> list[HumanMean]:
+    """Estimate the mean judgement of every system, then every difference from the baseline.
+
+    :param human: of each system ``[n]``, NaN where nobody judged.
+    :param proxy: the metric's scores of the same examples, ``[n]``.
+    :param strata: int64 ``[n]``, the stratum of each example, from 0.
+    :param baseline: a system that all others are compared with, on the examples judged for both.
+    :raises InputError: too few judgements, or nothing to learn about the others from.
+    """
+    found = [_estimate(name, human[name], proxy[name], clusters, strata) for name in human]
+    if baseline is not None:
+        ours, theirs = human[baseline], proxy[baseline]
+        found += [
+            _estimate(name, human[name] - ours, proxy[name] - theirs, clusters, strata, against=baseline)
+            for name in human
+            if name != baseline
+        ]
+    return found
+
+
+def _estimate(
+    system: str,
+    human: np.ndarray,
+    proxy: np.ndarray,
+    clusters: Clusters | None,
+    strata: np.ndarray | None,
+    against: str | None = None,
+) -> HumanMean:
+    judged = np.isfinite(human)
+    strata = np.zeros(len(human), np.int64) if strata is None else strata
+    shares = np.bincount(strata) / len(strata)
+    _check(system, judged, strata)
+    weights = np.array([tuning_weight(human[rows & judged], proxy[rows & judged], proxy[rows & ~judged])
+                        for rows in (strata == one for one in range(len(shares)))])  # fmt: skip
+    tuned = _Sums(human, proxy * weights[strata], judged, strata, shares)
+    plain = _Sums(human, np.zeros(len(proxy)), judged, strata, shares)
+    bounds = [(one.value, *_interval(one, clusters)) for one in (plain, tuned)]
+    p_value = None
+    if against is not None:
+        from scipy.special import stdtr
+
+        error, degrees = tuned.error(clusters)
+        p_value = max(2 * float(stdtr(degrees, -abs(tuned.value) / error)), LEAST) if error else None
+    return HumanMean(
+        system, int(judged.sum()), len(human), *bounds[0], *bounds[1], tuple(weights.tolist()), against, p_value
+    )
+
+
+def tuning_weight(human: np.ndarray, metric: np.ndarray, others: np.ndarray) -> float:
+    """The weight of the metric with the smallest variance of the estimate (PPI++); 0 where it never varies.
+
+    :param human: the judgements; ``metric``: its scores of the same examples; ``others``: of those without.
+    """
+    spread = float(np.var(np.concatenate([metric, others]), ddof=1))
+    if not len(others) or spread == 0:
+        return 0.0
+    return float(np.cov(human, metric, ddof=1)[0, 1]) / ((1 + len(human) / len(others)) * spread)
+
+
+class _Sums:
+    """An estimate as sums over examples, so that a cluster can be left out: of each stratum the judgements less the
+    weighted metric, their number, the weighted metric of the others, and their number, ``[n, 4 * strata]``."""
+
+    def __init__(
+        self, human: np.ndarray, metric: np.ndarray, judged: np.ndarray, strata: np.ndarray, shares: np.ndarray
+    ) -> None:
+        """``metric``: times its weight; ``shares`` of the strata."""
+        self.strata, self.judged, self.shares = strata, judged, shares
+        self.corrected = np.where(judged, np.nan_to_num(human) - metric, 0.0)
+        self.others = np.where(judged, 0.0, metric)
+        columns = np.stack([self.corrected, judged, self.others, ~judged], axis=1)
+        self.statistics = np.zeros((len(human), 4 * len(shares)))
+        for stratum in range(len(shares)):
+            rows = strata == stratum
+            self.statistics[rows, 4 * stratum : 4 * stratum + 4] = columns[rows]
+        self.value = float(self.compute(self.statistics.sum(axis=0, keepdims=True))[0, 0])
+
+    def compute(self, sums: np.ndarray) -> np.ndarray:
+        """The estimate from sums ``[m, 4 * strata]``, ``[m, 1]``."""
+        corrected, judged, others, rest = sums.reshape(len(sums), -1, 4).transpose(2, 0, 1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means = corrected / judged + np.where(rest > 0, others / rest, 0.0)
+        return np.asarray(means @ self.shares)[:, None]
+
+    def collect(self, statistics: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """One example is one unit."""
+        return statistics[rows]
+
+    def collect_clusters(self, statistics: np.ndarray, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """The sums by cluster."""
+        return np.stack([np.bincount(labels, column) for column in statistics[rows].T], axis=1)
+
+    def error(self, clusters: Clusters | None) -> tuple[float, float]:
+        """The standard error, and its degrees of freedom."""
+        if clusters is None:
+            variance = sum(
+                share**2 * sum(np.var(values[rows & kept], ddof=1) / kept[rows].sum()
+                               for values, kept in ((self.corrected, self.judged), (self.others, ~self.judged))
+                               if kept[rows].sum() > 1)
+                for share, rows in ((share, self.strata == one) for one, share in enumerate(self.shares))
+            )  # fmt: skip
+            return math.sqrt(float(variance)), math.inf
+        covariance = covariance_of_clusters(self, [self.statistics[None]], np.arange(len(self.judged)), clusters)
+        if covariance is None:
+            return math.nan, 1.0
+        value, degrees = covariance.variance(lambda part: part[0, 0, 0])
+        return math.sqrt(float(value)), float(degrees)
+
+
+def _interval(sums: _Sums, clusters: Clusters | None) -> tuple[float, float]:
+    error, degrees = sums.error(clusters)
+    half = student_quantile(degrees) * error
+    return sums.value - half, sums.value + half
+
+
+def _check(system: str, judged: np.ndarray, strata: np.ndarray) -> None:
+    for stratum, (known, count) in enumerate(zip(np.bincount(strata, judged), np.bincount(strata), strict=True)):
+        if known < FEWEST_JUDGED:
+            where = f"stratum {stratum + 1}" if strata.any() else "all"
+            raise InputError(
+                f"{argument('people', system)}: {known:.0f} of {count:,} examples ({where}) have a judgement; "
+                f"{FEWEST_JUDGED} at least are needed"
+            )
+
+
+def table_rows(found: Sequence[HumanMean], width: int) -> tuple[list[str], list[list[str]]]:
+    """The head and the rows of the table that ``score import --people`` prints."""
+    from cgbench.tables import fixed, p_text
+
+    head = ["human mean", "judged", "judgements alone", "95 % interval", "with the metric", "95 % interval", "narrower"]
+    rows = []
+    for one in found:
+        sign = "+" if one.against else ""
+        name = f"{one.system} - {one.against}" if one.against else one.system
+        spans = [
+            f"{fixed(low, width, sign)} to {fixed(high, width, sign)}"
+            for low, high in ((one.alone_low, one.alone_high), (one.powered_low, one.powered_high))
+        ]
+        cells = [name, f"{one.judged:,} of {one.examples:,}", fixed(one.alone, width, sign), spans[0]]
+        cells += [fixed(one.powered, width, sign), spans[1], f"{100 * one.narrower:.0f} %"]
+        rows.append([*cells, p_text(one.p_value)])
+    return [*head, "p"], rows
