@@ -43,6 +43,12 @@ def fixed(value: float | None, places: int, sign: str = "", none: str = "") -> s
     return text if float(text) else f"{0:{sign}.{places}f}"
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 line``, ``2,000 lines``, ``2 entries``."""
+    many = f"{noun.removesuffix('y')}ies" if noun.endswith("ry") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else many}"
+
+
 def p_text(value: float | None, none: str = "") -> str:
     """A p-value with four decimals."""
     return none if value is None else "< 0.0001" if value < 0.00005 else f"{value:.4f}"

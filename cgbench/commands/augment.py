@@ -12,6 +12,7 @@ from cgbench.commands.options import Command, Group, corpora_words, corpus_words
 from cgbench.commands.requests import takes
 from cgbench.data_recipes.augmentation import AugmentRequest
 from cgbench.errors import InputError
+from cgbench.tables import counted
 from cgbench.text.streams import form as form_of
 
 EXAMPLE = "cgbench augment geca train.de train.en --out new.de new.en --samples 500"
@@ -58,14 +59,14 @@ def geca_command(request: AugmentRequest, form: str) -> None:
         click.echo(json.dumps(figures, ensure_ascii=False, indent=1))
         return
     click.echo(
-        f"{augmented.training_pairs:,} pairs, {augmented.templates:,} templates, {augmented.tuples:,} tuples of "
-        f"fragments; {augmented.shared:,} templates fit several\n"
-        f"{len(augmented.pairs):,} new pairs, "
-        + (f"in a training text of {made.written:,} " if request.mix else "")
+        f"{counted(augmented.training_pairs, 'pair')}, {counted(augmented.templates, 'template')}, "
+        f"{counted(augmented.tuples, 'fragment tuple')}; {counted(augmented.shared, 'template')} with several tuples\n"
+        f"{counted(len(augmented.pairs), 'new pair')}, "
+        + (f"in a training corpus of {made.written:,}, " if request.mix else "")
         + f"written to {' '.join(map(str, made.out))}"
     )
     for test, share in made.tests:
         click.echo(
-            f"{test}: {share.pairs:,} of {share.rows:,} pairs are among the new ones, and {share.sources:,} sources "
-            f"({share.sources / max(share.rows, 1):.1%})"
+            f"{test}: the new pairs contain {share.pairs:,} of its {counted(share.rows, 'pair')} and {share.sources:,} "
+            f"of its sources ({share.sources / max(share.rows, 1):.1%})"
         )

@@ -71,7 +71,7 @@ def learn_command(request: LexiconRequest, show: Path | None, words: str | None,
     if form == "json":
         click.echo(json.dumps(figures, ensure_ascii=False, indent=1))
         return
-    from cgbench.tables import render
+    from cgbench.tables import counted, render
 
     shown = list(islice(lexicon.items(), SHOWN))
     width = max(len(word) for word, _ in shown)
@@ -79,8 +79,9 @@ def learn_command(request: LexiconRequest, show: Path | None, words: str | None,
     if len(lexicon.source_words) > SHOWN:
         click.echo(f"[... {len(lexicon.source_words) - SHOWN:,} more]")
     click.echo(
-        f"\n{len(lexicon):,} entries of {len(lexicon.source_words):,} source words; the text has "
-        f"{learned.source_words:,} and {learned.target_words:,} target words in {learned.pairs:,} pairs\n"
+        f"\n{counted(len(lexicon), 'entry')} for {counted(len(lexicon.source_words), 'source word')}; the text has "
+        f"{learned.source_words:,} and {counted(learned.target_words, 'target word')} in "
+        f"{counted(learned.pairs, 'pair')}\n"
         f"{learned.signature}\nwritten to {out}" + (f" and {show}" if show else "")
     )
 

@@ -47,7 +47,7 @@ def train_command(request: LmRequest, form: str) -> None:
     if form == "json":
         click.echo(json.dumps(figures, ensure_ascii=False, indent=1))
         return
-    from cgbench.tables import render
+    from cgbench.tables import counted, render
 
     rows = [
         (str(number), f"{ngrams:,}", f"{pruned:,}", *(f"{value:.4f}" for value in values))
@@ -55,7 +55,8 @@ def train_command(request: LmRequest, form: str) -> None:
             zip(figures["ngrams"], figures["pruned"], figures["discounts"], strict=True), 1
         )
     ]
-    click.echo(f"{figures['tokens']:,} words in {figures['sentences']:,} sentences, sha256 {figures['sha256']}\n")
+    size = f"{counted(figures['tokens'], 'word')} in {counted(figures['sentences'], 'sentence')}"
+    click.echo(f"{size}\nSHA-256 {figures['sha256']}\n")
     click.echo(render(("order", "n-grams", "pruned", "D1", "D2", "D3+"), rows))
     click.echo(f"\n{figures['signature']}\nnext:  cgbench lm score --lm {request.out} TEXT")
 
@@ -79,6 +80,7 @@ def score_command(lm: Path, summary: bool, text: Path, form: str) -> None:
     standard error.
     """
     from cgbench.lm.language_model import CorpusScore, LanguageModel
+    from cgbench.tables import counted
     from cgbench.text.columns import read_text
     from cgbench.text.streams import shown
 
@@ -99,7 +101,7 @@ def score_command(lm: Path, summary: bool, text: Path, form: str) -> None:
         click.echo(json.dumps(total.as_dict()), err=not summary)
         return
     click.echo(
-        f"{total.sentences:,} sentences, {total.tokens:,} tokens with </s>, {total.oovs:,} unknown; perplexity "
-        f"{total.perplexity:.4f}, without unknown words {total.perplexity_without_oovs:.4f}",
+        f"{counted(total.sentences, 'sentence')}, {counted(total.tokens, 'token')} with </s>, {total.oovs:,} unknown; "
+        f"perplexity {total.perplexity:.4f}, without unknown words {total.perplexity_without_oovs:.4f}",
         err=not summary,
     )

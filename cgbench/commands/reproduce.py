@@ -26,6 +26,7 @@ from cgbench.commands.requests import takes
 from cgbench.errors import InputError, argument
 from cgbench.reproduction.plan import ReproduceRequest
 from cgbench.requests import changed
+from cgbench.tables import columns, counted, render
 
 if TYPE_CHECKING:
     from cgbench.reproduction.tables import PublishedTable, Row
@@ -46,7 +47,6 @@ def list_command(name: str | None, form: str) -> None:
     """List the tables and what cannot be run, or with TABLE all rows of one table."""
     from cgbench.reproduction.plan import hub_name
     from cgbench.reproduction.tables import all_tables, named_table
-    from cgbench.tables import columns
 
     if name and form == "text":
         click.echo(_details(named_table(name)))
@@ -72,7 +72,7 @@ def list_command(name: str | None, form: str) -> None:
         rows = table.rows
         known = len([row for row in rows if not row.why])
         if known:
-            parts = (_short(table.benchmarks), f"{known} of {_count(len(rows), 'row')}", _seed_counts(table))
+            parts = (_short(table.benchmarks), f"{known} of {counted(len(rows), 'row')}", _seed_counts(table))
             say("; ".join(parts))
         for init in dict.fromkeys(row.init for row in rows if row.init and not row.why):
             names = list(dict.fromkeys(row.system for row in rows if row.init == init and not row.why))
@@ -116,13 +116,12 @@ def _seed_counts(table: PublishedTable) -> str:
     counts = {name: len(table.seeds_of(name)) for name in table.benchmarks}
     usual = max(counts.values(), key=lambda count: (list(counts.values()).count(count), -count))
     others = ", ".join(f"{name}: {count}" for name, count in counts.items() if count != usual)
-    return _count(usual, "seed") + (f" ({others})" if others else "")
+    return counted(usual, "seed") + (f" ({others})" if others else "")
 
 
 def _details(table: PublishedTable) -> str:
     """Every row, what --systems and --benchmarks can name, and how many figures it has."""
     from cgbench.reproduction.tables import all_benchmarks
-    from cgbench.tables import render
 
     lines = [f"{table.name}: {table.title}", table.paper]
     lines += [_seed_counts(table)] if table.benchmarks else []
@@ -203,10 +202,10 @@ def run_command(request: ReproduceRequest, dry_run: bool) -> None:
 
     failed = run_all(runs, changed(request, say=note))
     if failed:
-        raise InputError(f"{_count(len(failed), 'problem')}, said above; what was made is in {out}")
+        raise InputError(f"{counted(len(failed), 'problem')}, said above; what was made is in {out}")
     others = any(run.system.name not in found.systems for run in runs)
     options = _scale_option(scale) + (" --others" if others else "")
-    click.echo(f"{_count(len(runs), 'run')} in {out}\nnext:  cgbench reproduce show {out}{options}")
+    click.echo(f"{counted(len(runs), 'run')} in {out}\nnext:  cgbench reproduce show {out}{options}")
 
 
 @reproduce_group.command("show", cls=Command, example="cgbench reproduce show runs --table lexicon-8 --out table.md")
@@ -250,7 +249,6 @@ def show_command(
         rows_of,
     )
     from cgbench.reproduction.tables import all_tables, find_table
-    from cgbench.tables import render
 
     tables = [find_table(name) for name in names]
     pictures = [path for path in out if is_picture(path, f"--out {path}", (".md", ".json"))]
@@ -285,10 +283,6 @@ def show_command(
     click.echo("\n\n".join(texts) + "\n\nin percent; 95 %: the interval of the difference; within: it has zero in it")
     for path in out:
         click.echo(f"written to {path}")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def _scale_option(scale: str) -> str:

@@ -10,6 +10,7 @@ from cgbench.benchmark.release.restore import RestoreRequest, restore
 from cgbench.commands.completion import files
 from cgbench.commands.options import Command, corpora_words, corpus_words, format_option
 from cgbench.commands.requests import takes
+from cgbench.tables import counted
 
 
 @click.command("restore", cls=Command, example="cgbench restore release --pool pool.de pool.en")
@@ -26,7 +27,5 @@ def restore_command(request: RestoreRequest, form: str) -> None:
     if form == "json":
         click.echo(json.dumps({"out": str(folder), "signature": release.signature}, ensure_ascii=False, indent=1))
     else:
-        pairs = release.table().num_rows
-        click.echo(
-            f"restored the text of {pairs:,} pairs in {folder} ({release.signature})\nnext:  cgbench verify {folder}"
-        )
+        pairs = counted(release.table().num_rows, "pair")
+        click.echo(f"restored the text of {pairs} in {folder} ({release.signature})\nnext:  cgbench verify {folder}")

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.files import check_output, write_atomic
 from cgbench.models.devices import choose_device
-from cgbench.models.translation_request import TranslateRequest, counted
+from cgbench.models.translation_request import TranslateRequest
 from cgbench.requests import accepts, as_path
+from cgbench.tables import counted
 from cgbench.text.inputs import files_of, lines_of
 
 if TYPE_CHECKING:

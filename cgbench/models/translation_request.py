@@ -51,8 +51,3 @@ class TranslateRequest(SearchOptions):
     def is_server(self) -> bool:
         """Whether a server translates."""
         return str(self.system or "").startswith("openai:")
-
-
-def counted(number: int, noun: str) -> str:
-    """``1 line``, ``2 lines``."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")

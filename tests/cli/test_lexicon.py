@@ -29,7 +29,7 @@ def test_learn(train, run, tmp_path):
         "run   RUN 2",
         "left  LEFT 1",
         "",
-        "4 entries of 4 source words; the text has 5 and 4 target words in 5 pairs",
+        "4 entries for 4 source words; the text has 5 and 4 target words in 5 pairs",
         f"lexicon:simple|epsilon:3|rules:coded|v:{__version__}",
         f"written to {tmp_path / 'x.json'}",
     ]
@@ -109,7 +109,7 @@ def test_geca(train, run, tmp_path):
     assert not set(rows) & set(TRAIN)
     lines = result.stdout.splitlines()
     assert lines[0].startswith("5 pairs, ") and lines[1] == f"{len(rows)} new pairs, written to {tmp_path / 'new.tsv'}"
-    assert lines[2] == f"{test}: 1 of 3 pairs are among the new ones, and 2 sources (66.7%)"
+    assert lines[2] == f"{test}: the new pairs contain 1 of its 3 pairs and 2 of its sources (66.7%)"
 
     two = [tmp_path / "new.src", tmp_path / "new.tgt"]
     figures = json.loads(run(*words, "--out", *two, "--format", "json").stdout)

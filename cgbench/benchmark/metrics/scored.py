@@ -129,15 +129,15 @@ def warnings_of(metric: Metric, systems: Sequence[System], comparison: Compariso
     single = [system.name for system in systems if len(system.runs) == 1]
     if single:
         several = len(single) < len(systems)
+        named = f"one run of {', '.join(single)}" if several else "one run per system"
         if comparison.confidence or comparison.paired or binned:
-            named = f"one run of {', '.join(single)}" if several else "one run per system"
             lines.append(
                 f"{named}: intervals and tests ignore the variance between seeds, which is large on these benchmarks"
             )
             if several and comparison.paired:
                 lines[-1] += "; against a system with several runs, the same variance between seeds is assumed"
         elif len(systems) > 1:
-            lines.append("with one run per system, a difference may be no more than that between seeds")
+            lines.append(f"with {named}, a difference may be no more than that between seeds")
     return lines + metric.warnings({system.name: system.runs for system in systems}, comparison.test)
 
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.errors import InputError, argument
-from cgbench.models.translation_request import counted
-from cgbench.tables import render, safe_tsv
+from cgbench.tables import counted, render, safe_tsv
 
 
 @dataclass(frozen=True)

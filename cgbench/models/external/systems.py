@@ -22,10 +22,11 @@ from cgbench.models.external.server import Server, ask_all, parse_server
 from cgbench.models.external.sidecar import FORMAT, sidecar_path
 from cgbench.models.external.token_space import SHARD
 from cgbench.models.external.uncertainty import work_beside
-from cgbench.models.translation_request import NAMED, TranslateRequest, counted
+from cgbench.models.translation_request import NAMED, TranslateRequest
 from cgbench.progress import bar
 from cgbench.requests import as_path
 from cgbench.steps import STEPS, Step, Workspace, hash_value
+from cgbench.tables import counted
 from cgbench.text.inputs import files_of, lines_of
 
 _ANSWERS = "answers.jsonl"
