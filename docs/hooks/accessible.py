@@ -1,4 +1,4 @@
-"""mkdocs: what the theme lacks for keyboards and screen readers. Whatever scrolls can be focused; dialogs have names."""
+"""mkdocs: names and keyboard focus that the theme lacks. Whatever scrolls can be focused; dialogs have names."""
 
 from __future__ import annotations
 
