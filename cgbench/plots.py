@@ -158,6 +158,7 @@ def draw_points_on(ax: Any, panel: PointPanel) -> None:
     (ax.set_ylabel if panel.down else ax.set_xlabel)(_plain(panel.label_name))
     (ax.set_xlabel if panel.down else ax.set_ylabel)(_plain(panel.value_name))
     ax.grid(axis="x" if panel.down else "y", alpha=0.3)
+    ax.spines[["top", "right"]].set_visible(False)
 
 
 def draw_cloud(
@@ -171,6 +172,7 @@ def draw_cloud(
     ax.set_xlabel(_plain(names[0]))
     ax.set_ylabel(_plain(names[1]))
     ax.legend(fontsize=8)
+    ax.spines[["top", "right"]].set_visible(False)
     return figure
 
 

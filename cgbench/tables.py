@@ -72,12 +72,13 @@ def columns() -> int:
     return shutil.get_terminal_size((80, 24)).columns
 
 
-def render(head: Sequence[str], rows: Sequence[Sequence[str]], form: str = "text", left: int = 1) -> str:
+def render(head: Sequence[str], rows: Sequence[Sequence[str]], form: str = "text", left: int = 1, keys: int = 1) -> str:
     """A table in one of :data:`FORMS`; a column that is empty throughout is left out.
 
     As text it is as wide as the terminal: long cells are wrapped, and columns that do not fit follow below.
 
     :param left: the number of columns that are aligned to the left; the others are numbers.
+    :param keys: the number of columns that are repeated before the columns that follow below.
     """
     lines = [[_plain(cell) for cell in line] for line in ((head, *rows) if head else rows)]
     body = lines[1:] if head else lines
@@ -88,7 +89,7 @@ def render(head: Sequence[str], rows: Sequence[Sequence[str]], form: str = "text
     ]
     lines = [[line[column] for column in keep] for line in lines]
     if form == "text":
-        return _text(lines, left)
+        return _text(lines, left, sum(column < keys for column in keep))
     return {"markdown": _markdown, "latex": _latex, "html": _html, "tsv": _tsv}[form](lines)
 
 
@@ -98,7 +99,7 @@ def _plain(cell: str) -> str:
     return printable(cell.replace("\t", " ").replace("\n", " "))
 
 
-def _text(lines: Sequence[Sequence[str]], left: int) -> str:
+def _text(lines: Sequence[Sequence[str]], left: int, keys: int) -> str:
     room = columns()
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     least = [0] * len(widths)
@@ -118,11 +119,12 @@ def _text(lines: Sequence[Sequence[str]], left: int) -> str:
         for line in lines
     ]
     widths = [max(len(part) for cell in column for part in cell) for column in zip(*wrapped, strict=True)]
-    blocks, used = [[0]], widths[0]
-    for place, width in enumerate(widths[1:], 1):
-        if used + 2 + width > room and len(blocks[-1]) > 1:
-            blocks.append([0])
-            used = widths[0]
+    first = sum(widths[:keys]) + 2 * (keys - 1)
+    blocks, used = [list(range(keys))], first
+    for place, width in enumerate(widths[keys:], keys):
+        if used + 2 + width > room and len(blocks[-1]) > keys:
+            blocks.append(list(range(keys)))
+            used = first
         blocks[-1].append(place)
         used += 2 + width
 

@@ -104,7 +104,7 @@ def test_bins_are_columns_in_latex(run, tmp_path):
     words += ["--by", "length", "--bins", "2,", "--paired", "mcnemar", "--format", "latex"]
     whole, bins, _ = run(*words).stdout.split("\n\n")
     assert r"base (baseline) & 42 & 1 & 28.6 & " in whole and r"my\_own & 42 & 1 & \textbf{92.9} & " in whole
-    assert "& $+$64.3$^{**}$ &" in whole and "& $<$0.0001" in whole
+    assert "& $+$64.3$^{**}$ &" in whole and "& $<$ 0.0001" in whole
     assert bins.splitlines()[2:-3] == [
         r"exact by length & all & $<$ 2 & $\geq$ 2 \\",
         r"\midrule",
@@ -123,7 +123,7 @@ def test_bins_are_drawn(files, run, tmp_path):
     words = ["score", "exact", "--ref", files / "ref", "--hyp", f"$a={files / 'a1'}", "--hyp", files / "b"]
     words += ["--by", "length", "--bins", "2", "--samples", "50", "--plot"]
     run(*words, tmp_path / "x.svg")
-    assert all(f">{name}<" in (tmp_path / "x.svg").read_text() for name in ("$a", "b", "exact"))
+    assert all(f">{name}<" in (tmp_path / "x.svg").read_text() for name in ("$a", "b", "exact (%)"))
 
 
 def test_plots_that_cannot_be(files, run, tmp_path):

@@ -137,7 +137,7 @@ def _bins_table(scored: ScoredSystems, figure: str, width: int, form: str) -> st
             rows.append([*first, scored.title(result.system), *_cells(part.figures[figure], form, width)])
     if all(row[3] == "-" for row in rows):
         return ""  # CTER aggregate where the bins divide groups
-    return render(head, rows, form)
+    return render(head, rows, form, keys=3)
 
 
 def _drops(scored: ScoredSystems, form: str, width: int) -> str:
@@ -160,7 +160,7 @@ def _drops(scored: ScoredSystems, form: str, width: int) -> str:
                 line += f" from the control set ({scored.control:,} examples) to the test set"
                 lines.append(line if len(scored.results) == 1 else f"{result.system}: {line}")
     head = ["control to test", "system", "control", "test", "drop", "95 % interval", "test / control"]
-    table = render([*head, "Δ", "95 % of Δ", "p", "p (Holm)"], rows, form)
+    table = render([*head, "Δ", "95 % of Δ", "p", "p (Holm)"], rows, form, keys=2)
     if form == "latex":
         return table
     words = "\n".join(lines)
@@ -178,7 +178,7 @@ def _pairs_table(scored: ScoredSystems, figure: str, form: str, width: int) -> s
                 p_values = (pair.p_value, pair.p_holm, pair.p_calibrated_holm)
                 rows.append([result.system, pair.against, label, *difference, *map(p_text, p_values)])
     head = [f"{scored.metric.label(figure)}: all pairs", "against", scored.by or "", *_head("")[3:]]
-    return render(head, rows, form) if rows else ""
+    return render(head, rows, form, keys=3) if rows else ""
 
 
 def _ranks_table(scored: ScoredSystems, form: str, width: int) -> str:
@@ -203,7 +203,7 @@ def _cter_tables(scored: ScoredSystems, form: str, width: int, show_reasons: boo
             cells = [_percent(found[key], width) for key in head[3:]]
             first = [kind, f"{found['n']:,}"] if not place else ["", ""]
             rows.append([*first, result.system, *cells])
-    parts = [render(head, rows, form)] if len(scored.more[0]["by_type"]) > 1 else []
+    parts = [render(head, rows, form, keys=3)] if len(scored.more[0]["by_type"]) > 1 else []
     if human := scored.more[0]["human"]:
         names = {"precision": "precision of the errors found", "recall": "recall of the errors found"}
         names |= {"instance": "instance, as humans judge", "aggregate": "aggregate, as humans judge"}

@@ -245,7 +245,11 @@
     if (state.sort === column) state.down = !state.down; else { state.sort = column; state.down = columns[column].down === true; }
     sort();
   }));
-  document.querySelectorAll("[data-bin]").forEach((link) => link.addEventListener("click", () => { form.elements.bin.value = link.dataset.bin; filter(); }));
+  document.querySelectorAll("[data-bin]").forEach((link) => link.addEventListener("click", () => {
+    form.querySelectorAll("input").forEach((input) => { input.value = ""; });
+    form.elements.bin.value = link.dataset.bin;
+    filter();
+  }));
   section.querySelectorAll("[data-go]").forEach((button) => button.addEventListener("click", () => { state.page += +button.dataset.go; show(); }));
   $("[name='size']", section).addEventListener("change", (event) => { state.size = +event.target.value; state.page = 0; show(); });
 

@@ -87,7 +87,7 @@ def test_both_are_there_where_sacrebleus_rule_is_asked_for_and_a_line_says_where
     assert one.p_star == one.p_calibrated_holm
     assert ((one.p_holm < 0.05) != (one.p_star < 0.05)) == differ
     assert any("the tests disagree" in str(line.message) for line in seen) == differ
-    assert "p (calibrated)" in found.report()
+    assert "p (calibrated)" in found.report("markdown")
     (pair,) = (
         evaluate("bleu", systems, references, paired="bootstrap", all_pairs=True)
         .results[1]
@@ -99,7 +99,7 @@ def test_both_are_there_where_sacrebleus_rule_is_asked_for_and_a_line_says_where
 
 def stars_of(found):
     """The stars in the printed table of systems, by system."""
-    rows = [line.split("  ") for line in str(found).splitlines()]
+    rows = [line.strip("| ").split(" | ") for line in found.report("markdown").splitlines()]
     return {row[0]: re.search(r"[-+][0-9.]+(\**)", "  ".join(row))[1] for row in rows if row[0] in ("b", "c", "d")}
 
 
