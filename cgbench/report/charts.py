@@ -181,7 +181,7 @@ def histograms(series: Sequence[Series], label: str, title: str, bins: int = 40,
     A dashed line marks the median. Values beyond the axis are counted in the last bin.
     """
     every = [value for one in series for value in one.values]
-    x = axis_of(every, 8.0, WIDTH - 8.0)
+    x = axis_of(every, 8.0, WIDTH - 12.0)
     edges = x.edges(bins)
     beyond = sum(1 for value in every if x.high < value < math.inf)
     label += " (log scale)" if x.log else f" (last bin: {number(float(edges[-2]))} and more)" if beyond else ""
@@ -265,7 +265,7 @@ def whiskers(rows: Sequence[Whisker], label: str, title: str, places: int = 1) -
     ends = [end for row in rows for end in (row.value, row.low, row.high, *row.runs) if end is not None]
     low, high = range_of(ends)
     room = 0.06 * (high - low)
-    left = 14.0 + 6.1 * max((min(len(row.name), 18) for row in rows), default=0)
+    left = 14.0 + 6.6 * max((min(len(row.name), 18) for row in rows), default=0)
     x = Scale(low - room, high + room, left, WIDTH - 46.0)
     y = 14.0
     parts: list[Markup] = []
@@ -303,7 +303,7 @@ def lines(
     """
     every = [one for row in series for one in row]
     low, high = range_of([end for one in every for end in (one.value, one.low, one.high) if end is not None])
-    room, right = 0.06 * (high - low), WIDTH - 12 - 6.1 * max(len(cut(one.name)) for one in every)
+    room, right = 0.06 * (high - low), WIDTH - 8 - 6.8 * max(len(cut(one.name)) for one in every)
     x, y = Scale(-0.5, len(bins) - 0.5, 44.0, right), Scale(*(ends or (low - room, high + room)), 210.0, 20.0)
     parts, lasts = _y_axis(y, 44, right, labels[1]), []
     longest = max(len(cut(label)) for label, _ in bins)
