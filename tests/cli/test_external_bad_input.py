@@ -127,7 +127,7 @@ def test_folders_that_are_no_models(model, refused, tmp_path):
     assert "no model_type" in refused(f"hf:{model}")
     (model / "config.json").write_text('{"model_type": "marian"')
     assert "not valid JSON" in refused(f"hf:{model}")
-    assert "no external model" in refused(model)
+    assert "not an external model" in refused(model)
 
 
 def test_tokenizers_and_languages(model, refused):
@@ -172,11 +172,11 @@ def test_options_of_the_commands(whole, run, tmp_path, monkeypatch):
     (tmp_path / "source").write_text("der hund\n")
     system = ("--system", f"hf:{whole / 'marian'}")
     for words, said in (
-        (("translate", "source"), "--model or --system"),
-        (("translate", "source", *system, "--model", "m"), "--model or --system"),
+        (("translate", "source"), "use one of --model and --system"),
+        (("translate", "source", *system, "--model", "m"), "use one of --model and --system"),
         (("translate", "source", *system), "--output is needed with an external system"),
         (("translate", "source", *system, "--uncertainty", "-o", "o"), "use cgbench uncertainty"),
-        (("translate", "source", *system, "--truncate", "-o", "o"), "--truncate belongs to --model"),
+        (("translate", "source", *system, "--truncate", "-o", "o"), "--truncate needs --model"),
         (("translate", "source", "--model", "m", "--prompt", "{source}"), "--prompt needs --system"),
         (("uncertainty", "source", "-o", "o"), "--member: it is missing"),
         (("uncertainty", "source", "--member", "nowhere", "-o", "o"), "nowhere: no such checkpoint folder"),

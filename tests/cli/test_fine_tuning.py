@@ -43,7 +43,7 @@ def test_what_is_refused(given, run, tmp_path):
     for words, said in (
         (["--arch", "hugging_face"], "--init hf:ID@REVISION"),
         (["--init", given[0], "--model", "tiny"], "leave out --model and --arch"),
-        (["--init", "hf:org/model"], "name a revision"),
+        (["--init", "hf:org/model"], "add a revision"),
         (["--init", given[0], "--subwords", tmp_path], "has its own tokeniser"),
     ):
         found = run("train", *words, "--train", given[1], given[1], "--out", tmp_path / "out", status=2)

@@ -68,7 +68,7 @@ def test_a_run_stopped_by_its_time_goes_on_to_the_same_bytes(corpus, run, tmp_pa
     assert f"{part['trained']} of 6" in said and "not finished" in said
     assert not part["finished"] and not (tmp_path / "part/config.json").exists()
     assert 0 < part["trained"] < 6
-    assert "goes on" in run(*words, tmp_path / "part", "--dry-run").stdout
+    assert "resumes" in run(*words, tmp_path / "part", "--dry-run").stdout
     assert "not finished" in run("translate", "--model", tmp_path / "part", input="", status=2).stderr
     rest = json.loads(run(*words, tmp_path / "part").stdout)
     assert rest == {**whole, "out": rest["out"]}
@@ -82,9 +82,9 @@ def test_the_member_of_an_ensemble_is_the_same_model(corpus, run, tmp_path):
     del alone[STATE]  # of an ensemble it is beside the steps
     assert alone == contents(tmp_path / "e/member-0")
     assert ensemble_identity(tmp_path / "m") == ensemble_identity(tmp_path / "e/member-0")
-    assert "holds an ensemble" in run("train", *corpus, *TINY, "--out", tmp_path / "e", status=2).stderr
+    assert "contains an ensemble" in run("train", *corpus, *TINY, "--out", tmp_path / "e", status=2).stderr
     (tmp_path / "e/ensemble.json").rename(tmp_path / "e/manifest.json")
-    assert "holds a release" in run("train", *corpus, *TINY, "--out", tmp_path / "e", status=2).stderr
+    assert "contains a release" in run("train", *corpus, *TINY, "--out", tmp_path / "e", status=2).stderr
 
 
 def test_compressed_text_in_columns_is_normalised(text, run, tmp_path):

@@ -339,7 +339,7 @@ def test_tsv_is_readable(tmp_path):
         ("x.json", "[" * 100_000, "nested too deeply"),
         ("x.json", '{"a": {"b": 1}, "c": {"d": 1}, "a": {"e": 1}}', "'a' occurs twice"),
         ("x.json", '{"a": {"b": 1, "b": 2}}', "'b' occurs twice"),
-        ("x.json.gz", "{}", "leave .gz out"),
+        ("x.json.gz", "{}", "cannot be compressed"),
         ("x.tsv", "a\tb\t1\nc\tb\t1\na\tb\t1\n", "row 3: 'a' has 'b' twice"),
         ("x.tsv", "source\ttarget\tvalue\n", "the lexicon is empty"),
         ("x.tsv", "a\tb\t1\na\tb\n", "row 2: needs a source word, a target word and a number"),
