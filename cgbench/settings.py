@@ -241,7 +241,6 @@ def _too_large(key: str) -> InputError:
 
 
 def _choices(hint: Any) -> tuple[Any, ...]:
-    """The members of a union, or the type itself."""
     hint = typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
     return typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
 

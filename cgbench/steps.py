@@ -252,7 +252,6 @@ def _read_record(path: Path) -> dict[str, Any] | None:
 
 
 def _short(value: Any) -> str:
-    """A configuration value or a hash, short enough for a line."""
     text = json.dumps(value, ensure_ascii=False) if not isinstance(value, str) else value
     return text if len(text) <= 24 else text[:12] + "…"
 

@@ -111,7 +111,6 @@ def _zipped(archive: Path, password: str) -> Iterator[tuple[str, Any]]:
 
 
 def _tarred(archive: Path, begin: bytes) -> Iterator[tuple[str, Any]]:
-    """The same for a tar archive."""
     packed = next((opened for mark, opened in _PACKED if begin.startswith(mark)), None)
     with cast(BinaryIO, packed(archive, "rb") if packed else archive.open("rb")) as file:
         bounded = _Bounded(file, _Bound(archive))

@@ -126,7 +126,6 @@ def merge_triples(query: str, inverse: bool) -> str:
 
 
 def _grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, tuple[Value, ...]]:
-    """The values of each key, in order."""
     groups: dict[Key, list[Value]] = defaultdict(list)
     for key, value in pairs:
         groups[key].append(value)

@@ -103,6 +103,5 @@ class _Limited:
 
 
 def _reason(error: Exception) -> str:
-    """The message of the cause, without object names."""
     inner = getattr(error.args[0], "reason", None) if error.args else None
     return " ".join((str(inner).partition(": ")[2] or str(error) or type(error).__name__).split())[:300]

@@ -280,7 +280,6 @@ def _fragments(text: Iterable[tuple[str, str]], settings: Settings) -> set[str]:
 
 
 def _fill(template: str, fragments: tuple[str, ...], alphabet: Alphabet) -> list[str]:
-    """The source and target of a template filled with fragments."""
     for hole, fragment in zip(alphabet.holes, fragments, strict=False):
         template = template.replace(hole, fragment)
     return template.split(alphabet.border)

@@ -207,7 +207,6 @@ def _finish(recipe: Recipe, writer: Writer, sources: Sources) -> dict[str, Any]:
 
 
 def _publish(partial: Path, out: Path) -> None:
-    """Move a finished folder to its place, replacing an older one."""
     paths = list(_files(partial))
     with ThreadPoolExecutor(SYNCED) as pool:  # much faster than one by one
         list(pool.map(sync_file, paths))

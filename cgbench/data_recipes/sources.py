@@ -249,7 +249,6 @@ class Sources:
                 yield candidate, exact
 
     def _out_of_archive(self, source: Source) -> Path | None:
-        """Unpack the source, and all others in its archive."""
         if not source.archive:
             return None
         archive = self._find(self._by_name[source.archive])
@@ -320,7 +319,6 @@ class Sources:
         return None
 
     def _how(self, source: Source) -> str:
-        """How to get the source by hand."""
         if source.archive:
             return self._how(self._by_name[source.archive])
         place = f"{source.folder or self.folder}/{source.name}"

@@ -107,14 +107,12 @@ def _exact(tested: Translated) -> Metric:
 
 
 def _bleu(tested: Translated) -> Metric:
-    """BLEU of the words in the text."""
     from cgbench.benchmark.metrics.bleu import Bleu
 
     return Bleu([[reference] for reference in tested.references], preset="react")
 
 
 def _bleu_of_characters(tested: Translated) -> Metric:
-    """BLEU of Chinese characters, as in CoGnition."""
     from cgbench.benchmark.metrics.bleu import Bleu
 
     return Bleu([[reference] for reference in tested.references], preset="cognition")
@@ -131,7 +129,6 @@ def _whole(figure: str, metric: Callable[[Translated], Metric]) -> Callable[[Tra
 
 
 def _grouped(tested: Translated, keys: Sequence[str]) -> dict[str, float]:
-    """Exact match for each key."""
     right = _exact(tested).statistics(tested.hypotheses)[:, 0]
     rows: dict[str, list[int]] = defaultdict(list)
     for number, key in enumerate(keys):

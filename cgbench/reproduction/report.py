@@ -275,7 +275,6 @@ def _within(line: Line) -> str:
 
 
 def _text(line: Line, value: float, sign: str = "") -> str:
-    """A score with the usual number of digits."""
     digits = 0 if line.metric.startswith("novel") else 3 if line.metric == "degree" else 1
     return f"{value:{sign},.{digits}f}"
 

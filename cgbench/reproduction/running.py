@@ -90,7 +90,6 @@ def run_all(runs: Sequence[Run], request: ReproduceRequest) -> list[str]:
 
 
 def _text_of(run: Run) -> tuple[str, ...]:
-    """A benchmark with the splits that a run reads."""
     return run.benchmark.name, *run.benchmark.splits
 
 
@@ -160,7 +159,6 @@ def inputs_of(run: Run, record: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _unchanged(folder: Path, record: Mapping[str, Any], benchmark: Benchmark) -> bool:
-    """Whether every input file exists and is unchanged."""
     if not all(split in record["splits"] for split in benchmark.splits):
         return False
     names = {name for split in benchmark.splits for name in record["splits"][split]["files"]}
@@ -334,7 +332,6 @@ def translate_test(
 
 
 def _length_limit(ensemble: Any, sources: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
-    """A length limit that truncates no correct answer."""
     lengths = ensemble.lengths(sources)
     wanted = np.array([len(ids) for ids in ensemble.subwords.encode_target(references)])
     extra = math.ceil(float((wanted - 1.2 * lengths).max(initial=0))) + TARGETS_MORE

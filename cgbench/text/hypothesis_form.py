@@ -69,7 +69,6 @@ def _variety(one: Profile, references: Profile) -> int:
 
 
 def _language_of(one: Profile) -> str:
-    """The most likely language of a text; ``LANG`` if unclear."""
     likely = one.likely
     best = max(likely, key=lambda code: (likely[code], code), default=None)
     return best if best and likely[best] >= LEAST else "LANG"

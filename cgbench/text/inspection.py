@@ -157,7 +157,6 @@ def _columns(spec: CorpusSpec, pairs: Sequence[Pair], languages: tuple[str, str]
 
 
 def _faults(samples: Iterable[CorpusSample], wrong: Wrong) -> list[Fault]:
-    """The samples with a fault, and the sides that have it."""
     faults = [(sample, [side for side in (0, 1) if wrong(sample, side)]) for sample in samples]
     return [(sample, sides) for sample, sides in faults if sides]
 
@@ -225,7 +224,6 @@ def _tokenised(train: CorpusSample, others: Sequence[CorpusSample], asked: Norma
 
 
 def _profile(faults: Sequence[Fault]) -> Profile:
-    """The profile of the first faulty side."""
     sample, sides = faults[0]
     return sample.profiles[sides[0]]
 
@@ -355,7 +353,6 @@ def _languages(train: CorpusSample, others: Sequence[CorpusSample], asked: Norma
 
 
 def _turn(swapped: Sequence[CorpusSample], every: Sequence[CorpusSample], asked: Normalisation) -> str:
-    """How to swap the sides."""
     if all(len(one.spec.paths) == 1 for one in swapped):
         source, target = chosen_columns(swapped[0].spec)[0]
         return f"--columns {target},{source} swaps them" + (

@@ -112,14 +112,12 @@ def check_order(columns: Iterable[Column]) -> None:
 
 
 def _has_names(column: Column) -> bool:
-    """Whether a text is from a table with named columns."""
     path, wanted = split_name(column.name)
     kind = form(column.path or path)
     return kind != "plain" and not (kind in NUMBERED and wanted is not None and is_number(wanted))
 
 
 def _unique(path: Path, name: str) -> list[str] | None:
-    """The values of a column, if every row has one and they are unique."""
     try:
         values = read_column(f"{path}:{name}").values
     except InputError:

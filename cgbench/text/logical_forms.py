@@ -134,7 +134,6 @@ def _turned(names: Mapping[str, str]) -> dict[str, str]:
 
 
 def _replace(line: str, names: Mapping[str, str]) -> str:
-    """Replace names of one or more words, the longest match first."""
     words = words_of(line)
     longest = max((name.count(" ") + 1 for name in names), default=0)
     out, place = [], 0

@@ -25,7 +25,6 @@ BUFFER = 1 << 20
 
 @cache
 def _started(process: int) -> list[Child]:
-    """The child process of this process, in a list so that it can be replaced."""
     return [Child("cgbench.text.parquet:answers", PARQUET_MEMORY)]
 
 
@@ -107,7 +106,6 @@ def read_table(path: Path, struct: str = "", *, leave_out: bool = False) -> Any:
 
 
 def _plain(kind: Any) -> Any:
-    """A type without dictionaries."""
     import pyarrow
 
     if pyarrow.types.is_struct(kind):
@@ -255,7 +253,6 @@ def _parts(kind: Any) -> list[Any]:
 
 
 def _packed(batch: Any) -> tuple[bool, Any]:
-    """Whether there is a batch, and its serialised bytes."""
     import pyarrow
 
     if batch is None:

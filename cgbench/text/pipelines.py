@@ -117,7 +117,6 @@ def analyse(nlp: Any, sentences: Sequence[Sequence[str]], where: str) -> Iterato
 
 
 def _fields(token: Any) -> list[str]:
-    """The ten CoNLL-U columns of a token."""
     head = "0" if token.head.i == token.i else str(token.head.i + 1)
     tags = token.pos_ or token.tag_ or "_", token.tag_ or "_"
     return [

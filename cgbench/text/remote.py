@@ -154,7 +154,6 @@ def _fetched(given: str, address: str, folder: Path, name: str) -> Path:
 
 
 def _version(info: dict[str, Any]) -> str:
-    """A name for this version of an object."""
     found = next((str(info[key]) for key in _VERSIONS if info.get(key)), "")
     return hashlib.sha256(f"{info['size']} {found}".encode()).hexdigest()[:16]
 

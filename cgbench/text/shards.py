@@ -211,7 +211,6 @@ def _plain(shard: Shard, faults: Faults) -> Iterator[Block]:
 
 
 def _blank_bad_lines(buffer: np.ndarray, size: int, offset: int, path: Path, faults: Faults) -> None:
-    """Overwrite lines that are not UTF-8 with blanks."""
     begin = 0
     for line in buffer[: size - 1].tobytes().split(b"\n"):
         try:

@@ -107,8 +107,6 @@ class _Text(io.RawIOBase):
 
 
 class _Stdin(io.RawIOBase):
-    """Standard input, which can be read once."""
-
     used: Any = None  # the stream that was read last
 
     def __init__(self) -> None:

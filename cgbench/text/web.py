@@ -173,12 +173,10 @@ def _decoded(body: bytes, encoding: str) -> bytes:
 
 
 def _seconds(found: str | None) -> float | None:
-    """``Retry-After``, if it is a number."""
     return float(found) if found and re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,6})?", found, re.ASCII) else None
 
 
 def _reason(error: Exception) -> str:
-    """The message of the innermost cause."""
     inner: BaseException = error
     while (cause := getattr(inner, "reason", None)) is not None or inner.args:
         nested = cause if isinstance(cause, BaseException) else inner.args[0] if inner.args else None

@@ -151,7 +151,6 @@ def _low_bytes(eight):
 
 @part
 def _word_end(buffer, i):
-    """The first separator at or after ``i``."""
     while True:
         found = trailing_zeros(_low_bytes(load64(buffer, i))) >> 3
         i += found
@@ -196,7 +195,6 @@ def _read_word(buffer, i):
 
 @part
 def _line_end(buffer, i):
-    """The first newline at or after ``i``."""
     while True:
         eight = load64(buffer, i) ^ _NEWLINES
         found = (eight - _ONES) & ~eight & _HIGHS
@@ -221,7 +219,6 @@ def _mix(value):
 
 @part
 def _fold(code, word_hash):
-    """Add a word to the hash of a line."""
     code = (code ^ word_hash) * _FOLD
     return code ^ (code >> _29)
 

@@ -108,7 +108,6 @@ def _counts(ngrams: np.ndarray, sizes: np.ndarray, different: int) -> tuple[np.n
 
 
 def _most(keys: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct keys, sorted, and the largest count of each."""
     order = np.lexsort((counts, keys))
     keys, counts = keys[order], counts[order]
     last = np.append(keys[1:] != keys[:-1], True)[: len(keys)]

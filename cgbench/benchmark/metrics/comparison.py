@@ -384,7 +384,6 @@ class _Slice:
         return [(None, None) if math.isnan(low) else (low, high) for low, high in ends]
 
     def _p_values(self, number: int, baseline: int) -> list[float | None]:
-        """The p-value of each difference."""
         metric, test = self.metric, self._test(number, baseline)
         if test == "randomization":
             return self._randomized[number, baseline]

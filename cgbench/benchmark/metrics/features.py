@@ -127,7 +127,6 @@ def _degree(name: str, inputs: FeatureInputs, n: int) -> Feature:
 
 
 def _counts(name: str, inputs: FeatureInputs) -> list[np.ndarray]:
-    """The training count of each word of each text."""
     if inputs.train is None:
         raise InputError(f"{argument('by', name)} needs the training text; give {argument('train')}")
     from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary

@@ -108,7 +108,6 @@ def _lm_eval(path: Path, table: Table, metric: str | None) -> ScoreColumn:
 
 
 def _identity(value: Any, complaint: str) -> str:
-    """The id of an example: a whole number or text."""
     if isinstance(value, bool) or not isinstance(value, (int, str)):
         raise InputError(f"{complaint} that is a whole number or text")
     return str(value)

@@ -370,7 +370,6 @@ def _all_of(given: str, ids: str | None) -> dict[str, list[ScoreColumn]]:
 
 
 def _of_runs(given: Any) -> bool:
-    """Whether this is a list of runs, not of numbers."""
     return isinstance(given, (list, tuple)) and bool(given) and not isinstance(given[0], (int, float, str))
 
 

@@ -197,7 +197,6 @@ class PowerTest:
         return found if math.isfinite(found) else 1.0
 
     def _power_of_single(self, difference: float, variance: Variance, units: float) -> float:
-        """The power of approximate randomisation."""
         if 2.0 ** (1 - min(units, 1000)) >= self.level:
             return 0.0  # swapping all examples gives the same difference, so p is at least this
         of_example = variance.shared + variance.own

@@ -151,5 +151,4 @@ def _figure(one: Score) -> dict[str, Any]:
 
 
 def _rounded(one: Score | Pair | Drop, *but: str) -> dict[str, float | None]:
-    """The fields of a dataclass except those named, rounded."""
     return {name: rounded(getattr(one, name)) for name in one.__dataclass_fields__ if name not in but}

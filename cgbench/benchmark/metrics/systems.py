@@ -204,7 +204,6 @@ def _columns_of(name: str, given: Any, ids: str | None) -> list[Column] | None:
 
 
 def _texts_of(runs: Runs) -> list[Any]:
-    """The text of each run: a list of strings is one text, any other list is several texts."""
     if _is_whole(runs):
         return [runs]
     values = list(runs)  # type: ignore[arg-type]

@@ -302,7 +302,6 @@ def _do(tense: str, person: int) -> str:
 
 
 def _english_rest(clause: Clause) -> list[str]:
-    """Return what follows the verb."""
     words = []
     if clause.object is not None:
         if clause.verb.preposition is not None:
