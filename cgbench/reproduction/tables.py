@@ -243,7 +243,7 @@ def all_tables() -> dict[str, PublishedTable]:
 def find_table(name: str) -> PublishedTable:
     """A table that can be run.
 
-    :raises InputError: there is none of that name, or nothing of it can be run.
+    :raises InputError: the name is unknown, or no row can be run.
     """
     table = named_table(name)
     if not table.runs:
@@ -255,7 +255,7 @@ def find_table(name: str) -> PublishedTable:
 def named_table(name: str) -> PublishedTable:
     """A table, whether it can be run or not.
 
-    :raises InputError: there is none of that name.
+    :raises InputError: the name is unknown.
     """
     tables = all_tables()
     if name not in tables:

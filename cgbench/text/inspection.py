@@ -152,7 +152,7 @@ def _columns(spec: CorpusSpec, pairs: Sequence[Pair], languages: tuple[str, str]
                 what = "column" if name.isdigit() else "the field"
                 has = f"it has {', '.join(names)}" if names else "columns are counted from 1"
                 text = f"{spec}: {what} {name} holds no words ({rows[0][:20]!r}); name the columns with --columns S,T"
-                return [Finding(f"{text} ({has})", True)]  # instead of the one about a header
+                return [Finding(f"{text} ({has})", True)]  # and no warning about a header
     return found
 
 

@@ -82,7 +82,7 @@ def test_what_is_read_in_a_module(tmp_path):
     )
     hits = PROSE["hits"]
     found = [(line, words) for line, text, is_help in PROSE["texts"](path) for _, words, _ in hits(text, is_help)]
-    assert sorted(found) == [(1, "One a line"), (2, "goes on"), (3, "Of"), (4, "of others")]
+    assert sorted(found) == [(1, "One a line"), (2, "goes on"), (3, "."), (3, "Of"), (4, "of others")]
 
 
 def test_only_the_newest_section_of_the_changelog_is_read(tmp_path):

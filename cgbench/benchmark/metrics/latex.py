@@ -1,7 +1,7 @@
-"""Tables of ``cgbench score --format latex`` in the shape that papers have: a row a system, a column a bin.
+"""Tables of ``cgbench score --format latex``: one row per system and one column per bin, as in papers.
 
-The best figure of a column is in bold; runs have their standard deviation as a subscript; a difference from the
-baseline is marked by stars where its p-value, adjusted by Holm's method, is small.
+The best score of a column is in bold. The standard deviation of several runs is a subscript. Stars mark differences
+from the baseline with a small p-value, adjusted by Holm's method.
 """
 
 from __future__ import annotations

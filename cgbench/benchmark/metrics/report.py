@@ -66,7 +66,7 @@ def _one_line(scored: ScoredSystems, width: int) -> str | None:
 
 
 def number(value: float | None, width: int) -> str:
-    """A figure with ``width`` decimals; ``-`` where it is not defined."""
+    """A score with ``width`` decimals; ``-`` if undefined."""
     return fixed(value, width, none="-")
 
 
@@ -75,14 +75,13 @@ def _percent(share: float | None, width: int) -> str:
 
 
 def _difference(one: Score | Pair, form: str, width: int) -> str:
-    """A difference with its stars, which are by the test that holds its level."""
+    """A difference with the stars of the calibrated test."""
     if form == "latex":
         return latex.difference(one, width)
     return fixed(one.difference, width, "+") + stars(one.p_star)
 
 
 def _bounds(one: Score | Pair | Drop, width: int) -> str:
-    """The interval of a difference."""
     return span(one.difference_low, one.difference_high, width, "+")
 
 
@@ -169,7 +168,7 @@ def _drops(scored: ScoredSystems, form: str, width: int) -> str:
 
 
 def _pairs_table(scored: ScoredSystems, figure: str, form: str, width: int) -> str:
-    """A row a pair of systems, in all and then in each bin."""
+    """One row per pair of systems: over all examples, then in each bin."""
     rows = []
     for place, label in enumerate(["", *(one.label for one, _ in scored.results[0].bins)]):
         for result in scored.results:
@@ -222,7 +221,7 @@ def _cter_tables(scored: ScoredSystems, form: str, width: int, show_reasons: boo
 
 
 def _published_table(scored: ScoredSystems, form: str, width: int) -> str:
-    """Ours first, then published figures: a line a system and table, a column a metric."""
+    """Our scores, then the published ones: one row per system and table, one column per metric."""
     rows = scored.published
     benchmarks = {row.benchmark for row in rows}
     lines: dict[tuple[str, str, str], dict[str, str]] = {}

@@ -1,4 +1,4 @@
-"""What :func:`cgbench.evaluate` gives: the figures, to print, to put into a table, or to go on with."""
+"""The result of :func:`cgbench.evaluate`: scores to print, to put into a table, or to compute with."""
 
 from __future__ import annotations
 
@@ -95,11 +95,11 @@ class Evaluation:
 
     @property
     def signature(self) -> str:
-        """How the figures were made: what to report beside them."""
+        """How the scores were computed; report it with them."""
         return f"{self.scored.metric.name}|{self.scored.signature}"
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A row a figure, system and bin, numbers unrounded; the columns are those of ``--format tsv``.
+        """One row per score, system and bin, with the columns of ``--format tsv``; numbers are not rounded.
 
         :raises InputError: pandas is not installed.
         """
@@ -112,7 +112,7 @@ class Evaluation:
         return table
 
     def to_json(self) -> list[dict[str, Any]]:
-        """The results as JSON values, one a system; ``docs/reference/formats.md`` has the schema."""
+        """The results as JSON values, one per system; ``docs/reference/formats.md`` has the schema."""
         rows = as_json(self.scored)
         if not self.differences:
             return rows

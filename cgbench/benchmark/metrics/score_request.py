@@ -60,7 +60,7 @@ MetricOrName: TypeAlias = Annotated[
 
 @request
 class ScoreOptions(Comparison):
-    """What is asked of scores, whether cgbench makes them or another program has."""
+    """Options of scores that cgbench computes and of those of other programs."""
 
     _: KW_ONLY
     by: Grouping | None = option(
