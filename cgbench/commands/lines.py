@@ -20,23 +20,7 @@ from cgbench.requests import fields_of
 from cgbench.text.remote import as_given
 
 LONGEST = 2000  # characters of a message, which may quote a line of the input
-OPTIONS = {
-    "systems": "hyp",
-    "references": "ref",
-    "more_references": "more-refs",
-    "sources": "source",
-    "tests": "test",
-    "control_systems": "control-hyp",
-    "others": "other",
-    "ids": "id",
-    "control_references": "control-ref",
-    "control_sources": "control-source",
-}
-"""Options that have another name than the library's argument."""
-SETTINGS = ("case_sensitive", "min_length", "max_length", "ngram_min_count", "word_min_count")
-"""Arguments that ``--set`` gives."""
-
-
+SETTINGS = ("case_sensitive",)  # of sacrebleu, which no request has as a field
 REQUEST = f"{__name__}.request"  # of a context: the classes of the requests that the command makes
 
 
@@ -155,7 +139,7 @@ def as_options(message: str, context: click.Context | None = None) -> str:
         if field or name in SETTINGS:
             value = value.lower() if value in ("True", "False") else value
             return f"--set {name}" if value is None else f"--set {name}={value}"
-        option = f"--{OPTIONS.get(name, name.replace('_', '-'))}"
+        option = f"--{name.replace('_', '-')}"
         return option if value is None else f"{option} {value}"
 
     return with_arguments(message, say)

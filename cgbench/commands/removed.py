@@ -13,6 +13,7 @@ REMOVED = {
     "overlap --documents": _OVERLAP_DOCUMENTS,
     "power --lower-is-better": "the direction of a score changes no power",
     "power --name": "the table says score",
+    "split --elements": "give `--compounds`",
     "stats --curve": "give `--orders 1-N`",
     "stats --histogram": "`cgbench degree` prints the degree of every sentence",
     "train --tensorboard": "metrics.jsonl in the model's folder has every value",

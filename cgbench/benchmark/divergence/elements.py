@@ -75,7 +75,7 @@ class ElementType:
         return hash_folder(find_pipeline(self.pipeline, self.trust))
 
 
-def element_type(value: str, weights: str = "specific", name: str = "elements", trust: bool = False) -> ElementType:
+def element_type(value: str, weights: str = "specific", name: str = "compounds", trust: bool = False) -> ElementType:
     """Parse an element type: ``words:2,3``, ``triples:FILE[,FILE...]``, ``triples:spacy:PIPELINE``, ``scan``.
 
     :param name: the name of the argument in messages.
@@ -135,7 +135,7 @@ def elements_of(kind: ElementType, texts: Sequence[tuple[str, Sequence[str]]]) -
     if not len(found.compounds.ids):
         raise InputError(
             f"{', '.join(name for name, _ in texts)}: no example has a compound of {kind.label}; choose other "
-            f"{argument('elements')}"
+            f"{argument('compounds')}"
         )
     return found
 
@@ -159,7 +159,7 @@ def _form_graphs(form: str, name: str, text: Sequence[str]) -> Iterator[Graph]:
         where = f"{name}, row {number}"
 
         def problem(what: str, where: str = where) -> InputError:
-            return InputError(f"{where}: {what}, which {argument('elements', form)} needs")
+            return InputError(f"{where}: {what}, which {argument('compounds', form)} needs")
 
         yield make(line, problem)
 

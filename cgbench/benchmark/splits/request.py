@@ -24,7 +24,7 @@ class SplitConfig:
     method: Literal["random", "length", "template", "mcd", "tmcd", "dbca"] = option(
         default="mcd", help="Method that chooses the examples", group="Method"
     )
-    elements: str = option(
+    compounds: str = option(
         default="words", help="Atoms and compounds: words:2,3, scan, cogs, lispress, triples:FILE and more",
         group="Method", metavar="TYPE[:FILES]",
     )  # fmt: skip
@@ -69,7 +69,9 @@ class SplitConfig:
     @property
     def settings(self) -> dict[str, Any]:
         """The settings by name, as in the manifest."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(SplitConfig)}
+        stored = {"compounds": "elements"}  # its name in manifests
+        names = [field.name for field in dataclasses.fields(SplitConfig)]
+        return {stored.get(name, name): getattr(self, name) for name in names}
 
     @property
     def target(self) -> float:

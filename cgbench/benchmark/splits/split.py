@@ -53,7 +53,7 @@ def split(request: SplitRequest) -> SplitResult:
         raise InputError(f"{argument('train')}: {request.method} does not use a training set; use dbca, mcd or tmcd")
     check_folder(out)
     side = request.side or ("target" if request.method == "tmcd" else "source")
-    kind = element_type(request.elements, request.weights, trust=request.trust)
+    kind = element_type(request.compounds, request.weights, trust=request.trust)
     pairs = list(read_pairs(corpus))
     own = list(read_pairs(train)) if train is not None else []
     for spec, rows in ((corpus, pairs), *([(train, own)] if train is not None else [])):
@@ -184,5 +184,6 @@ def _command(corpus: CorpusSpec, train: CorpusSpec | None, kind: ElementType, co
     words += ["--side", side, "--out", "DIR"] + (["--trust"] if kind.trust else [])
     for name, value in (config.settings | {"elements": elements}).items():
         if value != defaults[name]:
+            name = "compounds" if name == "elements" else name
             words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
     return shlex.join(words)

@@ -123,7 +123,7 @@ def test_a_split_by_them(pipeline, run, tmp_path):
     lines = [" ".join(rng.choice(words, rng.integers(2, 6))) for _ in range(80)]
     for side in ("de", "en"):
         (tmp_path / f"x.{side}").write_text("\n".join(lines) + "\n")
-    given = ("split", "--corpus", tmp_path / "x.de", tmp_path / "x.en", "--elements", f"lemmas:spacy:{pipeline}")
+    given = ("split", "--corpus", tmp_path / "x.de", tmp_path / "x.en", "--compounds", f"lemmas:spacy:{pipeline}")
     given = (*given, "--method", "dbca", "--divergence", "1", "--nearest", "--exchanges", "1")
     said = run(*given, "--out", tmp_path / "no", status=2).stderr
     assert "add --trust" in said and not (tmp_path / "no").exists()
@@ -133,7 +133,7 @@ def test_a_split_by_them(pipeline, run, tmp_path):
     (entry,) = manifest["inputs"]["elements"]
     assert entry["path"] == "mine" and len(entry["sha256"]) == 64
     assert manifest["configuration"]["elements"] == f"lemmas:spacy:mine@{entry['sha256'][:8]}"
-    assert "elements=lemmas:spacy:mine" in manifest["command"] and "--trust" in manifest["command"]
+    assert "compounds=lemmas:spacy:mine" in manifest["command"] and "--trust" in manifest["command"]
     assert str(tmp_path) not in (tmp_path / "one/manifest.json").read_text()
     assert (tmp_path / "one/manifest.json").read_bytes() == (tmp_path / "two/manifest.json").read_bytes()
     run("verify", tmp_path / "one")

@@ -33,7 +33,7 @@ def made(corpus, out, *options):
 @pytest.fixture(scope="module")
 def release(corpus, tmp_path_factory):
     out = tmp_path_factory.mktemp("made") / "split"
-    result = made(corpus, out, "--elements", "scan", "--candidates", "20", "--exchanges", "2", "--licence", "MIT")
+    result = made(corpus, out, "--compounds", "scan", "--candidates", "20", "--exchanges", "2", "--licence", "MIT")
     assert result.exit_code == 0, result.output
     return Release.open(out)
 
@@ -64,7 +64,7 @@ def test_the_figures_are_those_of_stats(release):
 
 
 def test_the_same_bytes_again(corpus, release, tmp_path):
-    options = ("--elements", "scan", "--candidates", "20", "--exchanges", "2", "--licence", "MIT")
+    options = ("--compounds", "scan", "--candidates", "20", "--exchanges", "2", "--licence", "MIT")
     made(corpus, tmp_path / "again", *options)
     assert release_bytes(tmp_path / "again") == release_bytes(release.folder)
 
@@ -90,7 +90,7 @@ def test_a_training_set_that_is_given(corpus, tmp_path):
         (folder / f"train{path.suffix}").write_text("".join(lines[:100]))
         (folder / f"pool{path.suffix}").write_text("".join(lines[100:]))
     train, pool = (CorpusSpec((folder / f"{name}.in", folder / f"{name}.out")) for name in ("train", "pool"))
-    options = {"method": "dbca", "elements": "scan", "test_size": 50, "atom_divergence": 0.0}
+    options = {"method": "dbca", "compounds": "scan", "test_size": 50, "atom_divergence": 0.0}
     one = split(pool, tmp_path / "out", train=train, **options)
     assert (tmp_path / "out" / "train.in").read_bytes() == (folder / "train.in").read_bytes()
     assert one.release.manifest["counts"] == {
@@ -107,16 +107,16 @@ def refused(corpus, tmp_path, **options):
 
 
 def test_a_divergence_out_of_reach_says_how_near_it_came(corpus, tmp_path):
-    said = refused(corpus, tmp_path, elements="scan", divergence=0.95, exchanges=1)
+    said = refused(corpus, tmp_path, compounds="scan", divergence=0.95, exchanges=1)
     assert "0.95 was not reached" in said and "limited by the sizes" in said and "nearest" in said
-    one = split(corpus, tmp_path / "out", elements="scan", divergence=0.95, exchanges=1, nearest=True)
+    one = split(corpus, tmp_path / "out", compounds="scan", divergence=0.95, exchanges=1, nearest=True)
     (said,) = one.release.manifest["warnings"]
     assert "0.95 was not reached" in said and said.isprintable()
 
 
 def test_what_a_warning_says_of_settings_is_in_words(corpus, tmp_path):
     options = {"divergence": 1.0, "method": "dbca", "nearest": True, "train_size": 20, "test_size": 10}
-    said = split(corpus, tmp_path / "out", elements="scan", **options).warnings[0]
+    said = split(corpus, tmp_path / "out", compounds="scan", **options).warnings[0]
     assert said.endswith("more candidates or exchanges may get closer")
 
 
@@ -140,7 +140,7 @@ def test_what_does_not_belong_together(corpus, tmp_path):
         (("--method", "random", "--divergence", "0.1"), "belongs to --method mcd"),
         (("--method", "length", "--train", str(corpus.paths[0]), str(corpus.paths[1])), "does not use a training set"),
         (("--divergence", "a"), "a number from 0 to 1"),
-        (("--set", "elemnts=scan"), "elements"),
+        (("--set", "compunds=scan"), "compounds"),
     ):
         result = made(corpus, tmp_path / "out", *options)
         assert result.exit_code == 2 and said in result.output, result.output
