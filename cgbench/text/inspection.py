@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
+from cgbench.errors import argument
 from cgbench.text.formats import CorpusSpec, Pair, chosen_columns, is_header
 from cgbench.text.languages import contradicts, known, looks_like, name_of
 from cgbench.text.normalisation import Normalisation
@@ -130,18 +131,21 @@ def _columns(spec: CorpusSpec, pairs: Sequence[Pair], languages: tuple[str, str]
     chosen, names = chosen_columns(spec)
     wanted = ",".join(languages)
     if spec.columns is None and set(languages) <= set(names) and chosen != languages:
-        text = f"{spec}: columns {','.join(chosen)} are read, but it has {wanted}; give --columns {wanted}"
+        text = f"{spec}: columns {','.join(chosen)} are read, but it has {wanted}; give {argument('columns', wanted)}"
         return [Finding(text, True)]
     if {name.lower() for name in chosen} == {name.lower() for name in languages} and chosen != languages:
         turned = f"{chosen[1]},{chosen[0]}"
-        return [Finding(f"{spec}: column {chosen[0]} is read as {languages[0]}; give --columns {turned}", True)]
+        return [
+            Finding(f"{spec}: column {chosen[0]} is read as {languages[0]}; give {argument('columns', turned)}", True)
+        ]
     found, first = [], pairs[0]
     fields = Table(spec.paths[0], named=True).names  # of the first row
     if chosen[0].isdigit() and all(field in languages or is_header(field) for field in first):
         # The columns named after the languages are probably the intended ones.
         named = set(languages) <= set(fields)
-        text = f"{spec}, row 1: {first[0]!r} and {first[1]!r} look like a header; give --columns "
-        found.append(Finding(text + (wanted if named else ",".join(first)), named and first != languages))
+        text = f"{spec}, row 1: {first[0]!r} and {first[1]!r} look like a header; give "
+        text += argument("columns", wanted if named else ",".join(first))
+        found.append(Finding(text, named and first != languages))
         if named:
             return found
     # One column of a two-column table may be numbers: answers to arithmetic.
@@ -151,7 +155,7 @@ def _columns(spec: CorpusSpec, pairs: Sequence[Pair], languages: tuple[str, str]
             if sum(not any(map(str.isalpha, field)) for field in rows) >= 0.9 * len(rows):
                 what = "column" if name.isdigit() else "the field"
                 has = f"it has {', '.join(names)}" if names else "columns are counted from 1"
-                text = f"{spec}: {what} {name} holds no words ({rows[0][:20]!r}); name the columns with --columns S,T"
+                text = f"{spec}: {what} {name} holds no words ({rows[0][:20]!r}); set {argument('columns')}"
                 return [Finding(f"{text} ({has})", True)]  # and no warning about a header
     return found
 
@@ -201,15 +205,17 @@ def _tokenised(train: CorpusSample, others: Sequence[CorpusSample], asked: Norma
     if faults := _faults(every, lambda one, side: again[side] and one.profiles[side].tokenised is True):
         tokenizer = asked.tokenizers[faults[0][1][0]]
         text = (
-            f"{_names(faults)}: already tokenised ({_apart(faults)}); --tokenize {tokenizer} would tokenise it again "
-            "and break words such as can 't; add --detokenize, or leave --tokenize out if all text is tokenised alike"
+            f"{_names(faults)}: already tokenised ({_apart(faults)}); {argument('tokenize', tokenizer)} would "
+            f"tokenise it again and break words such as can 't; add {argument('detokenize')}, or leave "
+            f"{argument('tokenize')} out if all text is tokenised alike"
         )
         found.append(Finding(text, True))
     for value, faults in _unlike(train, others, "tokenised", is_read):
         is_not, is_so, else_ = ("", "is not", "") if value else ("not ", "is", "tokenise it as that is, or ")
         text = (
             f"{_names(faults)}: {is_not}tokenised ({_apart(faults)}), but {train.name(faults[0][1])} {is_so}, so words "
-            f"that end in a punctuation mark are unknown; {else_}--detokenize --tokenize moses"
+            f"that end in a punctuation mark are unknown; {else_}{argument('detokenize')} "
+            f"{argument('tokenize', 'moses')}"
         )
         found.append(Finding(text + (" makes them alike" if value else ""), True))
     for fault in _faults(every, lambda one, side: one.profiles[side].mixed):
@@ -219,7 +225,7 @@ def _tokenised(train: CorpusSample, others: Sequence[CorpusSample], asked: Norma
     raw = _faults(every, lambda one, side: is_read(one, side) and one.profiles[side].tokenised is False)
     if raw and not any(finding.stops for finding in found):
         text = f"{_names(raw)}: punctuation is attached to words, so 'house,' and 'house' are two words"
-        found.append(Finding(f"{text}; --tokenize moses separates them", False))
+        found.append(Finding(f"{text}; {argument('tokenize', 'moses')} separates them", False))
     return found
 
 
@@ -242,12 +248,13 @@ def _case(train: CorpusSample, others: Sequence[CorpusSample], asked: Normalisat
     found = []
     for value, faults in _unlike(train, others, "lower", lambda one, side: True):
         ours, theirs = ("in lower case", "cased") if value else ("cased", "in lower case")
-        text = f"{_names(faults)}: {ours}, but {train.name(faults[0][1])} is {theirs}; --lowercase makes them alike"
+        text = f"{_names(faults)}: {ours}, but {train.name(faults[0][1])} is {theirs}"
+        text += f"; {argument('lowercase')} makes them alike"
         found.append(Finding(text, True))
     for value, faults in _unlike(train, others, "sentence_case", lambda one, side: True):
         begins = "begin" if value else "do not begin"
         text = f"{_names(faults)}: sentences {begins} in upper case, unlike those of {train.name(faults[0][1])}"
-        found.append(Finding(f"{text}; --lowercase makes them alike", False))
+        found.append(Finding(f"{text}; {argument('lowercase')} makes them alike", False))
     return found
 
 
@@ -290,7 +297,7 @@ def _blanks(every: Sequence[CorpusSample], asked: Normalisation) -> list[Finding
     one = _profile(faults)
     text = (
         f"{_names(faults)}: U+{ord(one.odd_blank):04X} or a similar blank in {_percent(one.odd_blanks, one.lines)} of "
-        "the lines; it does not separate words; replace it with an ordinary blank, or --tokenize moses"
+        f"the lines; it does not separate words; replace it with an ordinary blank, or {argument('tokenize', 'moses')}"
     )
     return [Finding(text, False)]
 
@@ -317,8 +324,8 @@ def _unspaced(every: Sequence[CorpusSample], asked: Normalisation) -> list[Findi
     words = {"han": f", {code}=jieba Chinese words", "kana": f", {code}=ja Japanese words"}
     text = (
         f'{_names(faults)}: no blanks between words ({one.tokens / one.lines:.1f} "words" per line), so a whole clause '
-        f"counts as one word; --tokenize {code}=char separates characters{words.get(one.unspaced or '', '')}; or "
-        "insert blanks between words yourself"
+        f"counts as one word; {argument('tokenize', code + '=char')} separates characters"
+        f"{words.get(one.unspaced or '', '')}; or insert blanks between words yourself"
     )
     return [Finding(text, True)]
 
@@ -345,7 +352,7 @@ def _languages(train: CorpusSample, others: Sequence[CorpusSample], asked: Norma
                 found.append(
                     Finding(
                         f"{one.name([side])}: looks like {name_of(other)}, not {name_of(known(said) or said)}; "
-                        + ("check the file, or --languages" if alike else "check the file"),
+                        + (f"check the file, or {argument('languages')}" if alike else "check the file"),
                         not alike,
                     )
                 )
@@ -355,13 +362,13 @@ def _languages(train: CorpusSample, others: Sequence[CorpusSample], asked: Norma
 def _turn(swapped: Sequence[CorpusSample], every: Sequence[CorpusSample], asked: Normalisation) -> str:
     if all(len(one.spec.paths) == 1 for one in swapped):
         source, target = chosen_columns(swapped[0].spec)[0]
-        return f"--columns {target},{source} swaps them" + (
+        return f"{argument('columns', f'{target},{source}')} swaps them" + (
             ""
             if len(swapped) == sum(len(one.spec.paths) == 1 for one in every)
-            else "; --columns applies to all tables, so reorder the others to match"
+            else f"; {argument('columns')} applies to all tables, so reorder the others to match"
         )
     return "name the source file first" + (
-        f", or --languages {asked.languages[1]},{asked.languages[0]}" if len(swapped) == len(every) else ""
+        f", or {argument('languages', ','.join(asked.languages[::-1]))}" if len(swapped) == len(every) else ""
     )
 
 

@@ -44,6 +44,7 @@ from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.tables import chosen_rows, data_tables, with_text, without_text, write_table
 from cgbench.benchmark.release.work_folder import shown_names
 from cgbench.benchmark.release.writer import move_into_place, write_manifest
+from cgbench.errors import InputWarning
 from cgbench.files import to_json, write_atomic
 from cgbench.models.checkpoints import ensemble_identity
 from cgbench.models.external.addresses import placed_name, shown_name
@@ -172,7 +173,7 @@ def _manifest(built: Built, rows: list[dict[str, Any]], names: Mapping[str, str]
         **({"ensemble": built.quality} if built.quality else {}),
         "seeds": seeds,
         "command": command(built, names),
-        "warnings": [_renamed(as_given(warning), names) for warning in built.warnings],
+        "warnings": [_renamed(as_given(str(InputWarning(warning))), names) for warning in built.warnings],
         "timings": TIMINGS,
     }
 

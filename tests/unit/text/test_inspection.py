@@ -11,6 +11,7 @@ import pyarrow.parquet
 import pytest
 from shared_data import SHARED, needs
 
+from cgbench.errors import InputWarning
 from cgbench.text.formats import CorpusSpec
 from cgbench.text.inspection import SIDES, CorpusSample, inspect, take_sample
 from cgbench.text.normalisation import Normalisation
@@ -153,7 +154,7 @@ def test_text_without_blanks_stops_and_says_what_to_do(text):
     asked = Normalisation(languages=("en", "xx"))
     (finding,) = inspect(sample(pairs), [], asked)
     assert finding.stops and 'no blanks between words (1.0 "words" per line)' in finding.text
-    assert "--tokenize xx=char" in finding.text
+    assert "tokenize='xx=char'" in str(InputWarning(finding.text))
     assert inspect(sample(pairs), [], replace(asked, tokenize="target=char")) == []
     assert [one.stops for one in inspect(sample(pairs), [], replace(asked, tokenize="moses"))][-1]
 
@@ -188,57 +189,55 @@ def test_chinese_words_with_blanks_are_words():
 def test_columns_are_turned_round_by_their_option(tmp_path):
     (tmp_path / "a.tsv").write_text("".join(f"{b}\t{a}\n" for a, b in PAIRS))
     (finding,) = inspect(take_sample(CorpusSpec((tmp_path / "a.tsv",))), [], MOSES)
-    assert finding.stops and finding.text.endswith("swapped (de to en); --columns 2,1 swaps them")
+    assert finding.stops and str(InputWarning(finding.text)).endswith("swapped (de to en); columns='2,1' swaps them")
 
 
 @pytest.mark.parametrize(
     ("name", "rows", "columns", "expected"),
     [
-        ("a.tsv", [("de", "en"), *PAIRS], None, "row 1: 'de' and 'en' look like a header; give --columns de,en"),
+        ("a.tsv", [("de", "en"), *PAIRS], None, "row 1: 'de' and 'en' look like a header; give columns='de,en'"),
         (
             "a.tsv",
             [("en", "de"), *swapped(PAIRS)],
             None,
-            "row 1: 'en' and 'de' look like a header; give --columns de,en",
+            "row 1: 'en' and 'de' look like a header; give columns='de,en'",
         ),
         ("a.tsv", [(str(n), *pair) for n, pair in enumerate(PAIRS)], None, "column 1 holds no words"),
         (
             "a.jsonl",
             [{"en": b, "de": a} for a, b in PAIRS],
             None,
-            "columns en,de are read, but it has de,en; give --col",
+            "columns en,de are read, but it has de,en; give columns=",
         ),
-        ("a.jsonl", [{"id": "7", "de": a, "en": b} for a, b in PAIRS], None, "give --columns de,en"),
+        ("a.jsonl", [{"id": "7", "de": a, "en": b} for a, b in PAIRS], None, "give columns='de,en'"),
         (
             "a.jsonl",
             [{"en": b, "de": a} for a, b in PAIRS],
             ("en", "de"),
-            "column en is read as de; give --columns de,en",
+            "column en is read as de; give columns='de,en'",
         ),
-        ("a.jsonl", [{"id": "7", "a": a, "b": b} for a, b in PAIRS], None, "the field id holds no words ('7'); name"),
+        ("a.jsonl", [{"id": "7", "a": a, "b": b} for a, b in PAIRS], None, "the field id holds no words ('7'); set"),
     ],
 )
 def test_a_forgotten_or_wrong_columns_option(tmp_path, name, rows, columns, expected):
     lines = [json.dumps(row) if isinstance(row, dict) else "\t".join(row) for row in rows]
     (tmp_path / name).write_text("\n".join(lines) + "\n")
     findings = inspect(take_sample(CorpusSpec((tmp_path / name,), columns)), [], MOSES)
-    assert any(expected in finding.text for finding in findings)
+    assert any(expected in str(InputWarning(finding.text)) for finding in findings)
 
 
 @pytest.mark.parametrize(
     ("header", "expected"),
     [
-        (("id", "en", "de"), "row 1: 'id' and 'en' look like a header; give --columns de,en"),
-        (("id", "source", "other"), "column 1 holds no words ('0'); name the columns with --columns S,T"),
+        (("id", "en", "de"), "row 1: 'id' and 'en' look like a header; give columns='de,en'"),
+        (("id", "source", "other"), "column 1 holds no words ('0'); set columns"),
     ],
 )
 def test_a_header_with_columns_that_were_not_meant_is_one_line_with_the_right_remedy(tmp_path, header, expected):
     rows = [header, *((str(n), b, a) for n, (a, b) in enumerate(PAIRS))]
     (tmp_path / "a.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
-    found = [
-        one for one in inspect(take_sample(CorpusSpec((tmp_path / "a.tsv",))), [], MOSES) if "--columns" in one.text
-    ]
-    assert len(found) == 1 and expected in found[0].text and found[0].stops
+    found = [one for one in inspect(take_sample(CorpusSpec((tmp_path / "a.tsv",))), [], MOSES) if "columns" in one.text]
+    assert len(found) == 1 and expected in str(InputWarning(found[0].text)) and found[0].stops
 
 
 @pytest.mark.parametrize("columns", [None, ("de", "en"), ("de_tok", "en_tok")])
