@@ -205,7 +205,7 @@
   }
   const shown = (column, row) => {
     const raw = value(row, column);
-    return (column.score === "difference" && raw > 0 ? "+" : "") + (raw === null ? "–" : typeof raw === "number" ? raw.toFixed(column.digits) : raw);
+    return (column.score === "difference" && raw > 0 ? "+" : "") + (raw === null ? "–" : typeof raw === "number" ? raw.toFixed(column.digits).replace(/^-(0\.?0*)$/, "$1") : raw);
   };
   const cell = (column, row) => make("td", { "data-name": column.label, text: shown(column, row) });
   // Of many rows only those on screen are laid out, in columns as wide as those of the table before.
