@@ -43,12 +43,12 @@ class Heatmap:
 
 @dataclass(frozen=True)
 class Points:
-    """A value with its interval at each label, of one system; nan where there is none."""
+    """A value at each label, of one system, with its interval if there is one; nan where there is none."""
 
     name: str
     values: Sequence[float]
-    low: Sequence[float]
-    high: Sequence[float]
+    low: Sequence[float] = ()
+    high: Sequence[float] = ()
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def draw_points_on(ax: Any, panel: PointPanel) -> None:
     for number, one in enumerate(panel.points):
         shift = SPREAD * ((number + 0.5) / len(panel.points) - 0.5)
         values = np.array(one.values, float)
-        ends = np.array([values - np.array(one.low, float), np.array(one.high, float) - values])
+        ends = np.array([values - np.array(one.low or values, float), np.array(one.high or values, float) - values])
         ends = np.nan_to_num(ends.clip(min=0))
         where = np.array(places) + shift
         style = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)], "markersize": 4}

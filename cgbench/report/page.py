@@ -52,15 +52,19 @@ def render_page(template: str, context: dict[str, Any], data: dict[str, Any]) ->
 
 
 def as_table(label: str, caption: str, head: Sequence[str], rows: Sequence[Any], latex: str = "") -> dict[str, Any]:
-    """The argument of ``table`` and ``matrix`` in ``parts.html``; ``latex``: by default made from the cells."""
-    cells = [[row[0], *(cell for cell, _ in row[1])] if isinstance(row[1], list) else row for row in rows]
-    marked = [[_bold(cell) if cell.endswith(BEST) else cell for cell in row] for row in cells]
-    return {"label": label, "caption": caption, "head": head, "rows": rows,
-            "latex": latex or render(head, marked, "latex")}  # fmt: skip
+    """The argument of ``table`` in ``parts.html``: rows of texts, or of texts with a shade after the first.
+
+    :param latex: the table in LaTeX; by default made from the cells.
+    """
+    latex = latex or render([_latex(cell) for cell in head], [[_latex(cell) for cell in row] for row in rows], "latex")
+    return {"label": label, "caption": caption, "head": head, "rows": rows, "latex": latex}
 
 
-def _bold(cell: str) -> Ready:
-    return Ready(rf"\textbf{{{latex_cell(cell.removesuffix(BEST))}}}")
+def _latex(cell: Any) -> str:
+    from markupsafe import Markup
+
+    text = str(Markup(cell).striptags() if isinstance(cell, Markup) else cell if isinstance(cell, str) else cell[0])
+    return Ready(rf"\textbf{{{latex_cell(text.removesuffix(BEST))}}}") if text.endswith(BEST) else text
 
 
 def as_script_data(value: Any) -> Any:

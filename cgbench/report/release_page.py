@@ -260,7 +260,7 @@ def _correlations(release: Release, columns: dict[str, np.ndarray]) -> list[dict
             cells = [
                 (NONE if value is None else f"{round(value, 2) + 0.0:+.2f}", charts.shade(value)) for value in values
             ]
-            rows.append((with_meanings(name), cells))
+            rows.append([with_meanings(name), *cells])
         head = ["measure", *map(with_meanings, central)]
         caption = f"Spearman's rank correlation over {len(columns['degree']):,} candidates"
         caption += ", with both lengths held constant" if which == "given_length" else ""

@@ -205,7 +205,7 @@ def _pairs(scored: ScoredSystems, pairs: AllPairs) -> dict[str, Any]:
         f"Row minus column, {scored.metric.axis(scored.metric.figures[0])}, best system first. Coloured, with *: "
         f"p < {LEVEL} ({scored.star_test or CALIBRATED} test, Holm's correction for all pairs)."
     )
-    rows = [(names[one], [cell(one, other) for other in pairs.order]) for one in pairs.order]
+    rows = [[names[one], *(cell(one, other) for other in pairs.order)] for one in pairs.order]
     return {
         "matrix": as_table("All pairs", caption, ["", *(names[one] for one in pairs.order)], rows),
         "clusters": [[names[one] for one in cluster] for cluster in pairs.clusters],

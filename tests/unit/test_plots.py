@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cgbench.benchmark.stats.stats import stats
 from cgbench.errors import InputError
 from cgbench.plots import COLOURS, Heatmap, PointPanel, Points, draw_heatmaps, draw_points, is_picture, save
 from cgbench.report.page import asset
@@ -53,6 +54,17 @@ def test_other_forms(figures, tmp_path, form, begin):
     with pytest.raises(InputError, match="lacks some characters of the words; draw to a .svg file"):
         save(figures()["map"], path)
     assert data == path.read_bytes()
+
+
+def test_what_draws_itself(small_release):
+    pytest.importorskip("matplotlib")
+    figure = small_release.plot()
+    candidates, chosen = (len(line.get_xdata()) for line in figure.axes[0].lines)
+    counts = small_release.manifest["counts"]
+    assert (candidates, chosen) == (counts["candidates"] - counts["selected"], counts["selected"])
+    assert figure._repr_png_().startswith(b"\x89PNG") and figure._repr_png_() == figure._repr_png_()
+    (ax,) = stats(["a b c"], {"one": ["a b c"], "other": ["a c c b"]}).plot().axes
+    assert [list(one.lines[0].get_ydata()) for one in ax.containers] == [[0.0, 0.0], [100.0, 100.0]]
 
 
 def test_names_of_files():

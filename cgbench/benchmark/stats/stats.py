@@ -81,13 +81,9 @@ class Statistics:
         """
         from cgbench.plots import PointPanel, Points, draw_points
 
-        rows = self.to_json()
-        orders = list(rows[0]["word_ngrams"])
-        nothing = [float("nan")] * len(orders)
-        points = [
-            Points(row["name"], [100 * row["word_ngrams"][order]["share"] for order in orders], nothing, nothing)
-            for row in rows
-        ]
+        rows = {row["name"]: row["word_ngrams"] for row in self.to_json()}
+        orders = list(next(iter(rows.values())))
+        points = [Points(name, [100 * row[order]["share"] for order in orders]) for name, row in rows.items()]
         return draw_points([PointPanel(orders, points, "", "novel n-grams, %", "words in the n-gram")])
 
     def __repr__(self) -> str:

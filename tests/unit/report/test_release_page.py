@@ -64,6 +64,8 @@ def test_the_page_of_candidates(candidates):
     assert "licence of the inputs is not stated" in html and "these are candidates" in html
     assert all(meaning(name) for name in columns_of(candidates) if name not in PLACES), "every column has a definition"
     assert html == release_page(Release.open(candidates.folder))
+    copied = re.findall('data-copy="([^"]*)"', html)
+    assert r"source\_length &" in copied[0].replace("&amp;", "&") and "abbr" not in "".join(copied)
 
 
 def test_quantiles_stand_below_their_names(candidates):
