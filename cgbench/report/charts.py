@@ -261,7 +261,7 @@ def scatter(
 
 
 def whiskers(rows: Sequence[Whisker], label: str, title: str, places: int = 1) -> Markup:
-    """A figure a line: its interval as a bar, its runs as small dots, its value in words, with ``places`` decimals."""
+    """One line per value: its interval as a bar, its runs as small dots, the number with ``places`` decimals."""
     ends = [end for row in rows for end in (row.value, row.low, row.high, *row.runs) if end is not None]
     low, high = range_of(ends)
     room = 0.06 * (high - low)

@@ -23,15 +23,12 @@ FEATURES = ("length", "degree", "uncertainty", "perplexity", "frequency", "one-s
 OF_COMPOUNDS = ("type", "compound-length", "context-length", "modifier")
 
 
-def wholes(evaluation: Evaluation, asked: EvaluationInputs) -> list[SubsetScores]:
-    """Every system's figures over all examples with their intervals, and with tests of all pairs of systems.
-
-    What was asked for is as it was; intervals and tests are added where they were not.
-    """
+def wholes(evaluation: Evaluation, inputs: EvaluationInputs) -> list[SubsetScores]:
+    """Every system's scores over all examples, with intervals and tests of all pairs even if not requested."""
     scored = evaluation.scored
     results = scored.results
     test = (scored.test or CALIBRATED) if len(results) > 1 else None
-    comparison = replace(asked.comparison, paired=test, baseline=None, all_pairs=test is not None, confidence=True)
+    comparison = replace(inputs.comparison, paired=test, baseline=None, all_pairs=test is not None, confidence=True)
     (found,) = parts_of(scored.metric, results, comparison, [Bin("all", np.arange(scored.metric.n))])
     return [
         replace(
@@ -48,17 +45,17 @@ def wholes(evaluation: Evaluation, asked: EvaluationInputs) -> list[SubsetScores
     ]
 
 
-def breakdowns(evaluation: Evaluation, asked: EvaluationInputs) -> list[ScoredSystems]:
-    """The systems in the bins that were asked for, and in those of every other feature that the inputs allow."""
+def breakdowns(evaluation: Evaluation, inputs: EvaluationInputs) -> list[ScoredSystems]:
+    """The systems in the requested bins, and in those of every other feature that the inputs allow."""
     scored = evaluation.scored
-    comparison = replace(asked.comparison, paired=None, baseline=None, all_pairs=False, confidence=True)
+    comparison = replace(inputs.comparison, paired=None, baseline=None, all_pairs=False, confidence=True)
     found = [scored] if scored.by else []
     names = (*OF_COMPOUNDS, "length") if isinstance(scored.metric, Cter) else FEATURES
     for name in names:
         if name == scored.by:
             continue
         try:
-            bins = make_bins(make_feature(name, scored.metric.n, asked.features), None)
+            bins = make_bins(make_feature(name, scored.metric.n, inputs.features), None)
         except InputError:
             continue  # nothing to make it from was given
         if len(bins) > 1:

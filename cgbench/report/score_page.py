@@ -54,22 +54,22 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
     :param notes: what was warned of, in the words of the command line; by default in those of the library.
     :raises InputError: the evaluation was put together by hand, without what it was made from.
     """
-    asked, scored = evaluation.inputs, evaluation.scored
-    if asked is None:
+    inputs, scored = evaluation.inputs, evaluation.scored
+    if inputs is None:
         raise InputError("a report needs an evaluation that cgbench.evaluate made")
     figures, name = scored.metric.figures, scored.metric.name
-    parts, systems = wholes(evaluation, asked), evaluation.systems
+    parts, systems = wholes(evaluation, inputs), evaluation.systems
     pairs = compare_all(scored.metric, [result.system for result in scored.results], parts)
-    found = breakdowns(evaluation, asked)
+    found = breakdowns(evaluation, inputs)
     differences: Sequence[Differences] = evaluation.differences
     if not differences and len(systems) > 1:
-        results, references = scored.results, asked.references
-        differences = find_differences(scored.metric, systems, results, references, asked.features, asked.comparison)
+        results, references = scored.results, inputs.references
+        differences = find_differences(scored.metric, systems, results, references, inputs.features, inputs.comparison)
     scores = example_scores(scored.metric, systems, scored.results)
-    examples, distribution = _examples(evaluation, asked, scores, found), _distribution(scored, scores)
-    said = [str(warning) for warning in asked.warned] if notes is None else list(notes)
+    examples, distribution = _examples(evaluation, inputs, scores, found), _distribution(scored, scores)
+    lines = [str(warning) for warning in inputs.warned] if notes is None else list(notes)
     if examples["shown"] < examples["all"]:
-        said.append(
+        lines.append(
             f"{examples['shown']:,} of {examples['all']:,} examples are listed: those on which the systems differ most."
         )
     sections = {
@@ -87,7 +87,7 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
         "title": f"{name}: {', '.join(system.name for system in systems[:4])}"
         + (" and others" if len(systems) > 4 else ""),
         "sections": [(key, text) for key, (text, here) in sections.items() if here],
-        "notes": [("", line) for line in said],
+        "notes": [("", line) for line in lines],
         "facts": [
             ("metric", f"{name}, {'lower' if scored.metric.lower_is_better else 'higher'} is better"),
             ("examples", f"{scored.metric.n:,}"),
@@ -163,10 +163,10 @@ def _systems_chart(scored: ScoredSystems, parts: Sequence[SubsetScores], figure:
         _whisker(result.system, part.figures[figure], number)
         for number, (result, part) in enumerate(zip(scored.results, parts, strict=True))
     ]
-    name, said = scored.metric.axis(figure), []
-    said += ["bar: 95 % interval"] if any(row.low is not None for row in rows) else []
-    said += ["circles: seeds"] if any(len(row.runs) > 1 for row in rows) else []
-    return charts.whiskers(rows, name, f"{name} of each system", scored.metric.width), "; ".join([name, *said])
+    name = scored.metric.axis(figure)
+    caption = [name, *["bar: 95 % interval"] * any(row.low is not None for row in rows)]
+    caption += ["circles: seeds"] * any(len(row.runs) > 1 for row in rows)
+    return charts.whiskers(rows, name, f"{name} of each system", scored.metric.width), "; ".join(caption)
 
 
 def _drops(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:
@@ -317,13 +317,13 @@ def _compounds(evaluation: Evaluation) -> list[dict[str, Any]]:
 
 
 def _examples(
-    evaluation: Evaluation, asked: EvaluationInputs, scores: Sequence[np.ndarray], found: Sequence[ScoredSystems]
+    evaluation: Evaluation, inputs: EvaluationInputs, scores: Sequence[np.ndarray], found: Sequence[ScoredSystems]
 ) -> dict[str, Any]:
     """The table of examples: every system's outputs and score, of which the page shows two side by side."""
     metric, means = evaluation.scored.metric, np.array([one.mean(axis=0) for one in scores])
-    texts: dict[str, Sequence[str]] = {"source": asked.sources} if asked.sources else {}
+    texts: dict[str, Sequence[str]] = {"source": inputs.sources} if inputs.sources else {}
     texts |= {"compound": metric.compounds} if isinstance(metric, Cter) else {}
-    texts |= {"reference": [example[0] for example in asked.references]} if asked.references else {}
+    texts |= {"reference": [example[0] for example in inputs.references]} if inputs.references else {}
     places: list[list[str]] = [[] for _ in range(metric.n)]
     groups = []
     for number, one in enumerate(found):
@@ -338,7 +338,7 @@ def _examples(
             [round(float(score), 2) for score in means[:, place]],
             outputs(evaluation, scores, place),
             places[place],
-            *(lines[place] for lines in texts.values()),
+            *(column[place] for column in texts.values()),
         ]
         for place in most_telling(means, min(MOST_EXAMPLES, MOST_OUTPUTS // sum(map(len, scores)))).tolist()
     ]
@@ -365,9 +365,9 @@ def _examples(
         "searched": [*texts, "outputs"],
         "systems": names,
         "pair": [first, base],
-        "unspaced": is_unspaced([row[-1] if asked.references else row[2][0][0][0] for row in rows]),
+        "unspaced": is_unspaced([row[-1] if inputs.references else row[2][0][0][0] for row in rows]),
         "brush": [2, 1] if len(names) > 1 else None,
     }
     several = any(len(system.runs) > 1 for system in evaluation.systems)
     return {"data": data, "columns": columns, "filters": filters, "shown": len(rows), "all": metric.n,
-            "several": several, "reference": bool(asked.references), "less": less}  # fmt: skip
+            "several": several, "reference": bool(inputs.references), "less": less}  # fmt: skip
