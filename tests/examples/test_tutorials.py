@@ -80,6 +80,7 @@ def test_page(page, tmp_path, monkeypatch):
     for package in PACKAGES:
         pytest.importorskip(package)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "110")  # the pages show a terminal of this width
     namespace, ran = {}, 0
     for vary, kind, block in BLOCK.findall((ROOT / page).read_text(encoding="utf-8")):
         if kind == "console":
