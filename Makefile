@@ -25,7 +25,7 @@ lint: $(STAMP)
 	$(BIN)/lint-imports --no-cache
 
 docs: $(STAMP)
-	$(BIN)/python -m mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 # From the source archive, as an index would have it; installed without extras, it must do what README.md says.
 wheel: $(STAMP)
