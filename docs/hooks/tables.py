@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
+import cgbench
 from cgbench.requests import Field, fields_of
 
 MARK = re.compile(r"<!-- request: ([\w.]+)\.(\w+) -->")
@@ -19,6 +20,13 @@ MARK = re.compile(r"<!-- request: ([\w.]+)\.(\w+) -->")
 
 BOOST = {"how-to/add-": 4.0, "tutorial/": 1.3, "how-to/": 1.2, "explanation/": 1.3, "lab/": 0.2}
 """Weights in the search, by the beginning of a page's path."""
+
+
+def on_startup(**_: Any) -> None:
+    """Let the API show the arguments of functions, not the request that they become."""
+    for name in cgbench.__all__:
+        if hasattr(function := getattr(cgbench, name), "__wrapped__"):
+            del function.__wrapped__
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
@@ -38,7 +46,7 @@ def table(kind: type) -> str:
         option = "" if field.python_only else f"`--set {field.name}=`" if field.is_setting else f"`{field.flag}`"
         help = field.help + (f" (`{field.unit}`)" if field.unit else "")
         lines.append([option, f"`{field.name}`", field.allowed, _default(field), help])
-    return _markdown(("Option", "Argument", "Values", "Default", ""), lines)
+    return _markdown(("Option", "Argument", "Values", "Default", "Meaning"), lines)
 
 
 def settings() -> str:
@@ -56,7 +64,7 @@ def settings() -> str:
         new = [row for row in rows if row["name"].startswith(start) and row["name"] not in seen]
         seen |= {row["name"] for row in new}
         cells = [(f"`{row['name']}`", f"`{row['default']}`", row["help"].replace("``", "`")) for row in new]
-        tables = _markdown(("Setting", "Default", ""), cells) if cells else "No settings beyond those above."
+        tables = _markdown(("Setting", "Default", "Meaning"), cells) if cells else "No settings beyond those above."
         sections.append("\n\n".join(filter(None, (f"## {title}", about, tables))))
     return "\n\n".join(sections)
 
