@@ -162,23 +162,6 @@ def test_smcalflow(data, tmp_path):
     assert "person0" in (tmp_path / "out" / "release" / "test.plan").read_text()
 
 
-def test_scores(demo, data, tmp_path):
-    pytest.importorskip("sacrebleu")
-    write(data / "train.en", some(demo / "train.en", 1_500))
-    reference = some(demo / "pool.en", 400)
-    write(data / "test.en", reference)
-    draw = random.Random(1)
-    for system, share in (("base", 0.2), ("new", 0.02)):
-        for number in (1, 2, 3):
-            wrong = (" ".join("x" if draw.random() < share else w for w in line.split()) for line in reference)
-            write(data / f"{system}.{number}", wrong)
-    printed, _ = run("score.sh", tmp_path)
-    assert "degree" in printed
-    assert printed.count("base (baseline)") >= 2
-    assert r"\textbf" in (tmp_path / "out" / "table.tex").read_text()
-    assert len((tmp_path / "out" / "examples.tsv").read_text().splitlines()) == 1 + 6 * 400
-
-
 TAGS = {"The": "DT", "A": "DT", "a": "DT", "the": "DT", "saw": "VBD", "liked": "VBD", ".": ".", "that": "IN"}
 
 
