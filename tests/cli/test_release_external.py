@@ -206,7 +206,7 @@ def test_text_that_comes_back_is_found_by_its_hash(without_text, built, demo, ru
     [
         (["--pool", "valid.de", "valid.en"], "700 of the 700 pairs of this pool in the release are not in it"),
         (["--pool", "changed.de", "pool.en"], "1 of the 700 pairs of this pool in the release are not in it"),
-        (["--pool", "pool.de", "pool.en", "--pool", "valid.de", "valid.en"], "2 given, but the release has 1 pools"),
+        (["--pool", "pool.de", "pool.en", "--pool", "valid.de", "valid.en"], "2 given, but the release has 1: "),
         (["--pool", "pool.de", "pool.en", "--train", "valid.de", "valid.en"], "not the training text of the release"),
         (["--pool", "nowhere.de", "pool.en"], "nowhere.de: no such file"),
     ],

@@ -69,7 +69,7 @@ def restore(request: RestoreRequest) -> Release:
     named = release.manifest["inputs"]["pool"]
     if len(pools) != len(named):
         raise InputError(
-            f"{argument('pools')}: {len(pools)} given, but the release has {len(named)} pools: {_names(named)}"
+            f"{argument('pools')}: {len(pools)} given, but the release has {len(named)}: {_names(named)}"
         )
     if request.train is not None:
         _check_train(release, as_corpus(request.train, request.columns))

@@ -92,7 +92,7 @@ def draw_members(
         )
     folders = ensemble_members(release)
     if isinstance(folders, str):
-        raise InputError(f"{release.folder}: {folders}; {argument('draws')} needs it")
+        raise InputError(f"{release.folder}: {folders}; required by {argument('draws')}")
     if len(folders) < FEWEST:
         raise InputError(
             f"{release.folder}: {len(folders)} member{'s' * (len(folders) > 1)}, but {argument('draws')} needs at "
