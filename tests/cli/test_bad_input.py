@@ -53,7 +53,7 @@ def test_empty_corpora(build):
 
 
 def test_a_training_corpus_without_a_word(build):
-    assert "train.en: there is no word in it" in build(train=("\n\n", " \n\n"))
+    assert "train.en: the corpus is empty: it has no words" in build(train=("\n\n", " \n\n"))
 
 
 def test_missing_file(run, demo, tmp_path):
@@ -89,7 +89,10 @@ def test_a_pool_that_is_too_small_says_what_was_left(build, run, corpora, tmp_pa
     [
         (("--set", "drop=690"), "700 candidates are too few to drop 725 and draw 35"),
         (("--set", "candidates=9000", "--set", "drop=2490"), "the 2,500 pairs of the pool are too few to drop 2,615"),
-        (("--set", "drop=1/2", "--set", "window=3/4"), "drop=1/2, drop_reference=1/20, window=3/4: more than all"),
+        (
+            ("--set", "drop=1/2", "--set", "window=3/4"),
+            "drop=1/2, drop_reference=1/20, window=3/4: together more than all",
+        ),
         (("--languages", "de,de"), "two different codes are needed"),
         (("--lm", "text.arpa"), "text.arpa: "),
     ],

@@ -190,7 +190,7 @@ def test_text_that_comes_back_is_found_by_its_hash(without_text, built, demo, ru
     (tmp_path / "pool.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in rows))
     train = demo / "train.de", demo / "train.en"
     said = run("restore", out, "--pool", tmp_path / "pool.tsv", "--columns", "1,2", "--train", *train).stdout
-    assert "the text of 700 pairs is back" in said
+    assert "restored the text of 700 pairs" in said
     for name in ("test.de", "test.en"):
         assert (out / name).read_bytes() == (built / name).read_bytes()
     run("verify", out)
@@ -261,7 +261,9 @@ def test_an_export_is_whole_the_same_every_time_and_replaced(release, run, tmp_p
     run("export", release, "--to", target, "--out", out)
     assert release_bytes(out) == first
     (out / "mine").write_text("")
-    assert "mine: is no part of the export" in run("export", release, "--to", target, "--out", out, status=2).stderr
+    assert (
+        "mine: does not belong to the export" in run("export", release, "--to", target, "--out", out, status=2).stderr
+    )
     assert (out / "mine").exists()
 
 
@@ -493,7 +495,7 @@ def test_results_of_other_settings_and_half_written_files_are_swept(built, corpo
     rows = json.loads(run("clean", out, "--dry-run", "--format", "json").stdout)
     found = {row["path"] for row in rows["found"] if not row["path"].endswith(".lock")}
     assert found == expected and not rows["removed"] and old.exists()
-    assert "removed" in run("clean", out).stdout
+    assert "deleted" in run("clean", out).stdout
     assert not any(map(Path.exists, map(Path, expected))) and (out / ".mine.tmp").exists()
     assert "nothing to remove" in run("clean", out).stdout
     explained = build_release(corpora, out, "--set", "beam=1", "--licence", "CC BY 4.0", "--explain")[1].stderr

@@ -87,7 +87,7 @@ def test_bad_input_is_one_line(releases, run, tmp_path):
         ((a, "--other", b), f"--other {b}: say whose selection it is: --other FAMILY={b}"),
         ((a, "--other", f"b={b}", "--other", f"b={b}"), "--other b: the name is given twice"),
         ((f"b={a}", "--other", f"b={b}"), "--other: b is the name of the release itself"),
-        ((a, *hyp(releases)[:4]), "--hyp: 2 systems, and 3 are needed"),
+        ((a, *hyp(releases)[:4]), "--hyp: 2 systems, but a ranking needs at least 3"),
         ((a, *three[:4], "--hyp", f"x={tmp_path / 'short'}"), "has 1 lines and the candidates has 300"),
         ((a, *hyp(releases, "--control-hyp", "control")), "--control-hyp goes with --hyp"),
         ((a, *hyp(releases, stem="test"), "--control-hyp", f"z={releases / 'control.a1'}"), "alone"),

@@ -179,7 +179,7 @@ def test_a_manifest_cannot_point_outside_its_folder(release):
     manifest["files"]["../../etc/passwd"] = "0"
     (release / "manifest.json").write_text(json.dumps(manifest))
     problems = failed(release)
-    assert problems["../../etc/passwd"] == "leads out of the folder"
+    assert problems["../../etc/passwd"] == "the name leads out of the folder"
 
 
 @pytest.mark.parametrize(
