@@ -46,8 +46,8 @@ def build_react_command(request: BuildRequest, dry_run: bool, explain: bool, for
     The pairs come from a pool that was not trained on. The same command resumes an interrupted build: it keeps
     finished steps whose inputs have not changed.
     """
-    from cgbench.benchmark.cost import estimates_wanted, forecast
     from cgbench.benchmark.react import build_react as build
+    from cgbench.benchmark.react.cost import estimates_wanted, forecast
     from cgbench.benchmark.react.plan import plan_build
 
     _check_members(request)

@@ -36,7 +36,7 @@ from cgbench.text.remote import as_given, is_address, local
 from cgbench.text.streams import STDIN, form
 
 if TYPE_CHECKING:
-    from cgbench.benchmark.cost import Forecast
+    from cgbench.benchmark.react.cost import Forecast
     from cgbench.text.inspection import Finding
 
 SEPARATOR = "\0"  # cannot occur in a file name

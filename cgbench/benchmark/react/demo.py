@@ -12,8 +12,8 @@ import numpy as np
 
 from cgbench.benchmark.candidates.pair_measures import JOINT
 from cgbench.benchmark.candidates.selection import FIRST, select_rows, selection_sizes
-from cgbench.benchmark.cost import Forecast, estimates_wanted, forecast
 from cgbench.benchmark.react.build_react import run_build, workspace_of
+from cgbench.benchmark.react.cost import Forecast, estimates_wanted, forecast
 from cgbench.benchmark.react.plan import plan_build
 from cgbench.benchmark.react.request import BuildRequest, ReactSettings
 from cgbench.benchmark.release.release import Release

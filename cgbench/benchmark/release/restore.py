@@ -68,9 +68,7 @@ def restore(request: RestoreRequest) -> Release:
     check_verified(release)
     named = release.manifest["inputs"]["pool"]
     if len(pools) != len(named):
-        raise InputError(
-            f"{argument('pools')}: {len(pools)} given, but the release has {len(named)}: {_names(named)}"
-        )
+        raise InputError(f"{argument('pools')}: {len(pools)} given, but the release has {len(named)}: {_names(named)}")
     if request.train is not None:
         _check_train(release, as_corpus(request.train, request.columns))
     tables = {name: release.table(name) for name in table_names(release.manifest)}

@@ -8,8 +8,18 @@ from types import SimpleNamespace
 import pytest
 from made_up_rates import RATES
 
-from cgbench.benchmark import cost
-from cgbench.benchmark.cost import DAY, Cost, Forecast, duration, forecast, formulas, kept_rates, measure_rates, size
+from cgbench.benchmark.react import cost
+from cgbench.benchmark.react.cost import (
+    DAY,
+    Cost,
+    Forecast,
+    duration,
+    forecast,
+    formulas,
+    kept_rates,
+    measure_rates,
+    size,
+)
 from cgbench.benchmark.react.plan import plan_build
 from cgbench.benchmark.react.request import BuildRequest
 from cgbench.engines import Local
