@@ -14,10 +14,10 @@ from cgbench.errors import InputError
 from cgbench.settings import did_you_mean, load_yaml
 
 PARTS = {
-    "metadata": "YAML for hubs of data sets, such as annotations_creators or source_datasets",
-    "origin": "where the text is from, who wrote and who translated it, when, for whom",
-    "personal": "what the text says of persons, and how sensitive that is",
-    "contact": "who answers questions, and where",
+    "metadata": "YAML for data set hubs, such as annotations_creators or source_datasets",
+    "origin": "source of the text, its writers and translators, dates and audience",
+    "personal": "personal information in the text, and how sensitive it is",
+    "contact": "contact for questions",
     "citation": "how to cite this",
 }
 """What a build cannot know."""
