@@ -75,7 +75,7 @@ def test_what_it_says_cannot_forge_a_signature(texts, run):
     ("changes", "said"),
     [
         ({"output": "0" * 64}, "does not belong to the translations in one; translate again, or remove"),
-        ({"format": 2}, "of format 2, and this version reads 1"),
+        ({"format": 2}, "has format 2, but this version reads 1"),
         ({"system": []}, "one.system.json: system "),
         ({"search": {"beam": "x"}}, "one.system.json: search.beam "),
     ],
