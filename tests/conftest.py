@@ -17,6 +17,28 @@ os.environ["CGBENCH_ESTIMATE"] = "0"
 settings.register_profile("fixed", derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
+# Files that take longest start first, so that no worker runs one of them after all others have finished.
+SLOWEST = [
+    "test_crash.py",
+    "test_train_together.py",
+    "test_engines.py",
+    "test_external_offline.py",
+    "test_reproduce.py",
+    "test_distributed.py",
+    "test_ensemble_quality.py",
+    "test_models.py",
+    "test_ray_cluster.py",
+]
+
+
+def pytest_configure(config):
+    config.option.loadscopereorder = False  # else pytest-xdist starts files with the most tests first
+
+
+def pytest_collection_modifyitems(items):
+    place = {name: number for number, name in enumerate(SLOWEST)}
+    items.sort(key=lambda item: place.get(item.path.name, len(place)))
+
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory):
