@@ -1,4 +1,4 @@
-"""Which examples belong together, by the names that a user gives: ``--cluster document``, ``--cluster compound``."""
+"""The clusters of examples that are not independent, by name: ``--cluster document``, ``--cluster compound``."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from cgbench.benchmark.metrics.variance import covariance_of_clusters, design_ef
 from cgbench.errors import InputError, argument
 
 OF_CTER = ("compound", "context")
-"""What examples of CTER belong to, unless other clusters are named."""
+"""The clusters of CTER, unless others are named."""
 WIDER = 1.05
-"""Clusters that were not used are reported where they would make an interval so many times as wide."""
+"""Unused clusters are reported if they would widen an interval by this factor."""
 
 
 def clusters_of(comparison: Comparison, test: ExampleSet, inputs: FeatureInputs) -> Clusters | None:
-    """The clusters of a test set, those of CTER included; None where each example is its own.
+    """The clusters of a test set (compounds and contexts for CTER); None if all examples are independent.
 
-    :raises InputError: there are more than two, or one cannot be made.
+    :raises InputError: more than two kinds of clusters are named, or one cannot be formed.
     """
     names = list(dict.fromkeys(comparison.cluster))
     if not names and isinstance(test.metric, Cter) and comparison.test in (None, CALIBRATED):
@@ -36,7 +36,7 @@ def clusters_of(comparison: Comparison, test: ExampleSet, inputs: FeatureInputs)
         return None
     if comparison.test not in (None, CALIBRATED):
         raise InputError(
-            f"{argument('paired', comparison.test)} takes examples as independent; with {argument('cluster')} use "
+            f"{argument('paired', comparison.test)} treats examples as independent; with {argument('cluster')} use "
             f"{argument('paired', CALIBRATED)}"
         )
     return Clusters(tuple(names), tuple(_numbered(_labels(name, test, inputs)) for name in names))
@@ -62,7 +62,7 @@ def _numbered(labels: Sequence[str]) -> np.ndarray:
 
 
 def unused_clusters(metric: Metric, statistics: Sequence[np.ndarray], sources: Sequence[str] | None) -> list[str]:
-    """A warning where several examples have one source, and the comparison takes them as independent.
+    """A warning if several examples have the same source, but are treated as independent.
 
     :param statistics: of each system ``[runs, n, k]``.
     """

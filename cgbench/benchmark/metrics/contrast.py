@@ -6,12 +6,12 @@ estimated from few runs. Each part is estimated separately, and Student's t has 
 
     1 / degrees = share ** (2 - 1.3 / s) / s + (1 - share) ** 2 / e
 
-with ``e`` the examples' degrees of freedom (their number less one; of clusters: :mod:`variance`), ``share`` the seeds'
-share of the variance and ``s`` their degrees of freedom, Welch's (1947) for two systems whose
-seeds vary differently, with 3 / (runs - 1) in place of his 2. With many seeds this is Satterthwaite's (1946) formula.
-With two or three it rejects less often, because a small variance of seeds is then often luck. Both constants were
-chosen on the normal model to keep the level between 3.5 and 6 % at 5 % for two to ten runs per system, whatever the
-share; ``perf/significance.py`` measures the levels and docs/explanation/significance.md has them.
+``e`` are the degrees of freedom of the examples (their number less one; for clusters, see :mod:`variance`). ``share``
+is the seeds' share of the variance. ``s`` are the degrees of freedom of the seeds: Welch's (1947) for two systems whose
+seeds vary differently, with 3 / (runs - 1) instead of 2. With many seeds this is Satterthwaite's (1946) formula. With
+two or three it rejects less often, because a small variance of seeds is then often luck. Both constants were chosen on
+the normal model so that the test rejects between 3.5 and 6 % of equal systems at 5 %, for two to ten runs per system
+and any share; ``perf/significance.py`` measures this and docs/explanation/significance.md has the results.
 
 A p-value is below 0.05 exactly if the 95 % interval excludes zero: both use the same t. For levels below 5 %, as in
 Holm's correction, see :func:`half_width`.
@@ -37,11 +37,10 @@ _CLOSE = 1e-9  # in percent points: rounding of sums
 
 @dataclass(frozen=True)
 class Contrast:
-    """Differences ``value``, and the parts of their variance: ``seeds``, with ``of_seeds`` degrees of freedom, and
-    ``common``, of the examples, with ``of_examples``. ``examples``: their number; ``units``: that of what varies, the
-    examples themselves or their clusters.
+    """Differences ``value``, and the parts of their variance.
 
-    ``seeds``, with ``of_seeds`` degrees of freedom; and ``common``, of the examples, of which there are ``units``.
+    ``seeds`` has ``of_seeds`` degrees of freedom; ``common``, the variance of examples, has ``of_examples``.
+    ``examples`` and ``units`` are numbers; a unit is an example, or a cluster if there are clusters.
     """
 
     value: np.ndarray
@@ -60,7 +59,7 @@ class Contrast:
     def p_value(self) -> np.ndarray:
         """Two-sided p-values of a zero difference; NaN where a score is undefined or there are too few examples.
 
-        Never below 2 / 2^examples, the least that randomisation gives, nor below 2 / 2^units where nothing varies.
+        The smallest is 2 / 2^examples, as for randomisation, or 2 / 2^units if nothing varies.
         """
         from scipy.special import stdtr
 
@@ -114,7 +113,7 @@ def contrast(
         seeds, of_seeds = between / a, np.full(between.shape, max(a - 1.0, 0.0))
     else:
         spreads = [_spread(first), _spread(second)]
-        if 1 in (a, b):  # one run says nothing of its seeds: they are taken to vary as those of the other system
+        if 1 in (a, b):  # a single run has no spread: that of the other system is assumed
             both = spreads[0] + spreads[1]
             spreads = [both if runs == 1 else own for runs, own in zip((a, b), spreads, strict=True)]
         seeds = spreads[0] / a + spreads[1] / b
@@ -132,7 +131,7 @@ def contrast(
         return np.asarray(own + other - 2 * cross.mean(axis=(-2, -1)))
 
     common, of_examples = covariance.variance(common_of)
-    # Luck that cancels out leaves the rounding of sums, which is no variance.
+    # If chance results cancel out, only rounding errors are left.
     rounding = 1e-12 * covariance.trace()
     common = np.where(common > rounding, common, 0.0)
     value, counts = first.mean(axis=-1) - second.mean(axis=-1), (covariance.examples, covariance.units)
@@ -212,5 +211,5 @@ def _spread(figures: np.ndarray) -> np.ndarray:
 
 
 def _luck(covariance: np.ndarray) -> np.ndarray:
-    """What each run of a system has alone: its variance less what it shares with others."""
+    """The part of a run's variance that it does not share with other runs of the system."""
     return np.diagonal(covariance, axis1=-2, axis2=-1).mean(axis=-1) - shared_by_runs(covariance)

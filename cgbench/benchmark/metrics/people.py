@@ -1,14 +1,14 @@
 """The mean human judgement from few judgements and a metric of all examples: prediction-powered inference.
 
-A metric that agrees with people tells something about the examples that nobody judged. The estimate is the mean of the
-metric on these, corrected by its mean error where there are judgements (PPI; Angelopoulos et al. 2023):
+A metric that agrees with people tells something about the examples that nobody judged. The estimate is the metric's
+mean on these examples, corrected by its mean error on the judged ones (PPI; Angelopoulos et al. 2023):
 
     mean(human - w * metric), over judged examples  +  w * mean(metric), over the others
 
-The weight w gives the smallest variance (PPI++; Angelopoulos, Duchi and Zrnic 2023, equation 7), so that a metric that
-says nothing has no weight. The metric may have any scale. Judged examples must be a random sample, in each stratum if
-there are strata. Without clusters the estimates, weights and standard errors are those of glide-py; with clusters the
-variance is that of :mod:`cgbench.benchmark.metrics.variance`, with the same weights. As all intervals here, these are
+The weight w gives the smallest variance (PPI++; Angelopoulos, Duchi and Zrnic 2023, equation 7): an uninformative
+metric has weight 0. The metric may have any scale. Judged examples must be a random sample, in each stratum if there
+are strata. Without clusters the estimates, weights and standard errors are those of glide-py; with clusters the
+variance is that of :mod:`cgbench.benchmark.metrics.variance`, with the same weights. Like all intervals here, these are
 for the population that the examples are from, not for these examples alone.
 """
 
@@ -53,7 +53,7 @@ class HumanMean:
 
     @property
     def narrower(self) -> float:
-        """How much shorter the interval is for the metric, as a share of that of the judgements alone."""
+        """The share by which the interval with the metric is shorter than that of judgements alone."""
         return 1 - (self.powered_high - self.powered_low) / (self.alone_high - self.alone_low)
 
 
@@ -71,7 +71,7 @@ def human_means(
     :param proxy: the metric's scores of the same examples, ``[n]``.
     :param strata: int64 ``[n]``, the stratum of each example, from 0.
     :param baseline: a system that all others are compared with, on the examples judged for both.
-    :raises InputError: too few judgements, or nothing to learn about the others from.
+    :raises InputError: there are too few judgements.
     """
     found = [_estimate(name, human[name], proxy[name], clusters, strata) for name in human]
     if baseline is not None:
@@ -113,9 +113,9 @@ def _estimate(
 
 
 def tuning_weight(human: np.ndarray, metric: np.ndarray, others: np.ndarray) -> float:
-    """The weight of the metric with the smallest variance of the estimate (PPI++); 0 where it never varies.
+    """The weight of the metric with the smallest variance of the estimate (PPI++); 0 if the metric never varies.
 
-    :param human: the judgements; ``metric``: its scores of the same examples; ``others``: of those without.
+    :param human: the judgements; ``metric``: scores of the same examples; ``others``: scores of examples not judged.
     """
     spread = float(np.var(np.concatenate([metric, others]), ddof=1))
     if not len(others) or spread == 0:

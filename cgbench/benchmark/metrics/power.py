@@ -140,7 +140,7 @@ def variance_of(
 
 
 def _shape(metric: Metric, rows: np.ndarray, covariance: ExampleCovariance) -> Shape:
-    """The clusters of a pilot; of two ways those of which there are fewer."""
+    """The clusters of a pilot; for two-way clusters, the kind with fewer."""
     if metric.clusters is None:
         return Shape()
     counts = metric.clusters.counts
@@ -186,7 +186,7 @@ class PowerTest:
         return _rejects(critical / error, abs(difference) / error)
 
     def _power_of_clusters(self, shift: float, degrees: float) -> float:
-        """That of Student's t with the degrees of freedom of clusters; ``shift`` is in standard errors."""
+        """The power of Student's t with the degrees of freedom of clusters; ``shift`` is in standard errors."""
         from scipy.special import nctdtr, stdtrit
 
         if math.isinf(degrees) or degrees > MOST_UNITS / 10:

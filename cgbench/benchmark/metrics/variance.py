@@ -1,15 +1,15 @@
-"""How much scores vary from one draw of the examples to another: examples alone, or in clusters, one way or two.
+"""The variance of scores over random draws of the examples: independent examples, or one-way or two-way clusters.
 
-Examples of one document, source or compound are not independent. A variance that takes them so is too small: what
-counts is how *clusters* vary. Without clusters the covariance of scores is that of bootstrap samples. With clusters it
-is that of the delete-one-cluster jackknife (CV3 of MacKinnon, Nielsen and Webb 2023), which any metric has: leave the
-examples of a cluster out, and score the rest. On means of clusters of equal size this is the CR1 of econometrics. With
-clusters of unequal sizes it is larger, where CR1 rejects too often. Student's t has one degree of freedom less than the
-number of equal clusters that the sizes are worth (Kish 1965).
+Examples of one document, source or compound are not independent, and a variance that ignores this is too small. Without
+clusters, the covariance of scores is that of bootstrap samples. With clusters, it is that of the delete-one-cluster
+jackknife (CV3 of MacKinnon, Nielsen and Webb 2023): leave out the examples of one cluster, and score the rest. This
+works for any metric. For means over clusters of equal size it equals CR1 of econometrics; for unequal sizes, where CR1
+rejects too often, it is larger. Student's t has one degree of freedom less than the effective number of clusters (Kish
+1965).
 
-Two-way clusters (a row has a compound and a context) have the variance A + B - AB of Cameron, Gelbach and Miller
-(2011), AB of the rows that share both, and never less than A or B alone (MacKinnon, Nielsen and Webb 2024). Its degrees
-of freedom are Satterthwaite's (1946). ``perf/clusters.py`` measures the levels of tests that are made from all this.
+Two-way clusters (an example has a compound and a context) have the variance A + B - AB of Cameron, Gelbach and Miller
+(2011), where AB is that of examples that share both, but at least A and at least B (MacKinnon, Nielsen and Webb 2024).
+The degrees of freedom are Satterthwaite's (1946). ``perf/clusters.py`` measures how often the tests reject.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cgbench.benchmark.metrics.metric import Clusters
 
 
 class Summed(Protocol):
-    """What has scores that come from sums over examples, as every metric does."""
+    """Scores that are computed from sums over examples, like every metric."""
 
     def compute(self, sums: np.ndarray) -> np.ndarray:
         """Scores of sums ``[m, k]``, ``[m, scores]``."""
@@ -33,7 +33,7 @@ class Summed(Protocol):
         """The statistics of some examples, one row per unit."""
 
     def collect_clusters(self, statistics: np.ndarray, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Their sums by cluster, ``[clusters, k]``."""
+        """The sums by cluster, ``[clusters, k]``."""
 
 
 Functional = Callable[[np.ndarray], np.ndarray]
@@ -44,15 +44,15 @@ Functional = Callable[[np.ndarray], np.ndarray]
 class Ways:
     """The covariance over draws of one set of examples.
 
-    ``parts`` are arrays ``[..., runs, runs]``: one, or with two-way clusters those of the first, of the second, and of
-    both together. ``degrees``: the degrees of freedom of the first, and of the second.
+    ``parts`` are arrays ``[..., runs, runs]``: one, or for two-way clusters three (first, second, both together).
+    ``degrees``: the degrees of freedom of the first, and of the second.
     """
 
     parts: tuple[np.ndarray, ...]
     degrees: tuple[float, ...]
 
     def variance(self, functional: Functional) -> tuple[np.ndarray, np.ndarray]:
-        """A variance and its degrees of freedom, from what ``functional`` makes of each part."""
+        """The variance from ``functional`` of each part, and its degrees of freedom."""
         found = [np.asarray(functional(part)) for part in self.parts]
         if len(found) == 1:
             return found[0], np.full(found[0].shape, self.degrees[0])
@@ -66,11 +66,10 @@ class Ways:
 
 @dataclass(frozen=True)
 class ExampleCovariance:
-    """The covariance of scores of runs over draws of the examples, the sum over ``sets`` of examples that have none in
-    common (a test set and a control set).
+    """The covariance of the scores of runs over draws of the examples: the sum of disjoint ``sets``.
 
-    ``examples``: their number, ``units``: that of what varies, the examples themselves or the clusters of the way that
-    has fewer; of several sets the least.
+    ``examples`` and ``units`` are numbers, of several sets the smallest; a unit is an example, or a cluster if there
+    are clusters (for two-way clusters, of the kind with fewer).
     """
 
     sets: tuple[Ways, ...]
@@ -78,14 +77,11 @@ class ExampleCovariance:
     units: int
 
     def select(self, function: Functional) -> ExampleCovariance:
-        """The same with ``function`` of each part, such as the block of some runs."""
+        """Apply ``function`` to each part, such as to select some runs."""
         return replace(self, sets=tuple(Ways(tuple(map(function, one.parts)), one.degrees) for one in self.sets))
 
     def variance(self, functional: Functional) -> tuple[np.ndarray, np.ndarray]:
-        """A variance and its degrees of freedom, Satterthwaite's (1946) of several sets.
-
-        :param functional: makes the variance of a covariance, and is linear.
-        """
+        """The variance from ``functional``, and its degrees of freedom: for several sets, Satterthwaite's (1946)."""
         found = [one.variance(functional) for one in self.sets]
         if len(found) == 1:
             return found[0]
@@ -95,20 +91,20 @@ class ExampleCovariance:
         return value, np.clip(np.nan_to_num(degrees, nan=1.0), 1.0, None)
 
     def of_runs(self, score: int | slice, runs: slice) -> ExampleCovariance:
-        """That of some runs, of one score or several of them, where this is ``[scores, runs, runs]``."""
+        """Select scores and runs from ``[scores, runs, runs]``."""
         return self.select(lambda part: part[score, runs, runs])
 
     def block(self, runs: slice) -> ExampleCovariance:
-        """That of some runs, where this is of one score, ``[runs, runs]``."""
+        """Select runs from ``[runs, runs]``."""
         return self.select(lambda part: part[runs, runs])
 
     def trace(self) -> np.ndarray:
-        """The size of it all, which rounding is small against."""
+        """The total variance, the scale of rounding errors."""
         return np.asarray(sum(np.trace(one.parts[0], axis1=-2, axis2=-1) for one in self.sets))
 
 
 def independent(*sets: ExampleCovariance) -> ExampleCovariance:
-    """The covariance of a sum or a difference of the same runs' scores on sets that have no example in common."""
+    """The covariance of the sum or difference of the same runs' scores on disjoint sets."""
     ways = tuple(way for one in sets for way in one.sets)
     return ExampleCovariance(ways, min(one.examples for one in sets), min(one.units for one in sets))
 
@@ -125,18 +121,18 @@ def covariance_of_samples(samples: Sequence[np.ndarray], units: int) -> ExampleC
     """
     joined = np.concatenate(samples, axis=1)
     apart = (joined - joined.mean(axis=0)).transpose(2, 1, 0)  # [scores, runs of all, samples]
-    # The bootstrap of n units varies (n - 1) / n as much as new units do.
+    # The variance of a bootstrap of n units is (n - 1) / n of that of new units.
     return covariance_of_examples(apart @ apart.swapaxes(-1, -2) / (len(joined) - 1) * (units / (units - 1)), units)
 
 
 def covariance_of_clusters(
     metric: Summed, statistics: Sequence[np.ndarray], rows: np.ndarray, clusters: Clusters
 ) -> ExampleCovariance | None:
-    """The covariance ``[scores, runs of all, runs of all]`` from the jackknife that leaves out a cluster at a time.
+    """The covariance ``[scores, runs of all, runs of all]`` from the jackknife that leaves out one cluster at a time.
 
     :param statistics: of each system ``[runs, n, k]``.
-    :param rows: the examples that count.
-    :returns: None where there is a single cluster.
+    :param rows: the examples to use.
+    :returns: None for a single cluster.
     """
     ways = clusters.of_rows(rows)
     counts = [np.bincount(way) for way in ways]
@@ -152,8 +148,10 @@ def covariance_of_clusters(
 def design_effects(
     metric: Summed, statistics: Sequence[np.ndarray], rows: np.ndarray, clustered: ExampleCovariance
 ) -> np.ndarray:
-    """How many times the variance of each system's scores is that of independent examples (Kish 1965),
-    ``[systems, scores]``; NaN where nothing varies."""
+    """The variance of each system's scores divided by that of independent examples (Kish 1965), ``[systems, scores]``.
+
+    NaN if nothing varies.
+    """
     runs = [run for system in statistics for run in system]
     alone = covariance_of_examples(_jackknife(metric, runs, rows, np.arange(len(rows))), len(rows))
     found, start = [], 0
@@ -181,7 +179,7 @@ def _jackknife(metric: Summed, runs: Sequence[np.ndarray], rows: np.ndarray, lab
 
 
 def shared_by_runs(covariance: np.ndarray) -> np.ndarray:
-    """What two runs of a system share: the mean covariance of two different ones ``[..., runs, runs]``."""
+    """The variance that runs of a system share: the mean covariance of two different runs ``[..., runs, runs]``."""
     runs = covariance.shape[-1]
     trace = np.trace(covariance, axis1=-2, axis2=-1)
     return (covariance.sum(axis=(-2, -1)) - trace) / (runs * (runs - 1)) if runs > 1 else trace

@@ -182,7 +182,7 @@ def test_what_cannot_be_clustered_is_one_line(tmp_path):
         evaluate("exact", texts, ["yes"] * 60, cluster=["source"])
     with pytest.raises(InputError, match="at most two ways"):
         evaluate("exact", texts, ["yes"] * 60, cluster=["a", "b", "c"])
-    with pytest.raises(InputError, match="takes examples as independent"):
+    with pytest.raises(InputError, match="treats examples as independent"):
         evaluate(
             "exact", {"a": texts, "b": texts}, ["yes"] * 60, sources=DOCUMENTS, cluster=["source"], paired="mcnemar"
         )
