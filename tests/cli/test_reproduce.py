@@ -75,7 +75,7 @@ def test_a_part_of_the_schedule_by_its_updates(run):
     words = ("reproduce", "run", "devil-3", "--systems", "Universal PED", "--seeds", "1", "--dry-run")
     (line,) = run(*words, "--benchmarks", "COGS gen", "--scale", "short", "--updates", "1200").stdout.splitlines()
     assert line == "cogs-gen.universal-ped.short.seed-1  1,200 updates of universal_cogs_ped"
-    assert "give --scale short" in run(*words, "--updates", "1200", status=2).stderr
+    assert "needs --scale short" in run(*words, "--updates", "1200", status=2).stderr
 
 
 def test_lexicons_are_given_where_the_papers_were_and_learnt_by_name(run):

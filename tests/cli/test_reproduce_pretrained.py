@@ -88,7 +88,8 @@ def test_rows_over_roberta_run_on_the_data_of_their_papers(run, tmp_path, downlo
 
 
 def test_tables_say_what_weights_a_row_needs(run):
-    assert f"with {HUB}: RoBERTa, RoBERTa Dangle, RoBERTa+CReg, RoBERTa LRF" in run("reproduce", "list").stdout
+    listed = " ".join(run("reproduce", "list").stdout.split())
+    assert f"with {HUB}: RoBERTa, RoBERTa Dangle, RoBERTa+CReg, RoBERTa LRF" in listed
     rows = json.loads(run("reproduce", "list", "lrf-2", "--format", "json").stdout)[0]["rows"]
     needed = {row["system"] for row in rows if row.get("init") == "FacebookAI/roberta-base" and not row["why"]}
     assert needed == {"RoBERTa", "RoBERTa Dangle", "RoBERTa+CReg", "RoBERTa LRF"}
