@@ -1,4 +1,4 @@
-"""Where two systems differ: n-grams, words by how often training has them, kinds of examples, single examples.
+"""Where two systems differ: n-grams, words by training count, kinds of examples, single examples.
 
 The questions of compare-mt (Neubig et al. 2019), with tests. p-values are adjusted to the false discovery rate
 (Benjamini and Hochberg 1995), which also holds for positively dependent tests such as those of overlapping n-grams: on
@@ -39,7 +39,7 @@ from cgbench.text.plain_text import words_of
 from cgbench.text.profile import is_unspaced
 
 ORDERS = 4
-"""Words of the longest n-grams that are compared."""
+"""The longest n-grams compared, in words."""
 FEWEST = 6
 """An n-gram of fewer examples cannot differ significantly: 2 / 2^6 is the first below 0.05."""
 SHOWN = 10
@@ -49,9 +49,10 @@ COUNTS = ((0, 0), (1, 1), (2, 4), (5, 9), (10, 99), (100, 999), (1000, None))
 
 @dataclass(frozen=True)
 class FoundDifference:
-    """One thing on which two systems were compared: ``ours`` and ``theirs``, p-value and adjusted ``q_value``.
+    """An n-gram, a group of words or a kind of examples on which two systems are compared.
 
-    Of an n-gram how often each has it right (the mean of its runs); else a figure. ``count``: examples that it is in.
+    ``ours`` and ``theirs``: for an n-gram, how often each system has it right (mean of its runs), otherwise a score.
+    ``count``: number of examples with it. ``q_value``: the adjusted p-value.
     """
 
     what: str
@@ -64,7 +65,7 @@ class FoundDifference:
 
 @dataclass(frozen=True)
 class Example:
-    """An example with the scores of both systems, and what they said, if that is known."""
+    """An example with the scores of both systems, and their outputs if known."""
 
     row: int
     ours: float
@@ -74,10 +75,10 @@ class Example:
 
 @dataclass(frozen=True)
 class Differences:
-    """Where the system ``system`` differs from ``against``.
+    """Where ``system`` differs from ``against``.
 
-    ``ngrams``: those with a q-value below the level, the most telling first, of ``tested``; ``shown``: the first of
-    each sign, of which none is within another; ``words`` and ``kinds``: all; ``examples``: of each sign, the largest.
+    ``ngrams``: n-grams (out of ``tested``) with a q-value below the level, smallest first. ``shown``: the first in each
+    direction, none part of another. ``examples``: the largest differences in each direction.
     """
 
     system: str
@@ -98,11 +99,10 @@ def find_differences(
     material: FeatureInputs,
     comparison: Comparison,
 ) -> tuple[Differences, ...]:
-    """Every system against the baseline (the first, if none is named).
+    """The differences of every system from the baseline (by default, the first system).
 
-    :param references: those of each example; without them there are no n-grams and no words, and neither for scores
-        from elsewhere whose texts are not known.
-    :raises InputError: there is one system.
+    :param references: the references of each example; n-grams and words need these and the outputs.
+    :raises InputError: there is only one system.
     """
     if len(results) < 2:
         raise InputError(f"{argument('differences')} compares systems; give a second {argument('systems')}")
@@ -132,12 +132,12 @@ def find_differences(
 
 
 def outputs_of(metric: Metric, systems: Sequence[System]) -> list[tuple[Sequence[str], ...]]:
-    """The outputs of every system, run by run; empty for external scores that came without outputs."""
+    """The outputs of every run of every system; empty for external scores without outputs."""
     return [system.texts or (system.runs if metric.of_texts else ()) for system in systems]
 
 
 def false_discovery(p_values: Sequence[float | None]) -> list[float | None]:
-    """Benjamini and Hochberg's (1995) adjusted p-values; None stays None and is not counted."""
+    """Benjamini and Hochberg's (1995) adjusted p-values; None is ignored."""
     tested = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
     adjusted: list[float | None] = [None] * len(p_values)
     least = 1.0
@@ -148,7 +148,7 @@ def false_discovery(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def sign_test(wins: int, losses: int) -> float:
-    """The exact two-sided binomial test of as many wins as losses."""
+    """The p-value of the exact two-sided sign test."""
     total = wins + losses
     tail = sum(math.comb(total, one) for one in range(min(wins, losses) + 1))
     return min(1.0, 2 * tail / 2**total)
@@ -157,7 +157,7 @@ def sign_test(wins: int, losses: int) -> float:
 def example_scores(metric: Metric, systems: Sequence[System], results: Sequence[SystemScores]) -> list[np.ndarray]:
     """The score of each example in each run, float64 ``[runs, n]`` per system.
 
-    sacrebleu's score of a sentence; 100 for a row that is right and 0 for one that is wrong.
+    For metrics of sacrebleu its sentence score, for others 100 (right) or 0 (wrong).
     """
     found = []
     for system, result in zip(systems, results, strict=True):
@@ -179,7 +179,7 @@ Ngram = tuple[str, ...]
 
 
 def ngrams_of(words: Sequence[str]) -> Counter[Ngram]:
-    """The n-grams of up to :data:`ORDERS` words, counted."""
+    """The counts of all n-grams of up to :data:`ORDERS` words."""
     return Counter(
         tuple(words[begin : begin + order]) for order in range(1, ORDERS + 1) for begin in range(len(words) - order + 1)
     )
@@ -247,7 +247,7 @@ def _counter(material: FeatureInputs) -> Counter[str]:
 
 
 def _f1(sums: np.ndarray) -> np.ndarray:
-    """F1 in percent of matches, words said, words wanted."""
+    """F1 in percent, from the numbers of matches, hypothesis words and reference words."""
     with np.errstate(invalid="ignore"):
         return 200 * sums[:, :1] / (sums[:, 1:2] + sums[:, 2:])
 
@@ -309,7 +309,7 @@ def _adjusted(found: Sequence[FoundDifference]) -> tuple[FoundDifference, ...]:
 
 
 def _bins_of(metric: Metric, results: Sequence[SystemScores]) -> list[Bin]:
-    """The kinds of compounds of CTER; else the bins that were asked for."""
+    """For CTER the kinds of compounds, otherwise the bins of ``by``."""
     if results[0].bins or not isinstance(metric, Cter):
         return [one for one, _ in results[0].bins]
     kinds = np.array(metric.kinds)
@@ -336,10 +336,10 @@ def _kinds(
 def _examples(
     metric: Metric, runs: Sequence[np.ndarray], texts: Sequence[Sequence[Sequence[str]]]
 ) -> tuple[Example, ...]:
-    """Those on which the first system is furthest ahead, then those on which the second is.
+    """The examples with the largest lead of the first system, then of the second.
 
-    Scores are means of the runs. The texts are those of the better system's best and of the other's worst run, so that
-    they are never alike where the scores differ.
+    Scores are means over runs. The texts are from the best run of the better system and the worst run of the other, so
+    they differ if the scores differ.
     """
     scores = np.array([one.mean(axis=0) for one in runs])
     flip = -1.0 if metric.lower_is_better and not isinstance(metric, Cter) else 1.0

@@ -34,7 +34,7 @@ def as_tables(found: Sequence[Differences], form: str, width: int) -> list[str]:
             for example in one.examples:
                 texts = [_short(text) for text in example.texts] if example.texts else ["", ""]
                 lines.append([f"{example.row}", f"{example.ours:.{width}f}", f"{example.theirs:.{width}f}", *texts])
-            columns = [one.system, one.against, f"{one.system} said", f"{one.against} said"]
+            columns = [one.system, one.against, f"{one.system} output", f"{one.against} output"]
             parts.append(render(["largest differences: row", *columns], lines, form))
     return parts
 
@@ -49,7 +49,7 @@ def _short(text: str) -> str:
 
 
 def as_values(found: Sequence[Differences], system: str) -> dict[str, Any] | None:
-    """What JSON has of the system's differences from the baseline; None of the baseline's own."""
+    """The system's differences from the baseline as JSON values; None for the baseline."""
     one = next((one for one in found if one.system == system), None)
     if one is None:
         return None

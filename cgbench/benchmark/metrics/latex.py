@@ -15,7 +15,7 @@ from cgbench.tables import Ready, fixed, latex_cell, latex_table
 
 
 def bins_table(scored: ScoredSystems, figure: str, width: int) -> str:
-    """One figure of every system, in all and in each bin; empty where no bin has a figure."""
+    """A score of every system, over all examples and in each bin; empty if no bin has one."""
     labels = [one.label for one, _ in scored.results[0].bins]
     columns = _columns(scored, figure)
     if all(estimate.value is None for column in columns[1:] for estimate in column):
@@ -34,19 +34,19 @@ def bins_table(scored: ScoredSystems, figure: str, width: int) -> str:
 
 
 def bold_best(scored: ScoredSystems, figure: str, width: int) -> list[Ready]:
-    """A figure of every system over all examples, the best in bold."""
+    """A score of every system over all examples, the best in bold."""
     column = _columns(scored, figure)[0]
     best = _best(scored, column, width)
     return [Ready(_value(estimate, best, width)) for estimate in column]
 
 
 def _columns(scored: ScoredSystems, figure: str) -> list[list[Score]]:
-    """The figures of all systems: over all examples, then in each bin."""
+    """The scores of all systems: over all examples, then in each bin."""
     return [[part.figures[figure] for part in parts] for parts in zip(*(result.parts for result in scored.results))]  # noqa: B905
 
 
 def _best(scored: ScoredSystems, column: Sequence[Score], width: int) -> str | None:
-    """The best figure of a column as it is printed; None where a single system has nothing to be better than."""
+    """The best score of a column as printed; None for a single system."""
     values = [estimate.value for estimate in column if estimate.value is not None]
     if len(column) < 2 or not values:
         return None
@@ -68,7 +68,7 @@ def _cell(estimate: Score, best: str | None, width: int) -> str:
 
 
 def legend(scored: ScoredSystems) -> str:
-    """What the stars mean, in words."""
+    """The meaning of the stars."""
     levels = ", ".join(f"{mark} p < {bound}" for bound, mark in reversed(MARKS))
     return f"{levels} ({scored.star_test}, p adjusted by Holm's method)"
 

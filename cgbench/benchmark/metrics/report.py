@@ -1,5 +1,4 @@
-"""What ``cgbench score`` prints, and a notebook shows: a line as sacrebleu's, or tables and
-signatures."""
+"""The output of ``cgbench score``, also in notebooks: a line like sacrebleu's, or tables and signatures."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ REASONS = 10
 
 
 def report(scored: ScoredSystems, form: str, width: int, show_reasons: bool = False) -> str:
-    """All of it in one of the forms ``text``, ``markdown``, ``latex``, ``html``."""
+    """The whole output as ``text``, ``markdown``, ``latex`` or ``html``."""
     line = _one_line(scored, width) if form == "text" else None
     parts = [line or _systems_table(scored, form, width)]
     in_bins = latex.bins_table if form == "latex" else partial(_bins_table, form=form)
@@ -91,7 +90,7 @@ def span(low: float | None, high: float | None, places: int, sign: str = "") -> 
 
 
 def _cells(estimate: Score, form: str, width: int) -> list[str]:
-    """Figure, spread, interval, difference, p and adjusted p."""
+    """Score, spread, interval, difference, p and adjusted p."""
     return [
         number(estimate.value, width),
         "" if estimate.stdev is None else f"{estimate.stdev:.{max(width, 2)}f}",
@@ -140,7 +139,7 @@ def _bins_table(scored: ScoredSystems, figure: str, width: int, form: str) -> st
 
 
 def _drops(scored: ScoredSystems, form: str, width: int) -> str:
-    """What every system loses from the control set to the test set: a table, and in words."""
+    """The drop of every system from the control set to the test set, in a table and in words."""
     metric = scored.metric
     rows, lines = [], []
     for result in scored.results:
@@ -181,7 +180,7 @@ def _pairs_table(scored: ScoredSystems, figure: str, form: str, width: int) -> s
 
 
 def _ranks_table(scored: ScoredSystems, form: str, width: int) -> str:
-    """Where all systems were compared with all: the range of each one's rank, and its cluster."""
+    """The range of each system's rank and its cluster, if all pairs are compared."""
     rows = []
     for one in ranks(scored.metric, scored.results):
         result = scored.results[one.number]
@@ -246,7 +245,7 @@ def _published_table(scored: ScoredSystems, form: str, width: int) -> str:
 
 
 def _own_figures(scored: ScoredSystems, result: SystemScores, more: dict[str, Any], width: int) -> dict[str, str]:
-    """A system's figures under the names of the published table."""
+    """A system's scores under the names of the published table."""
     figures = result.whole.figures
     if not more:
         name = "exact match" if scored.metric.name == "exact" else scored.metric.name

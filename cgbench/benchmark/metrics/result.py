@@ -30,10 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EvaluationInputs:
-    """What figures were made from: the comparison, what features are made of, the texts, what was warned of.
-
-    ``references``: those of each example; None, where there are none (CTER).
-    """
+    """Inputs of the scores; ``references`` are those of each example, or None (CTER)."""
 
     comparison: Comparison
     features: FeatureInputs
@@ -61,10 +58,10 @@ class ReportRequest:
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """Figures of one or more systems.
+    """Scores of one or more systems.
 
-    ``repr`` is what ``cgbench score`` prints; a notebook shows the same as tables. ``scored`` has everything with its
-    types, ``systems`` the hypotheses, ``inputs`` what else they were made from; ``differences`` where systems differ.
+    ``repr`` is what ``cgbench score`` prints; notebooks show it as tables. ``scored`` has all results with their
+    types, ``systems`` the hypotheses, ``inputs`` the other inputs, ``differences`` where systems differ.
     """
 
     scored: ScoredSystems
@@ -74,12 +71,12 @@ class Evaluation:
 
     @property
     def score(self) -> float:
-        """The headline figure of the first system, in percent (its mean over runs); NaN where it is not defined."""
+        """The main score of the first system, in percent (mean over runs); NaN if undefined."""
         return next(iter(next(iter(self.figures.values())).values()))
 
     @property
     def figures(self) -> dict[str, dict[str, float]]:
-        """``{system: {figure: percent}}``, means over runs."""
+        """``{system: {score: percent}}``, means over runs."""
         return {
             result.system: {
                 name: float("nan") if estimate.value is None else estimate.value
@@ -90,7 +87,7 @@ class Evaluation:
 
     @property
     def results(self) -> tuple[SystemScores, ...]:
-        """A system's figures each, with runs, intervals, tests and bins."""
+        """The scores of each system, with runs, intervals, tests and bins."""
         return self.scored.results
 
     @property
@@ -106,7 +103,7 @@ class Evaluation:
         pandas = require("pandas", "analysis")
         table = pandas.DataFrame(long_rows(self.scored), columns=list(LONG))
         for name, kind in NUMBERS.items():
-            # "" is what a table has for None; numbers are as Python reads them, to the last bit
+            # tables have "" for None; numbers are exact
             values = [None if value == "" else float(value) for value in table[name]]
             table[name] = pandas.array(values, dtype="Float64").astype(kind)
         return table
@@ -121,13 +118,13 @@ class Evaluation:
         return [row | {"differences": as_values(self.differences, str(row["system"]))} for row in rows]
 
     def to_latex(self, width: int | None = None) -> str:
-        """The tables in LaTeX (booktabs), figures with ``width`` decimals (by default one; four for scores up to 1)."""
+        """The tables in LaTeX (booktabs), with ``width`` decimals (by default one; four for scores up to 1)."""
         return self.report("latex", width)
 
     def report(self, form: str = "text", width: int | None = None, reasons: bool = False, safe: bool = False) -> str:
-        """What ``cgbench score`` prints, as ``text``, ``json``, ``tsv``, ``markdown``, ``latex`` or ``html``.
+        """The output of ``cgbench score``, as ``text``, ``json``, ``tsv``, ``markdown``, ``latex`` or ``html``.
 
-        :param reasons: for CTER, also why rows are wrong.
+        :param reasons: for CTER, also the reasons of errors.
         :param safe: quote cells of TSV that a spreadsheet would run (:func:`cgbench.tables.safe_tsv`).
         """
         asked: dict[str, Any] = {"form": form, "width": width, "reasons": reasons, "safe_tsv": safe}
@@ -146,19 +143,19 @@ class Evaluation:
         return table
 
     def values_only(self, width: int | None = None) -> str:
-        """The figures alone: one line per system, its figures separated by tabs."""
+        """Only scores: one line per system, separated by tabs."""
         width = self.scored.metric.width if width is None else width
         return "\n".join(
             "\t".join(number(one.value, width) for one in result.whole.figures.values()) for result in self.results
         )
 
     def plot(self, path: AnyPath | None = None, *, ax: Any = None) -> Any:
-        """Draw the scores of all systems, in the bins of ``by`` if it was given, with 95 % intervals.
+        """Draw the scores of all systems, in the bins of ``by`` if given, with 95 % intervals.
 
-        :param path: also write it to a .svg, .png or .pdf.
+        :param path: also write a .svg, .png or .pdf file.
         :param ax: draw the first score of the metric on these axes of matplotlib.
         :returns: the figure of matplotlib, with a panel per score of the metric; a notebook shows it.
-        :raises InputError: both are given, the name ends otherwise, or matplotlib is not installed.
+        :raises InputError: both are given, the file name has another ending, or matplotlib is not installed.
         """
         from cgbench.plots import draw_points, draw_points_on, is_picture, save
 
@@ -180,7 +177,7 @@ class Evaluation:
         return figure
 
     def _panels(self) -> list[PointPanel]:
-        """Every figure of the metric that a bin has, over the bins; without bins, over all examples."""
+        """Every score of the metric in the bins; without bins, over all examples."""
         from cgbench.plots import PointPanel, Points
 
         scored, metric = self.scored, self.scored.metric
