@@ -157,7 +157,7 @@ def sign_test(wins: int, losses: int) -> float:
 def example_scores(metric: Metric, systems: Sequence[System], results: Sequence[SystemScores]) -> list[np.ndarray]:
     """The score of each example in each run, float64 ``[runs, n]`` per system.
 
-    For metrics of sacrebleu its sentence score, for others 100 (right) or 0 (wrong).
+    This is the sentence score if the metric has one, otherwise 100 (right) or 0 (wrong).
     """
     found = []
     for system, result in zip(systems, results, strict=True):
