@@ -30,7 +30,7 @@ from cgbench.tables import render
 @grouped("Input", "--metric", default="exact", show_default=True, help="Metric of the hypotheses (--hyp)")
 @takes(ReportRequest, only=("form",))
 @takes(ScoresAsked, only=("statistic", "scale", "drop_missing"))
-@takes(ScoreRequest, only=("systems", "references", "preset", "accept_text", "ids"))
+@takes(ScoreRequest, only=("systems", "references", "preset", "accept_text", "ids", "sources", "table", "cluster"))
 @takes(PowerRequest, but=("pilot",))
 def power_command(
     output: Mapping[str, Any],
@@ -48,8 +48,8 @@ def power_command(
     if bool(scores) + ("systems" in pilot) + ("variance" in values) != 1:
         raise InputError("give a pilot, --scores or --hyp of two systems, or --variance")
     if scores:
-        ids = {"ids": pilot["ids"]} if "ids" in pilot else {}
-        shown: Evaluation | None = evaluation_of_scores(ImportRequest(scores_by_system(scores), **ids, **said))
+        shared = {name: pilot[name] for name in ("ids", "sources", "table", "cluster") if name in pilot}
+        shown: Evaluation | None = evaluation_of_scores(ImportRequest(scores_by_system(scores), **shared, **said))
     elif "systems" in pilot:
         if "references" not in pilot:
             raise InputError("references are needed: --ref FILE")
