@@ -162,7 +162,7 @@ def range_of(values: Sequence[float]) -> tuple[float, float]:
 def axis_of(values: Sequence[float], start: float, end: float) -> Scale:
     """An axis on which the middle half of the values has at least a twelfth: linear, else logarithmic, else cut.
 
-    The cut is at the 99th percentile.
+    The cut is at the 99th percentile, if that at least doubles the room.
     """
     low, high = range_of(values)
     kept = np.array([value for value in values if low <= value <= high])
@@ -172,7 +172,7 @@ def axis_of(values: Sequence[float], start: float, end: float) -> Scale:
     for scale in (Scale(low, high, start, end), *([Scale(low, high, start, end, log=True)] if low > 0 else [])):
         if scale(last) - scale(first) >= (end - start) / 12:
             return scale
-    return Scale(low, most if most > low else high, start, end)
+    return Scale(low, most if low < most < (low + high) / 2 else high, start, end)
 
 
 def histograms(series: Sequence[Series], label: str, title: str, bins: int = 40, unit: str = "pairs") -> Markup:

@@ -61,7 +61,7 @@ def overlap_page(found: Overlap, *, command: str = "") -> str:
         "notes": notes,
         "min_count": found.min_count,
         "unit": found.unit,
-        "totals": as_table("Totals", "All examples", heads["totals"], totals),
+        "totals": as_table("Table of totals", "All examples", heads["totals"], totals),
         "orders": as_table(
             "By order", "Known n-grams by order; examples: with at least one known n-gram", heads["orders"], orders
         ),

@@ -267,7 +267,7 @@ def _correlations(release: Release, columns: dict[str, np.ndarray]) -> list[dict
         return as_table(label, caption, head, rows)
 
     tables = [
-        ("Correlations", others[:MOST_ROWS], "rho"),
+        ("Table of correlations", others[:MOST_ROWS], "rho"),
         (f"{len(others) - MOST_ROWS} more", others[MOST_ROWS:], "rho"),
     ]
     tables += [("Both lengths held constant", others, "given_length"), ("Of the references", of_references, "rho")]
