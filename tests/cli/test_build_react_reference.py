@@ -65,7 +65,7 @@ def test_the_cut_given_degree(release, table, corpora, run, tmp_path):
     values = [other[name].to_numpy() for name in ("reference_pe_stu", "degree", "target_length")]
     found = given_degree(*values, seeded_hash(other["content"].to_numpy(), 1, "given_degree"))
     assert found[dropped].min() >= found[~dropped].max()
-    assert "least likely for candidates of like degree and length (`drop_reference`" in (out / "README.md").read_text()
+    assert "least likely for candidates of similar degree and length (`drop_reference`" in (out / "README.md").read_text()
     assert "DIFFERS" not in run("verify", out).stdout
 
 
@@ -145,7 +145,7 @@ def test_a_reverse_ensemble(release, reverse, corpora, run, tmp_path):
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["inputs"]["reverse_ensemble"]["path"] == reverse.name
     assert f"--reverse-ensemble {reverse.name}" in manifest["command"]
-    assert "by `dual_cross_entropy`) dropped before the most uncertain" in (tmp_path / "out/README.md").read_text()
+    assert "by `dual_cross_entropy`) were dropped before the most uncertain" in (tmp_path / "out/README.md").read_text()
     said = run("verify", tmp_path / "out", "--recompute", "3").stdout
     assert "reverse likelihood recomputed" in said and "DIFFERS" not in said
     again = ("build-react", *corpora, *SMALL, "--reverse-ensemble", reverse, "--out", out, "--dry-run")

@@ -28,7 +28,7 @@ def test_what_stands_between_the_marks_changes_no_digest():
         CARD.replace("Title", "Titel"),
         CARD.replace(end, ""),  # a part without an end is none
         CARD.replace("\nend", f"\n{part('origin', 'more')}end"),  # nor may there be further ones
-        CARD.replace(begin, begin.replace("who", "Who")),
+        CARD.replace(begin, begin.replace("writers", "Writers")),
         CARD.replace("# Title", "<!-- yours: origin -->\n# Title"),
     ):
         assert card_digest(other.encode()) != card_digest(CARD.encode())

@@ -78,7 +78,7 @@ def test_drawn_ensembles_score_as_ensembles_of_these_members_do(tmp_path, member
         ({"ensemble": "two"}, "2 members, but draws needs at least 3"),
         ({"uncertainty": "rank"}, "draws: rank cannot be computed from one translation"),
         ({"select_by": "easiness"}, "selects by easiness, which does not depend on members"),
-        ({"ensemble": "gone"}, "draws needs it"),
+        ({"ensemble": "gone"}, "required by draws"),
         ({"workspace": False}, "the text of the candidates is in the work folder"),
     ],
 )
