@@ -159,7 +159,7 @@ def _form_graphs(form: str, name: str, text: Sequence[str]) -> Iterator[Graph]:
         where = f"{name}, row {number}"
 
         def problem(what: str, where: str = where) -> InputError:
-            return InputError(f"{where}: {what} ({argument('elements', form)})")
+            return InputError(f"{where}: {what} ({argument('compounds', form)})")
 
         yield make(line, problem)
 
