@@ -65,7 +65,9 @@ def test_the_cut_given_degree(release, table, corpora, run, tmp_path):
     values = [other[name].to_numpy() for name in ("reference_pe_stu", "degree", "target_length")]
     found = given_degree(*values, seeded_hash(other["content"].to_numpy(), 1, "given_degree"))
     assert found[dropped].min() >= found[~dropped].max()
-    assert "least likely for candidates of similar degree and length (`drop_reference`" in (out / "README.md").read_text()
+    assert (
+        "least likely for candidates of similar degree and length (`drop_reference`" in (out / "README.md").read_text()
+    )
     assert "DIFFERS" not in run("verify", out).stdout
 
 
