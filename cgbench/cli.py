@@ -49,7 +49,7 @@ COMMANDS = {
         "warm-up": ("warm_up:warm_up_command", "Precompile and cache code"),
     },
 }
-"""By group of ``cgbench --help``: where each command is (the file in ``commands/`` and the name in it), its summary."""
+"""By group of ``cgbench --help``: the place of each command (``FILE:NAME`` in ``commands/``) and its summary."""
 _ALL = {name: found for commands in COMMANDS.values() for name, found in commands.items()}
 
 
@@ -61,7 +61,7 @@ class Commands(Group):
         return list(_ALL)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command; None if there is none of that name."""
+        """Import a command; None if no command has that name."""
         if cmd_name not in _ALL:
             return None
         module, _, name = _ALL[cmd_name][0].partition(":")

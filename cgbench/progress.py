@@ -1,7 +1,7 @@
-"""Progress: bars on a terminal and in notebooks; where there is neither, a line on standard error every half minute.
+"""Progress: bars on a terminal and in notebooks; elsewhere one line on standard error every half minute.
 
-The lines are those of a command (:func:`said_aloud`): a library that is called from somebody's program says nothing of
-its own accord. Bars that are open, and stretches of work that have a name (:func:`working`), are what they speak of.
+Only commands print these lines (:func:`said_aloud`). They describe the open bars and the work that has a name
+(:func:`working`).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any, TypeVar
 from cgbench.errors import InputError, printable
 
 EVERY = "CGBENCH_LOG_EVERY"
-"""Seconds from one line to the next, in the environment, so that worker processes have it, too; 0: no lines."""
+"""Environment variable with the seconds between lines, also for worker processes; 0: no lines."""
 
 USUAL = 30.0
 _FORMAT = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{postfix}, {rate_fmt}]"
-"""What is said behind the figures comes before the rate: a narrow terminal cuts the end."""
+"""The postfix, such as the loss, comes before the rate because a narrow terminal cuts the end."""
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ _steps: list[str] = []  # of the build that runs
 
 
 class Work:
-    """A stretch of work that has a name, and is not counted."""
+    """Work that has a name but no count."""
 
     visible = False
 
@@ -41,17 +41,17 @@ class Work:
         _open.append(self)
 
     def close(self) -> None:
-        """It is over."""
+        """End the work."""
         if self in _open:
             _open.remove(self)
 
     def line(self) -> str:
-        """What there is to say."""
+        """The line to print."""
         return f"{_place(self)}{self.description}: {_clock(time.monotonic() - self.began)} so far"
 
 
 class Bar(Work):
-    """A tqdm bar that knows how far it is where it is not drawn."""
+    """A tqdm bar that counts even if it is not drawn."""
 
     def __init__(self, drawn: Any, total: float | None, description: str, unit: str, initial: float) -> None:
         self.drawn, self.total, self.unit, self.initial = drawn, total, unit, initial
@@ -60,17 +60,17 @@ class Bar(Work):
         super().__init__(description)
 
     def update(self, n: float = 1) -> None:
-        """So many more are done."""
+        """Add ``n`` to the count."""
         self.n += n
         self.drawn.update(n)
 
     def set_postfix_str(self, text: str, refresh: bool = True) -> None:
-        """What is said behind the figures."""
+        """Set the text behind the counts."""
         self.postfix = text
         self.drawn.set_postfix_str(text, refresh)
 
     def close(self) -> None:
-        """It is over."""
+        """End the work."""
         super().close()
         self.drawn.close()
 
@@ -81,7 +81,7 @@ class Bar(Work):
         self.close()
 
     def line(self) -> str:
-        """What there is to say: ``train member 1 of 4: 1,200 of 2,000 updates, 10.0/s, 1:20 left, loss 3.1``."""
+        """The line to print: ``train member 1 of 4: 1,200 of 2,000 updates, 10.0/s, 1:20 left, loss 3.1``."""
         passed, done = time.monotonic() - self.began, self.n - self.initial
         rate = done / passed if passed > 0 else 0.0
         scale, unit = (1e6, "MB") if self.unit == "B" else (1.0, f"{self.unit}s")
@@ -100,8 +100,7 @@ class Bar(Work):
 def bar(total: float | None, description: str, unit: str = "it", show: bool = True, **options: Any) -> Bar:
     """A tqdm bar with rate and time left (``update(n)``, ``close()``, or as a context manager).
 
-    ``unit`` is what ``total`` counts. Nothing is drawn without ``show``, nor when standard error is neither a terminal
-    nor a notebook's that has ipywidgets.
+    ``unit`` is the unit of ``total``. A bar is drawn with ``show``, on a terminal or in a notebook with ipywidgets.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # ipywidgets are missing: then there is no bar
@@ -114,12 +113,12 @@ def bar(total: float | None, description: str, unit: str = "it", show: bool = Tr
     )  # fmt: skip
     made = Bar(drawn, total, description, unit, options.get("initial", 0))
     if not show:
-        Work.close(made)  # another process speaks of it
+        Work.close(made)  # another process shows it
     return made
 
 
 def track(items: Iterable[T], total: int | None, description: str, unit: str = "it") -> Iterator[T]:
-    """Yield ``items`` and show how far they are."""
+    """Yield ``items`` with a progress bar."""
     with bar(total, description, unit) as progress:
         for item in items:
             yield item
@@ -128,7 +127,7 @@ def track(items: Iterable[T], total: int | None, description: str, unit: str = "
 
 @contextlib.contextmanager
 def numbered(steps: Iterable[str]) -> Iterator[None]:
-    """Put ``step 5 of 9`` before what is shown of these steps, which :func:`working` names."""
+    """Put ``step 5 of 9`` before the bars and lines of these steps, which :func:`working` names."""
     _steps[:] = steps
     try:
         yield
@@ -150,7 +149,7 @@ def _place(shown: Work | None = None) -> str:
 
 @contextlib.contextmanager
 def working(description: str) -> Iterator[None]:
-    """Give a stretch of work that has no bar a name, for the lines."""
+    """Name the work inside, which has no bar, for the lines."""
     work = Work(description)
     try:
         yield
@@ -159,9 +158,9 @@ def working(description: str) -> Iterator[None]:
 
 
 def lines_every() -> float:
-    """Seconds from one line to the next; 0 where nobody wants any.
+    """Seconds between lines; 0: none.
 
-    :raises InputError: what the environment says is no such number.
+    :raises InputError: the environment variable is not such a number.
     """
     text = os.environ.get(EVERY, "")
     try:
@@ -175,9 +174,9 @@ def lines_every() -> float:
 
 @contextlib.contextmanager
 def said_aloud(description: str) -> Iterator[None]:
-    """Say on standard error, every so many seconds, how far the work inside is, where no bar shows it.
+    """Print the progress of the work inside on standard error at intervals, unless a bar shows it.
 
-    :param description: for when nothing inside has a name.
+    :param description: printed if nothing inside has a name.
     """
     every = lines_every()
     if not every:
@@ -195,7 +194,7 @@ def said_aloud(description: str) -> Iterator[None]:
 
 
 def say_bars() -> None:
-    """Let a worker process say from now on how far its bars are; the command that started it speaks of all else."""
+    """Let a worker process print the progress of its bars; the command that started it prints the rest."""
     if every := lines_every():
         threading.Thread(target=_speak, args=(every, threading.Event(), Bar), daemon=True).start()
 
@@ -206,7 +205,7 @@ def _speak(every: float, over: threading.Event, kind: type[Work]) -> None:
 
 
 def say_line(kind: type[Work] = Work) -> None:
-    """Say how far the innermost work is, unless a bar on the screen does."""
+    """Print the progress of the innermost work, unless a bar shows it."""
     current = [work for work in list(_open) if isinstance(work, kind)]
     if current and not any(work.visible for work in current):
         print(printable(current[-1].line()), file=sys.stderr, flush=True)

@@ -1,9 +1,9 @@
-"""Requests: one class per job, from which its command, its Python signature, its YAML keys and its page are made.
+"""Requests: one class per job, which defines its command, Python signature, YAML keys and table in the docs.
 
 A request is a class with :func:`request` whose fields are made by :func:`option`: type, default, help, group, unit and
-range, each written once. :func:`accepts` turns a function of a request into one that takes the fields as arguments;
-:mod:`cgbench.commands.options` turns the same fields into options. Whatever side a wrong value comes from, it is the
-same :class:`~cgbench.errors.InputError`, which names the field (in Python) or the option (on the command line).
+range. :func:`accepts` turns a function of a request into one that takes the fields as arguments;
+:mod:`cgbench.commands.options` turns the same fields into options. A wrong value raises the same
+:class:`~cgbench.errors.InputError` everywhere, which names the field (in Python) or the option (on the command line).
 
 Values are converted by msgspec. It was chosen over pydantic for its import: 0.016 s against 0.063 s, and 0.02 s more
 for each model (msgspec 0.22, pydantic 2.14; Python 3.11, two cores, 2026-11-23).
@@ -44,7 +44,7 @@ T2 = TypeVar("T2")
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """A type that only this package knows: a text, a corpus, the outputs of systems.
+    """A type of this package: a text, a corpus, the hypotheses of systems.
 
     :param name: what options of this kind are called on the command line (:mod:`cgbench.commands.options`).
     :param what: what it is, in messages: "a file, or a list of strings".
@@ -122,7 +122,7 @@ def option(
     :param flag: the option's name where it is not the field's: ``ref`` for ``references``.
     :param metavar: what stands for the value in ``--help``.
     :param python_only: there is no such option on the command line.
-    :param is_setting: given by ``--set`` and YAML files, with no option of its own.
+    :param is_setting: set by ``--set`` and YAML files, without an option of its own.
     """
     metadata = {"help": help, "group": group, "unit": unit, "range": Range(least, most), "flag": flag}
     metadata |= {"metavar": metavar, "python_only": python_only, "is_setting": is_setting}
@@ -131,7 +131,7 @@ def option(
 
 @dataclass_transform(frozen_default=True, field_specifiers=(option, dataclasses.field))
 def request(cls: C) -> C:
-    """Make a class a request: an immutable dataclass that converts and checks its values when it is made.
+    """Turn a class into a request: an immutable dataclass that converts and checks its values when it is made.
 
     The names that were given are in ``given``; a class method ``presets(values)`` may return other defaults for the
     rest. A class with ``open_field = "settings"`` takes unknown names into its field of that name.
@@ -315,7 +315,7 @@ def arguments_of(kind: type) -> str:
 
 
 def changed_fields(made: Any) -> dict[str, Any]:
-    """The fields of a request that have not their defaults."""
+    """The fields of a request whose values are not the defaults."""
     return {
         field.name: getattr(made, field.name)
         for field in fields_of(made.__class__).values()
@@ -324,7 +324,7 @@ def changed_fields(made: Any) -> dict[str, Any]:
 
 
 def changed(made: T2, **values: Any) -> T2:
-    """The same request, some values changed; presets are looked up again."""
+    """The same request with some values changed; presets are read again."""
     request: Any = made
     return type(request)(**{name: getattr(request, name) for name in request.given} | values)
 
@@ -378,7 +378,7 @@ def _is_corpora(value: Any) -> bool:
 
 AnyPath: TypeAlias = str | os.PathLike[str]
 Name: TypeAlias = Annotated[str, Kind("name", "a name", lambda value: isinstance(value, str) and bool(value))]
-"""A text that is taken as it is: ``none`` too."""
+"""A text that is used as it is, even ``none``."""
 File: TypeAlias = Annotated[AnyPath, Kind("file", "the name of a file", _is_path)]
 Folder: TypeAlias = Annotated[AnyPath, Kind("folder", "the name of a folder", _is_path)]
 AnyRelease: TypeAlias = Annotated[Any, Kind("folder", "a release, or its folder", _is_release)]
@@ -396,7 +396,7 @@ AnyEngine: TypeAlias = Annotated[
 AnyFunction: TypeAlias = Annotated[Any, Kind("function", "a function", callable)]
 Model: TypeAlias = Annotated[AnyPath, Kind("model", "the name of a model", _is_path)]
 Files: TypeAlias = Annotated[Any, Kind("files", "the name of a file, or a list of such names", are_paths, many=True)]
-"""Like :data:`Paths`; an option takes every word up to the next option."""
+"""Like :data:`Paths`, but an option takes every word up to the next option."""
 Duration: TypeAlias = Annotated[
     float | str,
     Kind("duration", "a time such as 90m, 1h30m or 45s", lambda value: _seconds(value) is not None, read=_seconds),
@@ -416,7 +416,7 @@ NamePair: TypeAlias = Annotated[
 Systems: TypeAlias = Annotated[
     Any, Kind("systems", "a text, a list of texts, or these by system", _is_systems, many=True)
 ]
-"""What systems said: a text, a list of texts (a run each), or a mapping from the name of a system to these."""
+"""Hypotheses: a text, a list of texts (one per seed), or a mapping of these by system."""
 Corpora: TypeAlias = Annotated[Any, Kind("corpora", "a list of corpora: a file, or two, each", _is_corpora, many=True)]
 
 
@@ -427,7 +427,7 @@ def as_path(value: AnyPath) -> Path:
 
 @request
 class TableOptions:
-    """Which columns of a table are the two sides of a corpus."""
+    """The columns of the two sides in a table."""
 
     _: KW_ONLY
     columns: NamePair | None = option(
@@ -437,7 +437,7 @@ class TableOptions:
 
 @request
 class CorpusOptions(TableOptions):
-    """How a corpus is read."""
+    """The columns and languages of a corpus."""
 
     _: KW_ONLY
     languages: NamePair | None = option(
@@ -448,7 +448,7 @@ class CorpusOptions(TableOptions):
 
 @request
 class TaskOptions:
-    """Where the tasks of a job run; on the command line, the options of engines say so."""
+    """The engine of a job; on the command line it comes from ``--engine`` and related options."""
 
     _: KW_ONLY
     jobs: int | None = option(
@@ -462,7 +462,7 @@ class TaskOptions:
 
 @request
 class StepOptions(TaskOptions):
-    """The same of a job that says what it does."""
+    """The same, for a job that reports its steps."""
 
     _: KW_ONLY
     say: AnyFunction | None = option(

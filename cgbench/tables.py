@@ -195,7 +195,7 @@ def _html(lines: Sequence[Sequence[str]]) -> str:
 
 
 def as_html(text: str) -> str:
-    """Lines of text that stand beside a table, in HTML."""
+    """Lines of text next to a table, in HTML."""
     return f"<pre>{html.escape(text)}</pre>"
 
 

@@ -1,1 +1,1 @@
-"""The commands, a command a file: parse, call one function, print; what they print is in ``*_report.py``."""
+"""The commands, one file each: parse, call one function, print."""

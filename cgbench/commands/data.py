@@ -18,7 +18,7 @@ from cgbench.tables import columns, render
 if TYPE_CHECKING:
     from cgbench.data_recipes.recipe import Source
 
-SHOWN = 6  # splits or files that are named one by one when many are missing
+SHOWN = 6  # missing splits or files that are named
 
 
 @click.group("data", cls=Group, example="cgbench data get scan --out data/scan")
@@ -67,15 +67,15 @@ def describe_command(name: str, form: str) -> None:
     click.echo(render(("split", "rows"), _by_folder({split.name: split.rows for split in recipe.splits})))
     direct = [source for source in recipe.sources if not source.archive]
     if direct:
-        click.echo("\nsources, and where a mirror has them:")
+        click.echo("\nsources, and their places in a mirror:")
     for source in direct:
         inside = sum(other.archive == source.name for other in recipe.sources)
-        held = f" (holds {inside} files that a mirror may have one by one)" if inside else ""
+        held = f" (holds {inside} files, which a mirror may also have unpacked)" if inside else ""
         click.echo(f"  {recipe.folder_of(source)}/{source.name}{held}\n    {source.url or source.by_hand}")
         known = [f"{kind} {digest}" for kind, found in _digests(source) for digest in found]
-        seen = f"seen {source.seen}" if source.seen else "never seen"
+        seen = f"verified {source.seen}" if source.seen else "not verified"
         where = f" ({source.seen_in})" if source.seen_in else ""
-        click.echo(f"    {', '.join(known) or 'no digest: recorded at first use'}; {seen}{where}")
+        click.echo(f"    {', '.join(known) or 'no checksum: recorded at first use'}; {seen}{where}")
 
 
 @data_group.command("get", cls=Resumable, example="cgbench data get scan --out data/scan")
@@ -104,10 +104,7 @@ def get_command(request: DataRequest, form: str) -> None:
             note(f"  and {len(prepared.to_get) - SHOWN} more files: see cgbench data describe {name}")
     if lacking := record["missing_files"]:
         named = ", ".join(lacking[:SHOWN]) + (f" and {len(lacking) - SHOWN} more" if len(lacking) > SHOWN else "")
-        note(
-            f"without {len(lacking)} of the files beside the splits: {named}; cgbench data describe {name} says where "
-            "they are from"
-        )
+        note(f"{len(lacking)} additional files are missing: {named}; cgbench data describe {name} lists their sources")
     if form == "json":
         click.echo(json.dumps({"out": str(out), "made": prepared.made, **record}, ensure_ascii=False, indent=1))
         return
@@ -115,7 +112,7 @@ def get_command(request: DataRequest, form: str) -> None:
     click.echo(render(("split", "rows"), _by_folder(rows)))
     inside = {file for facts in record["splits"].values() for file in facts["files"]}
     if further := sorted(set(record["files"]) - inside):
-        click.echo("\nbeside them:  " + "\n              ".join(further))
+        click.echo("\nalso written:  " + "\n               ".join(further))
     generated = sum(facts["origin"] == "generated" for facts in record["splits"].values())
     if generated:
         rest = "" if generated == len(rows) else ", the others are as released"
@@ -128,7 +125,7 @@ def _digests(source: Source) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def _by_folder(rows: dict[str, int | None]) -> list[tuple[str, str]]:
-    """A line a split; splits in a folder of their own on one line."""
+    """One line per split; the splits of a subfolder share a line."""
     groups: dict[str, list[str]] = {}
     for name, count in rows.items():
         folder, _, part = name.rpartition("/")

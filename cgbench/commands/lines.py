@@ -1,4 +1,4 @@
-"""What a command says on standard error: warnings and errors as one line, in the words of the command line."""
+"""Messages of commands: warnings and errors in one line, with options in place of arguments."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from cgbench.errors import InputWarning, printable, with_arguments
 from cgbench.requests import fields_of
 from cgbench.text.remote import as_given
 
-LONGEST = 2000  # characters of a message, which may quote a line of the input
+LONGEST = 2000  # characters of a message, which may quote a line of a file
 SETTINGS = ("case_sensitive",)  # of sacrebleu, which no request has as a field
-REQUEST = f"{__name__}.request"  # of a context: the classes of the requests that the command makes
+REQUEST = f"{__name__}.request"  # in a context: the request classes of the command
 
 
 class Stopped(click.ClickException):
-    """Somebody pressed Ctrl-C: one line on standard error, the exit status of shells."""
+    """Ctrl-C: one line on standard error, and the exit status of shells."""
 
     exit_code = 130
 
@@ -35,7 +35,7 @@ class Stopped(click.ClickException):
 
 
 class Failure(click.ClickException):
-    """The call or its input is wrong: one line on standard error, exit status 2."""
+    """An error in the call or its input: one line on standard error, exit status 2."""
 
     exit_code = 2
 
@@ -71,7 +71,7 @@ class _Plain:
 
 @contextlib.contextmanager
 def text_alone() -> Iterator[None]:
-    """Let no control character of a hypothesis or a table through to a terminal; files and pipes get every byte."""
+    """Escape control characters on a terminal; files and pipes get every byte."""
     if not sys.stdout.isatty():
         yield
         return
@@ -106,7 +106,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 def interruptible() -> Iterator[None]:
     """Let Ctrl-C end the work inside as a KeyboardInterrupt, whatever error a library makes of it.
 
-    PyTorch catches the exception while it is imported, and fails later for what is missing.
+    PyTorch catches the exception while it is imported, and fails later with another error.
     """
     own = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     own = own and threading.current_thread() is threading.main_thread()
@@ -125,7 +125,7 @@ def interruptible() -> Iterator[None]:
 
 
 def as_options(message: str, context: click.Context | None = None) -> str:
-    """A message of the library, which speaks of arguments, as one of the command line: ``--paired mcnemar``."""
+    """A message of the library with options in place of arguments: ``--paired mcnemar``."""
     context = context or click.get_current_context(silent=True)
     kinds = context.meta.get(REQUEST, []) if context else []
     from_file = context.meta.get(FROM_FILE, {}) if context else {}
@@ -147,7 +147,7 @@ def as_options(message: str, context: click.Context | None = None) -> str:
 
 @contextlib.contextmanager
 def warnings_as_lines() -> Iterator[None]:
-    """Print what the library warns of an input (:class:`~cgbench.errors.InputWarning`) as a line, each line once."""
+    """Print each :class:`~cgbench.errors.InputWarning` as one line, and equal ones once."""
     said: set[str] = set()
     with warnings.catch_warnings():
         usual = warnings.showwarning
@@ -164,11 +164,11 @@ def warnings_as_lines() -> Iterator[None]:
         yield
 
 
-FROM_FILE = f"{__name__}.from_file"  # of a context: settings that stand in a file, and which
+FROM_FILE = f"{__name__}.from_file"  # in a context: the file of each setting that comes from one
 
 
 def with_file(message: str, context: click.Context) -> str:
-    """A message about a setting, with the file before it that the setting was read from."""
+    """A message about a setting, after the file that the setting comes from."""
     for key, path in context.meta.get(FROM_FILE, {}).items():
         if re.match(rf"(unknown setting )?{re.escape(key)}(?![\w.])", message):
             return f"{path}: {message}"

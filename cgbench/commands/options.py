@@ -1,4 +1,4 @@
-"""What the commands share: options that take one file or two, errors as one line, the choice of a device."""
+"""Shared parts of commands: options with several files, help under headings, errors in one line, engines."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class FilesType(click.ParamType):
         self.many = many
 
     def takes(self, files: list[str], word: str) -> bool:
-        """Whether ``word`` may be the next of the option's files, behind ``files``."""
+        """Whether ``word`` may follow ``files`` as a file of the option."""
         if self.many or not files:
             return True
         return len(files) == 1 and all(form(Path(file)) == "plain" for file in (files[0], word))
@@ -77,12 +77,12 @@ class FilesType(click.ParamType):
 
 
 class ModelType(click.ParamType):
-    """The name of a model, one word: not to be taken for the address of a text."""
+    """The name of a model: one word, which is not fetched even if it looks like an address."""
 
     name = "model"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """As it is: what it stands for, whoever opens it says."""
+        """Return the name unchanged."""
         return str(value)
 
 
@@ -197,26 +197,25 @@ class Command(Documented):
         return next((param.type for param in self.params if name in param.opts), None)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; where no bar can be seen, lines say how far it is."""
+        """Run the command; without a terminal, print lines of progress."""
         root = ctx.find_root().command_path
         with interruptible(), said_aloud(ctx.command_path.removeprefix(root).strip() or str(ctx.info_name)):
             return super().invoke(ctx)
 
 
-_WORDS = f"{__name__}.words"  # of a context: what was given behind the command's name
+_WORDS = f"{__name__}.words"  # in a context: the arguments of the command
 
 
 def command_line() -> str:
-    """The command that runs, as it was given: to be shown, and to be given again."""
+    """The command that runs, as one line for a shell."""
     context = click.get_current_context()
     path = context.command_path.removeprefix(context.find_root().command_path).split()
     return shlex.join(["cgbench", *path, *context.meta[_WORDS]])
 
 
 def near_options(given: str, params: Sequence[click.Parameter]) -> list[str]:
-    """The options that somebody may have meant: of another command, of other tools, or misspelt; none rather than a
-    wrong one."""
-    # Without the dashes, which make all options alike, and without --help, which nobody means.
+    """The intended option: one of another command or tool, or a misspelt one; empty if none is similar."""
+    # Dashes would make all options similar.
     names = {name.lstrip("-"): name for param in params for name in param.opts if name.startswith("--")}
     word = given.lstrip("-").lower().replace("_", "-")
     also = [name for name in _SYNONYMS.get(word, ()) if name in names]
@@ -238,12 +237,11 @@ _SYNONYMS = {
     "learning-rate": ("set",), "max-updates": ("set",), "min-length": ("set",), "candidates": ("set",),
     "language-model": ("lm",), "yaml": ("config",), "settings": ("config",),
 }  # fmt: skip
-"""What other tools call an option, by the names that it has here."""
+"""Names of options in other tools, and the names here."""
 
 
 def _fetched(word: str) -> str:
-    """A word of the command line; of an address (also ``--option=ADDRESS`` and ``NAME=ADDRESS``) the file that has been
-    fetched from it."""
+    """A word of the command line, with an address (``ADDRESS``, ``NAME=ADDRESS``) replaced by the fetched file."""
     name, sign, value = word.partition("=")
     return f"{name}={local(value)}" if sign and is_address(value) else local(word)
 
@@ -260,7 +258,7 @@ class Resumable(Command):
 
 
 class Group(Documented, click.Group):
-    """The command line: turns what a user can cause into one line and status 2."""
+    """The command line: an error that a user can cause is one line and exit status 2."""
 
     command_class = Command
 
@@ -280,14 +278,14 @@ class Group(Documented, click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that is named, or what stands for it since it was removed."""
+        """Find a command; a removed one is an error that names its replacement."""
         if args and self.get_command(ctx, args[0]) is None and (gone := removed(args[0])):
             raise Failure(gone)
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
-        if sys.stdout is None:  # as the shell's >&- leaves it; the next file opened would take its place
+        if sys.stdout is None:  # closed by >&- in a shell; the next opened file would take its place
             raise Failure("standard output is closed; write it to a file, or to /dev/null")
         try:
             with warnings_as_lines(), text_alone(), interruptible():
@@ -326,15 +324,15 @@ class Group(Documented, click.Group):
                     "file size limit (ulimit -f) is reached; fix this, then the same command resumes"
                 ) from error
             if error.strerror is None:
-                raise  # no error of the system
+                raise  # not an error of the system
             raise Failure(f"{error.filename}: {error.strerror}" if error.filename else error.strerror) from error
         except EOFError as error:
-            # click would say "Aborted!" alone
+            # click would only print "Aborted!"
             raise Failure(f"a file ends in the middle ({error}); it was cut short") from error
 
 
 def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Several options as one decorator, in the order given."""
+    """Combine options into one decorator."""
 
     def apply(function: Any) -> Any:
         for decorator in reversed(decorators):
@@ -345,7 +343,7 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _set_log_every(ctx: click.Context, param: click.Parameter, seconds: float | None) -> None:
-    """Put ``--log-every`` where worker processes find it, too, for as long as the command runs."""
+    """Put ``--log-every`` in the environment of worker processes while the command runs."""
     if seconds is None:
         return
     before = os.environ.get(EVERY)
@@ -366,7 +364,7 @@ log_every_option = grouped(
 
 
 def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """``--jobs``, ``--engine`` and what belongs to it, as one argument: ``engine``, which is closed at the end."""
+    """Options for an engine, which the command receives as the argument ``engine``; it is closed at the end."""
 
     @functools.wraps(command)
     def run(
@@ -419,22 +417,21 @@ safe_tsv_option = grouped(
 
 
 def corpus_words(paths: tuple[Path, ...]) -> Any:
-    """The corpus that the words of an option name: two files, or one; of a folder that ``cgbench split`` wrote, its
-    training set."""
+    """The corpus that an option names: two files, one file, or a folder of ``cgbench split`` (its training set)."""
     from cgbench.benchmark.splits.split import corpus_or_split
 
     return corpus_or_split(paths, None) if len(paths) == 1 and paths[0].is_dir() else paths
 
 
 def corpora_words(given: tuple[tuple[Path, ...], ...]) -> list[Any]:
-    """The corpora of an option that is repeatable."""
+    """The corpora of a repeatable option."""
     return [corpus_words(paths) for paths in given]
 
 
 def ranges(given: Sequence[str]) -> list[int]:
     """The numbers of ``1-3,13``, in one word or several.
 
-    :raises InputError: it is no such list.
+    :raises InputError: the text is not such a list.
     """
     words = ",".join(given)
     numbers: set[int] = set()
@@ -449,13 +446,13 @@ def ranges(given: Sequence[str]) -> list[int]:
 
 
 def warn_of(findings: Iterable[Finding]) -> None:
-    """Warn of what is wrong with texts, a line each; figures can still be had of them."""
+    """Print one warning per finding about texts; scores can still be computed."""
     for finding in findings:
         warnings.warn(InputWarning(finding.text), stacklevel=2)
 
 
 def changed_settings(config: Path | None, assignments: tuple[str, ...], **given: Any) -> dict[str, Any]:
-    """Settings from least to most specific: the YAML file, ``--set``, and options of their own that were given."""
+    """Settings, later ones first: dedicated options, ``--set``, the YAML file."""
     read = read_yaml(config) if config else {}
     changed = parse_assignments(assignments) | {key: value for key, value in given.items() if value is not None}
     if context := click.get_current_context(silent=True):
@@ -464,10 +461,10 @@ def changed_settings(config: Path | None, assignments: tuple[str, ...], **given:
 
 
 def print_cost(cost: Forecast) -> None:
-    """Print on standard error what a build will cost."""
+    """Print the cost of a build on standard error."""
     note(f"\n{cost}\n" + (f"\nwarning: {cost.advice}" if cost.advice else ""))
 
 
 def say_if(wanted: bool) -> Callable[[str], None] | None:
-    """What prints a line on standard error, or nothing."""
+    """A function that prints a line on standard error, or None."""
     return note if wanted else None

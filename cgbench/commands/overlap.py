@@ -26,7 +26,7 @@ from cgbench.commands.requests import takes
 from cgbench.errors import InputError
 
 PATH = click.Path(path_type=Path)
-SAMPLED = 4  # files of a corpus
+SAMPLED = 4  # files of a corpus that are checked
 
 
 @click.command(
@@ -56,7 +56,7 @@ def overlap_command(
     from cgbench.text.streams import split_name
 
     if len(test) > 2:
-        raise InputError(f"{len(test)} test texts are named, and one, or source and target, can be looked at")
+        raise InputError(f"{len(test)} test texts are given; give one text, or source and target")
     if safe_tsv and not per_example:
         raise InputError("--safe-tsv belongs to --per-example")
     request = OverlapRequest(test[0] if len(test) == 1 else test, engine=engine, **found)
@@ -75,11 +75,11 @@ def overlap_command(
 
 
 def _inspect(test: tuple[str, ...], request: OverlapRequest) -> None:
-    """Warn where the test text and the first files of the corpus differ in tokenisation or case, or the like."""
+    """Warn if the test text and the first files of the corpus differ in tokenisation, case or the like."""
     from cgbench.text.inspection import look_at_texts
     from cgbench.text.shards import find_files
 
-    with contextlib.suppress(InputError):  # what cannot be read is said, or passed over, when all of it is read
+    with contextlib.suppress(InputError):  # errors are raised, or skipped, when the whole corpus is read
         files = find_files(request.corpus or (), request.column)
         names = [f"{one.path}:{one.column}" if one.column else str(one.path) for one in files[:SAMPLED]]
         warn_of(look_at_texts(names[0], [*test, *names[1:]], request.normalisation))

@@ -120,7 +120,7 @@ def _seed_counts(table: PublishedTable) -> str:
 
 
 def _details(table: PublishedTable) -> str:
-    """Every row, what --systems and --benchmarks can name, and how many figures it has."""
+    """Every row of a table, with the number of its published scores."""
     from cgbench.reproduction.tables import all_benchmarks
 
     lines = [f"{table.name}: {table.title}", table.paper]
@@ -140,7 +140,7 @@ def _details(table: PublishedTable) -> str:
     lines += ["", render(("benchmark", "system", "scores", "runs"), rows, left=4)]
     known = [name for benchmark in table.benchmarks for name in all_benchmarks()[benchmark].systems]
     if others := [name for name in dict.fromkeys(known) if name not in table.systems and name != "test set"]:
-        lines += ["", "not in the table, can be run by name"] + [f"  {name}" for name in others]
+        lines += ["", "not in the table, but can be run by name:"] + [f"  {name}" for name in others]
     return "\n".join(lines)
 
 
@@ -202,7 +202,7 @@ def run_command(request: ReproduceRequest, dry_run: bool) -> None:
 
     failed = run_all(runs, changed(request, say=note))
     if failed:
-        raise InputError(f"{counted(len(failed), 'problem')}, said above; what was made is in {out}")
+        raise InputError(f"{counted(len(failed), 'problem')}, listed above; finished runs are in {out}")
     others = any(run.system.name not in found.systems for run in runs)
     options = _scale_option(scale) + (" --others" if others else "")
     click.echo(f"{counted(len(runs), 'run')} in {out}\nnext:  cgbench reproduce show {out}{options}")
@@ -280,7 +280,10 @@ def show_command(
     for (table, benchmark, schedule), group in grouped(lines).items():
         title = f"{table}: {all_tables()[table].title}" if table else "not in a table"
         texts.append(f"{title}\n{benchmark}; schedule: {schedule}\n\n" + render(HEAD, rows_of(group), left=2))
-    click.echo("\n\n".join(texts) + "\n\nin percent; 95 %: the interval of the difference; within: it has zero in it")
+    click.echo(
+        "\n\n".join(texts)
+        + "\n\nin percent; 95 %: confidence interval of the difference; within: whether it contains zero"
+    )
     for path in out:
         click.echo(f"written to {path}")
 

@@ -1,4 +1,4 @@
-"""A command from a request: its options, their groups in ``--help``, and the request from what was given."""
+"""A command made from a request class: its options, and the request from their values."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def takes(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command the options of a request, and the request as its first argument.
 
-    A :func:`click.argument` with a field's name is that field. Settings without an option of their own come from
-    ``--set`` and ``--config``; of all three, the option is the strongest. Of several requests, the first decorator's is
-    the first argument.
+    A :func:`click.argument` with a field's name is that field. Other settings come from ``--set`` and
+    ``--config``; an option overrides both. With several requests, the first decorator's is the first
+    argument.
 
-    :param but: fields that the command sets itself; it gets the values given as a mapping instead of the request.
-    :param only: the fields that it takes, and no settings; a mapping as well.
-    :param read: what turns the words of an option into the field's value.
+    :param but: fields that the command sets itself; it then receives a mapping of values instead of the request.
+    :param only: the only fields to take, without settings; the command receives a mapping.
+    :param read: functions that convert the words of an option, by field.
     """
     fields = {name: field for name, field in fields_of(kind).items() if name not in but and (not only or name in only)}
     own = [field for field in fields.values() if not field.python_only and not field.is_setting]
@@ -99,7 +99,7 @@ def _inner(field: Field) -> tuple[Any, ...]:
 
 
 def _is_repeatable(field: Field) -> bool:
-    """Whether an option is given once for each of the field's values; numbers may also be one word with commas."""
+    """Whether an option is repeated for several values; numbers may also be separated by commas."""
     return field.kind.many if field.kind else any(typing.get_origin(one) in (list, tuple) for one in _inner(field))
 
 

@@ -1,4 +1,4 @@
-"""What ``cgbench score`` makes of scores: what it prints, and the files that it writes."""
+"""Output of ``cgbench score``: what it prints and the files that it writes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cgbench.text.streams import split_name
 
 @request
 class ScoreOutput(ReportRequest):
-    """What is made of scores on the command line."""
+    """Output of scores on the command line."""
 
     _: KW_ONLY
     value_only: bool = option(default=False, help="Print only the scores", group="Output")
@@ -41,9 +41,9 @@ class ScoreOutput(ReportRequest):
         if self.safe_tsv and self.form != "tsv" and not self.per_example:
             raise InputError("--safe-tsv belongs to --format tsv or --per-example")
         if self.value_only and self.form != "text":
-            raise InputError(f"--value-only prints plain figures; leave --format {self.form} out")
+            raise InputError(f"--value-only prints plain scores; leave --format {self.form} out")
         if self.plot and not asked.by:
-            raise InputError(f"--plot {self.plot}: a plot has the bins of --by side by side; give it")
+            raise InputError(f"--plot {self.plot}: it plots the bins of --by; give --by")
         if self.plot:
             from cgbench.plots import is_picture
 

@@ -82,7 +82,7 @@ def test_what_is_wrong(texts, run):
     (texts / "bad.txt").write_bytes(b"fine\n\xff\n")
     run("overlap", test, "--corpus", corpus, "--out", texts / "out", "--jobs", 1)
     for words, said in (
-        ((test, test, test, "--corpus", corpus), "3 test texts are named"),
+        ((test, test, test, "--corpus", corpus), "3 test texts are given"),
         ((test, "--corpus", corpus, "--orders", "3-1"), "--orders 3-1: lengths go from 1"),
         ((test,), "give what to search in: --corpus FILES, or --infini-gram INDEX"),
         ((test, "--infini-gram", "x", "--skip-bad"), "--skip-bad belongs to --corpus"),

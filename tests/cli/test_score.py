@@ -128,7 +128,7 @@ def test_bins_are_drawn(files, run, tmp_path):
 
 def test_plots_that_cannot_be(files, run, tmp_path):
     words = ["score", "exact", "--ref", files / "ref", "--hyp", files / "a1", "--plot"]
-    assert "side by side; give it" in run(*words, tmp_path / "x.svg", status=2).stderr
+    assert "the bins of --by; give --by" in run(*words, tmp_path / "x.svg", status=2).stderr
     assert "must end in .svg, .png or .pdf" in run(*words, tmp_path / "x.gif", "--by", "length", status=2).stderr
     ref = files / "ref.svg"
     ref.write_text((files / "ref").read_text())
@@ -451,7 +451,7 @@ def test_cter_in_bins(compounds, run, by, labels):
         (["--hyp", "{}/a1", "--train", "{}/train"], "--train belongs to --by"),
         (["--hyp", "{}/a1", "--by", "length", "--train", "{}/train"], "--train has no effect on --by length"),
         (["--hyp", "{}/a1", "--samples", "100"], "--samples belongs to --confidence, --paired or --by"),
-        (["--hyp", "{}/a1", "--value-only", "--format", "json"], "--value-only prints plain figures"),
+        (["--hyp", "{}/a1", "--value-only", "--format", "json"], "--value-only prints plain scores"),
         (["--hyp", "{}/a1", "--by", "length", "--side", "source"], "give --source"),
     ],
 )

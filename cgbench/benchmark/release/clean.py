@@ -37,7 +37,7 @@ class CleanRequest:
     )
     _: KW_ONLY
     everything: bool = option(
-        default=False, help="Delete finished steps too; the release stays, but another build trains again", flag="all"
+        default=False, help="Also delete finished steps; the release stays, but another build trains again", flag="all"
     )
     dry_run: bool = option(default=False, help="Print what would be deleted and delete nothing")
     work: Folder | None = option(default=None, help="Build folder of the release [default: RELEASE.work]")

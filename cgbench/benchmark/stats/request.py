@@ -42,10 +42,10 @@ class StatsRequest(TextOptions, TableOptions):
     min_count: int = option(
         default=3, help="Minimum count for an n-gram to be known, for the degree", group="N-grams", least=1
     )
-    published: bool = option(default=False, help="Show Table 2 of the R-Dangle paper too", group="Output")
+    published: bool = option(default=False, help="Also show Table 2 of the R-Dangle paper", group="Output")
     pos: str | None = option(
         default=None,
-        help="Count part-of-speech n-grams too, with a spaCy pipeline or CoNLL-U files of train and each test",
+        help="Also count part-of-speech n-grams, with a spaCy pipeline or CoNLL-U files of train and each test",
         group="Parts of speech", metavar="MODEL|conllu:F,F",
     )  # fmt: skip
     tags: Literal["xpos", "upos"] = option(

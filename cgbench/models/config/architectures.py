@@ -70,7 +70,7 @@ class DangleConfig(PrefixConfig):
     positions: Literal["relative", "sinusoidal", "encoder"] = setting(
         "relative",
         "Position encoding: ``relative``; ``sinusoidal``, for the target counted from the end of each prefix; or "
-        "``encoder``, the vectors of RoBERTa, counted likewise, or of BART, counted from the beginning",
+        "``encoder``, the vectors of RoBERTa, also counted from the end, or of BART, counted from the beginning",
     )  # fmt: skip
 
     def __post_init__(self) -> None:

@@ -31,7 +31,7 @@ class SimpleSettings:
     )  # fmt: skip
     rules: Rules = setting(
         "coded",
-        "Source words to keep when several are necessary too: all sufficient ones of a target word (``coded``), or "
+        "Source words to keep when several are also necessary: all sufficient ones of a target word (``coded``), or "
         "only the necessary ones (``described``, equation 19). Only ``coded`` adds 1 to the value of a word that "
         "translates to itself",
     )  # fmt: skip
