@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from cgbench.commands.completion import files
 from cgbench.commands.options import Command, Group, corpora_words, corpus_words, format_option
 from cgbench.commands.requests import takes
 from cgbench.data_recipes.augmentation import AugmentRequest
@@ -24,9 +23,7 @@ def augment_group() -> None:
 
 
 @augment_group.command("geca", cls=Command, example=EXAMPLE)
-@click.argument(
-    "corpus", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="TRAIN...", shell_complete=files
-)
+@click.argument("corpus", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="TRAIN...")
 @takes(AugmentRequest, read={"corpus": corpus_words, "tests": corpora_words})
 @format_option
 def geca_command(request: AugmentRequest, form: str) -> None:

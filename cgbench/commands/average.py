@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from cgbench.commands.completion import files
 from cgbench.commands.options import Command, format_option
 from cgbench.errors import InputError
 
@@ -15,7 +14,7 @@ PATH = click.Path(path_type=Path)
 
 
 @click.command("average", cls=Command, example="cgbench average models/run --last 5 --out models/averaged")
-@click.argument("folders", type=PATH, nargs=-1, required=True, metavar="CHECKPOINT...", shell_complete=files)
+@click.argument("folders", type=PATH, nargs=-1, required=True, metavar="CHECKPOINT...")
 @click.option("--last", type=click.IntRange(2), metavar="N", help="Average the last N checkpoints of a run")
 @click.option("--out", type=PATH, required=True, metavar="FOLDER", help="Folder of the new checkpoint")
 @format_option

@@ -7,14 +7,13 @@ import json
 import click
 
 from cgbench.benchmark.release.clean import CleanRequest, clean
-from cgbench.commands.completion import files
 from cgbench.commands.options import Command, format_option
 from cgbench.commands.requests import takes
 
 
 @click.command("clean", cls=Command, example="cgbench clean release --dry-run")
 @takes(CleanRequest)
-@click.argument("folder", metavar="FOLDER", shell_complete=files)
+@click.argument("folder", metavar="FOLDER", type=click.Path())
 @format_option
 def clean_command(request: CleanRequest, form: str) -> None:
     """Delete build results that the release does not use, such as those of other settings.

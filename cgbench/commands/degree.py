@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 
 from cgbench.benchmark.stats.degree import DegreeRequest, degree_rows
-from cgbench.commands.completion import files
 from cgbench.commands.options import Command, format_option, grouped, warn_of
 from cgbench.commands.requests import takes
 
@@ -16,7 +15,7 @@ from cgbench.commands.requests import takes
 @click.command("degree", cls=Command, example="cgbench degree test.en --train train.en --cover")
 @takes(DegreeRequest)
 @grouped("Output", "--cover", is_flag=True, help="Print the pieces of each sentence")
-@click.argument("texts", metavar="[TEXT]", default="-", shell_complete=files)
+@click.argument("texts", metavar="[TEXT]", default="-", type=click.Path())
 @format_option
 def degree_command(request: DegreeRequest, cover: bool, form: str) -> None:
     """Print the compositional degree of each sentence of TEXT, with its pieces and length.

@@ -8,14 +8,13 @@ import shlex
 import click
 
 from cgbench.benchmark.release.export.export import ExportRequest, export
-from cgbench.commands.completion import files
 from cgbench.commands.options import Command, format_option
 from cgbench.commands.requests import takes
 
 
 @click.command("export", cls=Command, example="cgbench export release --to lm-eval --out exported")
 @takes(ExportRequest)
-@click.argument("release", metavar="RELEASE", shell_complete=files)
+@click.argument("release", metavar="RELEASE", type=click.Path())
 @format_option
 def export_command(request: ExportRequest, form: str) -> None:
     """Export the test set of a release to the format of another tool, without network access."""

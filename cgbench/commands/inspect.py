@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from cgbench.commands.completion import files
 from cgbench.commands.options import Command, format_option
 from cgbench.errors import InputError
 
@@ -15,7 +14,7 @@ PATH = click.Path(path_type=Path)
 
 
 @click.command("inspect", cls=Command, example="cgbench inspect models/composition --out weights.svg")
-@click.argument("folder", type=PATH, metavar="MODEL", shell_complete=files)
+@click.argument("folder", type=PATH, metavar="MODEL")
 @click.option("--source", type=PATH, metavar="FILE", help="Source text, which an lrf model needs")
 @click.option("--target", type=PATH, metavar="FILE", help="Translations of the source text, one per line")
 @click.option(

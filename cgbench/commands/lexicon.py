@@ -9,7 +9,6 @@ from pathlib import Path
 
 import click
 
-from cgbench.commands.completion import files
 from cgbench.commands.options import Command, Group, corpus_words, format_option, grouped
 from cgbench.commands.requests import takes
 from cgbench.errors import InputError
@@ -27,7 +26,7 @@ def lexicon_group() -> None:
 
 
 @lexicon_group.command("learn", cls=Command, example=EXAMPLE)
-@click.argument("corpus", type=PATH, nargs=-1, required=True, metavar="TRAIN...", shell_complete=files)
+@click.argument("corpus", type=PATH, nargs=-1, required=True, metavar="TRAIN...")
 @takes(LexiconRequest, read={"corpus": corpus_words})
 @grouped("Output", "--show", type=PATH, metavar="FILE", help="Plot the lexicon (.svg, .png or .pdf)")
 @grouped("Output", "--words", metavar="W,W,...", help="Source words in the plot [default: all]")

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from cgbench.commands.completion import files
 from cgbench.commands.options import Command, Group, format_option, log_every_option
 from cgbench.commands.requests import takes
 from cgbench.errors import InputError, InputWarning
@@ -29,7 +28,7 @@ def _numbers(words: tuple[str, ...]) -> list[str]:
 
 
 @lm_group.command("train", cls=Command, example=EXAMPLE)
-@click.argument("corpus", shell_complete=files)
+@click.argument("corpus", type=click.Path())
 @takes(LmRequest, read={"prune": _numbers, "fallback": _numbers})
 @log_every_option
 @format_option
@@ -67,11 +66,10 @@ def train_command(request: LmRequest, form: str) -> None:
     type=PATH,
     required=True,
     metavar="FILE",
-    shell_complete=files,
     help="Language model: an ARPA file or a KenLM binary file",
 )
 @click.option("--summary", is_flag=True, help="Print only the scores of the whole text")
-@click.argument("text", type=DASH, default="-", shell_complete=files)
+@click.argument("text", type=DASH, default="-")
 @format_option
 def score_command(lm: Path, summary: bool, text: Path, form: str) -> None:
     """Print log10 probability, number of words, number of unknown words and perplexity of each sentence of TEXT.

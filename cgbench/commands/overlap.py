@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 from cgbench.benchmark.overlap.request import OverlapRequest
-from cgbench.commands.completion import files
 from cgbench.commands.options import (
     Resumable,
     command_line,
@@ -32,7 +31,7 @@ SAMPLED = 4  # files of a corpus that are checked
 @click.command(
     "overlap", cls=Resumable, example="cgbench overlap test.de test.en --corpus crawl.jsonl.zst --report overlap.html"
 )
-@click.argument("test", nargs=-1, required=True, metavar="TEST [TARGET]", shell_complete=files)
+@click.argument("test", nargs=-1, required=True, metavar="TEST [TARGET]", type=click.Path())
 @takes(OverlapRequest, but=("engine", "test"), read={"orders": ranges, "corpus": lambda given: [*chain(*given)]})
 @grouped("Output", "--per-example", type=PATH, metavar="FILE.tsv", help="Write one row per example and side")
 @grouped("Output", "--report", "page", type=PATH, metavar="FILE.html", help="Write an HTML report")

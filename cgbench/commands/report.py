@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from cgbench.benchmark.release.release import Release
-from cgbench.commands.completion import files
 from cgbench.commands.options import Command
 from cgbench.commands.requests import takes
 from cgbench.files import check_output, write_atomic
@@ -16,7 +15,7 @@ from cgbench.report.release_page import ReleasePageRequest, release_page
 
 @click.command("report", cls=Command, example="cgbench report release --out release.html")
 @takes(ReleasePageRequest)
-@click.argument("release", metavar="RELEASE", shell_complete=files)
+@click.argument("release", metavar="RELEASE", type=click.Path())
 @click.option(
     "--out",
     type=click.Path(path_type=Path),

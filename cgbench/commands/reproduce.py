@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cgbench.commands.completion import files, names
+from cgbench.commands.completion import names
 from cgbench.commands.options import (
     Command,
     Group,
@@ -209,7 +209,7 @@ def run_command(request: ReproduceRequest, dry_run: bool) -> None:
 
 
 @reproduce_group.command("show", cls=Command, example="cgbench reproduce show runs --table lexicon-8 --out table.md")
-@click.argument("folder", type=PATH, metavar="FOLDER", shell_complete=files)
+@click.argument("folder", type=PATH, metavar="FOLDER")
 @click.option(
     "--table",
     "names",

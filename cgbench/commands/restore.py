@@ -7,7 +7,6 @@ import json
 import click
 
 from cgbench.benchmark.release.restore import RestoreRequest, restore
-from cgbench.commands.completion import files
 from cgbench.commands.options import Command, corpora_words, corpus_words, format_option
 from cgbench.commands.requests import takes
 from cgbench.tables import counted
@@ -15,7 +14,7 @@ from cgbench.tables import counted
 
 @click.command("restore", cls=Command, example="cgbench restore release --pool pool.de pool.en")
 @takes(RestoreRequest, read={"pools": corpora_words, "train": corpus_words})
-@click.argument("release", metavar="RELEASE", shell_complete=files)
+@click.argument("release", metavar="RELEASE", type=click.Path())
 @format_option
 def restore_command(request: RestoreRequest, form: str) -> None:
     """Restore the text of a text-free release from your own copies of the pools.

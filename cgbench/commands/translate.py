@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from cgbench.commands.completion import files
 from cgbench.commands.options import Command, log_every_option
 from cgbench.commands.requests import takes
 from cgbench.models.translation_request import TranslateRequest
@@ -19,7 +18,7 @@ def _folders(given: tuple[tuple[Path, ...], ...]) -> list[Path]:
 
 
 @click.command("translate", cls=Command, example="cgbench translate test.de --model models/run --output hypotheses.en")
-@click.argument("sources", metavar="[SOURCE]", default="-", shell_complete=files)
+@click.argument("sources", metavar="[SOURCE]", default="-", type=click.Path())
 @takes(TranslateRequest, read={"model": _folders})
 @log_every_option
 def translate_command(request: TranslateRequest) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from cgbench.commands.completion import files
 from cgbench.commands.options import Resumable, engine_options, log_every_option
 from cgbench.commands.requests import takes
 from cgbench.errors import InputError, argument
@@ -17,7 +16,7 @@ from cgbench.requests import as_path
     cls=Resumable,
     example="cgbench uncertainty test.de --member models/one --member models/two --output scores.jsonl",
 )
-@click.argument("sources", metavar="[SOURCE]", default="-", shell_complete=files)
+@click.argument("sources", metavar="[SOURCE]", default="-", type=click.Path())
 @engine_options
 @takes(UncertaintyRequest)
 @log_every_option

@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from cgbench.benchmark.validity.request import ValidateRequest
-from cgbench.commands.completion import files
 from cgbench.commands.options import Command, format_option, grouped, work_option
 from cgbench.commands.requests import takes
 from cgbench.errors import InputError
@@ -29,7 +28,7 @@ def _others(words: tuple[str, ...]) -> dict[str, str]:
 
 
 @click.command("validate", cls=Command, example="cgbench validate transformer=release --other lstm=other-release")
-@click.argument("release", metavar="[FAMILY=]RELEASE", shell_complete=files)
+@click.argument("release", metavar="[FAMILY=]RELEASE", type=click.Path())
 @takes(
     ValidateRequest,
     but=("release", "name"),

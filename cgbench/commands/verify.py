@@ -8,7 +8,6 @@ import sys
 import click
 
 from cgbench.benchmark.release.verify import VerifyRequest, verify
-from cgbench.commands.completion import files
 from cgbench.commands.lines import paint
 from cgbench.commands.options import Command, format_option
 from cgbench.commands.requests import takes
@@ -17,7 +16,7 @@ from cgbench.errors import printable, printable_json
 
 @click.command("verify", cls=Command, example="cgbench verify release")
 @takes(VerifyRequest)
-@click.argument("release", metavar="RELEASE", shell_complete=files)
+@click.argument("release", metavar="RELEASE", type=click.Path())
 @format_option
 def verify_command(request: VerifyRequest, form: str) -> None:
     """Recompute the checksums, counts and split of a release; exit status 1 if any of them differs."""
