@@ -113,13 +113,11 @@ class Documented(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the options under the headings of their groups; a few options need no headings."""
         groups: dict[str, list[tuple[str, str]]] = {name: [] for name in FIRST}
-        for param in self.get_params(ctx):
-            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)):
-                groups.setdefault(getattr(param, "group", "Execution"), []).append(
-                    (record[0], " ".join(record[1].split()).rstrip("."))
-                )
-        if sum(map(len, groups.values())) <= FEW:
-            groups = {"Options": [record for records in groups.values() for record in records]}
+        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        for param in options:
+            if record := param.get_help_record(ctx):
+                group = getattr(param, "group", "Execution") if len(options) > FEW else "Options"
+                groups.setdefault(group, []).append((record[0], " ".join(record[1].split()).rstrip(".")))
         for name in [*(name for name in groups if name not in LAST), *LAST]:
             if records := groups.get(name):
                 with formatter.section(name):
@@ -130,7 +128,8 @@ class Documented(click.Command):
         super().format_epilog(ctx, formatter)
         lines = [""]
         for part in re.split(" (?=--)", self.example):  # an option and its value stay together
-            if lines[-1] and len(lines[-1]) + len(part) > formatter.width - 9:
+            room = formatter.width - (5 if len(lines) == 1 else 9)
+            if lines[-1] and len(lines[-1]) + len(part) > room:
                 lines.append("")
             lines[-1] += f" {part}" if lines[-1] else part
         with formatter.section("Example"):

@@ -6,11 +6,22 @@ from small_build import SMALL
 pytest.importorskip("kenlm")
 
 
-def test_the_demo_prints_where_each_kind_ended_up(run, tmp_path):
+class Costs:
+    advice = None
+
+    def __str__(self):
+        return "members  2 hours"
+
+
+def test_the_demo_prints_where_each_kind_ended_up(run, tmp_path, monkeypatch):
     settings = [word for word in SMALL if word != "demo"]
     settings = settings[settings.index("--set") :]
     words = ["demo", "--out", tmp_path / "demo", *settings, "--set", "members=2", "--set", "model=tiny"]
-    result = json.loads(run(*words, "--format", "json").stdout)
+    monkeypatch.setenv("CGBENCH_ESTIMATE", "1")
+    monkeypatch.setattr("cgbench.benchmark.react.demo.forecast", lambda *plan: Costs())
+    first = run(*words, "--format", "json")
+    assert "\nmembers  2 hours\n" in first.stderr
+    result = json.loads(first.stdout)
     kinds = result["kinds"]
     assert list(kinds) == ["pool", "known_words", "candidates", "dropped_reference", "dropped", "window", "selected"]
     assert set(result["noise"]) == {"the paper's way", "this build"}
@@ -25,10 +36,10 @@ def test_the_demo_prints_where_each_kind_ended_up(run, tmp_path):
     assert result["report"] == str(tmp_path / "demo/report.html") and result["signature"] in page
     assert kinds["selected"]["near-copy"] <= 0.02 * sum(kinds["selected"].values())
     # given again, everything is kept, and the screen has the table
-    text = run(*words).stdout
+    text = run(*words, env={"COLUMNS": "120"}).stdout
     assert "hard good pairs kept" in text and "the paper's way" in text
     assert "near-copy" in text and "share of each kind, by stage" in text
-    assert text.endswith(f"a page to look at: {tmp_path / 'demo/report.html'}\n")
+    assert text.endswith(f"report: {tmp_path / 'demo/report.html'}\n")
     assert (tmp_path / "demo/report.html").read_text(encoding="utf-8") == page
     assert f"cgbench translate --model {tmp_path / 'demo/release.work/ensemble'} <" in text
     assert (tmp_path / "demo/release.work/ensemble/member-1/config.json").is_file()
