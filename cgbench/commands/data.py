@@ -13,7 +13,7 @@ from cgbench.commands.options import Command, Group, Resumable, engine_options, 
 from cgbench.commands.requests import takes
 from cgbench.data_recipes.prepared import DataRequest
 from cgbench.requests import changed
-from cgbench.tables import columns, render
+from cgbench.tables import columns, counted, render
 
 if TYPE_CHECKING:
     from cgbench.data_recipes.recipe import Source
@@ -104,7 +104,10 @@ def get_command(request: DataRequest, form: str) -> None:
             note(f"  and {len(prepared.to_get) - SHOWN} more files: see cgbench data describe {name}")
     if lacking := record["missing_files"]:
         named = ", ".join(lacking[:SHOWN]) + (f" and {len(lacking) - SHOWN} more" if len(lacking) > SHOWN else "")
-        note(f"{len(lacking)} additional files are missing: {named}; cgbench data describe {name} lists their sources")
+        note(
+            f"{counted(len(lacking), 'additional file')} {'is' if len(lacking) == 1 else 'are'} missing: {named}; "
+            f"cgbench data describe {name} lists the sources"
+        )
     if form == "json":
         click.echo(json.dumps({"out": str(out), "made": prepared.made, **record}, ensure_ascii=False, indent=1))
         return

@@ -61,10 +61,10 @@ def test_files_beside_the_splits_are_listed_and_those_that_are_not_at_hand_named
     words = ["data", "get", "colors", "--out", tmp_path / "colors", "--offline"]
     lacking = run(*words)
     assert (
-        "without 5 of the files beside the splits: lexicons/forward.align.o.json, lexicons/goodman.json"
+        "5 additional files are missing: lexicons/forward.align.o.json, lexicons/goodman.json"
         in lacking.stderr
     )
-    assert "beside them" not in lacking.stdout
+    assert "also written" not in lacking.stdout
     record = json.loads(run(*words, "--format", "json").stdout)
     assert len(record["missing_files"]) == 5 and record["missing"] == []
 
@@ -72,10 +72,10 @@ def test_files_beside_the_splits_are_listed_and_those_that_are_not_at_hand_named
 def test_describe_says_how_the_bytes_are_known_and_whether_they_were_seen(run):
     lines = run("data", "describe", "cognition").stdout.splitlines()
     place = next(number for number, line in enumerate(lines) if line.strip() == "cognition/train.zh")
-    assert lines[place + 2] == "    git blob c7151eba311014cd4f1936afb364df41a02ab5e8; never seen"
+    assert lines[place + 2] == "    git blob c7151eba311014cd4f1936afb364df41a02ab5e8; not verified"
     place = next(number for number, line in enumerate(lines) if line.strip() == "cognition/valid.zh")
-    assert lines[place + 2].startswith("    SHA-256 db33515c67a0a9") and lines[place + 2].endswith("; seen 2026-11-22")
-    assert "no digest: recorded at first use; never seen" in run("data", "describe", "cfq").stdout
+    assert lines[place + 2].startswith("    SHA-256 db33515c67a0a9") and lines[place + 2].endswith("; verified 2026-11-22")
+    assert "no checksum: recorded at first use; not verified" in run("data", "describe", "cfq").stdout
 
 
 @pytest.mark.parametrize(

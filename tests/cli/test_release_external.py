@@ -497,7 +497,7 @@ def test_results_of_other_settings_and_half_written_files_are_swept(built, corpo
     assert found == expected and not rows["removed"] and old.exists()
     assert "deleted" in run("clean", out).stdout
     assert not any(map(Path.exists, map(Path, expected))) and (out / ".mine.tmp").exists()
-    assert "nothing to remove" in run("clean", out).stdout
+    assert "nothing to delete" in run("clean", out).stdout
     explained = build_release(corpora, out, "--set", "beam=1", "--licence", "CC BY 4.0", "--explain")[1].stderr
     assert ": runs" not in explained
     run("clean", tmp_path / "release.work", "--all")

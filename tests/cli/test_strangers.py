@@ -113,7 +113,7 @@ def test_warm_up_needs_no_torch(run, monkeypatch):
         raise ModuleNotFoundError("No module named 'torch'", name="torch")
 
     monkeypatch.setattr(warm_up, "_measure", missing)
-    assert "models are left out: torch is not installed" in run("warm-up").stderr
+    assert "the code of models is left out: torch is not installed" in run("warm-up").stderr
 
 
 def test_the_order_of_excluded_corpora_does_not_matter(demo, run, tmp_path):
