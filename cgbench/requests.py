@@ -372,10 +372,6 @@ def _is_systems(value: Any) -> bool:
     return isinstance(value, Mapping) or is_text(value)
 
 
-def _is_corpora(value: Any) -> bool:
-    return isinstance(value, (list, tuple))
-
-
 AnyPath: TypeAlias = str | os.PathLike[str]
 Name: TypeAlias = Annotated[str, Kind("name", "a name", lambda value: isinstance(value, str) and bool(value))]
 """A text that is used as it is, even ``none``."""
@@ -417,7 +413,6 @@ Systems: TypeAlias = Annotated[
     Any, Kind("systems", "a text, a list of texts, or these by system", _is_systems, many=True)
 ]
 """Hypotheses: a text, a list of texts (one per seed), or a mapping of these by system."""
-Corpora: TypeAlias = Annotated[Any, Kind("corpora", "a list of corpora: a file, or two, each", _is_corpora, many=True)]
 
 
 def as_path(value: AnyPath) -> Path:

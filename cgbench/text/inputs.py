@@ -15,7 +15,7 @@ from cgbench.errors import InputError
 from cgbench.files import write_atomic
 from cgbench.steps import hash_value
 from cgbench.text.columns import Column, read_column, read_text
-from cgbench.text.formats import CorpusSpec
+from cgbench.text.formats import CorpusSpec, form
 from cgbench.text.joins import index_of
 from cgbench.text.remote import local
 from cgbench.text.streams import is_stdin, shown, split_name
@@ -89,6 +89,28 @@ def as_corpus(
     if texts is None:
         raise InputError(f"{role}: a file is needed, or two, (source, target)")
     return _write(cast("list[list[str]]", sides), role, texts)
+
+
+def corpora_of(
+    value: Any, role: str, *, columns: tuple[str, str] | None = None, texts: Path | None = None
+) -> tuple[CorpusSpec, ...]:
+    """Several corpora or a single one. Two names of plain files are the two sides of one corpus."""
+    if isinstance(value, (str, os.PathLike, CorpusSpec)) or _is_pair(value):
+        return (as_corpus(value, columns, f"{role}-1", texts),)
+    return tuple(as_corpus(one, columns, f"{role}-{number}", texts) for number, one in enumerate(value, 1))
+
+
+def _is_pair(value: Sequence[object]) -> bool:
+    """Whether these are the sides of one corpus: two plain files, or two lists of sentences that are not file pairs."""
+    if len(value) != 2:
+        return False
+    if all(isinstance(part, (str, os.PathLike)) for part in value):
+        return all(form(Path(str(part))) == "plain" for part in value)
+    return all(
+        isinstance(part, Sequence) and not isinstance(part, str) and len(part) != 2
+        and all(isinstance(one, str) for one in part)
+        for part in value
+    )  # fmt: skip
 
 
 def _write(sides: Sequence[Sequence[str]], role: str, folder: Path) -> CorpusSpec:

@@ -24,7 +24,7 @@ from cgbench.benchmark.metrics.systems import (
 from cgbench.errors import InputError, argument
 from cgbench.text.columns import Column
 from cgbench.text.formats import form
-from cgbench.text.inputs import AnyPath, as_column, as_corpus
+from cgbench.text.inputs import AnyPath, as_column, corpora_of
 from cgbench.text.streams import split_name
 
 
@@ -181,7 +181,7 @@ def _read(
                 raise InputError(
                     f"{argument('more_references')} finds references by their source; give {argument('sources')}"
                 )
-            more = more_references([as_corpus(corpus) for corpus in request.more_references], sources.values)
+            more = more_references(corpora_of(request.more_references, "more_references"), sources.values)
             references = [list(dict.fromkeys([*own, *others])) for own, others in zip(references, more, strict=True)]
         metric = make_metric(given, ExampleTexts(references, sources, columns["compounds"]), options)
         against = names[0]

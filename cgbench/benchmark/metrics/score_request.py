@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from cgbench.benchmark.metrics.comparison import Comparison
 from cgbench.benchmark.metrics.metric import Metric
-from cgbench.requests import KW_ONLY, Corpora, File, Folder, Kind, Name, Systems, Text, fields_of, option, request
+from cgbench.requests import KW_ONLY, Bitexts, File, Folder, Kind, Name, Systems, Text, fields_of, option, request
 from cgbench.text.inputs import is_path
 
 TEXT_FEATURES = ("length", "degree", "frequency", "one-shot", "perplexity")
@@ -170,7 +170,7 @@ class ScoreRequest(ScoreOptions, MetricOptions):
         default=None, help="References, one per example; repeatable", group="Input", flag="ref", metavar="FILE"
     )
     _: KW_ONLY
-    more_references: Corpora = option(
+    more_references: Bitexts = option(
         default=(), help="Corpus whose targets are additional references for equal sources", group="Advanced",
         flag="more-refs",
     )  # fmt: skip

@@ -12,8 +12,8 @@ from cgbench.benchmark.react.request import SIDES, BuildRequest
 from cgbench.checksums import known_digest
 from cgbench.errors import InputError, argument
 from cgbench.models.external.opening import Planned, check_together, plan_member
-from cgbench.text.formats import CorpusSpec, form, languages_of
-from cgbench.text.inputs import as_corpus
+from cgbench.text.formats import CorpusSpec, languages_of
+from cgbench.text.inputs import as_corpus, corpora_of
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -98,26 +98,6 @@ def _external_members(request: BuildRequest) -> tuple[Planned, ...]:
     members = tuple(plan_member(str(name), request.prompt) for name in names)
     check_together(members)
     return members
-
-
-def corpora_of(value: Any, role: str, *, columns: tuple[str, str] | None, texts: Path) -> tuple[CorpusSpec, ...]:
-    """Several corpora or a single one. Two names of plain files are the two sides of one corpus."""
-    if isinstance(value, (str, os.PathLike, CorpusSpec)) or _is_pair(value):
-        return (as_corpus(value, columns, f"{role}-1", texts),)
-    return tuple(as_corpus(one, columns, f"{role}-{number}", texts) for number, one in enumerate(value, 1))
-
-
-def _is_pair(value: Sequence[object]) -> bool:
-    """Whether these are the sides of one corpus: two plain files, or two lists of sentences that are not file pairs."""
-    if len(value) != 2:
-        return False
-    if all(isinstance(part, (str, os.PathLike)) for part in value):
-        return all(form(Path(str(part))) == "plain" for part in value)
-    return all(
-        isinstance(part, Sequence) and not isinstance(part, str) and len(part) != 2
-        and all(isinstance(one, str) for one in part)
-        for part in value
-    )  # fmt: skip
 
 
 def known_from_of(value: Any, degree_side: str) -> dict[str, Path]:
