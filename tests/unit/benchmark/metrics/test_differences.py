@@ -49,6 +49,7 @@ def test_what_was_planted_is_found_and_nothing_else():
         row.what for row in one.ngrams if "rare" in row.what
     }
     assert all(row.ours > row.theirs and row.q_value < 0.05 for row in one.ngrams)
+    assert len(one.shown) == 1 and one.shown[0] is one.ngrams[0]  # the others hold it, or are part of it
     groups = {row.what: row for row in one.words}
     assert set(groups) == {"0", "1", "10-99"}
     assert groups["1"].q_value < 0.05 < groups["10-99"].q_value
@@ -57,6 +58,10 @@ def test_what_was_planted_is_found_and_nothing_else():
     row = one.examples[0].row - 1
     assert one.examples[0].texts == (good[row], bad[row])
     assert "n-grams differ (false discovery rate 0.05)" in found.report()
+    # of several seeds: the better system's best, the other's worst, so that the texts are never alike
+    runs = {"bad": [bad, good], "good": [good, bad, good]}
+    (one,) = evaluate("chrf", runs, references, differences=True, samples=200).differences
+    assert one.examples and all(example.texts[0] != example.texts[1] for example in one.examples)
     values = json.loads(found.report("json"))
     assert values[0]["differences"] is None
     assert values[1]["differences"]["ngrams"][0]["q_value"] < 0.05
