@@ -91,6 +91,7 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
         "facts": [
             ("metric", f"{name}, {'lower' if scored.metric.lower_is_better else 'higher'} is better"),
             ("examples", f"{scored.metric.n:,}"),
+            *([("clusters", scored.clusters.removeprefix("clusters: "))] if scored.clusters else []),
             ("signature", f"{name}|{scored.signature}"),
         ],
         "systems": [_systems_table(scored, parts, figure) for figure in figures],
@@ -129,7 +130,12 @@ def _systems_table(scored: ScoredSystems, parts: Sequence[SubsetScores], figure:
     best = (min if scored.metric.lower_is_better else max)(values, default=None)
     name = scored.metric.axis(figure)
     columns = {"system": True, "seeds": several, scored.metric.name: True, "stdev": several, "95 % interval": True}
-    columns |= {"Δ": tested, "95 % of Δ": tested and several, "p": tested, "p (Holm)": tested}
+    columns |= {
+        "Δ": tested,
+        "95 % of Δ": any(part.figures[figure].difference_low is not None for part in parts),
+        "p": tested,
+        "p (Holm)": tested,
+    }
     rows = []
     for result, part in zip(scored.results, parts, strict=True):
         one = part.figures[figure]
