@@ -1,0 +1,29 @@
+"""The search of the documentation: what a newcomer asks for comes first."""
+
+import pytest
+
+FIRST = {
+    "install": ("",),
+    "--report": ("reference/report/",),
+    "bleu confidence interval": ("explanation/significance/", "reference/score/"),
+    "own metric": ("how-to/add-a-metric/",),
+    "comet": ("how-to/comet/",),
+    "gpu": ("how-to/cluster/",),
+    "chinese": ("how-to/chinese-japanese-thai/",),
+    "what is degree": ("explanation/degree/",),
+    "resume": ("reference/train/",),
+    "several seeds": ("explanation/significance/", "tutorial/score-two-systems/"),
+}
+RESULT = ".md-search-result__link"
+
+
+@pytest.mark.parametrize("query", FIRST)
+def test_what_a_newcomer_asks_for(browser, site, query):
+    page = browser.new_page()
+    page.goto(site)
+    page.type("[data-md-component=search-query]", query)
+    page.wait_for_selector(RESULT, state="attached", timeout=60_000)
+    page.wait_for_timeout(500)  # for the results of the whole query
+    first = page.eval_on_selector(RESULT, "link => link.href").removeprefix(site)
+    page.close()
+    assert first.partition("?")[0] in FIRST[query], first
