@@ -59,3 +59,9 @@ def test_a_missing_extra_is_named(monkeypatch):
     monkeypatch.delitem(cgbench.__dict__, "Ensemble", raising=False)
     with pytest.raises(ModuleNotFoundError, match="cgbench.Ensemble: torch is not installed; run: pip install torch"):
         _ = cgbench.Ensemble
+
+
+def test_the_version_is_named_alike():
+    root = Path(__file__).parents[2]
+    assert f"\nversion: {cgbench.__version__}\n" in (root / "CITATION.cff").read_text()
+    assert f"\n## [{cgbench.__version__}]" in (root / "CHANGELOG.md").read_text()
