@@ -105,7 +105,7 @@ def test_an_ensemble_trained_here_says_nothing_of_that(small_release):
 def test_what_members_do_not_go_with(corpora, members, run, tmp_path, monkeypatch):
     command = ("build-react", *corpora, *BUILD, "--out", tmp_path / "r")
     for words, said in (
-        ((*members, "--ensemble", tmp_path), "--member and --ensemble: one of them"),
+        ((*members, "--ensemble", tmp_path), "--member and --ensemble: give one"),
         ((*members, "--members", 2), "--member takes members as they are; leave --members out"),
         ((*members, "--set", "uncertainty=rmi_nbest"), "needs cgbench's own search"),
         (("--prompt", "{source}"), "--prompt belongs to --member"),
