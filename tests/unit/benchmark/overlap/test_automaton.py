@@ -100,5 +100,5 @@ def test_saved_and_damaged(tmp_path):
         with pytest.raises(InputError, match="cannot be read"):
             Automaton.load(tmp_path)
         np.save(tmp_path / f"automaton.{name}.npy", kept)
-    with pytest.raises(InputError, match="words of the test text"):
+    with pytest.raises(InputError, match="words do not match the test text"):
         again.check_words(2, tmp_path)

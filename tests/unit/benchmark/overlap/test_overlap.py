@@ -205,7 +205,7 @@ def test_ids_of_a_tokeniser(tmp_path):
     with pytest.raises(InputError, match="reads text unchanged"):
         overlap(test, tmp_path / "corpus.txt", tokenizer=tmp_path / "tokenizer.json", lowercase=True)
     (tmp_path / "none.json").write_text("{}")
-    with pytest.raises(InputError, match="none.json: no tokenizer.json"):
+    with pytest.raises(InputError, match="none.json: not a valid tokenizer.json"):
         overlap(test, tmp_path / "corpus.txt", tokenizer=tmp_path / "none.json", engine=ONE)
 
 

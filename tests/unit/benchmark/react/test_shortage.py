@@ -1,10 +1,11 @@
 """The true cause of a build with nothing left."""
 
 import pytest
+from option_names import shown_by
 from small_build import settings_of
 
 from cgbench.benchmark.react.checks import check_enough, check_shares, check_words
-from cgbench.commands.lines import as_options
+from cgbench.benchmark.react.request import BuildRequest
 from cgbench.errors import InputError
 from cgbench.text.corpus import index_pair
 
@@ -27,7 +28,7 @@ def train(tmp_path):
 def why(train, config=None, **counts):
     with pytest.raises(InputError) as error:
         check_enough(config or settings_of(), {**COUNTS, "candidates": 0, **counts}, train)
-    return as_options(error.value.message)
+    return shown_by(BuildRequest, error.value.message)
 
 
 def test_all_pairs_were_seen(train):

@@ -1,9 +1,10 @@
 """``stats()``: texts in files and in memory, and what it gives."""
 
 import pytest
+from option_names import shown_by
 
+from cgbench.benchmark.stats.request import StatsRequest
 from cgbench.benchmark.stats.stats import stats
-from cgbench.commands.lines import as_options
 from cgbench.errors import InputError
 
 TRAIN = ["a b c", "a b d", "a b c d"]
@@ -62,7 +63,7 @@ def test_bad_input(given, message, shown):
     with pytest.raises(InputError) as caught:
         stats(**{"train": TRAIN, "tests": TEST, **given})
     assert message in str(caught.value)
-    assert shown in as_options(caught.value.message)
+    assert shown in shown_by(StatsRequest, caught.value.message)
 
 
 def test_divergence_with_the_other_statistics(tmp_path):
@@ -89,4 +90,4 @@ def test_divergence_with_the_other_statistics(tmp_path):
 def test_divergences_that_cannot_be(given, message):
     with pytest.raises(InputError) as error:
         stats(["a b"], {"one": ["a b"]}, **given)
-    assert message in as_options(error.value.message)
+    assert message in shown_by(StatsRequest, error.value.message)

@@ -1,0 +1,12 @@
+"""Messages as a command shows them, with the option names of its request."""
+
+import click
+
+from cgbench.commands.lines import REQUEST, as_options
+
+
+def shown_by(kind: type, message: str) -> str:
+    """A message as the command that makes the request ``kind`` prints it."""
+    context = click.Context(click.Command("cgbench"))
+    context.meta[REQUEST] = [kind]
+    return as_options(message, context)
