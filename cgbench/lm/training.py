@@ -141,7 +141,7 @@ def _warnings(model: Smoothing, skipped: int) -> list[str]:
         if order.problem
     ]
     if skipped:
-        warnings.append(f"<s>, </s> or <unk> in the text treated as white space {skipped:,} times")
+        warnings.append(f"special symbols in the text (<s>, </s>, <unk>), treated as white space: {skipped:,}")
     if model.highest not in ORDERS:
         warnings.append(f"the kenlm package reads orders {ORDERS[0]} to {ORDERS[-1]}, not {model.highest}")
     return warnings
