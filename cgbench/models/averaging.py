@@ -40,7 +40,6 @@ def average(folders: Sequence[Path], out: Path) -> list[dict[str, Any]]:
     """Write the mean of checkpoints to the checkpoint folder ``out``, with a list of them.
 
     :returns: one dict per checkpoint: ``folder`` (its name), ``seed``, ``updates``, ``sha256`` of its parameters.
-    :raises InputError: the checkpoints do not fit together, or ``out`` exists.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(f"{out}: exists already; choose a new folder with {argument('out')}")

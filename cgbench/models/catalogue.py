@@ -78,8 +78,6 @@ def describe(name: str, sizes: Sizes | None = None, count: bool = True) -> dict[
     """Return a preset, architecture or method: its row, ``comment`` and ``settings``.
 
     A setting has ``name``, ``value``, ``default`` and ``help``.
-
-    :raises InputError: the name is unknown.
     """
     presets = list_presets()
     if name in presets:

@@ -319,8 +319,6 @@ def holds_members(ensemble: Path, members: list[Path]) -> bool:
     """Whether a published ensemble consists of exactly these steps' results, byte for byte.
 
     The folders may be untrusted: nothing outside ``ensemble`` is read.
-
-    :raises InputError: a ``step.json`` cannot be read.
     """
     folders = [ensemble / MEMBER.format(number) for number in range(len(members))]
     listing = ensemble / ENSEMBLE

@@ -27,7 +27,6 @@ def inspect_checkpoint(folder: Path, pairs: Iterable[tuple[str, str]] | None = N
     """Return the layer weights of a checkpoint.
 
     :param pairs: source and target lines, for LRF only.
-    :raises InputError: the architecture has no layer weights, or pairs are missing or not needed.
     """
     model, subwords, config = load_checkpoint(folder)
     name = config.model.architecture

@@ -35,7 +35,6 @@ def check_positions(side: str, sentences: Sequence[np.ndarray], most: int | None
 
     :param side: ``source`` or ``target``; ``sentences``: ids with the end token.
     :param most: maximum number of tokens; None: no limit.
-    :raises InputError: a sentence is longer; the message names the first.
     """
     for number, ids in enumerate(sentences, 1):
         if most is not None and len(ids) > most:

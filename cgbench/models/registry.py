@@ -17,7 +17,6 @@ def build_model(config: ModelConfig, source_size: int, target_size: int) -> Tran
     """Build a model, initialised from torch's global generator.
 
     :param source_size: source vocabulary size with special tokens; ``target_size``: of the target.
-    :raises InputError: torch is not installed.
     """
     require("torch", "models")
     name = config.architecture

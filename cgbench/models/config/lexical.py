@@ -60,7 +60,6 @@ def check_lexicon(model: object, lexicon: object, init: object = None) -> None:
 
     :param model: any model's configuration; ``lexicon``: the file, or None.
     :param init: the checkpoint that the model starts from, with its lexicon, or None.
-    :raises InputError: the file is missing or not needed.
     """
     needed = isinstance(model, LexicalConfig) and model.needs_lexicon
     if lexicon is not None and init is not None:

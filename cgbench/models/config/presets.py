@@ -102,10 +102,7 @@ def list_presets() -> list[str]:
 
 
 def load_preset(name: str) -> Preset:
-    """Read a preset by name.
-
-    :raises InputError: there is no such preset.
-    """
+    """Read a preset by name."""
     if name not in (names := list_presets()):
         raise InputError(f"unknown model preset {name!r}{did_you_mean(name, names)}")
     data = with_bases(name, _read_file)
@@ -121,7 +118,6 @@ def with_bases(name: str, read: Callable[[str], Mapping[str, Any]]) -> dict[str,
     """Return the content of a preset's file, merged over that of its ``base``, and so on.
 
     :param read: returns the content of one file.
-    :raises InputError: the bases form a circle.
     """
     names, files = [name], [dict(read(name))]
     while base := files[-1].pop("base", None):

@@ -103,7 +103,6 @@ def read_template(template: str, where: str) -> str:
     """Check a prompt template. Only ``{source}`` is replaced; other braces have no meaning.
 
     :param where: prefix of the error message.
-    :raises InputError: ``{source}`` is missing.
     """
     if PLACE not in template:
         shown = template if len(template) <= 60 else template[:57] + "..."
@@ -115,8 +114,6 @@ def template_of(address: Address, prompt: str | None) -> str | None:
     """The template of a member: from its own ``prompt=FILE``, else ``prompt``, else None.
 
     The final line break of a file is removed, because editors add one.
-
-    :raises InputError: the file cannot be read, or ``{source}`` is missing.
     """
     if (file := address.options.get("prompt")) is None:
         return None if prompt is None else read_template(prompt, f"{argument('prompt')}")

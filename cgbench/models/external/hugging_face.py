@@ -40,7 +40,6 @@ class HuggingFaceMember(Member):
     :param special_tokens: whether the tokeniser adds special tokens to the input; a chat template has its own.
     :param source: language code, for multilingual models; also ``target``.
     :param shown: name of the model in messages.
-    :raises InputError: the tokeniser does not know a language code, or a decoder-only model has no template.
     """
 
     def __init__(

@@ -86,7 +86,6 @@ def load_weights(address: Address, folder: Path, whole: bool) -> Mapping[str, An
     """The parameters of an encoder, by their names in transformers, without task heads.
 
     :param whole: load encoder and decoder; the output layer must be the embedding matrix.
-    :raises InputError: the weights do not fit the configuration, or the output layer is not the embedding matrix.
     """
     with quietly():
         model = load_model(address, folder, encoder=not whole)
@@ -104,7 +103,6 @@ def load_model(
     """Load a model.
 
     :param dropout: replaces the rate in the configuration; ``encoder``: load only the encoder.
-    :raises InputError: the weights do not fit the configuration.
     """
     import torch
 

@@ -67,7 +67,6 @@ class Planned:
         """Load a Hugging Face model, with its adapter if it has one.
 
         :param dropout: replaces the rate in the configuration.
-        :raises InputError: the weights do not fit the configuration, or the adapter does not fit the model.
         """
         import torch
 

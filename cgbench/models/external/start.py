@@ -47,7 +47,6 @@ class Start:
         """Load a whole model; torch's global generator initialises a new adapter.
 
         :param max_length: maximum tokens of a training sentence.
-        :raises InputError: its files are inconsistent, or it cannot be trained with these settings.
         """
         from cgbench.models.external.adapters import add_adapter
         from cgbench.models.external.fine_tuning import TokenizerText, TrainableModel, check_fit
@@ -77,7 +76,6 @@ class Start:
         """Load the parameters of the encoder, or of encoder and decoder, into one of our models.
 
         :param source_size: ids of its tokeniser.
-        :raises InputError: they do not fit.
         """
         from cgbench.models.architectures.pretrained.weights import load_pretrained
         from cgbench.models.external.loading import load_weights

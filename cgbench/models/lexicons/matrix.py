@@ -31,7 +31,6 @@ def load_lexicon(model: Any, config: object, subwords: Subwords, lexicon: Path |
     :param config: the model's.
     :param lexicon: the lexicon file, if ``config`` needs one.
     :param seed: of a random start.
-    :raises InputError: the lexicon is empty, or has words that are not in the vocabularies.
     """
     import torch
 
@@ -68,7 +67,6 @@ def lexicon_matrix(
     :param lexicon: if ``config`` needs one.
     :param source: source vocabulary by id, V_x words; ``target``: target vocabulary, V_y words.
     :returns: float32 [V_x, V_y]. A row sums to 1, or to 0 for a word without translation.
-    :raises InputError: the lexicon is empty or has words that are not in a vocabulary.
     """
     hard, temperature = config.lexicon in ("hard", "copy"), config.lexicon_temperature
     shape = len(source), len(target)

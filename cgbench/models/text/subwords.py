@@ -75,8 +75,6 @@ class Subwords:
         """Learn from two plain text files (see the text contract in ``docs/reference/formats.md``).
 
         The result is deterministic, whatever the machine or number of threads.
-
-        :raises InputError: there are no words to learn from.
         """
         counts = [_count(path, _SPLITTERS[config.unit]) for path in (source, target)]
         both = counts[0] + counts[1]

@@ -26,7 +26,6 @@ def open_tokenizer(data: bytes | str, where: object) -> Any:
     """Load a tokeniser of the library ``tokenizers``, without truncation, padding and dropout.
 
     :param data: its JSON; ``where``: its name in messages.
-    :raises InputError: it is invalid, or its ids are far beyond its vocabulary.
     """
     library = require("tokenizers", "models")
     checked = check_tokenizer(data, where)

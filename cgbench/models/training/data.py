@@ -26,7 +26,6 @@ class Data:
     ``rows``: the pairs in use; ``skipped``: number of the others; ``lines``: target text, with ``keep_lines``.
 
     :param files: source and target, plain text.
-    :raises InputError: a file is missing or not UTF-8, the line counts differ, or all pairs are too long.
     """
 
     def __init__(

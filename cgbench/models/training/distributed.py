@@ -81,7 +81,6 @@ def init_process_group(device: str) -> Iterator[Processes]:
     A group cannot be joined twice, so a caller that trains several times joins around all of them.
 
     :param device: ``cpu`` or ``cuda``; with several GPUs each process takes the one with its local rank.
-    :raises InputError: there are fewer GPUs than processes.
     """
     world_size = int(os.environ.get("WORLD_SIZE", "1"))
     if world_size == 1:

@@ -81,7 +81,6 @@ def plan_ensemble(
     :param init: the external model that all members start from.
     :param processes: per member, with one GPU each if ``device`` is ``cuda``. Their number changes rounding and the
         random numbers.
-    :raises InputError: a lexicon is missing or not needed, or the validation metric is not installed.
     """
     from cgbench.models.training.reproducible import resolve_precision
 

@@ -25,7 +25,6 @@ def hold_out(text: ParallelText, amount: str, out: Path) -> None:
     """Write ``train.source``, ``train.target``, ``valid.source`` and ``valid.target`` to ``out``.
 
     :param amount: of pairs to hold out, a number or a share below 1; copies of the last source are added.
-    :raises InputError: no training data would be left.
     """
     hashes = np.array([_hash(line) for line in read_lines(text.source.path)], np.uint64)
     wanted = Fraction(amount)

@@ -111,7 +111,6 @@ def begin(request: TrainingOptions, default: str = "") -> Beginning:
     """Resolve what a request starts from; nothing is loaded.
 
     :param default: the preset if the request names no preset, architecture or initial model.
-    :raises InputError: something does not exist, or the options are inconsistent.
     """
     init = None if request.init is None else str(request.init)
     external = init is not None and init.startswith("hf:")

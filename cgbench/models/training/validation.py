@@ -33,10 +33,7 @@ class Validated:
 
 
 class Validation:
-    """Validates according to ``training.validate_*``.
-
-    :raises InputError: BLEU needs sacrebleu, which is not installed.
-    """
+    """Validates according to ``training.validate_*``."""
 
     def __init__(self, config: TrainingConfig, data: Data, subwords: Subwords, bfloat16: bool, device: str) -> None:
         check_validation(config)
