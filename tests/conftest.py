@@ -24,6 +24,7 @@ SLOWEST = [
     "test_engines.py",
     "test_external_offline.py",
     "test_reproduce.py",
+    "test_reproduce_pretrained.py",
     "test_distributed.py",
     "test_ensemble_quality.py",
     "test_models.py",
