@@ -66,7 +66,7 @@ def test_tables_have_as_many_rows_as_in_the_paper_shared_ones_included():
 def test_a_table_is_listed_by_row(run):
     lines = [line.split() for line in run("reproduce", "list", "lexicon-8").stdout.splitlines()]
     assert ["Colors", "SyntAtt", "10", "yes"] in lines
-    assert ["Colors", "Human", "10", "not", "run:", "people"] in lines
+    assert ["Colors", "Human", "10", "not", "run:", "human", "answers"] in lines
     assert ["LSTM+Lex", "Simple", "(sigmoid", "gate)"] in lines  # by name
     assert "not run: examples" in run("reproduce", "list", "lexicon-1").stdout
 
