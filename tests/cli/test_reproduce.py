@@ -281,7 +281,7 @@ def test_older_settings_are_left_out_with_a_warning(run, folder, tmp_path):
         (("run", "lexicon-9"), "did you mean"),
         (("run", "r-dangle-6"), "pre-trained weights"),
         (("run", "devil-4"), "cannot be run: settings"),
-        (("run", "lexicon-8", "--systems", "Human"), "cannot be run: people"),
+        (("run", "lexicon-8", "--systems", "Human"), "cannot be run: human answers"),
         (("run", "lexicon-8", "--systems", "LSTM+Lex Simpel"), "did you mean"),
         (("run", "lexicon-8", "--systems", "Geca"), "did you mean GECA?"),
         (("run", "lexicon-8", "--seeds", "none"), "how many"),
