@@ -15,7 +15,7 @@ from cgbench.commands.lines import as_options
 from cgbench.commands.options import command_line
 from cgbench.errors import InputError
 from cgbench.files import check_output, write_atomic
-from cgbench.requests import KW_ONLY, File, fields_of, option, request
+from cgbench.requests import KW_ONLY, File, Folder, fields_of, option, request
 from cgbench.text.streams import split_name
 
 
@@ -31,6 +31,10 @@ class ScoreOutput(ReportRequest):
     plot: File | None = option(default=None, help="Plot the bins of --by (.svg, .png or .pdf)", group="Output")
     page: File | None = option(
         default=None, help="Write an HTML report", group="Output", flag="report", metavar="FILE.html"
+    )
+
+    every_eval_ever: Folder | None = option(
+        default=None, help="Write records of Every Eval Ever into this folder, under data/", group="Output"
     )
 
     def check(self, asked: ScoreOptions) -> None:
@@ -57,6 +61,10 @@ class ScoreOutput(ReportRequest):
         """Write the files and print the scores."""
         if self.per_example:
             found.write_per_example(self.per_example, self.safe_tsv)
+        if self.every_eval_ever:
+            from cgbench.benchmark.metrics.every_eval_ever import write_records
+
+            write_records(found, Path(self.every_eval_ever))
         if self.page:
             from cgbench.report.score_page import score_page
 

@@ -27,7 +27,7 @@ from cgbench.benchmark.metrics.scored import Binning, disagreements, made_otherw
 from cgbench.benchmark.metrics.systems import Runs, System
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.requests import accepts
-from cgbench.text.columns import Column
+from cgbench.text.columns import Column, short_name
 from cgbench.text.hypothesis_form import Reading
 from cgbench.text.inputs import Texts
 from cgbench.text.joins import index_of, places
@@ -81,13 +81,21 @@ def evaluation_of(request: ScoreRequest, outputs: Mapping[str, tuple[Sequence[st
     for warning in warned:
         warnings.warn(warning, stacklevel=2)
     sources, references = test.sources.values if test.sources else None, test.references or None
-    made_from = EvaluationInputs(comparison, inputs, sources, references, warned)
+    made_from = EvaluationInputs(comparison, inputs, sources, references, warned, _benchmark(request, test))
     if not request.differences:
         return Evaluation(scored, systems, made_from)
     from cgbench.benchmark.metrics.differences import find_differences
 
     found = find_differences(test.metric, systems, scored.results, references, inputs, comparison)
     return Evaluation(scored, systems, made_from, found)
+
+
+def _benchmark(request: ScoreRequest, test: ExampleSet) -> str:
+    """The name of the test set: that of the release, or of the file with its references or sources."""
+    if request.release is not None:
+        return Path(request.release).resolve().name
+    name = test.names[0] if test.names else test.metric.name
+    return short_name(name).partition(":")[0]
 
 
 def check_together(request: ScoreRequest, test: ExampleSet) -> None:

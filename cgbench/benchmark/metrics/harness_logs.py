@@ -4,6 +4,7 @@ lm-evaluation-harness   ``samples_TASK_DATE.jsonl`` (``--log_samples``); the ver
                         ``results_DATE.json`` in the same folder.
 lighteval               ``details_TASK_DATE.parquet`` (``--save-details``).
 inspect                 ``.eval`` and ``.json``; every epoch is a run.
+Every Eval Ever         ``UUID_samples.jsonl``; every ``run`` of the metadata is a run.
 
 The programs themselves need not be installed.
 """
@@ -35,6 +36,7 @@ NAMED = 20  # metrics named in a message
 _DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, LookupError, RuntimeError,
             ValueError)  # fmt: skip
 """Errors of zipfile on an archive that is damaged, or has a password."""
+_OF_RECORD = frozenset(("evaluation_id", "sample_id", "evaluation"))
 _OF_DOC = frozenset(("doc_id", "doc_hash"))
 _NOT_METRICS = frozenset(
     ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics", "doc_hash", "prompt_hash",
@@ -51,6 +53,8 @@ def read_log(path: Path, metric: str | None) -> list[ScoreColumn] | None:
     kind = form(path)
     if kind == "jsonl":
         table = Table(path, named=True)
+        if set(table.names) >= _OF_RECORD:
+            return _every_eval_ever(path, table, metric)
         return [_lm_eval(path, table, metric)] if set(table.names) >= _OF_DOC else None
     if kind == "parquet":
         names = ParquetTable(path).names
@@ -105,6 +109,34 @@ def _lm_eval(path: Path, table: Table, metric: str | None) -> ScoreColumn:
         raise InputError(f"{path}: no scores")
     values, ids, prints = found[chosen or next(iter(found))]
     return ScoreColumn(f"{path}:{name}", values, path, ids, prints, _lm_eval_version(path))
+
+
+def _every_eval_ever(path: Path, table: Table, metric: str | None) -> list[ScoreColumn]:
+    """``*_samples.jsonl``: ``evaluation.score`` by ``sample_id``; ``metric`` is an ``evaluation_result_id``."""
+    runs: dict[str, tuple[list[str], list[str], list[str]]] = {}
+    wanted = ("sample_id", "sample_hash", "evaluation", "evaluation_result_id", "metadata")
+    names = [name for name in wanted if name in table.names]
+    found: dict[str, None] = {}
+    for number, row in table.read(names):
+        values = dict(zip(names, row, strict=True))
+        name = str(values.get("evaluation_result_id") or "score")
+        found.setdefault(name)
+        if metric is not None and name != metric:
+            continue
+        evaluation, metadata = values["evaluation"], values.get("metadata")
+        if not isinstance(evaluation, Mapping) or "score" not in evaluation:
+            raise InputError(f"{path}, row {number}: no evaluation.score")
+        run = str(metadata.get("run", "1")) if isinstance(metadata, Mapping) else "1"
+        scores, ids, prints = runs.setdefault(run, ([], [], []))
+        scores.append(as_score(evaluation["score"], path, number, name))
+        ids.append(_identity(values["sample_id"], f"{path}, row {number}: no sample_id"))
+        prints.append(str(values.get("sample_hash") or ""))
+    name = _metric(path, metric, list(found))
+    label = f"{path}:{name}"
+    return [
+        ScoreColumn(label if len(runs) == 1 else f"{label}, run {run}", scores, None, ids, prints)
+        for run, (scores, ids, prints) in runs.items()
+    ]
 
 
 def _identity(value: Any, complaint: str) -> str:

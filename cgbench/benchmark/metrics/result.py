@@ -37,6 +37,7 @@ class EvaluationInputs:
     sources: Sequence[str] | None
     references: Sequence[Sequence[str]] | None
     warned: tuple[InputWarning, ...] = ()
+    benchmark: str = "test set"
 
 
 @request
