@@ -60,10 +60,7 @@ def test_get_scan_without_a_network_generates_what_the_grammar_defines(run, tmp_
 def test_files_beside_the_splits_are_listed_and_those_that_are_not_at_hand_named(run, tmp_path):
     words = ["data", "get", "colors", "--out", tmp_path / "colors", "--offline"]
     lacking = run(*words)
-    assert (
-        "5 additional files are missing: lexicons/forward.align.o.json, lexicons/goodman.json"
-        in lacking.stderr
-    )
+    assert "5 additional files are missing: lexicons/forward.align.o.json, lexicons/goodman.json" in lacking.stderr
     assert "also written" not in lacking.stdout
     record = json.loads(run(*words, "--format", "json").stdout)
     assert len(record["missing_files"]) == 5 and record["missing"] == []
@@ -74,7 +71,9 @@ def test_describe_says_how_the_bytes_are_known_and_whether_they_were_seen(run):
     place = next(number for number, line in enumerate(lines) if line.strip() == "cognition/train.zh")
     assert lines[place + 2] == "    git blob c7151eba311014cd4f1936afb364df41a02ab5e8; not verified"
     place = next(number for number, line in enumerate(lines) if line.strip() == "cognition/valid.zh")
-    assert lines[place + 2].startswith("    SHA-256 db33515c67a0a9") and lines[place + 2].endswith("; verified 2026-11-22")
+    assert lines[place + 2].startswith("    SHA-256 db33515c67a0a9") and lines[place + 2].endswith(
+        "; verified 2026-11-22"
+    )
     assert "no checksum: recorded at first use; not verified" in run("data", "describe", "cfq").stdout
 
 
