@@ -36,8 +36,10 @@ def takes(
     """
     fields = {name: field for name, field in fields_of(kind).items() if name not in but and (not only or name in only)}
     own = [field for field in fields.values() if not field.python_only and not field.is_setting]
-    names = ", ".join(field.name for field in fields.values() if field.is_setting)
-    known = f". Settings: {names}" if names else ""
+    known = [", ".join(field.name for field in fields.values() if field.is_setting)]
+    if hasattr(kind, "open_field") and "model" in fields:
+        known.append("those of the model preset (see `cgbench models NAME`)")
+    set_help = ": ".join(filter(None, ("Change a setting (repeatable)", "; ".join(filter(None, known)))))
     settable = not only and (hasattr(kind, "open_field") or any(field.is_setting for field in fields.values()))
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -55,7 +57,7 @@ def takes(
         if settable:
             command = grouped(
                 "Selection" if hasattr(kind, "presets") else "Advanced",
-                "--set", "assignments", multiple=True, metavar="KEY=VALUE", help=f"Change a setting; repeatable{known}",
+                "--set", "assignments", multiple=True, metavar="KEY=VALUE", help=set_help,
             )(command)  # fmt: skip
             command = grouped(
                 "Selection" if hasattr(kind, "presets") else "Advanced",

@@ -203,6 +203,8 @@ def test_one_run_against_several_is_said():
     systems = {"one": seeds(rng, 0.5, 1)[0], "single": seeds(rng, 0.6, 1)[0], "five": seeds(rng, 0.9, 5)}
     with pytest.warns(UserWarning, match="one run of one, single: .* the same variance between seeds is assumed"):
         found = evaluate("exact", systems, ["1"] * 400, paired=True)
+    with pytest.warns(UserWarning, match="^with one run of one, single, a difference may be"):
+        evaluate("exact", systems, ["1"] * 400)
     figures = {result.system: result.whole.figures["exact"] for result in found.results}
     assert figures["five"].difference_low > 0 and figures["five"].p_value < 0.05
     # Single runs are compared by approximate randomisation, whatever else is in the table.
