@@ -106,5 +106,5 @@ def test_page_and_console_show_the_ensemble(small_release):
     from cgbench.report.release_page import release_page
 
     page = release_page(small_release)
-    assert "How well the ensemble translates" in page and "no better than a unigram model" in page
+    assert "Translation quality of the ensemble" in page and "no better than a unigram model" in page
     assert "translations cut at the length limit" in report(small_release)
