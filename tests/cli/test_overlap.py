@@ -102,6 +102,6 @@ def test_what_is_wrong(texts, run):
             "its words were separated differently (lowercase)",
         ),
         (("degree", test, "--known-from", texts / "out", "--train", test), "or --known-from instead"),
-        (("stats", "--test", test, "--known-from", texts / "out", "--train", test), "--known-from stands for --train"),
+        (("stats", "--test", test, "--known-from", texts / "out", "--train", test), "--known-from replaces --train"),
     ):
         assert said in run(*words, status=2).stderr

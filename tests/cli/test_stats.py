@@ -154,7 +154,7 @@ def test_tags_from_conllu(texts, run):
     assert upos["novel_pos"] == {"2": 0, "3": 0}
     write("test.conllu", TEST.replace("this bird", "a bird"))
     result = run(*words, status=2)
-    assert "test.conllu, sentence 3 (line 12): word 1 is 'a', in test.en it is 'this'" in result.stderr
+    assert "test.conllu, sentence 3 (line 12): word 1 is 'a', but 'this' in test.en" in result.stderr
 
 
 @pytest.mark.parametrize(("more", "packed"), [([], False), (["--lowercase"], True), (["--side", "target"], True)])
