@@ -215,7 +215,7 @@ def novelty_curves(
         order = np.argsort(seeded_hash(np.arange(len(lines)), seed, "novelty"), kind="stable")[:size]
         some = [lines[place] for place in np.sort(order).tolist()]
         longest = max((len(words_of(line)) for line in some), default=1)
-        figures = novel_ngrams(training.blocks(), some, max(1, min(orders, longest))).figures(
+        figures = novel_ngrams(training.blocks(), some, max(1, min(orders, longest))).counts(
             range(1, min(orders, longest) + 1)
         )
         shares = [one.share for one in figures.values()]

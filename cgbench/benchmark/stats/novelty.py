@@ -72,7 +72,7 @@ class NovelNgrams:
         _, numbers, firsts = (by_order[order] for by_order in self.ngrams)
         return np.bincount(numbers, minlength=len(firsts)), self.ends[firsts + order - 1] < order
 
-    def figures(self, orders: Iterable[int]) -> dict[int, Novelty]:
+    def counts(self, orders: Iterable[int]) -> dict[int, Novelty]:
         """The counts of each order."""
         found = {}
         for order in orders:

@@ -234,7 +234,7 @@ def text_rows(
 
 def _counts(found: NovelNgrams, wanted: Wanted) -> NovelCounts:
     return NovelCounts(
-        found.figures(wanted.orders),
+        found.counts(wanted.orders),
         {order: found.most_frequent(order, wanted.show) for order in wanted.orders} if wanted.show else {},
     )
 

@@ -27,7 +27,7 @@ def novelty_by_sets(train, test, order):
 def test_by_eye():
     train = ["the cat slept", "a dog ate the cake"]
     test = ["the dog ate the cat", "the dog slept"]
-    found = novel_ngrams(join_blocks(train), test, 3).figures([1, 2, 3])
+    found = novel_ngrams(join_blocks(train), test, 3).counts([1, 2, 3])
     assert found[1] == Novelty(types=5, novel=0, occurrences=8, novel_occurrences=0)
     # the dog (twice), dog slept are new; dog ate, ate the, the cat are not
     assert found[2] == Novelty(types=5, novel=2, occurrences=6, novel_occurrences=3)
@@ -44,22 +44,22 @@ def test_the_novel_ones_by_name():
 
 
 def test_ngrams_do_not_cross_sentences():
-    assert novel_ngrams(join_blocks(["a b", "c"]), ["a b c"], 2).figures([2])[2].novel == 1
-    assert novel_ngrams(join_blocks(["a b c"]), ["a b", "c"], 2).figures([2])[2] == Novelty(1, 0, 1, 0)
+    assert novel_ngrams(join_blocks(["a b", "c"]), ["a b c"], 2).counts([2])[2].novel == 1
+    assert novel_ngrams(join_blocks(["a b c"]), ["a b", "c"], 2).counts([2])[2] == Novelty(1, 0, 1, 0)
 
 
 def test_different_unknown_words_are_different_ngrams():
-    found = novel_ngrams(join_blocks(["a a"]), ["x a", "y a", "z x"], 2).figures([1, 2])
+    found = novel_ngrams(join_blocks(["a a"]), ["x a", "y a", "z x"], 2).counts([1, 2])
     assert (found[1].novel, found[2].novel) == (3, 3)
 
 
 def test_case_is_kept_and_a_no_break_space_is_part_of_a_word():
-    assert novel_ngrams(join_blocks(["the cat"]), ["The cat"], 1).figures([1])[1].novel == 1
-    assert novel_ngrams(join_blocks(["a b"]), ["a\u00a0b", "a\tb"], 2).figures([1, 2])[2] == Novelty(1, 0, 1, 0)
+    assert novel_ngrams(join_blocks(["the cat"]), ["The cat"], 1).counts([1])[1].novel == 1
+    assert novel_ngrams(join_blocks(["a b"]), ["a\u00a0b", "a\tb"], 2).counts([1, 2])[2] == Novelty(1, 0, 1, 0)
 
 
 def test_an_order_that_no_sentence_has():
-    found = novel_ngrams(join_blocks(["a b c"]), ["a b"], 3).figures([3])[3]
+    found = novel_ngrams(join_blocks(["a b c"]), ["a b"], 3).counts([3])[3]
     assert found == Novelty(0, 0, 0, 0)
     assert found.share is None
     assert found.as_dict()["share"] is None
@@ -68,7 +68,7 @@ def test_an_order_that_no_sentence_has():
 def test_training_text_in_several_blocks():
     train = [f"w{i} w{i + 1}" for i in range(500)]
     assert len(list(join_blocks(train, 64))) > 50
-    found = novel_ngrams(join_blocks(train, 64), [f"w{i} w{i + 1} w{i}" for i in range(600)], 2).figures([2])[2]
+    found = novel_ngrams(join_blocks(train, 64), [f"w{i} w{i + 1} w{i}" for i in range(600)], 2).counts([2])[2]
     assert found == novelty_by_sets(train, [f"w{i} w{i + 1} w{i}" for i in range(600)], 2)[0]
 
 
@@ -79,7 +79,7 @@ lines = st.lists(st.lists(st.sampled_from(["a", "b", "c", "dd", "a" * 20, "é"])
 @given(lines, lines, st.integers(1, 5))
 def test_words_as_the_definition_has_it(train, test, longest):
     found = novel_ngrams(join_blocks(train), [*test, "a b"], longest)
-    for order, figures in found.figures(range(1, longest + 1)).items():
+    for order, figures in found.counts(range(1, longest + 1)).items():
         expected, novel = novelty_by_sets(train, [*test, "a b"], order)
         assert figures == expected
         assert dict(found.most_frequent(order, 1000)) == {" ".join(ngram): count for ngram, count in novel.items()}
@@ -89,5 +89,5 @@ def test_words_as_the_definition_has_it(train, test, longest):
 @given(lines, lines, st.integers(1, 4))
 def test_tags_as_the_definition_has_it(train, test, longest):
     found = novel_tag_ngrams(map(str.split, train), list(map(str.split, test)), longest)
-    for order, figures in found.figures(range(1, longest + 1)).items():
+    for order, figures in found.counts(range(1, longest + 1)).items():
         assert figures == novelty_by_sets(train, test, order)[0]
