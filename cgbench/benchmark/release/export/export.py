@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 from cgbench.benchmark.release.export.lm_eval import write_lm_eval
 from cgbench.benchmark.release.export.mt_metrics_eval import write_mt_metrics_eval
-from cgbench.benchmark.release.export.pairs import Pairs, pairs_of
+from cgbench.benchmark.release.export.pairs import pairs_of
+from cgbench.benchmark.release.export.pearmut import write_pearmut
 from cgbench.benchmark.release.export.subset2evaluate import write_subset2evaluate
 from cgbench.benchmark.release.export.wmt_testsuite import write_wmt_testsuite
 from cgbench.benchmark.release.release import Release
@@ -19,33 +21,50 @@ from cgbench.benchmark.release.verify import check_verified
 from cgbench.benchmark.release.writer import replacing
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.files import read_json, write_json
-from cgbench.requests import KW_ONLY, AnyRelease, Folder, accepts, as_path, option, request
+from cgbench.requests import KW_ONLY, AnyRelease, Folder, Systems, accepts, as_path, option, request
 from cgbench.settings import did_you_mean
+from cgbench.text.inputs import as_column
 
-Target = Callable[[Pairs, Path], None]
-"""Writes the pairs of a test set as files of a new folder."""
+Target = Callable[..., None]
+"""Writes the pairs of a test set as files of a new folder: a function of ``Pairs`` and the folder, and of those of
+:data:`OPTIONS` that it has as keyword arguments."""
 TARGETS: dict[str, Target] = {
     "lm-eval": write_lm_eval,
     "mt-metrics-eval": write_mt_metrics_eval,
+    "pearmut": write_pearmut,
     "subset2evaluate": write_subset2evaluate,
     "wmt-testsuite": write_wmt_testsuite,
 }
 GROUP = "cgbench.exports"  # entry points of other packages, by target name
 RECORD = "cgbench.json"  # in an export: its target and release
+OPTIONS = ("hypotheses", "protocol", "users", "seed")
+"""Options for targets that take them."""
 
 
 @request
 class ExportRequest:
     """What :func:`export` writes."""
 
+    given: ClassVar[frozenset[str]]  # the names that were given
     release: AnyRelease = option(help="Release to export", python_only=True)
     to: str = option(
-        help="Target: lm-eval, mt-metrics-eval, subset2evaluate, wmt-testsuite, or one of another package",
-        metavar="TARGET",
+        help="Target: lm-eval, mt-metrics-eval, pearmut, subset2evaluate, wmt-testsuite, or one of another package",
+        metavar="TARGET", group="Output",
     )  # fmt: skip
-    out: Folder = option(help="Folder of the export; an earlier export to the same target is replaced")
+    out: Folder = option(help="Folder of the export; an earlier export to the same target is replaced", group="Output")
     _: KW_ONLY
-    force: bool = option(default=False, help="Export a release that fails its checks")
+    force: bool = option(default=False, help="Export a release that fails its checks", group="Advanced")
+    hypotheses: Systems | None = option(
+        default=None, help="Output of a system for human evaluation (pearmut), one line per pair; repeatable",
+        flag="hyp", metavar="SYSTEM=FILE", group="Human evaluation",
+    )  # fmt: skip
+    protocol: Literal["ESA", "cESA"] = option(
+        default="ESA", help="Annotation protocol: ESA shows one system per page, contrastive ESA (cESA) all of them",
+        group="Human evaluation",
+    )  # fmt: skip
+    users: int = option(default=1, help="Number of annotators", least=1, group="Human evaluation")
+    seed: int = option(default=0, help="Random seed for the order of systems on a page", least=0,
+                       group="Human evaluation")  # fmt: skip
 
 
 @accepts(ExportRequest)
@@ -58,6 +77,11 @@ def export(request: ExportRequest) -> list[str]:
     """
     release, to, out = Release.of(request.release), request.to, as_path(request.out)
     write = find_target(to)
+    takes = inspect.signature(write).parameters
+    if others := [name for name in OPTIONS if name in request.given and name not in takes]:
+        raise InputError(f"{argument(others[0])} has no effect on {argument('to', to)}; leave it out")
+    if "hypotheses" in takes and not request.hypotheses:
+        raise InputError(f"{argument('to', to)} needs outputs of systems; give {argument('hypotheses')}")
     _check_out(out, to)
     with _blame_release(release):
         release.check_finished()
@@ -65,13 +89,33 @@ def export(request: ExportRequest) -> list[str]:
         check_verified(release, request.force)
         check_licence(release.manifest)
         pairs = pairs_of(release)
+    given = {name: getattr(request, name) for name in OPTIONS if name in takes}
+    if request.hypotheses:
+        given["hypotheses"] = read_hypotheses(request.hypotheses, len(pairs.rows))
     with replacing(out) as making:
         with _blame_release(release) if to in TARGETS else contextlib.nullcontext():
-            write(pairs, making)
+            write(pairs, making, **given)
         names = sorted(str(path.relative_to(making)) for path in making.rglob("*") if path.is_file())
         record = {"target": to, "signature": release.signature, "licence": release.manifest.get("licence")}
         write_json(making / RECORD, {**record, "version": release.manifest.get("version"), "files": names})
     return names
+
+
+def read_hypotheses(given: Any, n: int) -> dict[str, list[str]]:
+    """The outputs of each system.
+
+    :raises InputError: a system has several files, or another number of lines than the test set has pairs.
+    """
+    found = {}
+    for name, texts in (given if isinstance(given, Mapping) else {"system": given}).items():
+        one = texts[0] if isinstance(texts, list) and len(texts) == 1 and isinstance(texts[0], Path) else texts
+        if isinstance(one, (list, tuple)) and any(not isinstance(text, str) for text in one):
+            raise InputError(f"{argument('hypotheses', name)}: give one file per system")
+        column = as_column(one, f"hypotheses of {name}", "hypothesis", "prediction")
+        if len(column) != n:
+            raise InputError(f"{column.name} has {len(column):,} lines and the test set {n:,}: one is needed per pair")
+        found[str(name)] = column.values
+    return found
 
 
 def check_licence(manifest: Mapping[str, Any]) -> None:

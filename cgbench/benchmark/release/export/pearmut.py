@@ -1,0 +1,63 @@
+"""A campaign for human evaluation in Pearmut (1.1.6): people mark errors in the outputs of systems and score them.
+
+In ESA a page has the output of one system, in contrastive ESA (cESA) those of all systems side by side. A page is a
+document: the rows with the same ``document`` in the release's table, or one row if the table has no such column. All
+users draw from the same pages. ``item_id`` is the ``line`` of the release's table, so that ``cgbench score import`` can
+join the judgements with other scores by ``line``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cgbench.benchmark.release.export.lm_eval import task_name
+from cgbench.benchmark.release.export.pairs import Pairs, as_written
+from cgbench.errors import InputError, argument
+from cgbench.files import write_json
+
+CAMPAIGN = "campaign.json"
+_MEDIA = re.compile("<(?:audio|video|img|iframe) ")
+"""Texts that begin like this are inserted into Pearmut's page as HTML."""
+
+
+def write_pearmut(
+    pairs: Pairs,
+    folder: Path,
+    *,
+    hypotheses: Mapping[str, Sequence[str]],
+    protocol: str = "ESA",
+    users: int = 1,
+    seed: int = 0,
+) -> None:
+    """Write the campaign."""
+    for name in hypotheses:
+        if name.isdigit() or re.search("[\"'<>&`]", name):
+            raise InputError(
+                f"{argument('hypotheses', name)}: Pearmut needs system names that are not only digits and have no "
+                "quotes, <, > or &; rename the system"
+            )
+    digest = hashlib.sha256(f"{pairs.release.signature}|{sorted(hypotheses)}|{seed}".encode()).hexdigest()[:8]
+    documents: dict[str, list[dict[str, Any]]] = {}
+    for row, outputs in zip(as_written(pairs).rows, zip(*hypotheses.values(), strict=True), strict=True):
+        document = row["figures"].get("document")
+        document = row["doc"] if document in (None, "") else str(document)
+        item = {"item_id": str(row["figures"]["line"]), "document": document, "src": _text(row["source"])}
+        targets = dict(zip(hypotheses, map(_text, outputs), strict=True))
+        documents.setdefault(document, []).append({**item, "tgt": targets})
+    shown = [list(hypotheses)] if protocol == "cESA" else [[name] for name in hypotheses]
+    data = [
+        [{**item, "tgt": {name: item["tgt"][name] for name in names}} for item in items]
+        for items in documents.values()
+        for names in shown
+    ]
+    info = {"assignment": "single-stream", "protocol": protocol, "users": users, "shuffle": True, "seed": seed}
+    campaign = f"{task_name(pairs.languages)}_{protocol}_{digest}"
+    write_json(folder / CAMPAIGN, {"campaign_id": campaign, "info": info, "data": data})
+
+
+def _text(text: str) -> str:
+    return f" {text}" if _MEDIA.match(text) else text
