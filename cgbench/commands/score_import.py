@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from cgbench.benchmark.metrics.import_scores import ImportRequest, evaluation_of_scores
+from cgbench.benchmark.metrics.judgements import is_judgements
 from cgbench.benchmark.metrics.score_files import is_of_systems, split_field
 from cgbench.commands.options import Command
 from cgbench.commands.requests import split_systems, takes
@@ -25,7 +26,8 @@ def scores_by_system(items: Sequence[str], option: str = "--scores") -> dict[str
     systems: dict[str, Any] = {}
     for item in items:
         for name, names in split_systems([item], option, bare=True).items():
-            of_all = not name and is_of_systems(split_field(names[0])[0])
+            path = split_field(names[0])[0]
+            of_all = not name and (is_of_systems(path) or is_judgements(path))
             key = "" if of_all else name or short_name(names[0])
             if key in systems:
                 what = (
@@ -46,6 +48,7 @@ def scores_by_system(items: Sequence[str], option: str = "--scores") -> dict[str
     read={
         "systems": scores_by_system,
         "control_systems": lambda items: scores_by_system(items, "--control-scores"),
+        "people": lambda items: scores_by_system(items, "--people"),
     },
 )
 @takes(ScoreOutput, but=("reasons",))

@@ -62,7 +62,9 @@ def evaluation_of(request: ScoreRequest, outputs: Mapping[str, tuple[Sequence[st
     inputs = feature_inputs(request, test)
     test.metric.clusters = clusters_of(request, test, inputs)
     if control:
-        control.metric.clusters = clusters_of(request, control, replace(inputs, table=control.table))
+        control.metric.clusters = clusters_of(
+            request, control, replace(inputs, table=control.table, metric=control.metric)
+        )
     if request.train is not None and inputs.text is not None:
         lines += check_training(request, inputs.text, request.train)
     comparison = request.comparison()

@@ -78,10 +78,13 @@ def _text(inputs: FeatureInputs, name: str) -> Column:
 
 
 def table_column(inputs: FeatureInputs, asked: str, names: Sequence[str], n: int) -> Column:
-    """The first column of the table with one of these names, which the argument ``asked`` needs.
+    """The first column with one of these names, which the argument ``asked`` needs: of the metric, else of the table.
 
     :raises InputError: there is no table, no such column, or it has another number of rows.
     """
+    own = inputs.metric.columns if inputs.metric else {}
+    if known := next((name for name in names if name in own), None):
+        return Column(known, list(own[known]))
     if inputs.table is None:
         raise InputError(
             f"{asked} needs a table with one row per example; give {argument('table')} (or {argument('release')})"

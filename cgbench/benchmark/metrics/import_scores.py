@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from cgbench.benchmark.metrics.evaluate import evaluation_of
 from cgbench.benchmark.metrics.features import table_column
 from cgbench.benchmark.metrics.harness_logs import read_log
+from cgbench.benchmark.metrics.judgements import EXAMPLE, RATER, columns_of, read_judgements
 from cgbench.benchmark.metrics.people import HumanMean, human_means
 from cgbench.benchmark.metrics.result import Evaluation
 from cgbench.benchmark.metrics.score_files import (
@@ -86,6 +88,9 @@ class ImportRequest(ScoreOptions, ScoresAsked):
         default=None, help="Human judgements of some examples, to estimate their mean over all with the scores",
         group="Human judgements",
     )  # fmt: skip
+    standardise_raters: bool = option(
+        default=False, help="Convert judgements to z-scores for each rater", group="Human judgements"
+    )
     strata: Name | None = option(
         default=None, help="Column of the table by which the judged examples were sampled", group="Human judgements",
         metavar="COLUMN",
@@ -112,15 +117,22 @@ def evaluation_of_scores(request: ImportRequest) -> Evaluation:
     """:func:`import_scores` of a request."""
     scale = read_scale(request.scale)
     ids, given = request.ids, request.systems
-    columns = read_score_columns(given if isinstance(given, Mapping) else {"system": given}, ids)
-    control = None if request.control_systems is None else read_score_columns(request.control_systems, ids)
+    how = {"standardise": request.standardise_raters}
+    how["by_rater"] = RATER in request.cluster or request.by == f"column:{RATER}"
+    columns = read_score_columns(given if isinstance(given, Mapping) else {"system": given}, ids, **how)
+    control = None if request.control_systems is None else read_score_columns(request.control_systems, ids, **how)
+    people = None
+    if request.people is not None:
+        people = read_score_columns(request.people, ids, standardise=request.standardise_raters)
+    by_judgement = _check_judgements(request, columns, {**(control or {}), **(people or {})})
     blank = _without_scores(columns) if request.drop_missing else []
     columns = {name: runs for name, runs in columns.items() if name not in blank}
     if scale is None:
         _check_one_scale([one for runs in (columns, control or {}) for each in runs.values() for one in each])
     metric, runs = _metric_of(columns, request, scale)
-    if ids is None and any(one.prints is not None for each in columns.values() for one in each):
-        # Ids of a harness; other texts have them only with --id.
+    own = (one.prints is not None or one.columns is not None for each in columns.values() for one in each)
+    if ids is None and any(own):
+        # Ids of a harness or of judgements; other texts have them only with --id.
         runs = {name: [replace(one, ids=None) for one in each] for name, each in runs.items()}
     if blank:
         metric.notes = (*metric.notes, f"left out, because they have no scores: {', '.join(blank)}")
@@ -128,6 +140,10 @@ def evaluation_of_scores(request: ImportRequest) -> Evaluation:
     if control is not None:
         # Both sets have the same scale, even if one of them happens to have only 0 and 1.
         metric.control, shared["control_systems"] = _metric_of(control, request, metric.scale)
+    if by_judgement:
+        metric.notes = (*metric.notes, "a row is the judgement of one rater")
+        if tuple(request.cluster) in ((), (RATER,)):  # judgements of the same example are not independent
+            shared["cluster"] = (*request.cluster, EXAMPLE)
     texts = (request.table, request.release, request.references, request.sources)
     if all(map(absent, texts)) and (request.cluster or str(request.by).startswith("column:")):
         shared["table"] = _table_of(next(iter(columns.values()))[0])
@@ -135,22 +151,53 @@ def evaluation_of_scores(request: ImportRequest) -> Evaluation:
     if request.strata and request.by is None and not request.cluster:
         shared.pop("table", None)
     found = evaluation_of(ScoreRequest(metric, runs, request.references, **shared), outputs)
-    if request.people is None:
+    if people is None:
         if request.strata:
             raise InputError(f"{argument('strata', request.strata)} belongs to {argument('people')}")
         return found
-    return replace(found, scored=replace(found.scored, people=tuple(_human_means(request, found, columns))))
+    return replace(found, scored=replace(found.scored, people=tuple(_human_means(request, found, columns, people))))
+
+
+def _check_judgements(
+    request: ImportRequest, scores: Mapping[str, Sequence[ScoreColumn]], others: Mapping[str, Sequence[ScoreColumn]]
+) -> bool:
+    """Whether rows are judgements; refuse what cannot be joined with them."""
+    flat = [one for columns in scores.values() for one in columns]
+    judged = [one for one in flat if one.columns is not None]
+    named = judged or any(one.columns is not None for columns in others.values() for one in columns)
+    if request.standardise_raters and not named:
+        raise InputError(f"{argument('standardise_raters')}: the files of scores have no raters")
+    if not judged:
+        return False
+    first = judged[0]
+    texts = (request.table, request.release, request.references, request.sources, request.hypotheses)
+    alone = all(map(absent, texts)) and len(judged) == len(flat)
+    if first.by_judgement and not alone:
+        raise InputError(
+            f"{first.name}: examples have several raters, so a row is a judgement, which cannot be joined with other "
+            f"texts or scores; leave them out, or leave out {RATER}"
+        )
+    numbers = [str(number) for number in range(1, len(first) + 1)]
+    if request.ids is None and not alone and first.ids != numbers:
+        raise InputError(
+            f"{first.name}: judgements are joined with other texts and scores by the example; name the column with "
+            f"its id ({argument('ids')})"
+        )
+    return first.by_judgement
 
 
 def _human_means(
-    request: ImportRequest, found: Evaluation, scores: Mapping[str, Sequence[ScoreColumn]]
+    request: ImportRequest,
+    found: Evaluation,
+    scores: Mapping[str, Sequence[ScoreColumn]],
+    people: Mapping[str, Sequence[ScoreColumn]],
 ) -> list[HumanMean]:
     """The mean judgements of the systems that people judged, by the scores that were imported."""
     metric, inputs = found.scored.metric, found.inputs
-    assert request.people is not None and inputs is not None
+    assert inputs is not None
     human, proxy = {}, {}
     first = next(iter(scores.values()))[0]
-    for name, columns in read_score_columns(request.people, request.ids).items():
+    for name, columns in people.items():
         if name not in scores:
             raise InputError(f"{argument('people', name)}: there are no scores of a system of that name")
         if len(columns) > 1 or len(scores[name]) > 1:
@@ -268,7 +315,7 @@ def _metric_of(
     metric = SegmentScores(
         len(ordered[0]), name=asked.name, statistic=asked.statistic, scale=scale, lower_is_better=asked.lower_is_better,
         binary=zero_or_one and scale == (0.0, 1.0), missing=missing, notes=notes,
-        largest=max(float(np.abs(one[kept]).max()) for one in values),
+        largest=max(float(np.abs(one[kept]).max()) for one in values), columns=ordered[0].columns,
     )  # fmt: skip
     rows = iter(ordered)
     return metric, {name: list(islice(rows, len(columns))) for name, columns in systems.items()}
@@ -328,12 +375,16 @@ def _table_of(column: ScoreColumn) -> AnyPath | None:
     return path if form(path) != "plain" and path.is_file() else None
 
 
-def read_score_columns(given: Mapping[str, Any], ids: str | None = None) -> dict[str, list[ScoreColumn]]:
+def read_score_columns(
+    given: Mapping[str, Any], ids: str | None = None, *, standardise: bool = False, by_rater: bool = False
+) -> dict[str, list[ScoreColumn]]:
     """The scores of every system, one column per run.
 
     :param given: by system: a file, a list of numbers, or a list of these, one per run; files in a list must be
         :class:`pathlib.Path`. An empty name is for a file with several systems.
     :param ids: the table column with the example ids.
+    :param standardise: convert human judgements to z-scores for each rater.
+    :param by_rater: of human judgements with several raters for an example, a row per judgement.
     :raises InputError: a file has another format than its name says, or a system is given twice.
     """
     systems: dict[str, list[ScoreColumn]] = {}
@@ -344,16 +395,21 @@ def read_score_columns(given: Mapping[str, Any], ids: str | None = None) -> dict
             if not is_path(run):
                 label = f"{name}, run {number}" if len(several) > 1 else str(name)
                 columns = {str(name): [ScoreColumn(label, [_as_text(value) for value in run], ids=index_of(run))]}
+            elif judgements := read_judgements(*split_field(local(os.fspath(run)))):
+                path = split_field(local(os.fspath(run)))[0]
+                judged = columns_of(path, judgements, standardise=standardise, by_rater=by_rater)
+                chosen = {str(name): _one_of(path, judged, str(name))} if name else judged
+                columns = {one: [column] for one, column in chosen.items()}
             elif not name:
                 columns = _all_of(local(os.fspath(run)), ids)
             else:
                 columns = {str(name): read_scores(local(os.fspath(run)), str(name), ids)}
             for one, added in columns.items():
                 found.setdefault(one, []).extend(added)
-        for one, columns_of in found.items():
+        for one, joined in found.items():
             if one in systems:
                 raise InputError(f"{argument('scores')}: the system {one} is given twice; use different names")
-            systems[one] = columns_of
+            systems[one] = joined
     if not systems:
         raise InputError(f"no system; give {argument('scores')}")
     return systems
@@ -394,13 +450,17 @@ def read_scores(given: str, system: str, ids: str | None = None) -> list[ScoreCo
         raise InputError(f"{argument('ids', ids)} names a column; {path} is not a table ({', '.join(TABLES)})")
     if not is_of_systems(path):
         return [read_plain(path)]
-    systems = systems_of(given)
+    return [_one_of(path, systems_of(given), system)]
+
+
+def _one_of(path: Path, systems: Mapping[str, ScoreColumn], system: str) -> ScoreColumn:
+    """The scores of a system in a file with several, or those of the only one."""
     near = [name for name in systems if system in (name, short_name(name))]
     if len(systems) == 1:
-        return list(systems.values())
+        return next(iter(systems.values()))
     if len(near) != 1:
         raise InputError(f"{path}: no system {system!r}{did_you_mean(system, systems)}; give its name in that file")
-    return [systems[near[0]]]
+    return systems[near[0]]
 
 
 def common_order(columns: Sequence[ScoreColumn]) -> list[ScoreColumn]:

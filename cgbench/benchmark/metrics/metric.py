@@ -10,6 +10,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -103,7 +104,8 @@ class Metric(ABC):
     hypotheses are texts, not external scores. ``notes``: lines for the user about how the scores were computed.
     ``control``: the metric of the control set, for a metric passed as an object. ``reading``: how it reads text, for
     the check that hypotheses have the form of references; None for no check. ``normalised``: how hypotheses were
-    normalised, for the signature. ``clusters``: groups of examples that are not independent.
+    normalised, for the signature. ``clusters``: groups of examples that are not independent. ``columns``: what is
+    known of each example, by name (rater, document).
     """
 
     name: str
@@ -123,6 +125,7 @@ class Metric(ABC):
     reading: Reading | None = None
     normalised: str | None = None
     clusters: Clusters | None = None
+    columns: Mapping[str, Sequence[str]] = MappingProxyType({})
 
     def __init__(self, references: Sequence[Sequence[str]]) -> None:
         """``references``: one or more for each example."""

@@ -8,7 +8,7 @@ plain text                     one number per line; also the output of ``comet-s
 ``.json``                      COMET (``comet-score --to_json``); a list of numbers, or of objects; JSON lines
 =============================  ========================================================================================
 
-Logs of evaluation harnesses are read in ``harness_logs.py``.
+Logs of evaluation harnesses are read in ``harness_logs.py``, human judgements in ``judgements.py``.
 """
 
 from __future__ import annotations
@@ -40,11 +40,14 @@ class ScoreColumn(Column):
     """The scores of one run as text, and what identifies its examples.
 
     ``prints``: a checksum or the text of each example, if the file has them. ``version``: of the task. ``path``: the
-    table of this column, if the rows are in its order.
+    table of this column, if the rows are in its order. ``columns``: of human judgements, what is known of each row;
+    ``by_judgement``: a row is a judgement, not an example.
     """
 
     prints: list[str] | None = None
     version: str | None = None
+    columns: Mapping[str, list[str]] | None = None
+    by_judgement: bool = False
 
     def row(self, index: int) -> str:
         """The name of row ``index`` (from 0) in messages."""
