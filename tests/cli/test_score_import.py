@@ -318,3 +318,20 @@ def test_scores_that_no_statistic_is_right_of(tmp_path, run, scores, words, said
 def test_words_for_right_and_wrong_are_one_and_zero(tmp_path, run):
     path = write(tmp_path / "a", ["True", "False", "1", "0.0"])
     assert run("score", "import", "--scores", path, "--value-only").stdout == "50.0\n"
+
+
+def test_a_file_of_human_judgements_gives_all_systems_and_their_raters(tmp_path, run):
+    rows = [
+        f"{system}\td{n // 4}\t{n % 4}\t{n + 1}\tr{n % 8}\ts\tt\tStyle\t{'Major' if n % step else 'Minor'}"
+        for n in range(32)
+        for system, step in (("mine", 5), ("base", 3))
+    ]
+    head = "system\tdoc\tdoc_id\tseg_id\trater\tsource\ttarget\tcategory\tseverity"
+    write(tmp_path / "mqm.tsv", [head, *rows])
+    words = ["score", "import", "--scores", tmp_path / "mqm.tsv", "--name", "MQM", "--paired", "--baseline", "base"]
+    found = run(*words, "--cluster", "rater", "--cluster", "document").stdout
+    assert "clusters: 8 by rater and 8 by document" in found and "cl:rater(8)+document(8)" in found
+    one = json.loads(run(*words, "--format", "json", "--standardise-raters", "--by", "column:document").stdout)
+    assert [row["system"] for row in one] == ["base", "mine"] and len(one[0]["bins"]) == 8
+    failed = run("score", "import", "--scores", f"a={tmp_path / 'mqm.tsv'}", "--standardise-raters", status=2)
+    assert "no system 'a'; there is base, mine" in failed.stderr
