@@ -91,13 +91,16 @@ def read_control_set(request: ScoreRequest) -> ExampleSet | None:
         if not all(map(absent, texts.values())):
             raise InputError(f"the control set has no hypotheses; give {argument('control_systems')}")
         return None
-    named = isinstance(request.metric, str)
+    named, table = isinstance(request.metric, str), None
     if request.release is not None and named and metric_class(request.metric).needs == "references":
         files = release_files(Path(request.release), control=absent(texts["references"]))
         if absent(texts["references"]):
-            texts["references"] = files["reference"]
-            texts["sources"] = files["source"] if texts["sources"] is None else texts["sources"]
-    return _read(request, texts, _same_systems(request), control=True)
+            table = files["table"]
+            for name, file in (("references", files["reference"]), ("sources", files["source"])):
+                if absent(texts[name]):
+                    texts[name] = in_release(request.ids, file, table)
+    found = _read(request, texts, _same_systems(request), table, control=True)
+    return replace(found, table=table or _table_of(found))
 
 
 def _same_systems(request: ScoreRequest) -> Any:
@@ -198,16 +201,20 @@ def _table_of(texts: ExampleSet) -> str | None:
 def release_files(folder: Path, *, control: bool = False) -> dict[str, Path]:
     """The ``source``, ``reference`` and ``table`` of a release.
 
-    :param control: of its control set, without the table.
+    :param control: of its control set.
     :raises InputError: the folder is not a finished release, or has no control set.
     """
-    from cgbench.benchmark.release.manifest import SPLIT
+    from cgbench.benchmark.release.manifest import CONTROL, SPLIT
     from cgbench.benchmark.release.release import Release
 
     release = Release.open(folder)
     release.check_finished()
     if control:
-        return {"source": release.control_path("source"), "reference": release.control_path("target")}
+        return {
+            "source": release.control_path("source"),
+            "reference": release.control_path("target"),
+            "table": release.path(CONTROL),
+        }
     return {
         "source": release.text_path("source"),
         "reference": release.text_path("target"),
