@@ -8,10 +8,11 @@ from itertools import zip_longest
 from pathlib import Path
 
 from cgbench.errors import InputError, argument
+from cgbench.settings import did_you_mean
 from cgbench.text.columns import read_text
 from cgbench.text.languages import known
 from cgbench.text.limits import FIRST_LINE
-from cgbench.text.rows import Table, as_text, is_number
+from cgbench.text.rows import Row, Table, as_text, is_number
 from cgbench.text.streams import (
     COMPRESSED,
     NUMBERED,
@@ -182,6 +183,27 @@ def _open_table(path: Path, columns: tuple[str, str] | None) -> tuple[tuple[str,
             )
         wanted = (found[0], found[1]) if len(found) == 2 else ("source", "target")
     return wanted, table
+
+
+def column_beside(spec: CorpusSpec, column: str, asked: str) -> Iterator[Row]:
+    """The rows of a further column of the table that a corpus is in, one per pair. Checks the column at once.
+
+    :param asked: the option that names the column.
+    :raises InputError: the corpus is not in a table, or the table has no such column.
+    """
+    path, side = (spec.paths[0], None) if len(spec.paths) == 1 else split_name(spec.paths[0])
+    if side is None and len(spec.paths) == 2:
+        raise InputError(f"{asked}: {shown(path)} is plain text, which has no columns; give a table")
+    table = (
+        _open_table(path, spec.columns)[1]
+        if side is None
+        else Table(path, named=not (form(path) in NUMBERED and is_number(side)))
+    )
+    if table.names and column not in table.names:
+        raise InputError(f"{path}: no column {column!r} ({asked}){did_you_mean(column, table.names)}")
+    if not table.names and not (is_number(column) and int(column)):
+        raise InputError(f"{asked}: the columns of {path} are numbers from 1 (see {argument('columns')})")
+    return table.read((column,))
 
 
 def _read_table(path: Path, columns: tuple[str, str] | None) -> Iterator[Pair]:

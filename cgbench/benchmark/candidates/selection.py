@@ -1,10 +1,11 @@
 """Which candidates become the benchmark: rank by uncertainty, cut the noise, draw (ReaCT, section 4).
 
 The most uncertain candidates are mostly noise and are dropped; the benchmark is drawn at random from the next most
-uncertain ones. The draw uses a seeded hash of each pair's content. So it depends neither on the order of the candidates
-nor on the version of a random generator. Uncertainty only depends on the source, so candidates may be dropped first for
-a high perplexity under a language model, or for a reference that the ensemble finds unlikely (docs/how-to/noise.md),
-overall or among candidates of similar degree and length (:func:`given_degree`).
+uncertain ones. The draw uses a seeded hash of each pair's content (or of its document, to draw whole documents). So it
+depends neither on the order of the candidates nor on the version of a random generator. Uncertainty only depends on the
+source, so candidates may be dropped first for a high perplexity under a language model, or for a reference that the
+ensemble finds unlikely (docs/how-to/noise.md), overall or among candidates of similar degree and length
+(:func:`given_degree`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.candidates.amounts import resolve_amount
+from cgbench.benchmark.candidates.documents import DOCUMENT, hash_documents
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.scan import mix
 from cgbench.errors import InputError
@@ -59,6 +61,7 @@ def select(
     count: int,
     seed: int,
     first: Mapping[str, tuple[np.ndarray, int]] | None = None,
+    documents: np.ndarray | None = None,
 ) -> Selection:
     """Drop the ``drop`` most uncertain candidates and draw ``count`` of the next ``window``.
 
@@ -66,6 +69,8 @@ def select(
     :param content: [candidates] uint64, a hash of each pair's words: breaks ties and, with ``seed``, decides the draw.
     :param first: by stage (of :data:`FIRST`, in that order), values [candidates] and a number N: the N candidates with
         the highest values are dropped before the most uncertain. They keep their ranks.
+    :param documents: [candidates] uint64, a hash of each pair's document: whole documents (what the window has of them)
+        are drawn until there are at least ``count`` pairs.
     :raises ValueError: the numbers do not fit together (callers check them, with clearer messages).
     """
     total = len(uncertainty)
@@ -84,9 +89,11 @@ def select(
     stage[order[:drop]] = STAGES.index("dropped")
     inside = order[drop : drop + window]
     stage[inside] = STAGES.index("window")
-    stage[inside[np.argsort(seeded_hash(content[inside], seed, "draw"), kind="stable")[:count]]] = STAGES.index(
-        "selected"
-    )
+    draw = seeded_hash((content if documents is None else documents)[inside], seed, "draw")
+    drawn = np.argsort(draw, kind="stable")[:count]
+    if documents is not None and count:
+        drawn = np.flatnonzero(draw <= draw[drawn[-1]])
+    stage[inside[drawn]] = STAGES.index("selected")
     return Selection(rank, stage)
 
 
@@ -172,5 +179,6 @@ def select_rows(
         count=sizes["select"],
         seed=config["seed"],
         first=first,
+        documents=hash_documents(columns[DOCUMENT]) if config.get("draw_by") == DOCUMENT else None,
     )
     return (selection.rank + 1).tolist(), [STAGES[stage] for stage in selection.stage]

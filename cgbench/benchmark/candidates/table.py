@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cgbench.benchmark.candidates.documents import DOCUMENT
 from cgbench.benchmark.candidates.matching import Control, word_frequency
 from cgbench.benchmark.candidates.uncertainty import candidate_lines
 from cgbench.errors import InputError
@@ -59,7 +60,8 @@ def control_table(control: Control, pools: Sequence[ParallelText]) -> Any:
     import pyarrow
 
     columns = control.rows | places(control.rows["line"], control.rows["pool"], pools)
-    return pyarrow.table({name: columns[name].tolist() for name in CONTROL_KEYS})
+    names = [*CONTROL_KEYS, *([DOCUMENT] if DOCUMENT in columns else [])]
+    return pyarrow.table({name: columns[name].tolist() for name in names})
 
 
 def _rarest(candidates: Path, learned: Path, degree_side: str) -> dict[str, np.ndarray]:

@@ -16,8 +16,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cgbench.benchmark.candidates.amounts import resolve_amount
 from cgbench.benchmark.candidates.cut import Bounds, count_lengths, cut, parts_of
+from cgbench.benchmark.candidates.documents import DOCUMENT, documents_of
 from cgbench.benchmark.candidates.ensemble_quality import QUALITY, measure_quality, warning_of
 from cgbench.benchmark.candidates.matching import Control
 from cgbench.benchmark.candidates.pair_measures import pair_measures
@@ -159,6 +162,9 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
         places = zip(table["pool"].to_pylist(), table["pool_line"].to_pylist(), strict=True)
         table = table.append_column(DIFFICULTY, [[float(difficulty[pool - 1][line - 1]) for pool, line in places]])
 
+    if request.document is not None:
+        where = table["pool"].to_numpy(), table["pool_line"].to_numpy()
+        table = table.append_column(DOCUMENT, [documents_of(request.document, plan.inputs.pools, pools, *where)])
     # The ensemble translates the candidates and measures its uncertainty.
     quality = None
     if plan.uncertainty and plan.quality:
@@ -199,7 +205,10 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
     if plan.request.until == "release" and request.control:
         with working("control"):
             control = _draw_control(plan, scans, pools, (train, *exclude), candidates, table, ngrams)
-
+            if request.document is not None:
+                where = control.rows["pool"] + 1, control.rows["line"] + 1
+                documents = documents_of(request.document, plan.inputs.pools, pools, *where)
+                control = replace(control, rows=control.rows | {DOCUMENT: np.array(documents, object)})
     return Built(
         plan=plan,
         train=train,
@@ -340,8 +349,6 @@ def _open_lm(plan: Plan, workspace: Workspace) -> LanguageModel | None:
 
 
 def _score(out: Path, plan: Plan, model: LanguageModel | None, candidates: Path) -> None:
-    import numpy as np
-
     assert model is not None and plan.perplexity is not None
     lines = candidate_lines(candidates)[SIDES.index(plan.perplexity.config["side"])]
     np.save(out / "perplexity.npy", model.perplexity(lines), allow_pickle=False)

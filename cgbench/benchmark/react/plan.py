@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from cgbench.benchmark.candidates.documents import check_documents
 from cgbench.benchmark.candidates.ensemble_quality import quality_step
 from cgbench.benchmark.candidates.matching import Control
 from cgbench.benchmark.candidates.uncertainty import SHARD, search_settings
@@ -113,6 +114,8 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
         plan_text(f"exclude-{number}", spec, normalisation) for number, spec in enumerate(inputs.exclude, 1)
     )
     findings = _inspect_texts(inputs, normalisation, request.accept_text)
+    if request.document is not None:
+        check_documents(request.document, inputs.pools)
     side = request.degree_side
     ngrams = Step(
         "known-ngrams",

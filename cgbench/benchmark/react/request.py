@@ -51,7 +51,7 @@ KnownFrom: TypeAlias = Annotated[
 ]
 _LATER = (
     *LM_SETTINGS, "detokenize", "anonymise", "max_length_ratio", "max_length_extra", "select_by", "drop_reference",
-    "drop_by", "control", "release_text",
+    "drop_by", "control", "release_text", "document", "draw_by",
 )  # fmt: skip
 """Settings that are stored only if they differ from the default."""
 
@@ -144,6 +144,11 @@ class ReactSettings(Normalising):
     select: PositiveAmount = option(
         default=3_000, help="Size of the test set: a number, or a share of the candidates", is_setting=True
     )
+    draw_by: Literal["pair", "document"] = option(
+        default="pair",
+        help="What to draw from the window: single pairs, or whole documents until there are at least `select` pairs",
+        is_setting=True,
+    )  # fmt: skip
     control: bool = option(
         default=False, help="Also sample a control set, matched in corpus, length and word frequency", group="Selection"
     )
@@ -153,6 +158,11 @@ class ReactSettings(Normalising):
     lm_side: Side | None = option(
         default=None, help="Side that the language model scores; none: the degree side", is_setting=True
     )
+    document: str | None = option(
+        default=None,
+        help="Column of the pool that names the document of each pair, or blank-lines: documents of plain text are "
+        "separated by lines that are empty on both sides", metavar="COLUMN", group="Input",
+    )  # fmt: skip
     licence: str | None = option(
         default=None, help="Licence of the input text, for the README of the release", group="Output"
     )
@@ -167,6 +177,8 @@ class ReactSettings(Normalising):
             raise InputError(
                 f"{argument('max_length', self.max_length)}: it must be at least min_length ({self.min_length})"
             )
+        if self.draw_by == "document" and self.document is None:
+            raise InputError(f"draw_by=document: needs documents; name them with {argument('document')}")
 
     @property
     def model_settings(self) -> dict[str, Any]:

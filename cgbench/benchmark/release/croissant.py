@@ -169,9 +169,10 @@ def _responsible(manifest: Mapping[str, Any]) -> dict[str, Any]:
         "without repeats or seen text.",
     ]
     if finished:
+        whole = " in whole documents" if config.get("draw_by") == "document" else ""
         steps.append(
             f"The {counts['dropped']:,} most uncertain dropped, {counts['selected']:,} drawn at random from the next "
-            f"{counts['window']:,} (measure {config['uncertainty']}, seed {config['seed']})."
+            f"{counts['window']:,}{whole} (measure {config['uncertainty']}, seed {config['seed']})."
         )
     fields: dict[str, Any] = {
         "rai:dataCollection": (

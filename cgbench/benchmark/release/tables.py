@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from cgbench.benchmark.candidates.documents import DOCUMENT
 from cgbench.benchmark.candidates.table import ROW_KEYS
 from cgbench.errors import InputError
 from cgbench.files import atomic_path
@@ -65,10 +66,11 @@ def sides_of(table: Any, languages: tuple[str, str]) -> tuple[list[str], ...]:
 
 
 def without_text(table: Any) -> Any:
-    """``table`` without text and model outputs: numbers, and the names of stages."""
+    """``table`` without text and model outputs: numbers, and the names of stages and documents."""
     import pyarrow
 
-    kept = [field.name for field in table.schema if field.name == "stage" or not _holds_text(field.type, pyarrow.types)]
+    named = ("stage", DOCUMENT)
+    kept = [field.name for field in table.schema if field.name in named or not _holds_text(field.type, pyarrow.types)]
     return table.select(kept)
 
 

@@ -52,6 +52,21 @@ def test_the_draw_does_not_depend_on_order_and_keeps_its_bounds(data):
     assert np.all((inside >= drop) & (inside < drop + window))
 
 
+def test_whole_documents_are_drawn_until_there_are_enough_pairs():
+    documents = np.repeat(np.arange(20), 5).astype(np.uint64)  # of 100 candidates; the window has the last 60
+    values, content = np.arange(100.0), np.arange(100)
+    for seed in range(20):
+        sizes = {"drop": 0, "window": 60, "count": 12, "seed": seed}
+        result = select(values, content, **sizes, documents=documents)
+        drawn = documents[result.selected].tolist()
+        assert sorted(drawn) == sorted([*{*drawn}] * 5) and len(drawn) == 15 and min(drawn) >= 8
+        order = np.random.default_rng(seed).permutation(100)
+        again = select(values[order], content[order], **sizes, documents=documents[order])
+        assert {*order[again.selected]} == {*result.selected}
+    one = select(values, content, drop=0, window=60, count=12, seed=1, documents=np.zeros(100, np.uint64))
+    assert len(one.selected) == 60  # a single document
+
+
 def test_every_pair_of_the_window_is_drawn_about_as_often():
     counts = np.zeros(100)
     for seed in range(400):

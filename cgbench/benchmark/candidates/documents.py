@@ -1,0 +1,76 @@
+"""The document of each pair: from a column of the pool's table, or counted between empty lines (``--document``)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+
+from cgbench.errors import InputError, argument
+from cgbench.text.corpus import ParallelText
+from cgbench.text.formats import CorpusSpec, column_beside, read_pairs
+from cgbench.text.plain_text import words_of
+from cgbench.text.rows import Row, as_text
+
+DOCUMENT = "document"  # the column of a release
+BLANK_LINES = "blank-lines"
+
+
+def check_documents(wanted: str, specs: Sequence[CorpusSpec]) -> None:
+    """Check that every corpus of the pool has documents.
+
+    :param wanted: the name of a column, or :data:`BLANK_LINES`.
+    :raises InputError: a corpus has no such column, or no empty line.
+    """
+    for spec in specs:
+        if wanted != BLANK_LINES:
+            next(_named(wanted, spec), None)
+        elif all(words_of(source) or words_of(target) for source, target in read_pairs(spec)):
+            raise InputError(f"{argument(DOCUMENT, wanted)}: no line is empty on both sides of {spec}")
+
+
+def documents_of(
+    wanted: str, specs: Sequence[CorpusSpec], pools: Sequence[ParallelText], pool: np.ndarray, line: np.ndarray
+) -> list[str]:
+    """The document of each pair. If there are several corpora, it begins with the number of the corpus (``2:name``).
+
+    :param pool: the number of each pair's corpus, from 1; ``line``: its line there, from 1.
+    :raises InputError: a pair has no document.
+    """
+    found = [""] * len(line)
+    for number, (spec, text) in enumerate(zip(specs, pools, strict=True), 1):
+        rows = np.flatnonzero(pool == number)
+        read, documents = 0, _counted(text) if wanted == BLANK_LINES else _named(wanted, spec)
+        for row in rows[np.argsort(line[rows])].tolist():
+            place, (value,) = next(islice(documents, int(line[row]) - 1 - read, None))
+            read = int(line[row])
+            name = as_text(value, wanted, spec.files[0], place).strip()
+            if not name:
+                raise InputError(f"{spec.files[0]}, row {place}: {wanted!r} is empty; name the document of every pair")
+            found[row] = f"{number}:{name}" if len(specs) > 1 else name
+    return found
+
+
+def _named(wanted: str, spec: CorpusSpec) -> Iterator[Row]:
+    return column_beside(spec, wanted, argument(DOCUMENT, wanted))
+
+
+def _counted(text: ParallelText) -> Iterator[Row]:
+    """The line and the document of each pair, from 1; an empty line on both sides ends a document."""
+    with text.source.path.open("rb") as source, text.target.path.open("rb") as target:
+        source.seek(text.source.begin)
+        target.seek(text.target.begin)
+        document, between = 0, True
+        for line, (one, other) in enumerate(zip(source, target, strict=True), 1):
+            filled = bool(one.strip() or other.strip())
+            document += filled and between
+            between = not filled
+            yield line, (document,)
+
+
+def hash_documents(documents: Sequence[str]) -> np.ndarray:
+    """A hash of each document's name, uint64."""
+    names = {name: int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little") for name in {*documents}}
+    return np.array([names[name] for name in documents], np.uint64)
