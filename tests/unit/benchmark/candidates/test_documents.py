@@ -69,6 +69,20 @@ def test_numbered_columns_and_several_corpora(tmp_path):
     assert documents_of("3", specs, texts, numbers(2, 1, 1), numbers(1, 2, 1)) == ["2:one", "1:two", "1:one"]
 
 
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_a_column_of_numbers_beside_a_translation(tmp_path, form):
+    rows = [{"translation": {"de": one, "en": two}, "doc": number} for number, (one, two, _) in enumerate(ROWS)]
+    path = tmp_path / f"pool.{form}"
+    if form == "parquet":
+        import pyarrow.parquet
+
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    _, text = plain(tmp_path, *("\t".join(row[:2]) for row in ROWS))
+    assert documents_of("doc", [CorpusSpec((path,))], [text], numbers(1, 1), numbers(4, 2)) == ["3", "1"]
+
+
 def test_documents_between_empty_lines(tmp_path):
     lines = ["\t", "a\tb", "c\t", "\t", " \t", "d\te", "\tf"]
     spec, text = plain(tmp_path, *lines)
