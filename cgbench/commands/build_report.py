@@ -90,7 +90,7 @@ def kinds_table(kinds: dict[str, dict[str, int]]) -> str:
         # Of what is dropped, which cut; of the rest, what is left.
         name = words[stage].partition(", mostly" if stage.startswith("dropped") else ":")[0]
         rows.append((name, f"{total:,}", *shares))
-    return render(("share of each kind, by stage", "pairs", *names), rows)
+    return render(("share of each type, by stage", "pairs", *names), rows)
 
 
 def noise_table(noise: dict[str, dict[str, float]]) -> str:

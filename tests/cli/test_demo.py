@@ -38,7 +38,7 @@ def test_the_demo_prints_where_each_kind_ended_up(run, tmp_path, monkeypatch):
     # given again, everything is kept, and the screen has the table
     text = run(*words, env={"COLUMNS": "120"}).stdout
     assert "hard good pairs kept" in text and "the paper's way" in text
-    assert "near-copy" in text and "share of each kind, by stage" in text
+    assert "near-copy" in text and "share of each type, by stage" in text
     assert text.endswith(f"report: {tmp_path / 'demo/report.html'}\n")
     assert (tmp_path / "demo/report.html").read_text(encoding="utf-8") == page
     assert f"cgbench translate --model {tmp_path / 'demo/release.work/ensemble'} <" in text
