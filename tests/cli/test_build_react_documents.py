@@ -97,6 +97,9 @@ def test_scores_and_drops_by_document(built, run, tmp_path):
     (tmp_path / "control.tsv").write_text("".join(f"{name}\t{line}\n" for name, line in rows))
     own = ("--cluster", "document", "--control-ref", tmp_path / "control.tsv")
     assert json.loads(run(*score, *own).stdout)["control"] == found["control"]
+    plain = ("--cluster", "document", "--control-ref", release.control_path("target"))
+    said = run(*score, *plain, status=2).stderr
+    assert "--cluster document: the control set has no such column; give --control-ref in a table with it" in said
     # Rows joined by their ids, in another order.
     mixed = []
     for stem, rows in (("test", release.split()), ("control", release.control_rows())):

@@ -63,7 +63,7 @@ def evaluation_of(request: ScoreRequest, outputs: Mapping[str, tuple[Sequence[st
     test.metric.clusters = clusters_of(request, test, inputs)
     if control:
         control.metric.clusters = clusters_of(
-            request, control, replace(inputs, table=control.table, first=control.first)
+            request, control, replace(inputs, table=control.table, first=control.first, control=True)
         )
     if request.train is not None and inputs.text is not None:
         lines += check_training(request, inputs.text, request.train)

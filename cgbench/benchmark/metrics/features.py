@@ -30,7 +30,7 @@ class FeatureInputs:
     ``text``: the side measured by length, degree, frequency and perplexity, if given; ``train``: training text of that
     side; ``table``: a table with one row per example; ``lm``: a language model; ``metric``: a metric, which may have
     its own features. ``ids``: the table column with the example ids; ``first``: a text with the ids of the examples in
-    order.
+    order. ``control``: the examples are those of a control set.
     """
 
     text: Column | None = None
@@ -41,6 +41,7 @@ class FeatureInputs:
     min_count: int = 3
     ids: str | None = None
     first: Column | None = None
+    control: bool = False
 
 
 def make_feature(name: str, n: int, inputs: FeatureInputs) -> Feature:
@@ -86,6 +87,10 @@ def table_column(inputs: FeatureInputs, asked: str, names: Sequence[str], n: int
     if known := next((name for name in names if name in own), None):
         return Column(known, list(own[known]))
     if inputs.table is None:
+        if inputs.control:
+            raise InputError(
+                f"{asked}: the control set has no such column; give {argument('control_references')} in a table with it"
+            )
         raise InputError(
             f"{asked} needs a table with one row per example; give {argument('table')} (or {argument('release')})"
         )
