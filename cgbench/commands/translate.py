@@ -24,7 +24,7 @@ def _folders(given: tuple[tuple[Path, ...], ...]) -> list[Path]:
 def translate_command(request: TranslateRequest) -> None:
     """Translate SOURCE by beam search over the mean probabilities of one or several models.
 
-    With --system, an external model or a server translates, and the same command resumes.
+    With --system, an external model or a server translates, and an interrupted command resumes.
 
     SOURCE has one sentence per line: a plain or compressed file (.gz, .zst), TABLE:COLUMN, or standard input.
     """

@@ -16,7 +16,7 @@ class TranslateRequest(SearchOptions):
 
     sources: Text = option(help="Sentences to translate", python_only=True)
     model: Files = option(
-        default=(), help="Checkpoints, or the folder of an ensemble, whose mean distribution translates",
+        default=(), help="Checkpoints or an ensemble folder; several models translate together",
         metavar="FOLDERS", group="Models",
     )  # fmt: skip
     _: KW_ONLY

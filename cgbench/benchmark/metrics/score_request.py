@@ -94,7 +94,7 @@ class ScoreOptions(Comparison):
         group="Advanced", flag="id", metavar="COLUMN",
     )  # fmt: skip
     sources: Text | None = option(
-        default=None, help="Sources, for CTER, --by ... --side source, --more-refs and the report", group="Input",
+        default=None, help="Sources, for CTER, --side source, additional references and the report", group="Input",
         flag="source",
     )  # fmt: skip
     release: Folder | None = option(

@@ -212,7 +212,7 @@ class BuildRequest(ReactSettings, CorpusOptions, StepOptions):
         default=(), help="Corpus whose sentences must not occur in the test set; repeatable", group="Input"
     )
     accept_text: bool = option(
-        default=False, help="Continue in spite of text that would spoil the benchmark", group="Advanced"
+        default=False, help="Build even if the checks of the text find serious problems", group="Advanced"
     )
     preset: Literal["react", "small", "demo"] = option(
         default="react", help="Settings to start from: react (the paper's), small or demo", group="Selection"
