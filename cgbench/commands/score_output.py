@@ -28,7 +28,9 @@ class ScoreOutput(ReportRequest):
     per_example: File | None = option(
         default=None, help="Write a tab-separated table with one row per example", group="Output"
     )
-    plot: File | None = option(default=None, help="Plot the bins of --by (.svg, .png or .pdf)", group="Output")
+    plot: File | None = option(
+        default=None, help="Plot the scores, in the bins of --by if given (.svg, .png or .pdf)", group="Output"
+    )
     page: File | None = option(
         default=None, help="Write an HTML report", group="Output", flag="report", metavar="FILE.html"
     )
@@ -46,8 +48,6 @@ class ScoreOutput(ReportRequest):
             raise InputError("--safe-tsv belongs to --format tsv or --per-example")
         if self.value_only and self.form != "text":
             raise InputError(f"--value-only prints plain scores; leave --format {self.form} out")
-        if self.plot and not asked.by:
-            raise InputError(f"--plot {self.plot}: it plots the bins of --by; give --by")
         if self.plot:
             from cgbench.plots import is_picture
 

@@ -118,17 +118,16 @@ def test_bins_are_columns_in_latex(run, tmp_path):
     assert r"both & 60.7$_{\pm 45.5}$ & 87.5$_{\pm 17.7}$ & 50.0$_{\pm 70.7}$ \\" in shown  # nothing to be best of
 
 
-def test_bins_are_drawn(files, run, tmp_path):
+def test_scores_are_drawn_in_bins_and_without(files, run, tmp_path):
     pytest.importorskip("matplotlib")
     words = ["score", "exact", "--ref", files / "ref", "--hyp", f"$a={files / 'a1'}", "--hyp", files / "b"]
-    words += ["--by", "length", "--bins", "2", "--samples", "50", "--plot"]
-    run(*words, tmp_path / "x.svg")
-    assert all(f">{name}<" in (tmp_path / "x.svg").read_text() for name in ("$a", "b", "exact (%)"))
+    for more in (["--by", "length", "--bins", "2", "--samples", "50"], []):
+        run(*words, *more, "--plot", tmp_path / "x.svg")
+        assert all(f">{name}<" in (tmp_path / "x.svg").read_text() for name in ("$a", "b", "exact (%)"))
 
 
 def test_plots_that_cannot_be(files, run, tmp_path):
     words = ["score", "exact", "--ref", files / "ref", "--hyp", files / "a1", "--plot"]
-    assert "the bins of --by; give --by" in run(*words, tmp_path / "x.svg", status=2).stderr
     assert "must end in .svg, .png or .pdf" in run(*words, tmp_path / "x.gif", "--by", "length", status=2).stderr
     ref = files / "ref.svg"
     ref.write_text((files / "ref").read_text())
