@@ -133,7 +133,7 @@ def contrast(
     common, of_examples = covariance.variance(common_of)
     # If chance results cancel out, only rounding errors are left.
     rounding = 1e-12 * covariance.trace()
-    common = np.where(common > rounding, common, 0.0)
+    common = np.where(common <= rounding, 0.0, common)
     value, counts = first.mean(axis=-1) - second.mean(axis=-1), (covariance.examples, covariance.units)
     return Contrast(value, seeds, common, of_seeds, of_examples, *counts)
 

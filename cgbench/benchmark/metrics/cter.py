@@ -241,7 +241,7 @@ class Cter(Metric):
     def collect_clusters(self, statistics: np.ndarray, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """The statistics of :meth:`collect` by cluster.
 
-        A cluster that cuts through groups, as a context does, has rows alone: groups vary as compounds do.
+        Groups that clusters cut through, as contexts do, cannot be left out with a cluster: NaN.
         """
         groups, number = np.unique(self.groups[rows], return_inverse=True)
         units, clusters = self.collect(statistics, rows), int(labels.max()) + 1
@@ -249,8 +249,9 @@ class Cter(Metric):
         first[number] = labels
         if np.array_equal(first[number], labels):
             return np.stack([np.bincount(first, column, clusters) for column in units.T], axis=1)
-        of_rows = [np.bincount(labels, statistics[rows, 0], clusters), np.bincount(labels, minlength=clusters)]
-        return np.stack([*of_rows, np.zeros(clusters), np.zeros(clusters)], axis=1)
+        unknown = np.full(clusters, np.nan)
+        wrong, count = np.bincount(labels, statistics[rows, 0], clusters), np.bincount(labels, minlength=clusters)
+        return np.stack([wrong, count, unknown, unknown], axis=1)
 
     def outcomes(self, statistics: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray]:
         """1 for a wrong row or group."""

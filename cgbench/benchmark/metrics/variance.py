@@ -44,7 +44,8 @@ Functional = Callable[[np.ndarray], np.ndarray]
 class Ways:
     """The covariance over draws of one set of examples.
 
-    ``parts`` are arrays ``[..., runs, runs]``: one, or for two-way clusters three (first, second, both together).
+    ``parts`` are arrays ``[..., runs, runs]``: one, or for two-way clusters three (first, second, both together). A
+    score that clusters do not divide (CTER of groups, by context) has NaN there, and the variance of the other part.
     ``degrees``: the degrees of freedom of the first, and of the second.
     """
 
@@ -57,8 +58,8 @@ class Ways:
         if len(found) == 1:
             return found[0], np.full(found[0].shape, self.degrees[0])
         first, second, both = found
-        value = np.maximum(np.maximum(first, second), first + second - both)
-        weighted = np.maximum(first, 0) ** 2 / self.degrees[0] + np.maximum(second, 0) ** 2 / self.degrees[1]
+        value = np.fmax(np.fmax(first, second), first + second - both)
+        weighted = np.fmax(first, 0) ** 2 / self.degrees[0] + np.fmax(second, 0) ** 2 / self.degrees[1]
         with np.errstate(divide="ignore", invalid="ignore"):
             degrees = np.where(weighted > 0, value**2 / weighted, np.inf)
         return value, np.clip(degrees, min(self.degrees), sum(self.degrees))
@@ -100,7 +101,8 @@ class ExampleCovariance:
 
     def trace(self) -> np.ndarray:
         """The total variance, the scale of rounding errors."""
-        return np.asarray(sum(np.trace(one.parts[0], axis1=-2, axis2=-1) for one in self.sets))
+        traces = [[np.trace(part, axis1=-2, axis2=-1) for part in one.parts[:2]] for one in self.sets]
+        return np.asarray(sum(np.fmax(ways[0], ways[-1]) for ways in traces))
 
 
 def independent(*sets: ExampleCovariance) -> ExampleCovariance:
