@@ -26,20 +26,29 @@ def clusters_of(comparison: Comparison, test: ExampleSet, inputs: FeatureInputs)
     :raises InputError: more than two kinds of clusters are named, or one cannot be formed.
     """
     names = list(dict.fromkeys(comparison.cluster))
-    if not names and isinstance(test.metric, Cter) and comparison.test in (None, CALIBRATED):
-        names = [*OF_CTER]
     if len(names) > 2:
         raise InputError(
             f"{argument('cluster', names[2])}: at most two ways to form clusters are supported; leave one out"
         )
-    if not names:
-        return None
     if comparison.test not in (None, CALIBRATED):
+        if not names:
+            return None
         raise InputError(
             f"{argument('paired', comparison.test)} treats examples as independent; with {argument('cluster')} use "
             f"{argument('paired', CALIBRATED)}"
         )
-    return Clusters(tuple(names), tuple(_numbered(_labels(name, test, inputs)) for name in names))
+    rows = test.metric.counted(np.arange(test.metric.n))
+    found = {}
+    for name in names or (OF_CTER if isinstance(test.metric, Cter) else ()):
+        labels = _numbered(_labels(name, test, inputs))
+        if len(np.unique(labels[rows])) > 1:
+            found[name] = labels
+        elif names:
+            raise InputError(
+                f"{argument('cluster', name)}: all {len(rows):,} examples are in one cluster, but intervals need at "
+                "least two; leave it out"
+            )
+    return Clusters(tuple(found), tuple(found.values()), rows) if found else None
 
 
 def _labels(name: str, test: ExampleSet, inputs: FeatureInputs) -> Sequence[str]:
@@ -54,11 +63,25 @@ def _labels(name: str, test: ExampleSet, inputs: FeatureInputs) -> Sequence[str]
         return [
             source.replace(compound, "\0", 1) for source, compound in zip(metric.sources, metric.compounds, strict=True)
         ]
-    return table_column(inputs, argument("cluster", name), (name,), metric.n).values
+    try:
+        column = table_column(inputs, argument("cluster", name), (name,), metric.n)
+    except InputError:
+        if inputs.table is not None or not test.control:
+            raise
+        raise InputError(
+            f"{argument('cluster', name)}: the control set has no column {name}; give its texts or scores as columns "
+            "of a table that has one (TABLE:COLUMN)"
+        ) from None
+    if (empty := next((row for row, label in enumerate(column.values) if not label.strip()), None)) is not None:
+        raise InputError(
+            f"{column.row(empty)}: it is empty; name the cluster of each example (one of its own if it is independent)"
+        )
+    return column.values
 
 
 def _numbered(labels: Sequence[str]) -> np.ndarray:
-    return np.unique(np.array(labels, dtype=object).astype(str), return_inverse=True)[1]
+    numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+    return np.array([numbers[label] for label in labels], np.int64)
 
 
 def unused_clusters(metric: Metric, statistics: Sequence[np.ndarray], sources: Sequence[str] | None) -> list[str]:
@@ -72,8 +95,9 @@ def unused_clusters(metric: Metric, statistics: Sequence[np.ndarray], sources: S
     clustered = covariance_of_clusters(metric, statistics, rows, Clusters(("source",), (_numbered(sources),)))
     if clustered is None:
         return []
-    wider = float(np.sqrt(np.nanmax(design_effects(metric, statistics, rows, clustered)[:, 0])))
-    if not wider >= WIDER:
+    effects = design_effects(metric, statistics, rows, clustered)[:, 0]
+    wider = float(np.sqrt(np.nan_to_num(effects).max()))
+    if wider < WIDER:
         return []
     return [
         f"{len(sources) - len(set(sources)):,} examples repeat the source of another and are not independent: with "

@@ -74,6 +74,8 @@ class Comparison:
             object.__setattr__(self, "paired", CALIBRATED)
         elif self.paired is False:
             object.__setattr__(self, "paired", None)
+        if self.cluster:  # they change nothing but intervals and tests
+            object.__setattr__(self, "confidence", True)
 
     @property
     def test(self) -> TestName | None:

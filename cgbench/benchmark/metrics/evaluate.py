@@ -62,9 +62,8 @@ def evaluation_of(request: ScoreRequest, outputs: Mapping[str, tuple[Sequence[st
     inputs = feature_inputs(request, test)
     test.metric.clusters = clusters_of(request, test, inputs)
     if control:
-        control.metric.clusters = clusters_of(
-            request, control, replace(inputs, table=control.table, first=control.first, control=True)
-        )
+        of_control = replace(inputs, table=control.table, metric=control.metric, first=control.first)
+        control.metric.clusters = clusters_of(request, control, of_control)
     if request.train is not None and inputs.text is not None:
         lines += check_training(request, inputs.text, request.train)
     comparison = request.comparison()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ class ExampleSet:
     :param first: the text whose ids determine the order of examples, if any.
     :param table: a table with one row per example, if any.
     :param warnings: about the form of the hypotheses.
+    :param control: it is the control set.
     """
 
     metric: Metric
@@ -47,6 +48,7 @@ class ExampleSet:
     first: Column | None
     table: AnyPath | None
     warnings: list[str]
+    control: bool
 
     @property
     def targets(self) -> Column | None:
@@ -73,8 +75,7 @@ def read_test_set(request: ScoreRequest) -> ExampleSet:
             if absent(texts[name]):
                 texts[name] = in_release(request.ids, file, own)
         table = own if table is None else table
-    found = _read(request, texts, request.systems, table)
-    return replace(found, table=table or _table_of(found))
+    return _read(request, texts, request.systems, table)
 
 
 def read_control_set(request: ScoreRequest) -> ExampleSet | None:
@@ -189,12 +190,18 @@ def _read(
         metric = make_metric(given, ExampleTexts(references, sources, columns["compounds"]), options)
         against = names[0]
     read, warnings = prepare(request, metric, read_systems(runs, metric.n, against), references)
-    return ExampleSet(metric, tuple(read), references, names, sources, columns["human"], first, None, warnings)
+    files = [*([sources.name] if sources else []), *names]
+    if not metric.of_texts:
+        given_scores = [run.name for several in runs.values() for run in several]
+        files += [name for name in given_scores if split_name(name)[0].is_file()]
+    table = table or _table_of(files)
+    human = columns["human"]
+    return ExampleSet(metric, tuple(read), references, names, sources, human, first, table, warnings, control)
 
 
-def _table_of(texts: ExampleSet) -> str | None:
-    """The first text file that is a table; its other columns describe the same examples."""
-    paths = (split_name(name)[0] for name in [*([texts.sources.name] if texts.sources else []), *texts.names])
+def _table_of(names: Sequence[str]) -> str | None:
+    """The first file that is a table; its other columns describe the same examples."""
+    paths = (split_name(name)[0] for name in names)
     return next((str(path) for path in paths if form(path) != "plain"), None)
 
 

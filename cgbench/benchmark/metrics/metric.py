@@ -55,10 +55,14 @@ def _word(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Clusters:
-    """Clusters of examples by one or two criteria (``names``): ``labels`` int64 ``[n]`` for each."""
+    """Clusters of examples by one or two criteria (``names``): ``labels`` int64 ``[n]`` for each.
+
+    ``rows``: the examples that count, if not all.
+    """
 
     names: tuple[str, ...]
     labels: tuple[np.ndarray, ...]
+    rows: np.ndarray | None = None
 
     def of_rows(self, rows: np.ndarray) -> list[np.ndarray]:
         """The labels of some examples, numbered from 0; for two criteria, also those of their intersection."""
@@ -70,7 +74,8 @@ class Clusters:
     @property
     def counts(self) -> dict[str, int]:
         """The number of clusters by name."""
-        return {name: len(np.unique(labels)) for name, labels in zip(self.names, self.labels, strict=True)}
+        rows = slice(None) if self.rows is None else self.rows
+        return {name: len(np.unique(labels[rows])) for name, labels in zip(self.names, self.labels, strict=True)}
 
     def signature(self) -> str:
         """``document(40)``, for signatures."""

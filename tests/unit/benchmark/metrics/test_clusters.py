@@ -8,6 +8,7 @@ import pytest
 
 from cgbench import evaluate
 from cgbench.benchmark.metrics.evaluate import cter
+from cgbench.benchmark.metrics.import_scores import import_scores
 from cgbench.benchmark.metrics.metric import Clusters, Metric
 from cgbench.benchmark.metrics.variance import covariance_of_clusters
 from cgbench.errors import InputError, InputWarning
@@ -155,6 +156,39 @@ def test_cter_is_clustered_by_compound_and_context(tmp_path):
 
 
 @R
+def test_groups_that_clusters_cut_have_the_variance_of_the_other_clusters_or_none(tmp_path):
+    (lexicon := tmp_path / "lexicon").write_text("a\tA\ncat\tCAT\ndog\tDOG\ncow\tCOW\n")
+    (atoms := tmp_path / "atoms").write_text("DET\ta\ta\nN\tcat\tcat\nN\tdog\tdog\nN\tcow\tcow\n")
+    sources = [f"the {context} saw {compound}" for compound in dict.fromkeys(COMPOUNDS) for context in "vwxyz"]
+    right = [f"A {one.split()[1].upper()}" for one in COMPOUNDS]
+    systems = {"a": right, "b": ["A CAT"] * 15}
+
+    def aggregate(*cluster):
+        options = {"lexicon": lexicon, "atoms": atoms, "keep_blanks": True, "paired": True}
+        return (
+            cter(systems, sources, COMPOUNDS, cluster=cluster, **options).scored.results[1].whole.figures["aggregate"]
+        )
+
+    alone = aggregate("context")  # contexts cut through all groups: there is no error to be known
+    assert (alone.ci_low, alone.p_value, alone.difference_low, alone.design_effect) == (None,) * 4
+    assert alone.difference == pytest.approx(200 / 3)
+    ways = [aggregate(*cluster) for cluster in (["compound"], ["compound", "context"], ["context", "compound"])]
+    assert ways[0].ci_low is not None and ways[0].p_value is not None
+    assert {(one.ci_low, one.ci_high, one.p_value) for one in ways} == {
+        (ways[0].ci_low, ways[0].ci_high, ways[0].p_value)
+    }
+
+
+@R
+def test_cter_of_one_context_is_clustered_by_compound(tmp_path):
+    (lexicon := tmp_path / "lexicon").write_text("a\tA\ncat\tCAT\ndog\tDOG\ncow\tCOW\n")
+    (atoms := tmp_path / "atoms").write_text("DET\ta\ta\nN\tcat\tcat\nN\tdog\tdog\nN\tcow\tcow\n")
+    options = {"lexicon": lexicon, "atoms": atoms, "keep_blanks": True, "confidence": True}
+    found = cter(["A CAT"] * 15, COMPOUNDS, COMPOUNDS, **options)
+    assert "clusters:compound(3)|" in str(found.scored.signature)
+
+
+@R
 def test_drops_and_all_pairs_take_clusters():
     sources = [f"s{number // 3}" for number in range(60)]
     systems = {name: [document_texts(start, seed) for seed in (1, 2)] for start, name in enumerate("abc")}
@@ -186,3 +220,80 @@ def test_what_cannot_be_clustered_is_one_line(tmp_path):
         evaluate(
             "exact", {"a": texts, "b": texts}, ["yes"] * 60, sources=DOCUMENTS, cluster=["source"], paired="mcnemar"
         )
+
+
+@R
+def test_a_cluster_per_example_is_the_error_of_independent_examples(tmp_path):
+    texts = document_texts(1)
+    (path := tmp_path / "t.tsv").write_text("own\n" + "".join(f"{number}\n" for number in range(60)))
+    score = evaluate("exact", texts, ["yes"] * 60, cluster=["own"], table=path).scored.results[0].whole.figures["exact"]
+    assert score.design_effect == pytest.approx(1)
+    assert score.ci_low is not None  # clusters are named to know an interval
+
+
+def test_one_cluster_of_all_and_an_example_of_none_are_refused_with_the_place(tmp_path):
+    texts, references = document_texts(1), ["yes"] * 60
+    with pytest.raises(InputError, match="all 60 examples are in one cluster"):
+        evaluate("exact", texts, references, sources=["s"] * 60, cluster=["source"])
+    (path := tmp_path / "t.tsv").write_text("id\tdocument\n1\td\n2\t\n" + "3\te\n" * 58)
+    with pytest.raises(InputError, match=r"t.tsv:document, row 2: it is empty; name the cluster of each example"):
+        evaluate("exact", texts, references, table=path, cluster=["document"])
+
+
+@R
+def test_a_bin_of_one_cluster_has_a_score_without_interval_and_test(tmp_path):
+    systems = {name: document_texts(start) for start, name in enumerate("ab")}
+    (path := tmp_path / "t.tsv").write_text(
+        "document\tgenre\n" + "".join(f"{one}\t{'news' if one == 'd0' else 'books'}\n" for one in DOCUMENTS)
+    )
+    options = {"table": path, "by": "column:genre", "cluster": ["document"], "paired": True}
+    found = evaluate("exact", systems, ["yes"] * 60, **options)
+    parts = {one.label: part.figures["exact"] for one, part in found.scored.results[1].bins}
+    alone = parts["news"]
+    assert alone.value is not None and (alone.ci_low, alone.p_value, alone.design_effect) == (None,) * 3
+    assert parts["books"].ci_low is not None and parts["books"].p_value is not None
+
+
+@R
+def test_clusters_of_scores_leave_out_missing_ones(tmp_path):
+    rng = np.random.default_rng(7)
+    skill = rng.random(12)
+    scores = [0.8 * skill[int(one[1:])] + 0.2 * rng.random() for one in DOCUMENTS]
+    rows = [f"{one}\t{'' if place < 5 or place == 9 else scores[place]}\n" for place, one in enumerate(DOCUMENTS)]
+    (path := tmp_path / "s.tsv").write_text("document\tcomet\n" + "".join(rows))
+    (kept := tmp_path / "k.tsv").write_text("document\tcomet\n" + "".join(row for row in rows if "\t\n" not in row))
+    found, without = (
+        import_scores({"a": f"{one}:comet"}, cluster=["document"], drop_missing=True).scored for one in (path, kept)
+    )
+    assert found.results[0].whole == without.results[0].whole and found.results[0].whole.examples == 54
+    assert "clusters:document(11)|" in str(found.signature) and "clusters: 11 by document" in found.clusters
+
+
+@R
+@pytest.mark.parametrize("runs", [(3, 1), (2, 3)])
+def test_systems_with_other_numbers_of_seeds_are_compared_in_clusters(tmp_path, runs):
+    systems = {
+        name: [document_texts(start, seed) for seed in range(count)]
+        for start, (name, count) in enumerate(zip("ab", runs, strict=True))
+    }
+    found = evaluate("exact", systems, ["yes"] * 60, sources=DOCUMENTS, cluster=["source"], paired=True)
+    score = found.scored.results[1].whole.figures["exact"]
+    assert (score.p_value < 0.05) == (not score.difference_low < 0 < score.difference_high)
+
+
+@R
+def test_a_control_set_has_clusters_of_its_own_table(tmp_path):
+    systems = {name: document_texts(start) for start, name in enumerate("ab")}
+    control = {name: texts[:30] for name, texts in systems.items()}
+    path = table(tmp_path)
+    (small := tmp_path / "c.tsv").write_text("document\tref\n" + "".join(f"{one}\tyes\n" for one in DOCUMENTS[:30]))
+    options = {"references": f"{path}:reference", "cluster": ["document"], "paired": True, "control_systems": control}
+    found = evaluate("exact", systems, control_references=f"{small}:ref", **options)
+    assert found.scored.drops["b"]["exact"].p_value is not None
+    with pytest.raises(InputError, match="the control set has no column document; give its texts or scores as columns"):
+        evaluate("exact", systems, control_references=["yes"] * 30, **options)
+
+
+def test_scores_that_never_vary_give_no_warning_about_their_sources(recwarn):
+    evaluate("exact", ["no"] * 60, ["yes"] * 60, sources=DOCUMENTS, confidence=True)
+    assert not [one for one in recwarn if one.category is RuntimeWarning or "repeat the source" in str(one.message)]
