@@ -100,8 +100,7 @@ def read_control_set(request: ScoreRequest) -> ExampleSet | None:
             for name, file in (("references", files["reference"]), ("sources", files["source"])):
                 if absent(texts[name]):
                     texts[name] = in_release(request.ids, file, table)
-    found = _read(request, texts, _same_systems(request), table, control=True)
-    return replace(found, table=table or _table_of(found))
+    return _read(request, texts, _same_systems(request), table, control=True)
 
 
 def _same_systems(request: ScoreRequest) -> Any:
