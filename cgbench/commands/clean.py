@@ -18,7 +18,7 @@ from cgbench.commands.requests import takes
 def clean_command(request: CleanRequest, form: str) -> None:
     """Delete build results that the release does not use, such as those of other settings.
 
-    FOLDER is a release, its build folder, or the folder of a trained ensemble or model.
+    FOLDER is a release, its workspace (RELEASE.work), or the folder of a trained ensemble or model.
     """
     removed, dry_run = clean(request), request.dry_run
     if form == "json":

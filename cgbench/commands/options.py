@@ -407,7 +407,7 @@ format_option = grouped(
 )  # fmt: skip
 work_option = grouped(
     "Advanced", "--work", type=click.Path(path_type=Path), metavar="FOLDER",
-    help="Build folder of the release, with texts, models and finished steps [default: RELEASE.work]",
+    help="Workspace of the release, with texts, models and finished steps [default: RELEASE.work]",
 )  # fmt: skip
 
 safe_tsv_option = grouped(

@@ -523,7 +523,7 @@ def test_what_an_earlier_version_listed_goes_with_its_release(built, corpora, tm
 
 
 def test_what_cannot_be_cleaned(tmp_path, run):
-    assert "neither a release nor a work folder of cgbench" in run("clean", tmp_path, status=2).stderr
+    assert "neither a release nor a workspace of cgbench" in run("clean", tmp_path, status=2).stderr
     (tmp_path / "x.work/.cgbench/scan-1").mkdir(parents=True)
     assert "no result is known to be unused; --all removes" in run("clean", tmp_path / "x", status=2).stderr
     assert (tmp_path / "x.work/.cgbench/scan-1").is_dir()

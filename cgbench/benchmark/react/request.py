@@ -261,7 +261,7 @@ class BuildRequest(ReactSettings, CorpusOptions, StepOptions):
         group="Output",
     )  # fmt: skip
     work: Folder | None = option(
-        default=None, help="Folder for texts, models and finished steps [default: OUT.work]", group="Advanced"
+        default=None, help="Workspace: texts, models and finished steps [default: OUT.work]", group="Advanced"
     )
     device: Literal["auto", "cpu", "cuda"] = option(
         default="auto", help="Device that runs the models", group="Execution"

@@ -33,14 +33,14 @@ class CleanRequest:
     """What :func:`clean` removes."""
 
     folder: Folder = option(
-        help="Release, its build folder, or the folder of a trained ensemble or model", python_only=True
+        help="Release, its workspace, or the folder of a trained ensemble or model", python_only=True
     )
     _: KW_ONLY
     everything: bool = option(
         default=False, help="Also delete finished steps; the release stays, but another build trains again", flag="all"
     )
     dry_run: bool = option(default=False, help="Print what would be deleted and delete nothing")
-    work: Folder | None = option(default=None, help="Build folder of the release [default: RELEASE.work]")
+    work: Folder | None = option(default=None, help="Workspace of the release [default: RELEASE.work]")
 
 
 @accepts(CleanRequest)
@@ -56,7 +56,7 @@ def clean(request: CleanRequest) -> list[Removed]:
     halves = _half_written(folder)
     if root is None:
         if not halves and not (folder / MANIFEST).is_file():
-            raise InputError(f"{folder}: neither a release nor a work folder of cgbench")
+            raise InputError(f"{folder}: neither a release nor a workspace of cgbench")
         return _remove(halves, dry_run)
     written = read_record(root)
     if not written and not everything:

@@ -71,7 +71,7 @@ class VerifyRequest:
         default=0, help="Recompute the scores of N random candidates and compare", flag="recompute", least=0
     )
     _: KW_ONLY
-    work: Folder | None = option(default=None, help="Build folder of the release [default: RELEASE.work]")
+    work: Folder | None = option(default=None, help="Workspace of the release [default: RELEASE.work]")
 
 
 @accepts(VerifyRequest)

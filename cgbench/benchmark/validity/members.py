@@ -66,7 +66,7 @@ def candidate_texts(release: Release) -> tuple[list[str], list[str]]:
     folder = release.step("candidates")
     if folder is None:
         raise InputError(
-            f"{release.folder}: the text of the candidates is in the work folder of the release (FOLDER.work), which "
+            f"{release.folder}: the text of the candidates is in the workspace of the release (FOLDER.work), which "
             "is not here; run the command of the card again, or pass hypotheses of the test set with "
             f"{argument('control_systems')}"
         )

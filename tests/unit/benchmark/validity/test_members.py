@@ -79,7 +79,7 @@ def test_drawn_ensembles_score_as_ensembles_of_these_members_do(tmp_path, member
         ({"uncertainty": "rank"}, "draws: rank cannot be computed from one translation"),
         ({"select_by": "easiness"}, "selects by easiness, which does not depend on members"),
         ({"ensemble": "gone"}, "required by draws"),
-        ({"workspace": False}, "the text of the candidates is in the work folder"),
+        ({"workspace": False}, "the text of the candidates is in the workspace"),
     ],
 )
 def test_what_cannot_be_drawn_is_one_line(tmp_path, members, change, message):
