@@ -16,6 +16,7 @@ from cgbench.benchmark.metrics.evaluate import evaluation_of
 from cgbench.benchmark.metrics.features import table_column
 from cgbench.benchmark.metrics.harness_logs import read_log
 from cgbench.benchmark.metrics.judgements import EXAMPLE, RATER, columns_of, read_judgements
+from cgbench.benchmark.metrics.metric import Clusters
 from cgbench.benchmark.metrics.people import HumanMean, human_means
 from cgbench.benchmark.metrics.result import Evaluation
 from cgbench.benchmark.metrics.score_files import (
@@ -206,16 +207,19 @@ def _human_means(
         proxy[name] = scores_of(common_order([first, scores[name][0]])[1].values, scores[name][0].name)
     if all(np.isin(one[np.isfinite(one)], (0.0, 1.0)).all() for one in human.values()):
         human = {name: 100 * one for name, one in human.items()}  # right or wrong, in percent
-    strata = None
+    rows, strata, clusters = metric.counted(np.arange(metric.n)), None, metric.clusters
     if request.strata:
         features = replace(inputs.features, table=request.table or _table_of(first))
         labels = table_column(features, argument("strata", request.strata), (request.strata,), metric.n).values
-        strata = np.unique(labels, return_inverse=True)[1]
+        strata = np.array(labels)[rows]
     comparison = inputs.comparison
     baseline = comparison.baseline or (next(iter(human)) if comparison.paired else None)
     if baseline is not None and baseline not in human:
         raise InputError(f"{argument('people')}: the baseline {baseline} has no judgements")
-    return human_means(human, proxy, clusters=metric.clusters, strata=strata, baseline=baseline)
+    human, proxy = ({name: one[rows] for name, one in of.items()} for of in (human, proxy))
+    if clusters:
+        clusters = Clusters(clusters.names, tuple(labels[rows] for labels in clusters.labels))
+    return human_means(human, proxy, clusters=clusters, strata=strata, baseline=baseline)
 
 
 def _judgements(column: ScoreColumn, first: ScoreColumn) -> np.ndarray:

@@ -34,26 +34,28 @@ FEWEST_JUDGED = 10
 class HumanMean:
     """The mean human judgement of a system, or its difference from that of the baseline.
 
-    ``alone``: from judgements only; ``powered``: with the metric; both with 95 % intervals. ``weight`` of the metric,
-    by stratum. ``narrower``: the share by which the second interval is shorter. ``p_value`` of a difference.
+    ``alone``: from judgements only; ``powered``: with the metric; both with 95 % intervals, None if no judgement
+    differs. ``weight`` of the metric, by stratum. ``p_value`` of a difference.
     """
 
     system: str
     judged: int
     examples: int
     alone: float
-    alone_low: float
-    alone_high: float
+    alone_low: float | None
+    alone_high: float | None
     powered: float
-    powered_low: float
-    powered_high: float
+    powered_low: float | None
+    powered_high: float | None
     weight: tuple[float, ...]
     against: str | None = None
     p_value: float | None = None
 
     @property
-    def narrower(self) -> float:
+    def narrower(self) -> float | None:
         """The share by which the interval with the metric is shorter than that of judgements alone."""
+        if self.alone_low is None or self.alone_high is None or self.powered_low is None or self.powered_high is None:
+            return None
         return 1 - (self.powered_high - self.powered_low) / (self.alone_high - self.alone_low)
 
 
@@ -69,15 +71,15 @@ def human_means(
 
     :param human: of each system ``[n]``, NaN where nobody judged.
     :param proxy: the metric's scores of the same examples, ``[n]``.
-    :param strata: int64 ``[n]``, the stratum of each example, from 0.
+    :param strata: the stratum of each example, ``[n]``.
     :param baseline: a system that all others are compared with, on the examples judged for both.
-    :raises InputError: there are too few judgements.
+    :raises InputError: there are too few judgements, or all are of one cluster.
     """
     found = [_estimate(name, human[name], proxy[name], clusters, strata) for name in human]
     if baseline is not None:
         ours, theirs = human[baseline], proxy[baseline]
         found += [
-            _estimate(name, human[name] - ours, proxy[name] - theirs, clusters, strata, against=baseline)
+            _estimate(name, human[name] - ours, proxy[name] - theirs, clusters, strata, baseline)
             for name in human
             if name != baseline
         ]
@@ -93,23 +95,26 @@ def _estimate(
     against: str | None = None,
 ) -> HumanMean:
     judged = np.isfinite(human)
-    strata = np.zeros(len(human), np.int64) if strata is None else strata
+    names, strata = np.unique(np.zeros(len(human)) if strata is None else strata, return_inverse=True)
     shares = np.bincount(strata) / len(strata)
-    _check(system, judged, strata)
+    for number, name in enumerate(names):
+        _check(system if against is None else f"{system} and {against}", judged, strata == number, clusters,
+               f" of stratum {name}" if len(names) > 1 else "")  # fmt: skip
     weights = np.array([tuning_weight(human[rows & judged], proxy[rows & judged], proxy[rows & ~judged])
                         for rows in (strata == one for one in range(len(shares)))])  # fmt: skip
     tuned = _Sums(human, proxy * weights[strata], judged, strata, shares)
     plain = _Sums(human, np.zeros(len(proxy)), judged, strata, shares)
-    bounds = [(one.value, *_interval(one, clusters)) for one in (plain, tuned)]
+    (low, high), powered = _interval(plain, clusters), _interval(tuned, clusters)
     p_value = None
     if against is not None:
         from scipy.special import stdtr
 
         error, degrees = tuned.error(clusters)
-        p_value = max(2 * float(stdtr(degrees, -abs(tuned.value) / error)), LEAST) if error else None
+        p_value = max(2 * float(stdtr(degrees, -abs(tuned.value) / error)), LEAST) if error > 0 else None
     return HumanMean(
-        system, int(judged.sum()), len(human), *bounds[0], *bounds[1], tuple(weights.tolist()), against, p_value
-    )
+        system, int(judged.sum()), len(human), plain.value, low, high, tuned.value, *powered,
+        tuple(weights.tolist()), against, p_value,
+    )  # fmt: skip
 
 
 def tuning_weight(human: np.ndarray, metric: np.ndarray, others: np.ndarray) -> float:
@@ -167,25 +172,31 @@ class _Sums:
             )  # fmt: skip
             return math.sqrt(float(variance)), math.inf
         covariance = covariance_of_clusters(self, [self.statistics[None]], np.arange(len(self.judged)), clusters)
-        if covariance is None:
-            return math.nan, 1.0
+        assert covariance is not None  # there are several clusters
         value, degrees = covariance.variance(lambda part: part[0, 0, 0])
-        return math.sqrt(float(value)), float(degrees)
+        error = math.sqrt(float(value))
+        return error if error > 1e-12 * abs(self.value) else 0.0, float(degrees)  # the rest is rounding
 
 
-def _interval(sums: _Sums, clusters: Clusters | None) -> tuple[float, float]:
+def _interval(sums: _Sums, clusters: Clusters | None) -> tuple[float | None, float | None]:
     error, degrees = sums.error(clusters)
     half = student_quantile(degrees) * error
-    return sums.value - half, sums.value + half
+    return (sums.value - half, sums.value + half) if error > 0 else (None, None)
 
 
-def _check(system: str, judged: np.ndarray, strata: np.ndarray) -> None:
-    for stratum, (known, count) in enumerate(zip(np.bincount(strata, judged), np.bincount(strata), strict=True)):
-        if known < FEWEST_JUDGED:
-            where = f"stratum {stratum + 1}" if strata.any() else "all"
+def _check(system: str, judged: np.ndarray, rows: np.ndarray, clusters: Clusters | None, where: str) -> None:
+    """Check that the ``rows`` of a stratum have judgements of several examples and clusters."""
+    known = rows & judged
+    if known.sum() < FEWEST_JUDGED:
+        raise InputError(
+            f"{argument('people', system)}: {known.sum():,} of {rows.sum():,} examples{where} have a judgement; at "
+            f"least {FEWEST_JUDGED} are needed"
+        )
+    for name, labels in zip(clusters.names, clusters.labels, strict=True) if clusters else ():
+        if len(np.unique(labels[known])) == 1:
             raise InputError(
-                f"{argument('people', system)}: {known:.0f} of {count:,} examples ({where}) have a judgement; "
-                f"{FEWEST_JUDGED} at least are needed"
+                f"{argument('people', system)}: all examples{where} with a judgement are in one cluster "
+                f"({argument('cluster', name)}); intervals need at least two"
             )
 
 
@@ -199,10 +210,11 @@ def table_rows(found: Sequence[HumanMean], width: int) -> tuple[list[str], list[
         sign = "+" if one.against else ""
         name = f"{one.system} - {one.against}" if one.against else one.system
         spans = [
-            f"{fixed(low, width, sign)} to {fixed(high, width, sign)}"
+            "" if low is None else f"{fixed(low, width, sign)} to {fixed(high, width, sign)}"
             for low, high in ((one.alone_low, one.alone_high), (one.powered_low, one.powered_high))
         ]
         cells = [name, f"{one.judged:,} of {one.examples:,}", fixed(one.alone, width, sign), spans[0]]
-        cells += [fixed(one.powered, width, sign), spans[1], f"{100 * one.narrower:.0f} %"]
+        narrower = "" if one.narrower is None else f"{100 * one.narrower:.0f} %"
+        cells += [fixed(one.powered, width, sign), spans[1], narrower]
         rows.append([*cells, p_text(one.p_value)])
     return [*head, "p"], rows

@@ -92,8 +92,14 @@ def test_judgements_are_joined_by_row_or_by_id(tmp_path):
 def test_what_people_cannot_tell_is_one_line(tmp_path):
     scores = [float(number) for number in range(30)]
     few = [1.0] * 5 + [float("nan")] * 25
-    with pytest.raises(InputError, match="5 of 30 examples .* have a judgement; 10 at least"):
+    with pytest.raises(InputError, match="people='a': 5 of 30 examples have a judgement; at least 10 are needed"):
         import_scores({"a": scores}, people={"a": few})
+    half = scores[:15] + [float("nan")] * 15
+    (path := tmp_path / "t.tsv").write_text("document\n" + "".join(f"d{number // 15}\n" for number in range(30)))
+    with pytest.raises(InputError, match="0 of 15 examples of stratum d1 have a judgement"):
+        import_scores({"a": scores}, people={"a": half}, strata="document", table=path)
+    with pytest.raises(InputError, match="all examples with a judgement are in one cluster .*document.*; intervals"):
+        import_scores({"a": scores}, people={"a": half}, cluster=["document"], table=path)
     with pytest.raises(InputError, match="no scores of a system of that name"):
         import_scores({"a": scores}, people={"b": scores})
     with pytest.raises(InputError, match="strata='x' belongs to people"):
@@ -102,3 +108,35 @@ def test_what_people_cannot_tell_is_one_line(tmp_path):
         import_scores({"a": scores}, people={"a": scores[:29]})
     with pytest.raises(InputError, match="one run per system"):
         import_scores({"a": [scores, scores]}, people={"a": scores})
+
+
+@pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
+@pytest.mark.parametrize("cluster", [(), ("source",)])
+def test_judgements_that_never_vary_have_no_interval(cluster):
+    scores = np.random.default_rng(4).random(60).tolist()
+    judged = [3.0 if number % 2 else float("nan") for number in range(60)]
+    sources = [f"s{number // 4}" for number in range(60)]
+    found = import_scores({"a": scores}, people={"a": judged}, cluster=cluster, sources=sources)
+    one = found.scored.people[0]
+    assert (one.alone, one.alone_low, one.powered_high, one.narrower) == (3, None, None, None)
+    assert "30 of 60" in str(found) and json.loads(found.report("json"))["people"][0]["narrower"] is None
+
+
+@pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
+@pytest.mark.parametrize("cluster", [(), ("source",)])
+def test_examples_without_a_score_are_left_out_of_the_mean(cluster):
+    scores = np.random.default_rng(5).random(60)
+    judged = np.where(np.arange(60) % 2, scores + np.random.default_rng(6).random(60), np.nan)
+    sources = np.array([f"s{number // 4}" for number in range(60)])
+    kept = np.delete(np.arange(60), [1, 2, 40])
+    missing = np.full(60, np.nan)
+    missing[kept] = scores[kept]
+    found = import_scores(
+        {"a": missing.tolist()}, people={"a": judged.tolist()}, drop_missing=True, sources=sources.tolist(),
+        cluster=cluster,
+    )  # fmt: skip
+    alone = import_scores(
+        {"a": scores[kept].tolist()}, people={"a": judged[kept].tolist()}, sources=sources[kept].tolist(),
+        cluster=cluster,
+    )  # fmt: skip
+    assert found.scored.people == alone.scored.people and found.scored.people[0].examples == 57
