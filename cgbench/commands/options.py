@@ -277,9 +277,13 @@ class Group(Documented, click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command; a removed one is an error that names its replacement."""
-        if args and self.get_command(ctx, args[0]) is None and (gone := removed(args[0])):
-            raise Failure(gone)
+        """Find a command; an error names the replacement of a removed one, or the nearest command."""
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            if gone := removed(args[0]):
+                raise Failure(gone)
+            near = difflib.get_close_matches(args[0].lower(), self.list_commands(ctx), 1, 0.6)
+            if near:
+                ctx.fail(f"No such command '{args[0]}'. Did you mean '{near[0]}'?")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:

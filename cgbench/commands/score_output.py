@@ -52,6 +52,8 @@ class ScoreOutput(ReportRequest):
             from cgbench.plots import is_picture
 
             is_picture(Path(self.plot), f"--plot {self.plot}")
+        if self.every_eval_ever and Path(self.every_eval_ever).is_file():
+            raise InputError(f"--every-eval-ever {self.every_eval_ever}: it is a file; give a folder")
         written = [Path(path) for path in (self.per_example, self.plot, self.page) if path]
         read = list(inputs_of(asked)) if written else []
         for path in written:

@@ -86,7 +86,8 @@ class Table:
         least = max(wanted)
         for number, row in enumerate(self._lines, self._begin):
             if len(row) <= least:
-                raise InputError(f"{self.path}, row {number} has {len(row)} columns; column {least + 1} is needed")
+                many = f"{len(row)} column{'s' * (len(row) != 1)}"
+                raise InputError(f"{self.path}, row {number} has {many}; column {least + 1} is needed")
             yield number, tuple(row[index] for index in wanted)
 
 

@@ -224,13 +224,13 @@ def _read_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     choices = {"tokenize": getattr(made, "TOKENIZERS", ()), "smooth_method": getattr(made, "SMOOTH_DEFAULTS", ())}
     for key, allowed in choices.items():
         if key in values and values[key] not in allowed:
-            raise InputError(f"{key}: {values[key]!r} is unknown{did_you_mean(values[key], allowed)}")
+            raise InputError(f"{argument(key, values[key])} is unknown{did_you_mean(values[key], allowed)}")
     for key, least in (("max_ngram_order", 1), ("char_order", 1), ("beta", 1), ("word_order", 0)):
         if not least <= values.get(key, 1) <= 100:
-            raise InputError(f"{key}: {values[key]} is not from {least} to 100")
+            raise InputError(f"{argument(key, values[key])} is not from {least} to 100")
     smooth = values.get("smooth_value")
     if smooth is not None and not 0 <= smooth < float("inf"):
-        raise InputError(f"smooth_value: {smooth} is not a number of at least 0")
+        raise InputError(f"{argument('smooth_value', smooth)} is not a number of at least 0")
     if kind == "bleu":
         values["force"] = True  # no warnings by sacrebleu: scored.py has its own
     return values

@@ -253,7 +253,7 @@ def _check_test(metric: Metric, systems: Sequence[System], comparison: Compariso
         )
     if comparison.shared_seeds and (len(runs) > 1 or max(runs) == 1):
         raise InputError(
-            f"{argument('shared_seeds', True)} compares systems run by run, so each needs the same number of runs, at "
+            f"{argument('shared_seeds')} compares systems run by run, so each needs the same number of runs, at "
             f"least two (runs: {told})"
         )
 

@@ -83,9 +83,10 @@ class Release:
         check_path(folder=folder)
         path = Path(folder)
         beside = Path(work) if work is not None else None
-        working = any(root.is_dir() for root in work_roots(path, beside))
-        if not os.path.lexists(path / MANIFEST) and working:
-            raise InputError(f"{path / MANIFEST}: no such file; the build is not finished: run its command again")
+        if not os.path.lexists(path / MANIFEST):
+            working = any(root.is_dir() for root in work_roots(path, beside))
+            fix = "the build is not finished: run its command again" if working else "give the folder of a release"
+            raise InputError(f"{path / MANIFEST}: no such file; {fix}")
         manifest = read_json(release_file(path, MANIFEST, largest=LARGEST))
         if isinstance(manifest, dict) and is_split(manifest):
             check_shape(manifest, _SHAPE_OF_SPLIT, path / MANIFEST, "make the split again")

@@ -109,13 +109,13 @@ def test_the_react_preset_does_not_tokenise():
     [
         ("bleu", "reakt", {}, "preset='reakt'; did you mean react?"),
         ("chrf", "react", {}, "is for BLEU, not CHRF"),
-        ("bleu", "sacrebleu", {"tokenize": "13b"}, "tokenize: '13b' is unknown; did you mean 13a?"),
-        ("bleu", "sacrebleu", {"smooth_method": "x"}, "smooth_method: 'x' is unknown"),
+        ("bleu", "sacrebleu", {"tokenize": "13b"}, "tokenize='13b' is unknown; did you mean 13a?"),
+        ("bleu", "sacrebleu", {"smooth_method": "x"}, "smooth_method='x' is unknown"),
         ("bleu", "sacrebleu", {"word_order": "2"}, "BLEU has no option word_order"),
         ("chrf", "sacrebleu", {"word_order": "two"}, "'two' is not a whole number"),
-        ("chrf", "sacrebleu", {"word_order": "-1"}, "word_order: -1 is not from 0 to 100"),
+        ("chrf", "sacrebleu", {"word_order": "-1"}, "word_order=-1 is not from 0 to 100"),
         ("bleu", "sacrebleu", {"smooth_method": "floor", "smooth_value": "nan"}, "smooth_value: 'nan' is not a number"),
-        ("bleu", "sacrebleu", {"max_ngram_order": "0"}, "max_ngram_order: 0 is not from 1 to 100"),
+        ("bleu", "sacrebleu", {"max_ngram_order": "0"}, "max_ngram_order=0 is not from 1 to 100"),
     ],
 )
 def test_bad_options(kind, preset, options, message):
