@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import typing
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import click
 from cgbench.commands.completion import completion_of
 from cgbench.commands.lines import REQUEST
 from cgbench.commands.options import FilesType, ModelType, Option, changed_settings, grouped
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.requests import Field, fields_of
 
 
@@ -51,6 +51,8 @@ def takes(
             for name, value in values.items():
                 values[name] = read[name](value) if read and name in read else _value(fields[name], value)
             found = changed_settings(config, assignments, **values) if settable else values
+            if not only:
+                _check_required(own, found)
             return function(*first, found if but or only else kind(**found), **given)
 
         command: Any = run
@@ -91,6 +93,13 @@ def _option(field: Field, required: bool) -> Callable[[Any], Any]:
         more["metavar"] = more["metavar"] or _metavar(field, name)
     short = ("-o",) if field.name == "output" else ()
     return click.option(declaration, *short, field.name, required=False, **more)
+
+
+def _check_required(fields: Iterable[Field], given: Container[str]) -> None:
+    metavars = {one.name: one.metavar for one in click.get_current_context().command.params}
+    for field in fields:
+        if field.required and field.name not in given:
+            raise InputError(f"{argument(field.name)} is missing; give {field.flag} {metavars[field.name]}")
 
 
 def _inner(field: Field) -> tuple[Any, ...]:

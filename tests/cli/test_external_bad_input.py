@@ -178,7 +178,7 @@ def test_options_of_the_commands(whole, run, tmp_path, monkeypatch):
         (("translate", "source", *system, "--uncertainty", "-o", "o"), "use cgbench uncertainty"),
         (("translate", "source", *system, "--truncate", "-o", "o"), "--truncate needs --model"),
         (("translate", "source", "--model", "m", "--prompt", "{source}"), "--prompt needs --system"),
-        (("uncertainty", "source", "-o", "o"), "--member: it is missing"),
+        (("uncertainty", "source", "-o", "o"), "--member is missing; give --member "),
         (("uncertainty", "source", "--member", "nowhere", "-o", "o"), "nowhere: no such checkpoint folder"),
     ):
         assert said in run(*words, status=2).stderr, words
