@@ -314,15 +314,6 @@ def arguments_of(kind: type) -> str:
     return "\n".join(f":param {field.name}: {field.help}" for field in fields_of(kind).values())
 
 
-def changed_fields(made: Any) -> dict[str, Any]:
-    """The fields of a request whose values are not the defaults."""
-    return {
-        field.name: getattr(made, field.name)
-        for field in fields_of(made.__class__).values()
-        if field.required or getattr(made, field.name) != field.default
-    }
-
-
 def changed(made: T2, **values: Any) -> T2:
     """The same request with some values changed; presets are read again."""
     request: Any = made

@@ -20,7 +20,7 @@ SHORT = 7  # digits of a commit shown in tables
 NAMED = 6  # maximum number of files of a group that are listed
 LEARNERS = ("forward.align.o", "goodman", "intersect.align.o", "pmi.align", "simple.align.v3")
 """The aligners of "Lexicon Learning"."""
-HEAD = ("set", "files", "from", "digest", "bytes seen")
+HEAD = ("set", "files", "from", "checksum", "bytes seen")
 
 
 class KnownFile(NamedTuple):

@@ -114,7 +114,7 @@ def variance_of(
     covariance = covariance.of_runs(0, slice(None))
     units, trace = covariance.units, float(covariance.trace())
     if math.isnan(trace) or any(np.isnan(one).any() for one in values):
-        raise InputError("the figure is not defined on every sample of these examples; more examples are needed")
+        raise InputError("the score is not defined on every sample of these examples; more examples are needed")
     signs = np.repeat((1.0, -1.0), runs) / runs
     of_units = float(covariance.variance(lambda part: np.asarray(signs @ part @ signs))[0])
     size = max(float(np.abs(one).max()) for one in values)
@@ -140,7 +140,7 @@ def variance_of(
 
 
 def _shape(metric: Metric, rows: np.ndarray, covariance: ExampleCovariance) -> Shape:
-    """The clusters of a pilot; for two-way clusters, the kind with fewer."""
+    """The clusters of a pilot; for two-way clusters, those of which there are fewer."""
     if metric.clusters is None:
         return Shape()
     counts = metric.clusters.counts
