@@ -195,7 +195,7 @@ def _drops(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:
 
 
 def _pairs(scored: ScoredSystems, pairs: AllPairs) -> dict[str, Any]:
-    """The matrix of differences, best system first, and the clusters."""
+    """The matrix of differences, best system first, and the tiers."""
     names = [result.system for result in scored.results]
     largest = max((abs(value) for value in pairs.difference.values()), default=0) or 1
     sign = -1 if scored.metric.lower_is_better else 1
@@ -214,7 +214,7 @@ def _pairs(scored: ScoredSystems, pairs: AllPairs) -> dict[str, Any]:
     rows = [[names[one], *(cell(one, other) for other in pairs.order)] for one in pairs.order]
     return {
         "matrix": as_table("All pairs", caption, ["", *(names[one] for one in pairs.order)], rows),
-        "clusters": [[names[one] for one in cluster] for cluster in pairs.clusters],
+        "tiers": [[names[one] for one in tier] for tier in pairs.tiers],
         "level": LEVEL,
     }
 

@@ -103,3 +103,23 @@ def test_a_real_terminal(tmp_path):
     shown = os.read(master, 1 << 16)
     os.close(master)
     assert b"exact" in shown and b"\x1b" not in shown and not shown.startswith(b"b''")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("scroe",), "No such command 'scroe'. Did you mean 'score'?"),
+        (("score", "blue"), "No such command 'blue'. Did you mean 'bleu'?"),
+        (("score", "bleu"), "--hyp is missing; give --hyp SYSTEM=FILE[,FILE...]"),
+        (("split", "--out", "x"), "--corpus is missing; give --corpus FILE"),
+        (("verify", "."), "manifest.json: no such file; give the folder of a release"),
+        (
+            ("score", "bleu", "--ref", "r", "--hyp", "r", "--tokenize", "13b"),
+            "--tokenize 13b is unknown; did you mean 13a?",
+        ),
+    ],
+)
+def test_a_wrong_command_line_says_what_to_give(words, said, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "r").write_text("a b\n")
+    assert said in run(*words, status=2).stderr

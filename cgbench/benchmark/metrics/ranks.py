@@ -1,4 +1,4 @@
-"""Rank ranges and clusters of systems from tests of all pairs, as in the tables of WMT."""
+"""Rank ranges and tiers of systems from tests of all pairs, as in WMT (where tiers are clusters)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cgbench.benchmark.metrics.significance import LEVEL
 
 @dataclass(frozen=True)
 class Rank:
-    """The rank range of a system and its cluster, from 1.
+    """The rank range of a system and its tier, from 1.
 
     ``best``: one more than the number of significantly better systems; ``worst``: the number of systems, including
     itself, that are not significantly worse.
@@ -21,18 +21,18 @@ class Rank:
     number: int
     best: int
     worst: int
-    cluster: int
+    tier: int
 
 
 @dataclass(frozen=True)
 class AllPairs:
-    """All pairs of systems; ``order`` (best first) and ``clusters`` contain system numbers.
+    """All pairs of systems; ``order`` (best first) and ``tiers`` contain system numbers.
 
     ``difference`` and ``p_star`` (:attr:`~cgbench.benchmark.metrics.comparison.Pair.p_star`) by (first, second).
     """
 
     order: list[int]
-    clusters: list[list[int]]
+    tiers: list[list[int]]
     difference: dict[tuple[int, int], float]
     p_star: dict[tuple[int, int], float | None]
 
@@ -52,7 +52,7 @@ def compare_all(metric: Metric, names: Sequence[str], parts: Sequence[SubsetScor
             p_star[number, other] = p_star[other, number] = pair.p_star
     sign = 1 if metric.lower_is_better else -1
     order = sorted(numbers.values(), key=lambda one: (sign * float(estimates[one].value or 0), one))
-    return AllPairs(order, clusters(order, p_star), difference, p_star)
+    return AllPairs(order, tiers(order, p_star), difference, p_star)
 
 
 def ranks(metric: Metric, results: Sequence[SystemScores]) -> list[Rank]:
@@ -63,18 +63,18 @@ def ranks(metric: Metric, results: Sequence[SystemScores]) -> list[Rank]:
     pairs = compare_all(metric, [result.system for result in results], [result.whole for result in results])
     if pairs is None:
         return []
-    cluster_of = {one: count for count, some in enumerate(pairs.clusters, 1) for one in some}
+    tier_of = {one: count for count, some in enumerate(pairs.tiers, 1) for one in some}
     sign = -1 if metric.lower_is_better else 1
     found = []
     for number in pairs.order:
         sure = [other for other in pairs.order if other != number and _below(pairs.p_star.get((number, other)))]
         gaps = [sign * pairs.difference[number, other] for other in sure]
         better, worse = sum(gap < 0 for gap in gaps), sum(gap > 0 for gap in gaps)
-        found.append(Rank(number, 1 + better, len(pairs.order) - worse, cluster_of[number]))
+        found.append(Rank(number, 1 + better, len(pairs.order) - worse, tier_of[number]))
     return found
 
 
-def clusters(order: Sequence[int], p_star: dict[tuple[int, int], float | None]) -> list[list[int]]:
+def tiers(order: Sequence[int], p_star: dict[tuple[int, int], float | None]) -> list[list[int]]:
     """Group systems, best first, so that all in a group are significantly better than all in later groups.
 
     Systems within a group may still differ significantly.

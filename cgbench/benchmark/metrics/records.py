@@ -80,7 +80,7 @@ def as_json(scored: ScoredSystems) -> list[dict[str, Any]]:
     """The results as JSON values, one per system."""
     rows = [_system(scored, result, more) for result, more in zip(scored.results, scored.more, strict=True)]
     for one in ranks(scored.metric, scored.results):
-        rows[one.number] |= {"rank": [one.best, one.worst], "cluster": one.cluster}
+        rows[one.number] |= {"rank": [one.best, one.worst], "tier": one.tier}
     return rows
 
 

@@ -180,14 +180,14 @@ def _pairs_table(scored: ScoredSystems, figure: str, form: str, width: int) -> s
 
 
 def _ranks_table(scored: ScoredSystems, form: str, width: int) -> str:
-    """The range of each system's rank and its cluster, if all pairs are compared."""
+    """The range of each system's rank and its tier, if all pairs are compared."""
     rows = []
     for one in ranks(scored.metric, scored.results):
         result = scored.results[one.number]
         places = f"{one.best}" if one.best == one.worst else f"{one.best}-{one.worst}"
         value = number(result.whole.figures[scored.metric.figures[0]].value, width)
-        rows.append([result.system, value, places, str(one.cluster)])
-    return render(["best first", scored.metric.name, "rank", "cluster"], rows, form) if rows else ""
+        rows.append([result.system, value, places, str(one.tier)])
+    return render(["best first", scored.metric.name, "rank", "tier"], rows, form) if rows else ""
 
 
 def _cter_tables(scored: ScoredSystems, form: str, width: int, show_reasons: bool) -> list[str]:

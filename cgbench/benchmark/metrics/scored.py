@@ -124,7 +124,7 @@ def warnings_of(metric: Metric, systems: Sequence[System], comparison: Compariso
         lines.append("one example: there is nothing to resample, so there are no intervals and no tests")
     elif comparison.paired and metric.n < FEWEST_UNITS:
         lines.append(f"{metric.n} examples are too few for a test, which needs at least {FEWEST_UNITS}")
-    if comparison.count("bootstrap") < FEWEST:
+    if comparison.count("bootstrap") < FEWEST and not metric.clusters:
         lines.append(f"{comparison.samples} samples are too few for an interval of 95 %; use at least {FEWEST}")
     single = [system.name for system in systems if len(system.runs) == 1]
     if single:
