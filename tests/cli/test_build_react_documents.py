@@ -99,7 +99,7 @@ def test_scores_and_drops_by_document(built, run, tmp_path):
     assert json.loads(run(*score, *own).stdout)["control"] == found["control"]
     plain = ("--cluster", "document", "--control-ref", release.control_path("target"))
     said = run(*score, *plain, status=2).stderr
-    assert "--cluster document: the control set has no such column; give --control-ref in a table with it" in said
+    assert "--cluster document: the control set has no column document" in said
     # Rows joined by their ids, in another order.
     mixed = []
     for stem, rows in (("test", release.split()), ("control", release.control_rows())):
