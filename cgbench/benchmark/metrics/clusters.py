@@ -25,7 +25,7 @@ def clusters_of(comparison: Comparison, test: ExampleSet, inputs: FeatureInputs)
 
     :raises InputError: more than two kinds of clusters are named, or one cannot be formed.
     """
-    names = list(dict.fromkeys(comparison.cluster))
+    names = list(dict.fromkeys(name.removeprefix("column:") for name in comparison.cluster))  # as in --by column:NAME
     if len(names) > 2:
         raise InputError(
             f"{argument('cluster', names[2])}: at most two ways to form clusters are supported; leave one out"

@@ -104,7 +104,7 @@ def test_score_by_document_knows_its_design_effect_and_signs_it(tmp_path, runs):
     systems = {name: [document_texts(start, seed) for seed in range(runs)] for start, name in enumerate("ab")}
     given = {"references": f"{table(tmp_path)}:reference", "paired": True}
     plain = evaluate("exact", systems, **given)
-    found = evaluate("exact", systems, cluster=["document"], **given)
+    found = evaluate("exact", systems, cluster=["column:document", "document"], **given)
     ours, alone = (one.scored.results[1].whole.figures["exact"] for one in (found, plain))
     assert ours.value == alone.value and ours.difference == alone.difference
     assert ours.design_effect > 1.5 and ours.ci_high - ours.ci_low > alone.ci_high - alone.ci_low

@@ -5,11 +5,13 @@ import warnings
 
 import pandas
 import pytest
+from option_names import shown_by
 
 from cgbench.benchmark.metrics.cter_grammar import Grammar
 from cgbench.benchmark.metrics.evaluate import bleu, chrf, cter, evaluate, exact_match, ter
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.import_scores import import_scores
+from cgbench.benchmark.metrics.score_request import ScoreRequest
 from cgbench.commands.options import as_options
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.text.columns import Column
@@ -187,7 +189,7 @@ def test_errors_speak_of_arguments_and_the_command_of_options(given, message, sh
         bleu(OTHERS, TEXTS, **given)
     assert message in str(caught.value)
     assert "--" not in str(caught.value)
-    assert shown in as_options(caught.value.message)
+    assert shown in shown_by(ScoreRequest, caught.value.message)
 
 
 def test_a_setting_in_a_message():
