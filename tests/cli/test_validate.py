@@ -72,6 +72,13 @@ def test_the_test_set_against_the_control_set(releases, run):
     assert found["overlaps"] == [] and found["draws"] is None
 
 
+def test_pairs_that_belong_together(releases, run):
+    words = ("validate", releases / "a", *hyp(releases), "--samples", 400)
+    refused = run(*words, "--cluster", "document", status=2).stderr
+    assert "--cluster document: the release does not name documents" in refused
+    assert "tau" in run(*words, "--cluster", "source").stdout
+
+
 def test_the_sources_to_translate(releases, run, tmp_path):
     run("validate", releases / "a", "--sources", tmp_path / "sources")
     assert (tmp_path / "sources").read_text(encoding="utf-8").splitlines()[4] == "die katze sieht 4 vögel"

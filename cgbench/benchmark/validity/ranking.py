@@ -18,7 +18,7 @@ from cgbench.benchmark.metrics.contrast import Contrasts
 from cgbench.benchmark.metrics.intervals import percentile_interval
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.metrics.significance import bootstrap_counts, draw_runs, holm
-from cgbench.benchmark.metrics.variance import covariance_of_samples
+from cgbench.benchmark.metrics.variance import ExampleCovariance, covariance_of_clusters, covariance_of_samples
 
 Interval = tuple[float, float] | None
 LEVEL = 0.05
@@ -66,7 +66,10 @@ def score_parts(
         for part, rows in parts.items()
     }  # fmt: skip
     drawn: dict[str, list[list[np.ndarray]]] = {part: [[] for _ in names] for part in parts}
-    for counts in bootstrap_counts(metric.n, samples, seed):
+    labels = metric.clusters.labels[0] if metric.clusters else None
+    for counts in bootstrap_counts(metric.n if labels is None else int(labels.max()) + 1, samples, seed):
+        if labels is not None:
+            counts = counts[:, labels]
         for part, rows in parts.items():
             weights = counts[:, rows]
             for number, runs in enumerate(statistics):
@@ -81,11 +84,21 @@ def score_parts(
         # The same sample of seeds on each part: the generator restarts.
         {part: np.stack([one[:, 0] for one in draw_runs(of, seed)], axis=1) for part, of in joined.items()},
         {
-            part: Contrasts(of_runs[part], covariance_of_samples(of, sizes[part]))
+            part: Contrasts(of_runs[part], covariance)
             for part, of in joined.items()
-            if sizes[part] > 1
+            if sizes[part] > 1 and (covariance := _covariance(metric, statistics, parts[part], of))
         },
     )
+
+
+def _covariance(
+    metric: Metric, statistics: Sequence[Sequence[np.ndarray]], rows: np.ndarray, samples: Sequence[np.ndarray]
+) -> ExampleCovariance | None:
+    """That of the first score, over examples or their clusters."""
+    if metric.clusters is None:
+        return covariance_of_samples(samples, len(rows))
+    found = covariance_of_clusters(metric, [np.stack(runs) for runs in statistics], rows, metric.clusters)
+    return found and found.select(lambda part: part[:1])
 
 
 def kendall(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray) -> float:

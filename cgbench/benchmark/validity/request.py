@@ -35,6 +35,9 @@ class ValidateRequest:
         default="sacrebleu", help="BLEU preset: react, cognition, lexicon or sacrebleu", group="Systems"
     )
     tokenize: str | None = option(default=None, help="Tokeniser of sacrebleu", group="Systems", metavar="NAME")
+    cluster: Literal["source", "document"] | None = option(
+        default=None, help="Pairs that belong together: those of a source or of a document", group="Systems"
+    )
     samples: int | None = option(
         default=None, help="Number of resamples [default: 1000, or as many as the pairs need]", group="Advanced",
         least=1,

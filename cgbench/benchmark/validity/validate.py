@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.metrics.metric import ExampleTexts
+from cgbench.benchmark.metrics.metric import Clusters, ExampleTexts
 from cgbench.benchmark.metrics.registry import make_metric
 from cgbench.benchmark.metrics.significance import SAMPLES
 from cgbench.benchmark.metrics.systems import Runs, System, read_systems
@@ -54,6 +54,9 @@ def validate(request: ValidateRequest) -> Validity:
         options = {} if request.metric == "exact" else {"preset": request.preset}
         options |= {"tokenize": request.tokenize} if request.tokenize else {}
         metric = make_metric(request.metric, ExampleTexts([[reference] for reference in references]), options)
+        if request.cluster:
+            labels = np.unique(_clusters(opened, request.cluster, control is not None), return_inverse=True)[1]
+            metric.clusters = Clusters((request.cluster,), (labels,))
         samples = request.samples or SAMPLES["bootstrap"]
         scored = _score(metric, read, parts, list(releases), samples=samples, seed=request.seed)
     draws = None
@@ -62,6 +65,20 @@ def validate(request: ValidateRequest) -> Validity:
         draws = draw_members(opened, draws=request.draws, sample=request.sample, seed=request.seed, device=device)
     notes = tuple(_cautions(scored)) if scored else ()
     return Validity(opened, opened.correlations(), agreements(selected), draws, scored, notes)
+
+
+def _clusters(release: Release, name: str, control: bool) -> list[str]:
+    """The source or the document of each candidate, or of each pair of the test set and then the control set."""
+    if name == "source":
+        return [*release.lines(name), *release.control_lines(name)] if control else candidate_texts(release)[0]
+    if control:
+        found = [row.get(name) for row in (*release.split(), *release.control_rows())]
+    else:
+        table = release.table()
+        found = table[name].to_pylist() if name in table.column_names else [None]
+    if None in found:
+        raise InputError(f"{argument('cluster', name)}: the release does not name documents; build it with documents")
+    return [str(one) for one in found]
 
 
 def _open(release: Release | AnyPath) -> Release:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cgbench.benchmark.metrics.exact_match import ExactMatch
+from cgbench.benchmark.metrics.metric import Clusters
 from cgbench.benchmark.validity.ranking import (
     OwnFamily,
     PartScores,
@@ -32,8 +33,9 @@ def right(share, n, rng, kind=np.ones):
     return ["x" if one else "y" for one in rng.random(n) < share * kind(n)]
 
 
-def scored(n=400, parts=None, samples=200, **systems):
+def scored(n=400, parts=None, samples=200, clusters=None, **systems):
     metric = ExactMatch([["x"]] * n)
+    metric.clusters = clusters
     parts = parts or {"part": np.arange(0, n, 4), "whole": np.arange(n)}
     return score_parts(metric, {name: [run] for name, run in systems.items()}, parts, samples=samples, seed=1)
 
@@ -49,6 +51,18 @@ def test_scores_of_parts_are_those_of_their_examples_and_share_the_draws():
     assert np.array_equal(same.samples["part"], same.samples["whole"])
     low, high = found.interval("part", 0)
     assert low < found.values["part"][0] < high
+
+
+def test_pairs_of_a_source_are_drawn_together():
+    rng = np.random.default_rng(2)
+    one, other = ([text for text in right(share, 100, rng) for _ in range(4)] for share in (0.5, 0.6))
+    sources = Clusters(("source",), (np.arange(400) // 4,))
+    alone, together = scored(a=one, b=other), scored(a=one, b=other, clusters=sources)
+    assert alone.values["whole"].tolist() == together.values["whole"].tolist()
+    widths = [np.diff(found.interval("whole", 0))[0] for found in (alone, together)]
+    assert widths[1] > 1.6 * widths[0]  # four equal rows are worth one
+    p_values = [float(found.contrasts["whole"].of(0, 1).p_value()[0]) for found in (alone, together)]
+    assert p_values[1] > p_values[0]
 
 
 def test_clusters_are_drawn_where_all_above_differ_from_all_below():
