@@ -299,13 +299,13 @@ def test_a_byte_order_mark_changes_nothing_of_a_release(run, tmp_path, monkeypat
 
 def test_what_a_build_will_cost_is_said_and_goes_nowhere(release, corpora, run, tmp_path, monkeypatch):
     """On standard error, before it begins; a build that takes days goes on; nothing of it is in the release."""
-    from cgbench.benchmark import cost
+    from cgbench.benchmark.react import cost
 
     monkeypatch.setenv("CGBENCH_ESTIMATE", "1")
     monkeypatch.setattr(cost, "kept_rates", lambda *rest: RATES)
     words = ["build-react", *corpora, *SMALL, "--out", tmp_path / "release", *MORE]
     result = run(*words, "--dry-run")
-    assert re.search(r"members +\S+ \w+ +2\.\d GB", result.stdout) and "in all" in result.stdout
+    assert re.search(r"members +\S+ \w+ +2\.\d GB", result.stdout) and "\ntotal" in result.stdout
     found = json.loads(run(*words, "--dry-run", "--format", "json").stdout)
     assert found["estimate"]["seconds"] > 0 and found["advice"] is None
     assert not list(tmp_path.iterdir())
@@ -313,4 +313,4 @@ def test_what_a_build_will_cost_is_said_and_goes_nowhere(release, corpora, run, 
     result = run(*words)
     assert "CPU cores; a GPU (--device cuda), --preset small" in result.stderr
     assert release_bytes(tmp_path / "release") == release_bytes(release)
-    assert "in all" not in run(*words).stderr  # all steps are kept: there is nothing to wait for
+    assert "total" not in run(*words).stderr  # all steps are kept: there is nothing to wait for

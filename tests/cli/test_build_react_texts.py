@@ -21,7 +21,7 @@ def test_a_pool_in_another_case_stops_unless_accepted(demo, run, tmp_path):
         result = run(*words, *extra, status=2)
         (line,) = result.stderr.splitlines()
         assert line.startswith(f"error: {pool[0]} {pool[1]}: cased, but {train[0]} {train[1]} is in lower case; ")
-        assert line.endswith("; --accept-text takes the text as it is")
+        assert line.endswith("; use --accept-text to accept the text as it is")
     assert not (tmp_path / "out").exists()
     run(*words, "--lowercase", "--dry-run")
 

@@ -189,7 +189,7 @@ def test_both_sides_of_a_corpus_are_read(texts, run, more, packed):
         (["--train", "train.en", "--test", "test.en", "--show", "-1"], "--show -1: it must be a whole number"),
         (["--train", "train.en", "--test", "test.en", "--tags", "upos"], "--tags upos belongs to --pos"),
         (["--train", "train.en", "--test", "t.tsv", "--columns", "1"], "--columns 1: it must be two names"),
-        (["--train", "train.en", "--test", "t.tsv"], "t.tsv, row 2 has 1 columns"),
+        (["--train", "train.en", "--test", "t.tsv"], "t.tsv, row 2 has 1 column;"),
         (["--train", "train.en", "--test", "=x"], "write it as NAME=FILE"),
         (["--release", "."], "manifest.json: no such file"),
         (["--release", ".", "--test", "test.en"], "--test: the release sets this itself"),

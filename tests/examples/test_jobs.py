@@ -181,7 +181,7 @@ def test_statistics_with_tags(data, tmp_path):
         write(data / f"en_ewt-ud-{part}.conllu.gz", bank.splitlines())
     printed, said = run("stats.sh", tmp_path, STEPS="20")
     assert "TAG_ACC" in printed + said
-    assert "POS 2" in printed
+    assert "|pos:model-best@" in printed
 
 
 def test_stop_and_go_on(demo, data, tmp_path):

@@ -93,7 +93,7 @@ def test_a_plot_on_axes_that_are_there():
         (lambda: cgbench.degree(TEXT), "give train or ngrams"),
         (lambda: cgbench.degree(TEXT, LINES, min_count=0), "min_count=0"),
         (lambda: cgbench.degree(TEXT, LINES, lowercase="perhaps"), "lowercase='perhaps'"),
-        (lambda: cgbench.degree([1], LINES), "a string is needed"),
+        (lambda: cgbench.degree([1], LINES), "is not a string"),
         (lambda: cgbench.degree(TEXT, ["one two"]), "no word in it occurs 3 times"),
         (lambda: cgbench.split([["a"], ["b"]], "out"), "corpus: a file is needed"),
         (lambda: cgbench.split("c.tsv", "out", methd="random"), "methd"),

@@ -93,7 +93,7 @@ def test_errors_name_file_row_and_fix(tmp_path):
 def test_rows_that_lack_a_side(tmp_path):
     tsv, jsonl = tmp_path / "x.tsv", tmp_path / "x.jsonl"
     tsv.write_text("a\tb\nc\n")
-    assert "x.tsv, row 2 has 1 columns" in error_of(lambda: CorpusSpec((tsv,)))
+    assert "x.tsv, row 2 has 1 column;" in error_of(lambda: CorpusSpec((tsv,)))
     assert "no column 'de' in the first row; it has a, b" in error_of(lambda: CorpusSpec((tsv,), ("de", "en")))
     jsonl.write_text('{"de": "a", "en": "b"}\n{"de": "a"}\n')
     assert "x.jsonl, row 2: no text field 'en'" in error_of(lambda: CorpusSpec((jsonl,), ("de", "en")))
