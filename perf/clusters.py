@@ -2,6 +2,7 @@
 
     python perf/clusters.py means                    # 2,000 trials per cell, all cells
     python perf/clusters.py texts                    # BLEU and CTER, 1,000 trials per cell
+    python perf/clusters.py documents                # 40 documents of five sentences, 10,000 trials
     python perf/clusters.py means --trials 200       # a quick look
 
 Two systems are equally good. Their scores vary by example, by cluster and by seed. ``correlation`` is the share of the
@@ -185,6 +186,25 @@ def cter(rng: np.random.Generator, count: int, shape: str, correlation: float, r
     return metric, labels, draw
 
 
+def documents(trials: int) -> None:
+    """40 documents of five sentences: ``deviation`` of a document and system, as a share of that of a sentence."""
+    labels = np.repeat(np.arange(40), 5)
+    metric = Mean([["-"]] * len(labels))
+    print("| deviation | by document, % | by sentence, % |\n|---|---|---|")
+    for deviation in (0.0, 0.3, 0.6):
+        rng = np.random.default_rng(round(10 * deviation))
+
+        def draw() -> np.ndarray:
+            shared = deviation * rng.standard_normal((2, 1, 40))[:, :, labels]  # noqa: B023 - used at once
+            found = shared + rng.standard_normal((2, 1, len(labels)))  # noqa: B023
+            return np.stack([found, np.ones_like(found)], axis=-1)
+
+        found = cell(trials, metric, [labels], draw, 0.0)
+        print(
+            f"| {deviation:g} | {100 * found['level']:.1f} | {100 * found['level without clusters']:.1f} |", flush=True
+        )
+
+
 def show(name: str, ways: int, runs: int, shape: str, count: int, correlation: float, found: dict[str, float]) -> None:
     print(
         f"| {name} | {ways} | {runs} | {shape} | {count} | {correlation:g} | "
@@ -196,10 +216,12 @@ def show(name: str, ways: int, runs: int, shape: str, count: int, correlation: f
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=["means", "texts"])
+    parser.add_argument("part", choices=["means", "texts", "documents"])
     parser.add_argument("--trials", type=int)
     given = parser.parse_args()
     print(f"{datetime.date.today()}, {machine()}\n")
+    if given.part == "documents":
+        return documents(given.trials or 10_000)
     print(
         "| score | ways | seeds | sizes | clusters | correlation | level, % | coverage, % | level without clusters, % |"
     )

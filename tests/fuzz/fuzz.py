@@ -1,6 +1,6 @@
 """Try many damaged inputs: ``python tests/fuzz/fuzz.py --inputs 100000 --out FOLDER``.
 
-Given again, it goes on. It prints the table of docs/lab/reliability.md and, below, every fault by where it is from; the
+Run again, it resumes. It prints the table of docs/lab/reliability.md and, below, every fault by its origin; the
 inputs that are faults lie in FOLDER/faults. Status 1 if there is one.
 """
 

@@ -66,14 +66,16 @@ def test_unequal_clusters_are_left_out_one_by_one_and_worth_fewer():
 
 
 def test_two_ways_add_and_take_off_what_both_share():
-    rng = np.random.default_rng(4)
+    rng = np.random.default_rng(7)
     first, second = np.repeat(np.arange(10), 8), rng.permutation(np.resize(np.arange(16), 80))
     values = rng.standard_normal(80) + rng.standard_normal(10)[first] + rng.standard_normal(16)[second]
     both = [f"{a} {b}" for a, b in zip(first, second, strict=True)]
     one, other, shared = (leave_out(values, list(way)) for way in (first, second, both))
     error, degrees = error_of(values, first, second)
     assert error**2 == pytest.approx(max(one, other, one + other - shared), rel=1e-12)
-    assert 9 <= degrees <= 9 + 15
+    # Satterthwaite's degrees of freedom, from 9 and 15 of the two ways.
+    expected = max(one, other, one + other - shared) ** 2 / (one**2 / 9 + other**2 / 15)
+    assert degrees == pytest.approx(min(max(expected, 9), 9 + 15))
 
 
 def test_a_cluster_of_everything_has_no_error():

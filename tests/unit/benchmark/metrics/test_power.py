@@ -8,7 +8,8 @@ import pytest
 
 from cgbench.benchmark.metrics import power
 from cgbench.benchmark.metrics.comparison import SubsetScores, SystemScores
-from cgbench.benchmark.metrics.power import PowerTest, Variance, enough, variance_of
+from cgbench.benchmark.metrics.metric import Clusters
+from cgbench.benchmark.metrics.power import PowerTest, Shape, Variance, enough, variance_of
 from cgbench.benchmark.metrics.segment_scores import SegmentScores
 from cgbench.benchmark.metrics.significance import mcnemar_p
 from cgbench.errors import InputError
@@ -33,6 +34,34 @@ def test_the_smallest_difference_of_single_runs_is_the_textbooks():
     assert PowerTest().power_of(found, variance, 100, 1) == pytest.approx(0.8, abs=1e-3)
     assert PowerTest().units_for(found, variance, 1) in (100, 101)
     assert PowerTest().power_of(0.0, variance, 100, 1) == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize(("equal", "seeds"), [(1.0, 1), (0.5, 1), (1.0, 3), (0.5, 3)])
+def test_power_of_clusters_has_the_degrees_of_freedom_of_equal_ones(equal, seeds):
+    from scipy.stats import nct, t
+
+    own = Variance(4.0, units=16, runs=seeds, clusters=Shape("document", 5.0, equal))
+    found = PowerTest().power_of(1.5, own, 16, seeds)
+    if seeds == 1:
+        degrees = 16 * equal - 1
+        critical, shift = t.ppf(0.975, degrees), 1.5 / math.sqrt(4 / 16)
+        assert found == pytest.approx(nct.sf(critical, degrees, shift) + nct.cdf(-critical, degrees, shift), rel=1e-6)
+    alone = PowerTest().power_of(
+        1.5, Variance(4.0, units=16, runs=seeds, clusters=Shape("document", 5.0, 4.0)), 16, seeds
+    )
+    assert found < alone  # a few clusters know their variance less well
+
+
+def test_a_pilot_in_clusters_counts_clusters():
+    rng = np.random.default_rng(5)
+    documents = np.arange(200) // 5
+    first, second = (rng.standard_normal((1, 200)) + rng.standard_normal((1, 40))[:, documents] for _ in range(2))
+    metric = SegmentScores(200)
+    metric.clusters = Clusters(("document",), (documents,))
+    found = variance_of(metric, results_of(1, first, second))
+    means = (first - second).reshape(40, 5).mean(axis=1)
+    assert found.units == 40 and found.clusters == Shape("document", 5.0, 1.0)
+    assert found.shared / 40 == pytest.approx(means.var(ddof=1) / 40)
 
 
 def test_steps_cost_half_of_one():
