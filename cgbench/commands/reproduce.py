@@ -179,7 +179,7 @@ def _seeds(words: tuple[str, ...]) -> list[int]:
 @click.argument("table", shell_complete=names("table"))
 @engine_options
 @takes(ReproduceRequest, read={"systems": _names, "benchmarks": _names, "seeds": _seeds})
-@grouped("Execution", "--dry-run", is_flag=True, help="List the runs and write nothing")
+@grouped("Execution", "--dry-run", is_flag=True, help="List the runs with estimated training times and write nothing")
 @log_every_option
 def run_command(request: ReproduceRequest, dry_run: bool) -> None:
     """Run the missing experiments of TABLE: prepare data, train, translate and score.
@@ -194,9 +194,9 @@ def run_command(request: ReproduceRequest, dry_run: bool) -> None:
     for left, why in dict.fromkeys((found.left(row), row.why) for row in found.rows if row.why):
         note(f"without {left}: {why}")
     if dry_run:
-        for run in runs:
-            what = f"{run.preset.training.max_updates:,} updates of {run.system.preset}" if run.system.preset else ""
-            click.echo(f"{run.name}  {what}".rstrip())
+        from cgbench.reproduction.cost import forecast
+
+        click.echo(forecast(runs, request))
         return
     from cgbench.reproduction.running import run_all
 

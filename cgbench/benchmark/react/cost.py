@@ -7,8 +7,6 @@ per step scales them to the build. Rates are kept in the user's cache and do not
 
 from __future__ import annotations
 
-import contextlib
-import io
 import math
 import os
 import platform
@@ -35,7 +33,7 @@ from cgbench.files import cache_folder, read_json, write_json
 from cgbench.machine import host, usable_cores
 from cgbench.models.checkpoints import member_folders
 from cgbench.models.config.architectures import ProtoTransformerConfig
-from cgbench.models.config.methods import BowConfig, MethodConfig
+from cgbench.models.config.methods import BowConfig
 from cgbench.models.config.presets import Preset, load_preset
 from cgbench.models.training.ensemble import member_needs
 from cgbench.progress import working
@@ -47,7 +45,6 @@ from cgbench.text.normalisation import normalise_pairs
 from cgbench.text.plain_text import words_of
 
 DAY = 24 * 3600.0
-SOON = 3.0  # seconds: a first update that takes less is timed with more updates
 READ, SAMPLE = 1 << 17, 1 << 15  # pairs of a text to read, and the maximum size of the sample of these
 TRANSLATED = 32  # candidates to translate and score
 ROW = 1000  # bytes for the measures of a candidate
@@ -332,7 +329,7 @@ def _time_models(
     """The cost of models in this process: subwords, an update, a translated and scored candidate."""
     from cgbench.models.ensemble import Ensemble
     from cgbench.models.text.subwords import Subwords
-    from cgbench.models.training.trainer import train_model
+    from cgbench.models.training.timing import time_updates
 
     found: Rates = {}
     limits = search_settings(config.as_dict())
@@ -342,27 +339,11 @@ def _time_models(
             opened = Ensemble.open(member_folders(ensemble), device)
         else:
             preset = preset_of(config)
-            if isinstance(preset.method, BowConfig):
-                preset = replace(preset, method=MethodConfig())  # its first stage is one more training run
             files = _write(folder, "text", train)
             began = time.monotonic()
             subwords = Subwords.learn(*files, preset.text)
             found["subwords"] = (time.monotonic() - began) / len(train)
-
-            def spent(updates: int) -> float:
-                """The seconds of a run with this number of updates."""
-                warm_up = min(updates, preset.training.warmup_updates)
-                short = preset.replace({"training.max_updates": updates, "training.warmup_updates": warm_up})
-                began = time.monotonic()
-                with contextlib.redirect_stderr(io.StringIO()):  # hides its progress bars
-                    train_model(files, None, subwords, short, 1, folder / str(updates), device, keep_state=False)
-                return time.monotonic() - began
-
-            spent(1)  # warm up: allocate memory, compile loops
-            one = spent(2)
-            more = 20 if one < SOON else 2
-            found["update"] = max(1e-4, (spent(2 + more) - one) / more)
-            found["start"] = max(0.0, one - 2 * found["update"])
+            found["start"], found["update"] = time_updates(files, subwords, preset, folder, device)
             lengths = [
                 sum(map(len, encode(side)))
                 for encode, side in zip(
