@@ -1,0 +1,1 @@
+"""Probes: does a system know the parts of what it gets wrong?"""

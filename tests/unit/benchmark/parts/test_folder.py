@@ -1,0 +1,82 @@
+"""The folder of parts: what is written is read again, and what was changed is refused."""
+
+import json
+
+import pytest
+
+from cgbench.benchmark.parts.folder import PartsFolder, Piece, Place, Probe, check_output_folder, write_parts
+from cgbench.errors import InputError
+
+PIECES = [
+    Piece("the house", 2, 4, 2, 1, (0, 1)),
+    Piece("of ice", 2, 3, 1, 1, (1,), "few"),
+    Piece("zebra", 1, 0, 0, 1, (), "absent"),
+]
+PROBES = [
+    Probe("ein Haus", "in the house", 1, 7, 2, 3, 1 / 3, (0,)),
+    Probe("das Haus\tist Eis", "the house of ice", 2, 1, 4, 4, 0.5, (0, 1)),
+]
+ROWS = [(Place(0, 0, 2), Place(1, 2, 4)), (Place(2, -1, -1),), ()]
+MANIFEST = {"side": "target", "match": "words", "k": 2, "pieces": "ngrams", "settings": {"k": 2}, "inputs": {}}
+
+
+def test_a_folder_is_read_as_it_was_written(tmp_path):
+    written = write_parts(tmp_path / "parts", PIECES, PROBES, ROWS, MANIFEST)
+    found = PartsFolder.open(tmp_path / "parts")
+    assert found.pieces == tuple(PIECES) == written.pieces
+    assert found.probes == tuple(PROBES) and found.rows == tuple(ROWS)
+    assert found.manifest == written.manifest
+    assert (found.side, found.k, found.match) == ("target", 2, "words")
+    assert found.manifest["counts"] == {
+        "rows": 3, "pieces": 3, "probed": 2, "full": 1, "rows_probed": 1, "probes": 2,
+    }  # fmt: skip
+    assert found.manifest["reasons"] == {"absent": 1, "few": 1}
+    assert found.probed.tolist() == [True, True, False]
+    assert found.lengths().tolist() == [2, 4] and found.frequencies.tolist() == [4, 3, 0]
+    rows = [json.loads(line) for line in (tmp_path / "parts/rows.jsonl").read_text().splitlines()]
+    assert rows[:2] == [{"row": 1, "pieces": [[1, 0, 2], [2, 2, 4]]}, {"row": 2, "pieces": [[3, None, None]]}]
+    write_parts(tmp_path / "parts", PIECES, PROBES, ROWS, MANIFEST)  # an earlier one is replaced
+
+
+def test_compounds_have_a_file(tmp_path):
+    probes = [Probe("a dog ran", "x", 1, 1, 3, 1, 0.0, (0,), "a dog")]
+    write_parts(tmp_path / "p", [Piece("a dog", 2, None, 1, 1, (0,))], probes, [[]], MANIFEST | {"match": "compound"})
+    found = PartsFolder.open(tmp_path / "p")
+    assert (tmp_path / "p/probes.compound").read_text() == "a dog\n"
+    assert found.probes[0].compound == "a dog"
+    assert found.frequencies.tolist() == [1]  # of the corpora: there is no training text
+
+
+def test_what_is_no_such_folder_is_refused(tmp_path):
+    with pytest.raises(InputError, match="give a folder of cgbench parts"):
+        PartsFolder.open(tmp_path)
+    (tmp_path / "manifest.json").write_text('{"kind": "split"}')
+    with pytest.raises(InputError, match="not a folder of cgbench parts"):
+        PartsFolder.open(tmp_path)
+    with pytest.raises(InputError, match="holds something else"):
+        check_output_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "said"),
+    [
+        ("pieces.jsonl", '"found": 2', '"found": 3', "pieces.jsonl: is damaged"),
+        ("probes.source", "ein", "kein", "probes.source: is damaged"),
+        ("manifest.json", '"k": 2', '"k": 1', "its digest differs"),
+        ("manifest.json", '"format": 1', '"format": 9', "format 9 is not known"),
+    ],
+)
+def test_a_changed_file_is_named(tmp_path, name, old, new, said):
+    write_parts(tmp_path / "p", PIECES, PROBES, ROWS, MANIFEST)
+    path = tmp_path / "p" / name
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(InputError, match=said):
+        PartsFolder.open(tmp_path / "p")
+
+
+def test_a_number_outside_is_refused(tmp_path):
+    write_parts(tmp_path / "p", [Piece("a", 1, 1, 1, 1, (2,))], PROBES, [], MANIFEST)
+    with pytest.raises(InputError, match="names a piece or a probe that it does not have"):
+        PartsFolder.open(tmp_path / "p")
