@@ -232,11 +232,11 @@ class Cter(Metric):
 
     def collect(self, statistics: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """(wrong rows, rows, wrong groups, groups) for each group; the last two are 0 if ``rows`` split a group."""
-        groups, number = np.unique(self.groups[rows], return_inverse=True)
+        number = np.unique(self.groups[rows], return_inverse=True)[1]
         wrong = np.bincount(number, statistics[rows, 0])
-        count = np.bincount(number)
-        whole = float(np.all(count == self.group_size))
-        return np.stack([wrong, count, (wrong > 0) * whole, np.full(len(groups), whole)], axis=1)
+        count = np.bincount(number, statistics[rows, 1])  # rows that do not count have zeros
+        whole = float(np.all((count == self.group_size) | (count == 0)))
+        return np.stack([wrong, count, (wrong > 0) * whole, (count > 0) * whole], axis=1)
 
     def collect_clusters(self, statistics: np.ndarray, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """The statistics of :meth:`collect` by cluster.
@@ -250,7 +250,7 @@ class Cter(Metric):
         if np.array_equal(first[number], labels):
             return np.stack([np.bincount(first, column, clusters) for column in units.T], axis=1)
         unknown = np.full(clusters, np.nan)
-        wrong, count = np.bincount(labels, statistics[rows, 0], clusters), np.bincount(labels, minlength=clusters)
+        wrong, count = (np.bincount(labels, column, clusters) for column in statistics[rows].T)
         return np.stack([wrong, count, unknown, unknown], axis=1)
 
     def outcomes(self, statistics: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray]:

@@ -20,6 +20,7 @@ from cgbench.benchmark.metrics.drop import ControlSet
 from cgbench.benchmark.metrics.example_sets import ExampleSet, read_control_set, read_test_set
 from cgbench.benchmark.metrics.features import FeatureInputs, make_feature
 from cgbench.benchmark.metrics.hypotheses import check_form, check_training
+from cgbench.benchmark.metrics.known_pieces import check_parts, score_parts
 from cgbench.benchmark.metrics.published import PublishedScore, published_scores
 from cgbench.benchmark.metrics.result import Evaluation, EvaluationInputs
 from cgbench.benchmark.metrics.score_request import FEATURES_OF, ScoreRequest
@@ -56,6 +57,7 @@ def evaluation_of(request: ScoreRequest, outputs: Mapping[str, tuple[Sequence[st
     """:func:`evaluate`; ``outputs``: the texts of each run, for external scores."""
     test = read_test_set(request)
     check_together(request, test)
+    check_parts(request)
     control = read_control_set(request)
     check_resampled(request, control)
     systems, lines = with_outputs(request, test, outputs or {})
@@ -78,17 +80,21 @@ def evaluation_of(request: ScoreRequest, outputs: Mapping[str, tuple[Sequence[st
     lines += warnings_of(test.metric, test.systems, comparison, bool(binning or easy)) + made_otherwise(systems, easy)
     if binning and not request.groups and (line := coinciding(binning.feature, binning.how)):
         lines.append(line)
+    parts = None
+    if request.parts is not None:
+        parts, more = score_parts(request, test, scored.results)
+        lines += more
     warned = tuple(map(InputWarning, [*lines, *disagreements(scored)]))
     for warning in warned:
         warnings.warn(warning, stacklevel=2)
     sources, references = test.sources.values if test.sources else None, test.references or None
     made_from = EvaluationInputs(comparison, inputs, sources, references, warned, _benchmark(request, test))
     if not request.differences:
-        return Evaluation(scored, systems, made_from)
+        return Evaluation(scored, systems, made_from, parts=parts)
     from cgbench.benchmark.metrics.differences import find_differences
 
     found = find_differences(test.metric, systems, scored.results, references, inputs, comparison)
-    return Evaluation(scored, systems, made_from, found)
+    return Evaluation(scored, systems, made_from, found, parts)
 
 
 def _benchmark(request: ScoreRequest, test: ExampleSet) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from cgbench.benchmark.metrics.systems import (
     more_references,
     read_references,
     read_systems,
+    same_systems,
 )
 from cgbench.errors import InputError, argument
 from cgbench.text.columns import Column
@@ -100,27 +101,11 @@ def read_control_set(request: ScoreRequest) -> ExampleSet | None:
             for name, file in (("references", files["reference"]), ("sources", files["source"])):
                 if absent(texts[name]):
                     texts[name] = in_release(request.ids, file, table)
-    return _read(request, texts, _same_systems(request), table, control=True)
+    return _read(request, texts, _control_systems(request), table, control=True)
 
 
-def _same_systems(request: ScoreRequest) -> Any:
-    """The systems on the control set, in the order of the test set."""
-    given, systems = request.control_systems, request.systems
-    if isinstance(given, Mapping) != isinstance(systems, Mapping):
-        raise InputError(
-            f"{argument('control_systems')} and {argument('systems')}: name the systems in both, or in neither"
-        )
-    if not isinstance(given, Mapping):
-        return given
-    strange = [name for name in given if name not in systems]
-    lacking = [name for name in systems if name not in given]
-    if strange or lacking:
-        what = f"{strange[0]} is not one of the systems" if strange else f"{lacking[0]} is missing"
-        raise InputError(
-            f"{argument('control_systems')}: {what}; give the same systems for the test set ({', '.join(systems)}) "
-            "and the control set"
-        )
-    return {name: given[name] for name in systems}
+def _control_systems(request: ScoreRequest) -> Any:
+    return same_systems("control_systems", request.control_systems, request.systems)
 
 
 def _read(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -24,7 +24,12 @@ NUMBERS = {"n": "Int64", "runs": "Int64", **dict.fromkeys(FLOATS, "float64")}
 
 def long_rows(scored: ScoredSystems) -> list[list[str]]:
     """One row of :data:`LONG` per score, system and bin. Missing values are empty."""
-    return [[_cell(record.get(name)) for name in LONG] for record in _records(scored)]
+    return as_rows(_records(scored))
+
+
+def as_rows(records: Iterable[dict[str, Any]]) -> list[list[str]]:
+    """Records by the names of :data:`LONG` as rows of texts."""
+    return [[_cell(record.get(name)) for name in LONG] for record in records]
 
 
 def _records(scored: ScoredSystems) -> Iterator[dict[str, Any]]:
@@ -35,14 +40,14 @@ def _records(scored: ScoredSystems) -> Iterator[dict[str, Any]]:
         parts = [(None, None, result.whole), *((scored.by, one.label, part) for one, part in result.bins)]
         for by, label, part in parts:
             for name, one in part.figures.items():
-                row = own | {"by": by, "bin": label, "n": part.examples, "figure": name, **_floats(one)}
+                row = own | {"by": by, "bin": label, "n": part.examples, "figure": name, **floats(one)}
                 yield row
                 for pair in one.pairs:  # the other system is in the column ``baseline``
-                    yield row | dict.fromkeys(FLOATS) | _floats(pair) | {"value": one.value, "baseline": pair.against}
+                    yield row | dict.fromkeys(FLOATS) | floats(pair) | {"value": one.value, "baseline": pair.against}
         for name, lost in scored.drops.get(result.system, {}).items():
             row = own | {"by": "control", "n": scored.control, "figure": name}
             yield row | {"bin": "control", "value": lost.control, "baseline": None}
-            yield row | {"bin": "drop", **_floats(lost)}
+            yield row | {"bin": "drop", **floats(lost)}
         for kind, counts in more.get("by_type", {}).items():
             row = own | {"by": "type", "bin": kind, "n": counts["n"]}
             yield from (row | {"figure": name, "value": _percent(counts[name])} for name in scored.metric.figures)
@@ -57,7 +62,8 @@ def _records(scored: ScoredSystems) -> Iterator[dict[str, Any]]:
         yield row | {"signature": of.source, "signature_short": of.source}
 
 
-def _floats(one: Score | Pair | Drop) -> dict[str, float | None]:
+def floats(one: Score | Pair | Drop) -> dict[str, float | None]:
+    """The columns of a score."""
     return {name: getattr(one, name) for name in FLOATS if hasattr(one, name)}
 
 
@@ -131,7 +137,7 @@ def _system(scored: ScoredSystems, result: SystemScores, more: dict[str, Any]) -
 
 def _part(metric: Metric, part: SubsetScores) -> dict[str, Any]:
     """The main score, and all scores under ``figures``; those of CTER also as fractions."""
-    figures = {name: _figure(part.figures[name]) for name in metric.figures}
+    figures = {name: figure_values(part.figures[name]) for name in metric.figures}
     values: dict[str, Any] = {"n": part.examples, **figures[metric.figures[0]]}
     if len(figures) > 1:
         values["groups"] = part.units
@@ -142,7 +148,8 @@ def _part(metric: Metric, part: SubsetScores) -> dict[str, Any]:
     return values
 
 
-def _figure(one: Score) -> dict[str, Any]:
+def figure_values(one: Score) -> dict[str, Any]:
+    """A score as JSON values."""
     values: dict[str, Any] = _rounded(one, "runs", "pairs")
     values["values"] = [rounded(value) for value in one.runs]
     if one.pairs:

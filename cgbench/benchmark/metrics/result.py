@@ -12,7 +12,7 @@ import numpy as np
 
 from cgbench.benchmark.metrics.comparison import Comparison, SystemScores
 from cgbench.benchmark.metrics.features import FeatureInputs
-from cgbench.benchmark.metrics.records import LONG, NUMBERS, as_json, long_rows
+from cgbench.benchmark.metrics.records import LONG, NUMBERS, as_json, as_rows, long_rows
 from cgbench.benchmark.metrics.report import number, report
 from cgbench.benchmark.metrics.scored import ScoredSystems
 from cgbench.benchmark.metrics.systems import System
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pandas
 
     from cgbench.benchmark.metrics.differences import Differences
+    from cgbench.benchmark.metrics.known_pieces import PartsScores
     from cgbench.plots import PointPanel
 
 
@@ -62,13 +63,15 @@ class Evaluation:
     """Scores of one or more systems.
 
     ``repr`` is what ``cgbench score`` prints; notebooks show it as tables. ``scored`` has all results with their
-    types, ``systems`` the hypotheses, ``inputs`` the other inputs, ``differences`` where systems differ.
+    types, ``systems`` the hypotheses, ``inputs`` the other inputs, ``differences`` where systems differ,
+    ``parts`` the scores by known parts.
     """
 
     scored: ScoredSystems
     systems: tuple[System, ...]
     inputs: EvaluationInputs | None = None
     differences: tuple[Differences, ...] = ()
+    parts: PartsScores | None = None
 
     @property
     def score(self) -> float:
@@ -102,7 +105,7 @@ class Evaluation:
         :raises InputError: pandas is not installed.
         """
         pandas = require("pandas", "analysis")
-        table = pandas.DataFrame(long_rows(self.scored), columns=list(LONG))
+        table = pandas.DataFrame(self._long_rows(), columns=list(LONG))
         for name, kind in NUMBERS.items():
             # tables have "" for None; numbers are exact
             values = [None if value == "" else float(value) for value in table[name]]
@@ -112,11 +115,23 @@ class Evaluation:
     def to_json(self) -> list[dict[str, Any]]:
         """The results as JSON values, one per system; ``docs/reference/formats.md`` has the schema."""
         rows = as_json(self.scored)
+        if self.parts:
+            from cgbench.benchmark.metrics import parts_report
+
+            rows = [row | {"parts": parts_report.as_values(self.parts, place)} for place, row in enumerate(rows)]
         if not self.differences:
             return rows
         from cgbench.benchmark.metrics.differences_report import as_values
 
         return [row | {"differences": as_values(self.differences, str(row["system"]))} for row in rows]
+
+    def _long_rows(self) -> list[list[str]]:
+        rows = long_rows(self.scored)
+        if self.parts:
+            from cgbench.benchmark.metrics import parts_report
+
+            rows += as_rows(parts_report.long_records(self.parts, self.scored))
+        return rows
 
     def to_latex(self, width: int | None = None) -> str:
         """The tables in LaTeX (booktabs), with ``width`` decimals (by default one; four for scores up to 1)."""
@@ -135,8 +150,12 @@ class Evaluation:
             rows = self.to_json()
             return json.dumps(rows[0] if len(rows) == 1 else rows, ensure_ascii=False, indent=1)
         if form == "tsv":
-            return _tsv(LONG, long_rows(self.scored), safe)
+            return _tsv(LONG, self._long_rows(), safe)
         table = report(self.scored, form, width, reasons)
+        if self.parts:
+            from cgbench.benchmark.metrics import parts_report
+
+            table = "\n\n".join([table, *parts_report.as_tables(self.parts, self.scored, form, width)])
         if self.differences:
             from cgbench.benchmark.metrics.differences_report import as_tables
 

@@ -190,6 +190,24 @@ class ScoreRequest(ScoreOptions, MetricOptions):
         default=None, help="Compound of each source of the control set, for CTER", group="Control set"
     )
     human: Text | None = option(default=None, help="Human judgements for CTER: 1 right, 0 wrong", group="Advanced")
+    parts: Folder | None = option(
+        default=None, help="Folder of `cgbench parts` for this test set: report which test pairs have known parts",
+        group="Parts",
+    )  # fmt: skip
+    probe_systems: Systems | None = option(
+        default=None, help="Translations of the probes (FOLDER/probes.source) by the same systems, runs in the same "
+        "order", group="Parts", flag="probe-hyp",
+    )  # fmt: skip
+    known: int = option(
+        default=4, help="Minimum number of probes in which a piece comes out, for it to be known (all, where it has "
+        "fewer)", group="Parts", least=1,
+    )  # fmt: skip
+    piece_lexicon: File | None = option(
+        default=None, help="Translations of the pieces [default: the words of a piece in the target]", group="Parts"
+    )
+    piece_match: Literal["substring", "word", "regex"] | None = option(
+        default=None, help="How to find the translations of --piece-lexicon [default: word]", group="Parts"
+    )
     settings: dict[str, Any] | None = option(
         default=None, help="Further options of the metric, such as those of sacrebleu's classes", python_only=True
     )

@@ -128,6 +128,27 @@ def read_runs(given: Runs | Mapping[str, Runs], ids: str | None = None) -> dict[
     return systems
 
 
+def same_systems(name: str, given: Any, systems: Any) -> Any:
+    """The outputs of the same systems on other texts, in the order of the test set.
+
+    :param name: the argument that gives them.
+    :raises InputError: they are not the systems of the test set.
+    """
+    if isinstance(given, Mapping) != isinstance(systems, Mapping):
+        raise InputError(f"{argument(name)} and {argument('systems')}: name the systems in both, or in neither")
+    if not isinstance(given, Mapping):
+        return given
+    strange = [one for one in given if one not in systems]
+    lacking = [one for one in systems if one not in given]
+    if strange or lacking:
+        what = f"{strange[0]} is not one of the systems" if strange else f"{lacking[0]} is missing"
+        of = "control set" if name == "control_systems" else "probes"
+        raise InputError(
+            f"{argument(name)}: {what}; give the same systems for the test set ({', '.join(systems)}) and the {of}"
+        )
+    return {one: given[one] for one in systems}
+
+
 ROLES = {
     "references": ("reference", "target"), "sources": ("source",), "compounds": ("compound",),
     "human": ("human_correct", "human", "correct"),

@@ -1,0 +1,355 @@
+"""Is it the composition? The error of a system on test pairs whose parts it knows, beyond what its parts explain.
+
+A *piece* is a part of a test pair, and a *probe* a pair in which it stands in known surroundings
+(:mod:`cgbench.benchmark.parts.folder`). A piece is *known* to a run of a system if at least ``least`` of its probes
+come out right, or all of fewer. A test pair is *given* if all its pieces are known.
+
+**Residual composition error**: the error on given pairs minus the error that probes predict. The error is measured in
+the same way on both sides: the share of pieces that are missing in the output (pieces that are words), or the share of
+outputs that are wrong (whole sentences). Three things would bias the difference even if composition cost nothing:
+
+- *The gate.* A piece that passed by luck fails more often afterwards. Therefore each probe in turn is held back: the
+  others decide whether the piece is known, the one held back predicts. What is known by n - 1 probes is also what makes
+  pairs given here, so pairs and held-back probes are selected alike.
+- *The pieces.* Some stand in many test pairs. The held-back probes of a piece weigh as much as its given pairs.
+- *Length and frequency.* Test pairs are longer than probes. The predicted error of a probe or a pair with ``l`` words,
+  whose piece occurs ``f`` times in training (whole sentences: its rarest piece), is
+
+      1 - exp(-exp(a + b log(l) + c log(1 + f)))
+
+  with a, b and c fitted to the held-back probes by maximum likelihood, in cells of similar length and frequency. A weak
+  prior, worth a tenth of a probe, draws c to 0, and b to 0 for pieces and to 1 for whole sentences (where it says that
+  words fail independently).
+
+The estimate is that of Peters (1941) and Belson (1956), with weights: unbiased if the weights or the curve are right.
+The variance is that of :mod:`variance`, by piece and by sentence. ``perf/composition.py`` simulates bias and coverage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cgbench.benchmark.metrics.comparison import Comparison, Pair, Score
+from cgbench.benchmark.metrics.contrast import Contrasts
+from cgbench.benchmark.metrics.intervals import score_interval
+from cgbench.benchmark.metrics.metric import Clusters
+from cgbench.benchmark.metrics.significance import holm
+from cgbench.benchmark.metrics.variance import covariance_of_clusters
+from cgbench.benchmark.parts.folder import PartsFolder
+
+FIGURES = ("given", "error", "predicted", "residual")
+LENGTHS, FREQUENCIES = 6, 4
+"""Cells of similar length and frequency."""
+_STEPS, _AGAIN, _MANY = 40, 4, 64
+_PRIOR = 0.1  # of a probe
+
+
+@dataclass(frozen=True)
+class Incidence:
+    """Which piece stands in which sentence: ``piece`` and ``sentence`` int64 ``[m]``, from 0, no pair twice."""
+
+    piece: np.ndarray
+    sentence: np.ndarray
+
+    @classmethod
+    def of(cls, pairs: Sequence[tuple[int, int]]) -> Incidence:
+        """From pairs of a piece and a sentence."""
+        found = np.array(sorted(set(pairs)), np.int64).reshape(-1, 2)
+        return cls(found[:, 0], found[:, 1])
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The pieces of test rows and of probes, with what the prediction depends on.
+
+    ``frequency`` ``[pieces]``; ``length`` of test rows ``[rows]`` and ``probe_length`` ``[probes]``, in words;
+    ``whole``: sentences are right or wrong as a whole, not by piece.
+    """
+
+    rows: Incidence
+    probes: Incidence
+    frequency: np.ndarray
+    length: np.ndarray
+    probe_length: np.ndarray
+    whole: bool
+
+    @classmethod
+    def of(cls, folder: PartsFolder, length: np.ndarray, probe_length: np.ndarray) -> Parts:
+        """The parts of a folder, with the words of each test row and of each probe."""
+        rows = [(place.piece, row) for row, places in enumerate(folder.rows) for place in places]
+        probes = [(piece, probe) for piece, one in enumerate(folder.pieces) for probe in one.probes]
+        return cls(
+            Incidence.of(rows), Incidence.of(probes), folder.frequencies, length, probe_length, folder.match != "words"
+        )
+
+    @property
+    def counts(self) -> np.ndarray:
+        """The probes of each piece, ``[pieces]``."""
+        return np.bincount(self.probes.piece, minlength=len(self.frequency))
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What came out in one run: bool for each incidence of ``Parts.probes`` and of ``Parts.rows``.
+
+    Of whole sentences, all incidences of a sentence are alike.
+    """
+
+    probes: np.ndarray
+    rows: np.ndarray
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The result of the gate for one run: ``shares``, the share of each piece's probes that came out right (NaN: it has
+    none); ``known`` bool ``[pieces]``; ``given`` bool ``[rows]``."""
+
+    shares: np.ndarray
+    known: np.ndarray
+    given: np.ndarray
+
+
+@dataclass(frozen=True)
+class Composition:
+    """The scores of :data:`FIGURES` of one system, in percent, and its gates, one per run."""
+
+    system: str
+    figures: dict[str, Score]
+    gates: tuple[Gate, ...]
+
+
+def gate_of(parts: Parts, right: np.ndarray, least: int) -> Gate:
+    """Which pieces a run knows, and which test rows are given to it.
+
+    :param right: bool, which probes of which pieces came out right.
+    """
+    pieces, counts = parts.probes.piece, parts.counts
+    passed = np.bincount(pieces, right, len(counts))
+    known = _known(passed, counts, least)
+    with np.errstate(invalid="ignore"):
+        return Gate(passed / counts, known, _given(parts, known))
+
+
+def _known(passed: np.ndarray, counts: np.ndarray, least: int) -> np.ndarray:
+    return np.asarray((counts > 0) & (passed >= np.minimum(least, counts)))
+
+
+def _given(parts: Parts, known: np.ndarray) -> np.ndarray:
+    lacking = np.bincount(parts.rows.sentence, ~known[parts.rows.piece], len(parts.length))
+    pieces = np.bincount(parts.rows.sentence, minlength=len(parts.length))
+    return np.asarray((lacking == 0) & (pieces > 0))
+
+
+def compare_composition(
+    parts: Parts, systems: Sequence[tuple[str, Sequence[Outcomes]]], least: int, comparison: Comparison
+) -> list[Composition]:
+    """The gate and the residual composition error of every system, with intervals and tests.
+
+    Tests compare systems with the baseline, or all pairs, if ``comparison`` asks for tests; by Student's t of variance
+    components (:mod:`contrast`) with Holm's correction.
+
+    :param systems: the names of the systems, and what came out in each of their runs.
+    """
+    model = Residual(parts)
+    statistics = [np.stack([model.statistics(run, least) for run in runs]) for _, runs in systems]
+    every = np.arange(model.n)
+    covariance = covariance_of_clusters(model, statistics, every, model.clusters)
+    values = [model.compute(one.sum(axis=1)) for one in statistics]
+    names, starts = [name for name, _ in systems], np.cumsum([0, *map(len, values)])
+    found: list[list[Score]] = []
+    for number, of_runs in enumerate(values):
+        found.append([_score(one) for one in of_runs.T])
+        for figure, name in enumerate(FIGURES):
+            own = slice(starts[number], starts[number + 1])
+            limits = {"top": None, "bottom": None} if name == "residual" else {}
+            if covariance and not np.isnan(of_runs[:, figure]).any():
+                bounds = score_interval(covariance.of_runs(figure, own), of_runs[:, figure], **limits)
+                if bounds:
+                    found[-1][figure] = replace(found[-1][figure], ci_low=bounds[0], ci_high=bounds[1])
+    if covariance and (comparison.paired or comparison.all_pairs):
+        contrasts = Contrasts(values, covariance, shared_seeds=comparison.shared_seeds)
+        _compare(found, names, contrasts, comparison)
+    gates = [tuple(gate_of(parts, run.probes, least) for run in runs) for _, runs in systems]
+    return [
+        Composition(name, dict(zip(FIGURES, scores, strict=True)), own)
+        for name, scores, own in zip(names, found, gates, strict=True)
+    ]
+
+
+def _score(values: np.ndarray) -> Score:
+    if np.isnan(values).any():
+        return Score(None)
+    return Score(float(values.mean()), tuple(values.tolist()), float(values.std(ddof=1)) if len(values) > 1 else None)
+
+
+def _compare(found: list[list[Score]], names: Sequence[str], contrasts: Contrasts, comparison: Comparison) -> None:
+    """Add the differences between systems to their scores."""
+    base = 0 if comparison.baseline is None else names.index(comparison.baseline)
+    pairs = [(one, base) for one in range(len(names)) if one != base]
+    if comparison.all_pairs:
+        pairs = [(one, other) for one in range(len(names)) for other in range(one)]
+    made = [contrasts.of(*pair) for pair in pairs]
+    p_values, bounds = [one.p_value() for one in made], [one.interval() for one in made]
+    for figure in range(len(FIGURES)):
+        p = [None if np.isnan(one[figure]) else float(one[figure]) for one in p_values]
+        for (one, other), contrast, ends, value, adjusted in zip(pairs, made, bounds, p, holm(p), strict=True):
+            if found[one][figure].value is None or found[other][figure].value is None:
+                continue
+            low, high = (None if np.isnan(end[figure]) else float(end[figure]) for end in ends)
+            fields = {"difference": float(contrast.value[figure]), "p_value": value, "p_holm": adjusted}
+            fields |= {"difference_low": low, "difference_high": high}
+            score = found[one][figure]
+            if comparison.all_pairs:
+                found[one][figure] = replace(score, pairs=(*score.pairs, Pair(names[other], **fields)))  # type: ignore[arg-type]
+            else:
+                found[one][figure] = replace(score, **fields)  # type: ignore[arg-type]
+
+
+class Residual:
+    """:data:`FIGURES` from sums over units, as :func:`.covariance_of_clusters` needs.
+
+    A unit is a piece in a test row or in a probe. Its statistics are the counts of the gate and the error on given
+    pairs, then the weights in cells of test rows, of probes, and of probes that are wrong.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        rows, probes = parts.rows, parts.probes
+        order = np.lexsort((rows.piece, parts.frequency[rows.piece], rows.sentence))
+        first = np.ones(len(order), bool)
+        first[1:] = np.diff(rows.sentence[order]) != 0
+        self.rarest = np.zeros(len(order), bool)  # one unit per test row stands for it
+        self.rarest[order[first]] = True
+        self.n = len(rows.piece) + len(probes.piece)
+        self._covered = self.rarest.sum() / max(len(parts.length), 1)  # rows without pieces are not given
+        labels = np.concatenate([rows.piece, probes.piece])
+        sentences = np.concatenate([rows.sentence, len(parts.length) + probes.sentence])
+        self.clusters = Clusters(("piece", "sentence"), (labels, sentences))
+        lengths = [parts.length[rows.sentence], parts.probe_length[probes.sentence]]
+        frequencies = [parts.frequency[rows.piece], parts.frequency[probes.piece]]
+        if parts.whole:  # a sentence is as frequent as its rarest piece
+            for number, one in enumerate((rows, probes)):
+                least = np.full(int(one.sentence.max(initial=-1)) + 1, np.inf)
+                np.minimum.at(least, one.sentence, frequencies[number])
+                frequencies[number] = least[one.sentence]
+        measured = [
+            np.stack([np.log(np.maximum(length, 1)), np.log1p(frequency)], axis=1)
+            for length, frequency in zip(lengths, frequencies, strict=True)
+        ]
+        used = self.rarest if parts.whole else np.ones(len(rows.piece), bool)
+        self._cells = _cells(measured[0], used), _cells(measured[1], np.ones(len(probes.piece), bool))
+        centre = measured[1].mean(axis=0) if len(measured[1]) else np.zeros(2)
+        self._designs = [
+            np.column_stack([np.ones(len(means)), means - centre]) for _, means in self._cells
+        ]  # [cells, 3] each
+        self._prior = np.array([0.0, 1.0 if parts.whole else 0.0, 0.0])
+
+    def statistics(self, run: Outcomes, least: int) -> np.ndarray:
+        """The statistics of all units of a run."""
+        parts = self.parts
+        rows, probes, counts = parts.rows, parts.probes, parts.counts
+        right, total = run.probes.astype(np.float64), np.bincount(probes.piece, run.probes, len(counts))
+        starts = np.searchsorted(probes.piece, np.arange(len(counts)))
+        place = np.arange(len(probes.piece)) - starts[probes.piece]
+        folds = max(int(counts.max(initial=0)), 1)
+        given, held = np.zeros(len(parts.length)), np.zeros(len(probes.piece))
+        for fold in range(folds):
+            out = (place == fold % np.maximum(counts, 1)[probes.piece]) & (counts[probes.piece] > 1)
+            passed = total - np.bincount(probes.piece[out], right[out], len(counts))
+            known = _known(passed, counts - (counts > 1), least)
+            given += _given(parts, known) / folds
+            held += (out & known[probes.piece]) / folds
+        weight = given[rows.sentence]
+        share = weight / np.bincount(rows.sentence, minlength=len(given))[rows.sentence] if parts.whole else weight
+        own, units = np.bincount(rows.piece, share, len(counts)), np.bincount(probes.piece, held, len(counts))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            held = held * np.where(units > 0, own / units, 0.0)[probes.piece]
+        # As many probes as there are, so that the prior keeps its weight.
+        held *= np.count_nonzero(held) / folds / held.sum() if held.sum() else 0.0
+        pairs = weight * self.rarest if parts.whole else weight
+        sizes = [len(design) for design in self._designs]
+        found = np.zeros((self.n, 3 + sizes[0] + 2 * sizes[1]))
+        first, second = np.arange(len(rows.piece)), len(rows.piece) + np.arange(len(probes.piece))
+        found[first, 0] = gate_of(parts, run.probes, least).given[rows.sentence] * self.rarest
+        found[first, 1] = self.rarest
+        found[first, 2] = pairs * ~run.rows
+        found[first, 3 + self._cells[0][0]] = pairs
+        found[second, 3 + sizes[0] + self._cells[1][0]] = held
+        found[second, 3 + sum(sizes) + self._cells[1][0]] = held * ~run.probes
+        return found
+
+    def collect(self, statistics: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """The statistics of some units."""
+        return statistics[rows]
+
+    def collect_clusters(self, statistics: np.ndarray, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """The sums by cluster, ``[clusters, k]``."""
+        return np.stack([np.bincount(labels, column) for column in statistics[rows].T], axis=1)
+
+    def compute(self, sums: np.ndarray) -> np.ndarray:
+        """:data:`FIGURES` in percent, ``[m, 4]``; NaN if no pair is given or no known piece has a second probe."""
+        pairs, probes = (len(design) for design in self._designs)
+        of_pairs, of_probes, wrong = np.split(sums[:, 3:], [pairs, pairs + probes], axis=1)
+        of_probes, wrong = np.maximum(of_probes, 0.0), np.clip(wrong, 0.0, of_probes)  # differences round
+        weight = of_pairs.sum(axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            coefficients = self._fit(of_probes, wrong)
+            predicted = _curve(coefficients @ self._designs[0].T)
+            predicted = 100 * (predicted * of_pairs).sum(axis=1) / weight
+            predicted = np.where(of_probes.sum(axis=1) > 1e-9, predicted, np.nan)
+            error = 100 * sums[:, 2] / np.where(weight > 1e-9, weight, np.nan)
+            return np.stack(
+                [100 * self._covered * sums[:, 0] / sums[:, 1], error, predicted, error - predicted], axis=1
+            )
+
+    def _fit(self, count: np.ndarray, wrong: np.ndarray) -> np.ndarray:
+        """The coefficients ``[m, 3]`` for weights in the cells of probes ``[m, cells]``, by Fisher scoring.
+
+        The fit of the mean is where those of single samples begin, which are close to it.
+        """
+        start = np.zeros((1, 3))
+        share = wrong.sum() / max(count.sum(), 1e-9)
+        start[0, 0] = np.log(-np.log1p(-np.clip(share, 1e-6, 1 - 1e-6)))
+        start = self._steps(start, count.mean(axis=0, keepdims=True), wrong.mean(axis=0, keepdims=True), _STEPS)
+        return self._steps(np.repeat(start, len(count), axis=0), count, wrong, _AGAIN if len(count) > _MANY else _STEPS)
+
+    def _steps(self, found: np.ndarray, count: np.ndarray, wrong: np.ndarray, steps: int) -> np.ndarray:
+        design = self._designs[1]
+        penalty = np.diag([1e-6, _PRIOR, _PRIOR])
+        for _ in range(steps):
+            eta = np.clip(found @ design.T, -12.0, 3.0)
+            hazard = np.exp(eta)
+            p = np.clip(-np.expm1(-hazard), 1e-9, 1 - 1e-9)
+            slope = hazard * (1 - p)  # of p
+            score = slope * (wrong - count * p) / (p * (1 - p))
+            information = count * slope**2 / (p * (1 - p))
+            gradient = score @ design - (found - self._prior) @ penalty
+            curvature = np.einsum("mc,ci,cj->mij", information, design, design) + penalty
+            step = np.linalg.solve(curvature, gradient[:, :, None])[:, :, 0]
+            found = found + step / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1.0)
+            found[:, 0] = np.clip(found[:, 0], -12.0, 3.0)
+        return found
+
+
+def _curve(eta: np.ndarray) -> np.ndarray:
+    return np.asarray(-np.expm1(-np.exp(np.clip(eta, -12.0, 3.0))))
+
+
+def _cells(measured: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The cell of each unit, and the mean log length and log frequency of each cell ``[cells, 2]``.
+
+    :param used: the units that decide about the cells.
+    """
+    number = np.zeros(len(measured), np.int64)
+    for column, most in enumerate((LENGTHS, FREQUENCIES)):
+        values = np.sort(measured[used, column])
+        cuts = np.unique([values[len(values) * cut // most] for cut in range(1, most)] if len(values) else values)
+        number = number * most + np.searchsorted(cuts, measured[:, column], side="right")
+    _, number = np.unique(number, return_inverse=True)
+    cells = int(number.max(initial=-1)) + 1
+    count = np.maximum(np.bincount(number, used, cells), 1e-9)
+    means = np.stack([np.bincount(number, used * column, cells) / count for column in measured.T], axis=1)
+    return number, means

@@ -1,0 +1,271 @@
+"""Scores by whether a system knows the parts of a test pair: ``cgbench score --parts FOLDER --probe-hyp SYSTEM=FILE``.
+
+How an output shows that a piece is known depends on the folder of ``cgbench parts``:
+
+- *words*: the words of the piece stand in the output, in a row; or one of its translations from a lexicon does;
+- *exact*: the output of the probe equals its reference, by the metric that scores the test set;
+- *compound*: the output of the probe translates its compound, as CTER judges it.
+
+:mod:`composition` has the definitions, and the residual composition error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from cgbench.benchmark.metrics.bins import Bin, Feature, lengths, make_bins
+from cgbench.benchmark.metrics.comparison import SubsetScores, SystemScores, parts_of
+from cgbench.benchmark.metrics.composition import Composition, Outcomes, Parts, compare_composition
+from cgbench.benchmark.metrics.cter import Cter
+from cgbench.benchmark.metrics.cter_lexicon import TranslationLexicon
+from cgbench.benchmark.metrics.exact_match import ExactMatch
+from cgbench.benchmark.metrics.example_sets import ExampleSet, read_test_set
+from cgbench.benchmark.metrics.metric import Metric
+from cgbench.benchmark.metrics.score_request import MetricOptions, ScoreRequest
+from cgbench.benchmark.metrics.systems import System, same_systems
+from cgbench.benchmark.parts.folder import PartsFolder
+from cgbench.errors import InputError, argument
+from cgbench.requests import fields_of
+from cgbench.text.columns import Column
+from cgbench.text.plain_text import words_of
+
+OPTIONS = ("probe_systems", "known", "piece_lexicon", "piece_match")
+"""Options that need ``parts``."""
+
+
+@dataclass(frozen=True)
+class SystemParts:
+    """The results of one system: its gates and errors; its scores on ``given`` pairs, on the ``rest``, and on given
+    pairs in ``bins`` of degree; what came out, by run."""
+
+    composition: Composition
+    given: SubsetScores
+    rest: SubsetScores
+    bins: tuple[tuple[Bin, SubsetScores], ...]
+    outcomes: tuple[Outcomes, ...]
+
+    def knownness(self, parts: Parts) -> np.ndarray:
+        """The smallest share of right probes among the pieces of each test row, mean over runs, float64 ``[rows]``.
+
+        NaN if a piece has no probe, or the row no pieces.
+        """
+        found = np.full((len(self.composition.gates), len(parts.length)), np.inf)
+        for of_run, gate in zip(found, self.composition.gates, strict=True):
+            np.minimum.at(of_run, parts.rows.sentence, gate.shares[parts.rows.piece])
+        return np.where(np.isfinite(found), found, np.nan).mean(axis=0)
+
+
+@dataclass(frozen=True)
+class PartsScores:
+    """The results of all systems; ``least``: the probes in which a piece must come out; ``by``: the name of bins."""
+
+    folder: PartsFolder
+    parts: Parts
+    least: int
+    systems: tuple[SystemParts, ...]
+    by: str
+
+    @property
+    def untested(self) -> int:
+        """The number of test rows with a piece that has no probe, or without pieces: they are not given."""
+        lacking = np.zeros(len(self.parts.length), bool)
+        lacking[self.parts.rows.sentence[~self.folder.probed[self.parts.rows.piece]]] = True
+        return int(np.count_nonzero(lacking | (np.bincount(self.parts.rows.sentence, minlength=len(lacking)) == 0)))
+
+
+def check_parts(request: ScoreRequest) -> None:
+    """Refuse options without effect.
+
+    :raises InputError: an option lacks the one that it belongs to.
+    """
+    if request.parts is None:
+        for name in OPTIONS:
+            if name in request.given and getattr(request, name) is not None:
+                raise InputError(f"{argument(name)} belongs to {argument('parts')}")
+    elif request.probe_systems is None:
+        raise InputError(
+            f"{argument('parts', str(request.parts))} needs the translations of its probes; give "
+            f"{argument('probe_systems')}"
+        )
+    elif request.piece_match is not None and request.piece_lexicon is None:
+        raise InputError(f"{argument('piece_match')} belongs to {argument('piece_lexicon')}")
+
+
+def score_parts(
+    request: ScoreRequest, test: ExampleSet, results: Sequence[SystemScores]
+) -> tuple[PartsScores, list[str]]:
+    """The scores by parts, and warnings.
+
+    :param results: the scores of the systems on the whole test set.
+    :raises InputError: the folder does not belong to the test set or to the metric, or probes are missing.
+    """
+    assert request.parts is not None
+    folder = PartsFolder.open(request.parts)
+    shown = argument("parts", str(request.parts))
+    if len(folder.rows) != test.metric.n:
+        raise InputError(
+            f"{shown}: made for a test set of {len(folder.rows):,} rows, but this one has {test.metric.n:,}"
+        )
+    _check_metric(folder, test.metric, request, shown)
+    if not folder.probes:
+        raise InputError(f"{shown}: it has no probes")
+    probes = _read_probes(request, folder, test)
+    for system, other in zip(test.systems, probes.systems, strict=True):
+        if len(system.runs) != len(other.runs):
+            raise InputError(
+                f"{argument('probe_systems')}: {system.name} has {len(other.runs)} runs on the probes and "
+                f"{len(system.runs)} on the test set; give the same seeds in the same order"
+            )
+    texts = [one.targets.values for one in (test, probes) if one.targets is not None]
+    if len(texts) < 2:
+        raise InputError(f"{shown}: the lengths of test pairs are needed; give {argument('references')}")
+    parts = Parts.of(folder, *map(lengths, texts))
+    match = _matcher(request, folder)
+    outcomes = [
+        _outcomes(parts, match, system, result, other, test.metric, probes.metric)
+        for system, other, result in zip(test.systems, probes.systems, results, strict=True)
+    ]
+    found = compare_composition(
+        parts, list(zip([one.name for one in test.systems], outcomes, strict=True)), request.known, request.comparison()
+    )
+    counts = np.bincount(parts.rows.sentence, minlength=test.metric.n)
+    by = "degree" if folder.match == "words" else "pieces"
+    values = counts / np.maximum(parts.length, 1) if by == "degree" else counts.astype(np.float64)
+    bins = make_bins(Feature(by, values), None)
+    systems = []
+    for composition, runs, result in zip(found, outcomes, results, strict=True):
+        given = np.stack([gate.given for gate in composition.gates])
+        inside, *binned = _masked(test.metric, result, given, request, bins)
+        (outside,) = _masked(test.metric, result, ~given, request, [])
+        systems.append(SystemParts(composition, inside, outside, tuple(zip(bins, binned, strict=True)), tuple(runs)))
+    scores = PartsScores(folder, parts, request.known, tuple(systems), by)
+    return scores, [f"probes: {line}" for line in probes.warnings] + _warnings(scores)
+
+
+def _warnings(scores: PartsScores) -> list[str]:
+    lines = []
+    single = int(np.count_nonzero(scores.parts.counts == 1))
+    if untested := scores.untested:
+        lines.append(
+            f"{untested:,} of {len(scores.folder.rows):,} test pairs have a piece without a probe (or no piece) and "
+            "count as not given"
+        )
+    if single:
+        lines.append(
+            f"{single:,} pieces have one probe: it decides whether they are known, and none is left to predict their "
+            "error"
+        )
+    for one in scores.systems:
+        pairs = np.mean([gate.given.sum() for gate in one.composition.gates])
+        if one.composition.figures["residual"].value is None:
+            lines.append(f"{one.composition.system}: no pair is given, so that nothing can be said of composition")
+        elif pairs < 20:
+            lines.append(f"{one.composition.system}: only {pairs:,.0f} pairs are given")
+    return lines
+
+
+def _check_metric(folder: PartsFolder, metric: Metric, request: ScoreRequest, shown: str) -> None:
+    if isinstance(request.metric, Metric):
+        raise InputError(f"{shown}: name the metric; a Metric belongs to the texts that it was made for")
+    if folder.match == "compound" and not isinstance(metric, Cter):
+        raise InputError(f"{shown}: its probes are compounds, which cgbench score cter judges, not {metric.name}")
+    if folder.match == "exact" and not isinstance(metric, ExactMatch):
+        raise InputError(
+            f"{shown}: its probes are right or wrong as a whole; use the metric exact or semantic, not {metric.name}"
+        )
+    if folder.match == "words" and folder.side == "source" and request.piece_lexicon is None:
+        raise InputError(
+            f"{shown}: its pieces are words of the source; {argument('piece_lexicon')} names their translations"
+        )
+    if request.piece_lexicon is not None and folder.match != "words":
+        raise InputError(f"{argument('piece_lexicon')}: the probes of {folder.folder} are judged as a whole")
+
+
+def _read_probes(request: ScoreRequest, folder: PartsFolder, test: ExampleSet) -> ExampleSet:
+    """The probes as a test set: the same metric with the same options, the outputs normalised in the same way."""
+    kept = {*fields_of(MetricOptions), "metric", "normalise", "accept_text", "settings"} & request.given
+    values: dict[str, Any] = {name: getattr(request, name) for name in kept}
+    values["systems"] = same_systems("probe_systems", request.probe_systems, request.systems)
+    sides = {side: Column(str(folder.folder / f"probes.{side}"), [getattr(one, side) for one in folder.probes])
+             for side in ("source", "target")}  # fmt: skip
+    values["sources"] = sides["source"]
+    if folder.match == "compound":
+        values["compounds"] = Column(str(folder.folder / "probes.compound"), [one.compound for one in folder.probes])
+        values["group_size"] = 1
+    else:
+        values["references"] = sides["target"]
+        values.pop("compounds", None)
+    if request.normalise == "release":
+        values["release"] = request.release
+    try:
+        return read_test_set(ScoreRequest(**values))
+    except InputError as error:
+        raise InputError(f"probes: {error.message}") from None
+
+
+def _matcher(request: ScoreRequest, folder: PartsFolder) -> Any:
+    """A function of a piece and an output: whether the piece comes out in it; None if sentences count as a whole."""
+    if folder.match != "words":
+        return None
+    if request.piece_lexicon is None:
+        case = str.lower if request.lowercase else str
+        framed = [f" {case(piece.text)} " for piece in folder.pieces]
+        return lambda piece, text: framed[piece] in text, lambda text: f" {' '.join(words_of(case(text)))} "
+    lexicon = TranslationLexicon.read(str(request.piece_lexicon), request.piece_match or "word", request.lowercase)
+    entries = [lexicon.entries.get(piece.text) for piece in folder.pieces]
+    lacking = next((piece.text for piece, one in zip(folder.pieces, entries, strict=True) if one is None), None)
+    if lacking is not None:
+        raise InputError(f"{lexicon.path}: no translation of the piece {lacking!r}")
+
+    def comes_out(piece: int, text: str) -> bool:
+        entry = entries[piece]
+        return entry is not None and (entry.free or entry.find(text) is not None)
+
+    return comes_out, lambda text: lexicon.text(text, keep_blanks=True)
+
+
+def _outcomes(
+    parts: Parts, match: Any, system: System, result: SystemScores, probes: System, metric: Metric, other: Metric
+) -> list[Outcomes]:
+    """What came out in each run of a system."""
+    found = []
+    for number, (run, of_probes) in enumerate(zip(system.runs, probes.runs, strict=True)):
+        sides = []
+        judged = (metric, result.statistics[number], run), (other, None, of_probes)
+        for incidence, (judge, statistics, texts) in zip((parts.rows, parts.probes), judged, strict=True):
+            if match is None:
+                right = _right(judge, judge.statistics(texts) if statistics is None else statistics)
+                sides.append(right[incidence.sentence])
+            else:
+                comes_out, prepare = match
+                ready = [prepare(text) for text in texts]
+                places = zip(incidence.piece.tolist(), incidence.sentence.tolist(), strict=True)
+                sides.append(np.array([comes_out(piece, ready[place]) for piece, place in places], bool))
+        found.append(Outcomes(probes=sides[1], rows=sides[0]))
+    return found
+
+
+def _right(metric: Metric, statistics: np.ndarray) -> np.ndarray:
+    """Which outputs are right, by a metric for which each is right or wrong."""
+    outcomes = metric.outcomes(statistics, np.arange(metric.n))
+    assert outcomes is not None  # exact match, semantic match or CTER
+    return np.asarray((outcomes[metric.figures[0]] > 0) != metric.lower_is_better)
+
+
+def _masked(
+    metric: Metric, result: SystemScores, rows: np.ndarray, request: ScoreRequest, bins: Sequence[Bin]
+) -> list[SubsetScores]:
+    """The scores of a system on some rows, which differ by run: of all of them, then of those in each bin.
+
+    :param rows: bool ``[runs, n]``.
+    """
+    comparison = replace(request.comparison(), paired=None, baseline=None, all_pairs=False, confidence=True)
+    whole = Bin("all", np.arange(metric.n))
+    one = replace(result, statistics=result.statistics * rows[:, :, None])
+    found = [part for (part,) in parts_of(metric, [one], comparison, [whole, *bins])]
+    counts = [round(float(rows[:, bin.rows].sum()) / len(rows)) for bin in (whole, *bins)]
+    return [replace(part, examples=count) for part, count in zip(found, counts, strict=True)]

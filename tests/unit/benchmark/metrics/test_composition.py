@@ -1,0 +1,178 @@
+"""Residual composition error: the definitions by brute force, an example by hand, and no bias where nothing is lost."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from cgbench.benchmark.metrics.comparison import Comparison
+from cgbench.benchmark.metrics.composition import Incidence, Outcomes, Parts, Residual, compare_composition, gate_of
+
+
+def drawn(seed, whole=False, rows=30, pieces=12):
+    """Random parts, and what came out in a run."""
+    random = np.random.default_rng(seed)
+    in_rows = [
+        (int(p), row) for row in range(rows) for p in random.choice(pieces, random.integers(1, 4), replace=False)
+    ]
+    owners = [piece for piece in range(pieces) for _ in range(random.integers(0, 6))]
+    in_probes = [(piece, probe) for probe, piece in enumerate(owners)]
+    parts = Parts(
+        Incidence.of(in_rows), Incidence.of(in_probes), random.integers(1, 50, pieces),
+        random.integers(5, 15, rows), random.integers(2, 8, len(owners)), whole,
+    )  # fmt: skip
+    came, plain = random.random(rows) < 0.7, random.random(len(in_rows)) < 0.8
+    out = came[parts.rows.sentence] if whole else plain
+    return parts, Outcomes(random.random(len(owners)) < 0.85, out)
+
+
+def by_hand(parts, run, least):
+    """The same by loops: weights of given rows (or pieces in them) and of held-back probes, over all folds."""
+    probes = {piece: [] for piece in range(len(parts.frequency))}
+    for place, piece in enumerate(parts.probes.piece.tolist()):
+        probes[piece].append(place)
+    rows = {row: [] for row in range(len(parts.length))}
+    for piece, row in zip(parts.rows.piece.tolist(), parts.rows.sentence.tolist(), strict=True):
+        rows[row].append(piece)
+    folds = max(map(len, probes.values()))
+    given, held = dict.fromkeys(rows, 0.0), {}
+    for fold in range(folds):
+        known = set()
+        for piece, own in probes.items():
+            out = own[fold % len(own)] if len(own) > 1 else None
+            rest = [place for place in own if place != out]
+            if rest and sum(run.probes[place] for place in rest) >= min(least, len(rest)):
+                known.add(piece)
+                if out is not None:
+                    held[out] = held.get(out, 0.0) + 1 / folds
+        for row, own in rows.items():
+            if own and all(piece in known for piece in own):
+                given[row] += 1 / folds
+    weight = {}
+    for piece, own in probes.items():
+        mass = sum(given[row] / (len(rows[row]) if parts.whole else 1) for row in rows if piece in rows[row])
+        units = sum(held.get(place, 0.0) for place in own)
+        weight |= {place: held.get(place, 0.0) * mass / units for place in own if units}
+    return given, weight
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_weights_are_those_of_loops(seed, whole):
+    parts, run = drawn(seed, whole)
+    model = Residual(parts)
+    found = model.statistics(run, 3)
+    given, weight = by_hand(parts, run, 3)
+    units = len(parts.rows.piece)
+    pairs = found[:units, 3:].sum(axis=1)
+    expected = [given[row] for row in parts.rows.sentence.tolist()]
+    if whole:
+        expected = [value * rare for value, rare in zip(expected, model.rarest, strict=True)]
+        assert np.bincount(parts.rows.sentence, model.rarest).tolist() == [1.0] * len(parts.length)
+    np.testing.assert_allclose(pairs, expected, atol=1e-12)
+    np.testing.assert_allclose(found[:units, 2], np.array(expected) * ~run.rows, atol=1e-12)
+    cells = [len(design) for design in model._designs]
+    held = found[units:, 3 + cells[0] : 3 + sum(cells)].sum(axis=1)
+    wanted = np.array([weight.get(place, 0.0) for place in range(len(held))])
+    np.testing.assert_allclose(held / held.sum(), wanted / wanted.sum(), atol=1e-12)
+    wrong = found[units:, 3 + sum(cells) :].sum(axis=1)
+    np.testing.assert_allclose(wrong, held * ~run.probes, atol=1e-12)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_the_curve_is_that_of_maximum_likelihood(whole):
+    parts, run = drawn(7, whole, rows=80, pieces=30)
+    model = Residual(parts)
+    sums = model.statistics(run, 3).sum(axis=0, keepdims=True)
+    pairs, probes = (len(design) for design in model._designs)
+    count, wrong = sums[0, 3 + pairs : 3 + pairs + probes], sums[0, 3 + pairs + probes :]
+
+    def loss(beta):
+        p = np.clip(-np.expm1(-np.exp(model._designs[1] @ beta)), 1e-12, 1 - 1e-12)
+        prior = 0.05 * ((beta[1] - whole) ** 2 + beta[2] ** 2)
+        return -(wrong * np.log(p) + (count - wrong) * np.log(1 - p)).sum() + prior
+
+    best = minimize(loss, np.array([-2.0, 0.0, 0.0]), method="BFGS").x
+    np.testing.assert_allclose(model._fit(count[None], wrong[None])[0], best, atol=2e-3)
+    of_pairs = sums[0, 3 : 3 + pairs]
+    predicted = 100 * (of_pairs * -np.expm1(-np.exp(model._designs[0] @ best))).sum() / of_pairs.sum()
+    figures = model.compute(sums)[0]
+    assert figures[2] == pytest.approx(predicted, abs=0.02)
+    assert figures[3] == pytest.approx(figures[1] - figures[2])
+
+
+def test_an_example_by_hand():
+    # Piece 0 comes out in 4 of its 5 probes, piece 1 in both, piece 2 in 1 of 5; piece 3 has no probe.
+    right = np.array([1, 1, 1, 1, 0, 1, 1, 1, 0, 0, 0, 0], bool)
+    probes = Incidence.of([(p, n) for n, p in enumerate([0] * 5 + [1] * 2 + [2] * 5)])
+    rows = Incidence.of([(0, 0), (1, 0), (0, 1), (2, 1), (1, 2), (3, 2)])  # and row 3 has no piece
+    parts = Parts(rows, probes, np.array([9, 9, 9, 9]), np.array([4, 4, 4, 4]), np.full(12, 4), False)
+    gate = gate_of(parts, right, 4)
+    assert gate.known.tolist() == [True, True, False, False]
+    assert gate.given.tolist() == [True, False, False, False]
+    assert gate.shares[:3].tolist() == [0.8, 1.0, 0.2] and math.isnan(gate.shares[3])
+    # Row 0 is given only where the wrong probe of piece 0 is held back: in 1 of 5 folds. There, piece 0 predicts an
+    # error of 1 and piece 1 of 0; in the row, piece 1 is missing. So the error is 50 %, and 50 % are predicted.
+    out = Outcomes(right, np.array([True, True, False, True, True, True]))
+    (one,) = compare_composition(parts, [("a", [out])], 4, Comparison())
+    found = {name: score.value for name, score in one.figures.items()}
+    assert found["given"] == 25.0
+    assert found["error"] == pytest.approx(50.0)
+    assert found["predicted"] == pytest.approx(50.0, abs=1.0)
+    assert found["residual"] == pytest.approx(0.0, abs=1.0)
+
+
+def simulated(seed, cost):
+    """Pieces with difficulties of their own, in probes and in rows alike; ``cost``: what composition adds."""
+    random = np.random.default_rng(seed)
+    pieces, rows = 120, 300
+    hard = np.clip(random.beta(0.6, 3, pieces), 0, 1)
+    places = [(p, row) for row in range(rows) for p in random.choice(pieces, 2, replace=False).tolist()]
+    probes = [(p, 5 * p + n) for p in range(pieces) for n in range(5)]
+    length = np.full(rows, 8)
+    parts = Parts(
+        Incidence.of(places), Incidence.of(probes), np.full(pieces, 5), length, np.full(len(probes), 8), False
+    )
+    came = random.random(len(places)) >= hard[parts.rows.piece]
+    came &= random.random(len(places)) >= cost
+    return parts, Outcomes(random.random(len(probes)) >= hard[parts.probes.piece], came)
+
+
+def test_nothing_is_found_where_composition_costs_nothing():
+    found, naive, inside = [], [], 0
+    for seed in range(30):
+        parts, run = simulated(seed, 0.0)
+        (one,) = compare_composition(parts, [("a", [run])], 4, Comparison())
+        score = one.figures["residual"]
+        found.append(score.value)
+        inside += score.ci_low <= 0 <= score.ci_high
+        gate = gate_of(parts, run.probes, 4)
+        used = gate.given[parts.rows.sentence]
+        naive.append(100 * (run.probes[gate.known[parts.probes.piece]].mean() - run.rows[used].mean()))
+    assert abs(np.mean(found)) < 3 * np.std(found) / 30**0.5
+    assert inside >= 26
+    assert np.mean(naive) > 5 * np.std(naive) / 30**0.5  # the probes of the gate itself predict too little
+
+
+def test_a_cost_is_found_and_compared():
+    parts, plain = simulated(1, 0.0)
+    random = np.random.default_rng(5)
+    runs = [[Outcomes(plain.probes, plain.rows & (random.random(len(plain.rows)) >= cost)) for _ in range(2)]
+            for cost in (0.0, 0.3)]  # fmt: skip
+    found = compare_composition(parts, [("a", runs[0]), ("b", runs[1])], 4, Comparison(paired=True))
+    score = found[1].figures["residual"]
+    assert score.difference == pytest.approx(score.value - found[0].figures["residual"].value)
+    assert 20 < score.difference < 32 and score.difference_low > 0 and score.p_holm < 0.05
+    assert len(score.runs) == 2 and score.stdev is not None
+    # Both know the same pieces.
+    assert found[1].figures["given"].difference == 0 and found[1].figures["given"].p_holm == 1.0
+    every = compare_composition(parts, [("a", runs[0]), ("b", runs[1])], 4, Comparison(all_pairs=True))
+    (pair,) = every[1].figures["residual"].pairs
+    assert pair.against == "a" and pair.p_value == pytest.approx(score.p_value)
+
+
+def test_nothing_given_has_no_residual():
+    parts, run = drawn(3)
+    (one,) = compare_composition(parts, [("a", [Outcomes(np.zeros_like(run.probes), run.rows)])], 4, Comparison())
+    assert one.figures["given"].value == 0 and one.figures["residual"].value is None
