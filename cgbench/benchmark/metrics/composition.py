@@ -77,13 +77,11 @@ class Parts:
     whole: bool
 
     @classmethod
-    def of(cls, folder: PartsFolder, length: np.ndarray, probe_length: np.ndarray) -> Parts:
+    def of(cls, folder: PartsFolder, length: np.ndarray, probe_length: np.ndarray, whole: bool) -> Parts:
         """The parts of a folder, with the words of each test row and of each probe."""
         rows = [(place.piece, row) for row, places in enumerate(folder.rows) for place in places]
         probes = [(piece, probe) for piece, one in enumerate(folder.pieces) for probe in one.probes]
-        return cls(
-            Incidence.of(rows), Incidence.of(probes), folder.frequencies, length, probe_length, folder.match != "words"
-        )
+        return cls(Incidence.of(rows), Incidence.of(probes), folder.frequencies, length, probe_length, whole)
 
     @property
     def counts(self) -> np.ndarray:

@@ -2,8 +2,9 @@
 
 How an output shows that a piece is known depends on the folder of ``cgbench parts``:
 
-- *words*: the words of the piece stand in the output, in a row; or one of its translations from a lexicon does;
-- *exact*: the output of the probe equals its reference, by the metric that scores the test set;
+- *words*: the words of the piece stand in the output, in a row;
+- *exact*: the output of the probe equals its reference, by the metric that scores the test set; with a lexicon of
+  pieces, one of the translations of the piece stands in the output instead;
 - *compound*: the output of the probe translates its compound, as CTER judges it.
 
 :mod:`composition` has the definitions, and the residual composition error.
@@ -123,8 +124,8 @@ def score_parts(
     texts = [one.targets.values for one in (test, probes) if one.targets is not None]
     if len(texts) < 2:
         raise InputError(f"{shown}: the lengths of test pairs are needed; give {argument('references')}")
-    parts = Parts.of(folder, *map(lengths, texts))
     match = _matcher(request, folder)
+    parts = Parts.of(folder, lengths(texts[0]), lengths(texts[1]), match is None)
     outcomes = [
         _outcomes(parts, match, system, result, other, test.metric, probes.metric)
         for system, other, result in zip(test.systems, probes.systems, results, strict=True)
@@ -133,7 +134,7 @@ def score_parts(
         parts, list(zip([one.name for one in test.systems], outcomes, strict=True)), request.known, request.comparison()
     )
     counts = np.bincount(parts.rows.sentence, minlength=test.metric.n)
-    by = "degree" if folder.match == "words" else "pieces"
+    by = "degree" if not parts.whole else "pieces"
     values = counts / np.maximum(parts.length, 1) if by == "degree" else counts.astype(np.float64)
     bins = make_bins(Feature(by, values), None)
     systems = []
@@ -173,16 +174,12 @@ def _check_metric(folder: PartsFolder, metric: Metric, request: ScoreRequest, sh
         raise InputError(f"{shown}: name the metric; a Metric belongs to the texts that it was made for")
     if folder.match == "compound" and not isinstance(metric, Cter):
         raise InputError(f"{shown}: its probes are compounds, which cgbench score cter judges, not {metric.name}")
-    if folder.match == "exact" and not isinstance(metric, ExactMatch):
+    if folder.match == "exact" and request.piece_lexicon is None and not isinstance(metric, ExactMatch):
         raise InputError(
             f"{shown}: its probes are right or wrong as a whole; use the metric exact or semantic, not {metric.name}"
         )
-    if folder.match == "words" and folder.side == "source" and request.piece_lexicon is None:
-        raise InputError(
-            f"{shown}: its pieces are words of the source; {argument('piece_lexicon')} names their translations"
-        )
-    if request.piece_lexicon is not None and folder.match != "words":
-        raise InputError(f"{argument('piece_lexicon')}: the probes of {folder.folder} are judged as a whole")
+    if request.piece_lexicon is not None and folder.match == "compound":
+        raise InputError(f"{argument('piece_lexicon')}: CTER's {argument('lexicon')} judges the compounds of {shown}")
 
 
 def _read_probes(request: ScoreRequest, folder: PartsFolder, test: ExampleSet) -> ExampleSet:
@@ -209,9 +206,9 @@ def _read_probes(request: ScoreRequest, folder: PartsFolder, test: ExampleSet) -
 
 def _matcher(request: ScoreRequest, folder: PartsFolder) -> Any:
     """A function of a piece and an output: whether the piece comes out in it; None if sentences count as a whole."""
-    if folder.match != "words":
-        return None
     if request.piece_lexicon is None:
+        if folder.match != "words":
+            return None
         case = str.lower if request.lowercase else str
         framed = [f" {case(piece.text)} " for piece in folder.pieces]
         return lambda piece, text: framed[piece] in text, lambda text: f" {' '.join(words_of(case(text)))} "

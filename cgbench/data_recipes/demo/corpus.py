@@ -26,6 +26,9 @@ noise (10 %)
     the uncertainty of a model that reads only the source cannot show a misalignment. Most words are known, since the
     OOV filter would otherwise remove all noise. The target is mostly an ordinary sentence, so few pairs become
     candidates, as in a real pool, where the most uncertain thirtieth is mostly noise but most candidates are not.
+
+With ``parts``, the corpus also shows whether a test of known parts works (:class:`PartsDemo`): in its test set, either
+the parts are unknown and the combinations are ordinary, or the parts are known and the combinations new.
 """
 
 from __future__ import annotations
@@ -50,12 +53,23 @@ KNOWN_COUNT = 3
 LONGEST = 20
 STOCK_SHARE = 0.3
 SMALLEST_TRAINING = 1000
+PARTS_KINDS = ("few-contexts", "new-combination")
+FEW_COPIES, PROBES_OF_FEW = 3, 12
 
 
 def write_demo(
-    folder: Path, *, train_pairs: int = 20_000, pool_pairs: int = 30_000, valid_pairs: int = 500, seed: int = 1
+    folder: Path,
+    *,
+    train_pairs: int = 20_000,
+    pool_pairs: int = 30_000,
+    valid_pairs: int = 500,
+    seed: int = 1,
+    parts: int = 0,
 ) -> None:
     """Write ``train``, ``valid`` and ``pool`` (``.de``, ``.en``), and ``pool.kinds`` with one kind per line.
+
+    ``parts``: the number of pairs of a test set for known parts; its files are those of :class:`PartsDemo`, in the
+    folder ``parts``. The other files are the same with any number.
 
     The same arguments give the same bytes everywhere. Files are written atomically; ``folder`` is created if missing.
 
@@ -65,20 +79,29 @@ def write_demo(
         raise InputError(
             f"train_pairs={train_pairs}: the demo corpus needs at least {SMALLEST_TRAINING} training pairs"
         )
-    if pool_pairs < 0 or valid_pairs < 0:
-        raise InputError(f"pool_pairs={pool_pairs}, valid_pairs={valid_pairs}: a number of pairs cannot be negative")
+    if min(pool_pairs, valid_pairs, parts) < 0:
+        given = f"pool_pairs={pool_pairs}, valid_pairs={valid_pairs}, parts={parts}"
+        raise InputError(f"{given}: a number of pairs cannot be negative")
     draw = RandomDraw(seed)
     ordinary = Ordinary(draw, frames=max(20, train_pairs // 80))
     train = _training(ordinary, train_pairs)
     seen = {side for pair in train for side in pair}
     valid = [_fresh(ordinary.pair, seen) for _ in range(valid_pairs)]
-    pool = Pool(ordinary, train, seen).pairs(pool_pairs)
+    maker = Pool(ordinary, train, seen)
+    pool = maker.pairs(pool_pairs)
+    texts = {"train": train, "valid": valid, "pool": [pair for pair, _ in pool]}
+    kinds = {"pool": [kind for _, kind in pool]}
+    if parts:
+        made = PartsDemo(maker, train, parts)
+        texts |= {f"parts/{name}": pairs for name, pairs in made.texts.items()}
+        kinds["parts/test"] = made.kinds
 
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, pairs in (("train", train), ("valid", valid), ("pool", [pair for pair, _ in pool])):
+    for name, pairs in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         write_atomic(folder / f"{name}.de", _lines(source for source, _ in pairs))
         write_atomic(folder / f"{name}.en", _lines(target for _, target in pairs))
-    write_atomic(folder / "pool.kinds", _lines(kind for _, kind in pool))
+    for name, labels in kinds.items():
+        write_atomic(folder / f"{name}.kinds", _lines(labels))
 
 
 def _lines(sentences: Iterable[str]) -> str:
@@ -297,3 +320,45 @@ class Pool:
         if way < 0.93:
             return [draw.any(target) if draw.random() < 0.5 else word for word in words]
         return words[: max(2, length // 3)]
+
+
+class PartsDemo:
+    """A corpus in which it is known why a test pair is hard: its ``texts`` by name, and the ``kinds`` of test pairs.
+
+    ``train``: ordinary training text, and rare words that it has in a single sentence, three times: known n-grams, but
+    too few contexts. ``test``: as many pairs with such a word in ordinary combinations (``few-contexts``) as pairs of
+    known words in held-out combinations (``new-combination``). ``held-out``: ordinary pairs for probes, of every rare
+    word too. ``combinations``: held-out combinations, to train a model for which those of the test set are not new.
+    """
+
+    def __init__(self, pool: Pool, train: list[Pair], count: int) -> None:
+        ordinary, rare, seen = pool.ordinary, pool.rare, set(pool.seen)
+        trained = [set(" ".join(side).split(" ")) for side in zip(*train, strict=True)]
+        planted: dict[Noun | Adjective, Pair] = {}
+        for word in rare.words[::3]:  # ordinary training text has none of them, on one side at least
+            pair = rare.pair([word])
+            if not any(words.issuperset(side.split(" ")) for words, side in zip(trained, pair, strict=True)):
+                planted[word] = pair
+        seen |= {side for pair in planted.values() for side in pair}
+        forms = set(" ".join(target for _, target in planted.values()).split(" "))
+
+        def few(words: list[Noun | Adjective]) -> Pair:
+            """Draw a pair with one of ``words``, in the form that training has."""
+            while True:
+                pair = _fresh(lambda: rare.pair(words), seen)
+                lacking = set(pair[1].split(" ")) - trained[1]
+                if lacking and forms.issuperset(lacking):
+                    return pair
+
+        test, self.kinds = [], []
+        for number in range(count):
+            kind = PARTS_KINDS[number % 2]
+            test.append(few(list(planted)) if kind == "few-contexts" else _fresh(pool.new_combination, seen))
+            self.kinds.append(kind)
+            seen.update(test[-1])
+        held_out = [_fresh(ordinary.pair, seen) for _ in range(len(train))]
+        held_out += [few([word]) for word in planted for _ in range(PROBES_OF_FEW)]
+        combined = [_fresh(pool.new_combination, seen) for _ in range(len(train))]
+        training = train + [pair for pair in planted.values() for _ in range(FEW_COPIES)]
+        pool.draw.shuffle(training)
+        self.texts = {"train": training, "test": test, "held-out": held_out, "combinations": combined}
