@@ -189,7 +189,9 @@ def formulas(plan: Plan, engine: Engine, r: Rates, left: int) -> dict[str, Cost]
         first = preset.method.epochs * an_epoch if isinstance(preset.method, BowConfig) else 0.0
         every = training.validate_every_epochs * an_epoch or training.validate_every
         validation = held_out * r["update"] / r["pairs"] / 3  # a forward pass is a third of an update
-        if training.validate_metric != "loss":
+        if training.validate_metric == "consistency":
+            validation *= 3  # two more forward passes
+        elif training.validate_metric != "loss":
             decoded = min(held_out, training.validate_sentences or held_out)
             validation += decoded * r["candidate"] / config.members * training.validate_beam / config.beam
         validations = math.ceil(training.max_updates / every) if held_out else 0

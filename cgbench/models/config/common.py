@@ -181,10 +181,10 @@ class TrainingConfig(Section):
     validate_from_epoch: int = setting(
         0, "First epoch, counted from 1, that ``validate_every_epochs`` validates", later=True, least=0
     )
-    validate_metric: Literal["loss", "bleu", "exact_match"] = setting(
+    validate_metric: Literal["loss", "bleu", "exact_match", "consistency"] = setting(
         "loss",
         "Metric that decides the best checkpoint: ``loss``, ``bleu`` or ``exact_match`` (of whole sentences), both in "
-        "percent",
+        "percent, or ``consistency`` of predictions under two dropout masks (Yin et al., 2023)",
     )  # fmt: skip
     validate_beam: int = setting(1, "Beam size for ``bleu`` and ``exact_match``; 1: greedy", least=1)
     validate_length: Literal["targets", "source"] = setting(

@@ -1,4 +1,4 @@
-"""Validate a model: loss, and BLEU or exact match of its outputs."""
+"""Validate a model: loss, and BLEU or exact match of its outputs, or the consistency of its predictions."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from cgbench.models.config.common import TrainingConfig
 from cgbench.models.search import beam_search
 from cgbench.models.text.batches import count_tokens
 from cgbench.models.text.subwords import Subwords
+from cgbench.models.training.creg import distance, twice
 from cgbench.models.training.data import Data
 from cgbench.models.training.objective import Objective
 from cgbench.text.plain_text import words_of
@@ -23,8 +24,8 @@ from cgbench.text.plain_text import words_of
 class Validated:
     """The result of a validation.
 
-    :param metrics: for the log: ``valid_loss`` (nats per token, without smoothing), ``valid_perplexity`` and, in
-        percent, ``valid_bleu`` or ``valid_exact_match``.
+    :param metrics: for the log: ``valid_loss`` (nats per token, without smoothing), ``valid_perplexity`` and
+        ``valid_bleu`` or ``valid_exact_match`` (percent) or ``valid_consistency`` (nats per token, lower is better).
     :param score: selects the best model; higher is better, and ``valid_loss`` breaks ties.
     """
 
@@ -53,6 +54,9 @@ class Validation:
             metric = self.config.validate_metric
             if metric == "loss" or not math.isfinite(loss):
                 return Validated(metrics, -loss)
+            if metric == "consistency":
+                metrics["valid_consistency"] = value = self.consistency(model)
+                return Validated(metrics, -value)
             metrics[f"valid_{metric}"] = value = self._score(model)
             return Validated(metrics, value)
         finally:
@@ -65,6 +69,26 @@ class Validation:
         batches = self.data.in_order()
         nll_loss = math.fsum(float(objective(*self.data.take(batch, self.device))[1]) for batch in batches)
         return nll_loss / count_tokens(batches, self.data.target.lengths)
+
+    @torch.no_grad()
+    def consistency(self, model: nn.Module) -> float:
+        """Return how far two predictions with different dropout masks are apart: (KL(p‖q) + KL(q‖p)) / 2 per target
+        token, in nats. Yin et al. (2023) propose it to select models without examples of the generalisation set.
+
+        The masks are the same at every validation, and the random numbers of training are not used up.
+        """
+        batches, objective = self.data.in_order(), Objective(model, in_bfloat16=self.bfloat16)
+        total = 0.0
+        with torch.random.fork_rng([self.device] if self.device.startswith("cuda") else []):
+            torch.manual_seed(0)
+            model.train()
+            for batch in batches:
+                source, target = self.data.take(batch, self.device)
+                with objective.autocast(source):
+                    logits = model(twice(source), twice(target).shifted())
+                first, second = logits.float().chunk(2)
+                total += float(distance(first, second, "kl"))
+        return total / count_tokens(batches, self.data.target.lengths)
 
     def _score(self, model: nn.Module) -> float:
         hypotheses, rows = self._decode(model), self.decoded.tolist()

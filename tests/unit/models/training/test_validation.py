@@ -13,7 +13,7 @@ from training_runs import PRESET, contents, log_of, train
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import load_checkpoint, read_config
 from cgbench.models.config.common import to_dict
-from cgbench.models.parts.ragged import Ragged
+from cgbench.models.parts.ragged import Layout, Ragged
 from cgbench.models.search import beam_search
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.training import validation
@@ -100,6 +100,46 @@ def test_bleu_as_fairseq_measures_it(corpus, model, monkeypatch):
     whole = validation_of(corpus, validate_metric="exact_match", validate_join="@@")
     monkeypatch.setattr(whole.data, "lines", wanted)
     assert whole(model).metrics["valid_exact_match"] == pytest.approx(100 / 9)
+
+
+def test_consistency_is_the_distance_of_two_predictions_with_dropout(corpus, model):
+    check = validation_of(corpus, validate_metric="consistency")
+    before = torch.get_rng_state()
+    result = check(model)
+    assert torch.equal(torch.get_rng_state(), before) and model.training
+    assert check(model) == result and result.score == -result.metrics["valid_consistency"] < 0
+    # The same masks, and the definition token by token.
+    total, tokens = 0.0, 0
+    with torch.random.fork_rng(), torch.no_grad():
+        torch.manual_seed(0)
+        for batch in check.data.in_order():
+            source, target = check.data.take(batch, "cpu")
+            both = [
+                Ragged(torch.cat((one.ids, one.ids)), Layout(np.tile(one.layout.lengths, 2), "cpu"))
+                for one in (source, target)
+            ]
+            p = torch.softmax(model(both[0], both[1].shifted()), 1).double()
+            half = len(p) // 2
+            for first, second in zip(p[:half], p[half:], strict=True):
+                total += float((first * (first / second).log()).sum() + (second * (second / first).log()).sum()) / 2
+                tokens += 1
+    assert result.metrics["valid_consistency"] == pytest.approx(total / tokens, rel=1e-4)
+
+
+def test_without_dropout_predictions_are_consistent(corpus, tmp_path):
+    changes = {f"model.{name}dropout": 0.0 for name in ("", "attention_", "activation_")}
+    train(corpus, tmp_path / "model", PRESET.replace(changes | {"training.validate_metric": "consistency"}))
+    log = [entry for entry in log_of(tmp_path / "model") if "valid_loss" in entry]
+    assert all(entry["valid_consistency"] == pytest.approx(0, abs=1e-9) for entry in log)
+
+
+def test_consistency_decides_what_is_best_and_changes_no_training(corpus, tmp_path):
+    for metric in ("consistency", "loss"):
+        train(corpus, tmp_path / metric, PRESET.replace({"training.validate_metric": metric}))
+    log, other = ([one for one in log_of(tmp_path / name) if "valid_loss" in one] for name in ("consistency", "loss"))
+    assert [entry["valid_loss"] for entry in log] == [entry["valid_loss"] for entry in other]
+    best = min(log, key=lambda entry: entry["valid_consistency"])
+    assert read_config(tmp_path / "consistency").updates == best["update"]
 
 
 def test_a_part_of_the_sentences_is_spread_over_the_text(corpus):
