@@ -9,6 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for editors and type checkers; the table below is used at run time
+    from cgbench.benchmark.consistency.make import make_items
+    from cgbench.benchmark.consistency.score import consistency
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
     from cgbench.benchmark.metrics.evaluate import bleu, chrf, cter, evaluate, exact_match, ter
     from cgbench.benchmark.metrics.import_scores import import_scores
@@ -45,6 +47,7 @@ __all__ = [
     "bleu",
     "build_react",
     "chrf",
+    "consistency",
     "cter",
     "degree",
     "evaluate",
@@ -52,6 +55,7 @@ __all__ = [
     "export",
     "import_scores",
     "load_data",
+    "make_items",
     "overlap",
     "power",
     "split",
@@ -74,10 +78,12 @@ _MODULES = {
     "Metric": "cgbench.benchmark.metrics.metric",
     "Release": "cgbench.benchmark.release.release",
     "build_react": "cgbench.benchmark.react.build_react",
+    "consistency": "cgbench.benchmark.consistency.score",
     "degree": "cgbench.benchmark.stats.degree",
     "export": "cgbench.benchmark.release.export.export",
     "import_scores": "cgbench.benchmark.metrics.import_scores",
     "load_data": "cgbench.data_recipes.frames",
+    "make_items": "cgbench.benchmark.consistency.make",
     "overlap": "cgbench.benchmark.overlap.overlap",
     "power": "cgbench.benchmark.metrics.power",
     "split": "cgbench.benchmark.splits.split",

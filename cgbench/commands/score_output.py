@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
+from cgbench.benchmark.metrics.comparison import Comparison
 from cgbench.benchmark.metrics.example_sets import release_files
 from cgbench.benchmark.metrics.result import Evaluation, ReportRequest
-from cgbench.benchmark.metrics.score_request import ScoreOptions
 from cgbench.commands.lines import as_options
 from cgbench.commands.options import command_line
 from cgbench.errors import InputError
@@ -39,7 +39,7 @@ class ScoreOutput(ReportRequest):
         default=None, help="Write records of Every Eval Ever into this folder, under data/", group="Output"
     )
 
-    def check(self, asked: ScoreOptions) -> None:
+    def check(self, asked: Comparison) -> None:
         """Check that the outputs fit together, and that none is written over an input.
 
         :raises InputError: they do not, or a file cannot be written there.
@@ -78,10 +78,10 @@ class ScoreOutput(ReportRequest):
             found.plot(self.plot)
 
 
-def inputs_of(asked: ScoreOptions) -> Iterator[Path]:
+def inputs_of(asked: Comparison) -> Iterator[Path]:
     """Every file that a request names."""
-    if asked.release is not None:
-        yield from release_files(Path(asked.release)).values()
+    if release := getattr(asked, "release", None):
+        yield from release_files(Path(release)).values()
     kind: Any = type(asked)
     for field in fields_of(kind).values():
         if field.kind:

@@ -1,0 +1,177 @@
+"""How alike a system translates what the sentences of an item share, without references.
+
+The sentences of an item have a part in common, such as a piece in five contexts. Two methods find what became of it:
+
+``align``: IBM Model 1 (Brown et al. 1993) is learned from the sources and the system's own outputs. What became of the
+shared part are the units of the output (words, or n-grams of characters) that are linked to its words. The consistency
+of an output is the share of the units linked in the item's other sentences that the output also has.
+
+``ngrams``: the consensus of an item are the n-grams of more than half of its outputs. The consistency of an output is
+the share of the consensus that it has.
+
+docs/lab/consistency.md compares both with human judgements. A system that always says the same is consistent too:
+consistency complements a score of adequacy and does not replace it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from cgbench.benchmark.consistency.items import Row, Tokens
+from cgbench.benchmark.metrics.metric import Metric, Signature
+from cgbench.errors import InputError, argument
+from cgbench.text.plain_text import words_of
+from cgbench.text.profile import profile
+
+Method = Literal["align", "ngrams"]
+Unit = Literal["words", "characters"]
+ORDERS: dict[tuple[str, str], tuple[int, ...]] = {
+    ("align", "characters"): (1, 2), ("align", "words"): (1,), ("ngrams", "characters"): (2,), ("ngrams", "words"): (1,)
+}  # fmt: skip
+"""The default lengths of the units, chosen on the noun phrases of CoGnition (docs/lab/consistency.md)."""
+
+
+class Consistency(Metric):
+    """The mean consistency of the outputs, in percent."""
+
+    name = "consistency"
+    figures = ("consistency",)
+    needs = "sources"
+    unit = "%"
+
+    def __init__(
+        self,
+        rows: Sequence[Row],
+        *,
+        method: Method = "align",
+        of: Unit | None = None,
+        orders: Sequence[int] = (),
+        corpus: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        """
+        :param rows: the sentences of all items.
+        :param of: what units are made of (default: ``characters`` for scripts without blanks between words and for
+            ``ngrams``, else ``words``).
+        :param orders: the lengths of units, in words or characters (default: :data:`ORDERS`).
+        :param corpus: more sentence pairs to learn the alignment from.
+        :raises InputError: no item has two sentences.
+        """
+        self.rows, self.method, self.of, self.orders, self.corpus = rows, method, of, tuple(orders), corpus
+        items: dict[str, list[int]] = {}
+        for place, row in enumerate(rows):
+            items.setdefault(row.item, []).append(place)
+        self.items = [np.array(places) for places in items.values() if len(places) > 1]
+        if not self.items:
+            raise InputError(f"{argument('items')}: each piece is in one sentence only; consistency needs at least two")
+        self._used = np.isin(np.arange(len(rows)), np.concatenate(self.items))
+        self.columns: Mapping[str, Sequence[str]] = {
+            name: [getattr(row, name) for row in rows] for name in ("item", "piece", "change", "context")
+        }
+        if alone := int((~self._used).sum()):
+            self.notes = (f"{alone:,} sentences are the only ones of their item and are left out",)
+        self._sources = [Tokens.of(row.source) for row in rows]
+        self._shared = [tokens.within(row.shared) for tokens, row in zip(self._sources, rows, strict=True)]
+
+    @property
+    def n(self) -> int:
+        """The number of sentences."""
+        return len(self.rows)
+
+    def signature(self) -> Signature:
+        """The method and its units."""
+        of, orders = self._units_of()
+        items = {"items": len(self.items), "method": self.method, "units": of, "n": "+".join(map(str, orders))}
+        return Signature(items | {"extra": len(self.corpus) or None})
+
+    def _units_of(self) -> tuple[str, tuple[int, ...]]:
+        of = self.of or ("characters" if self.method == "ngrams" else "words")
+        return of, self.orders or ORDERS[self.method, of]
+
+    def all_statistics(self, runs: Sequence[Sequence[str]]) -> list[np.ndarray]:
+        """The statistics of all runs, with the same units."""
+        if self.of is None and self.method == "align":
+            self.of = "characters" if profile(text for run in runs for text in run).script else "words"
+        return super().all_statistics(runs)
+
+    def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
+        """(consistency, 1) for each sentence; zeros for one that is alone in its item."""
+        self.check_hypotheses(hypotheses)
+        units = [self._units(text) for text in hypotheses]
+        if self.method == "ngrams":
+            values = consensus(list(map(set, units)), self.items)
+        else:
+            values = agreement(self._linked(units), list(map(set, units)), self.items)
+        return np.stack([values * self._used, self._used.astype(np.float64)], axis=1)
+
+    def counted(self, rows: np.ndarray) -> np.ndarray:
+        """The sentences of items with several."""
+        return rows[self._used[rows]]
+
+    def per_example(self, hypotheses: Sequence[str], statistics: np.ndarray) -> list[dict[str, Any]]:
+        """The item, its piece and change, the consistency (empty if alone), and the units linked to the shared part."""
+        units = [self._units(text) for text in hypotheses]
+        linked = self._linked(units) if self.method == "align" else [set[str]() for _ in units]
+        became = [" ".join(unit for unit in all_ if unit in one) for all_, one in zip(units, linked, strict=True)]
+        return [
+            {
+                "item": row.item,
+                "piece": row.piece,
+                "change": row.change,
+                "consistency": f"{value:.4f}" if used else "",
+                "became": text,
+            }
+            for row, (value, used), text in zip(self.rows, statistics.tolist(), became, strict=True)
+        ]
+
+    def _units(self, text: str) -> list[str]:
+        of, orders = self._units_of()
+        words = Tokens.of(text).words if of == "words" else "".join(words_of(text)).lower()
+        joint = "_" if of == "words" else ""
+        return [joint.join(words[at : at + n]) for n in orders for at in range(len(words) + 1 - n)]
+
+    def _linked(self, units: Sequence[Sequence[str]]) -> list[set[str]]:
+        """The units of each output that are linked to words of the shared part."""
+        from cgbench.models.lexicons.alignment import IBM1Settings, align
+        from cgbench.models.lexicons.bitext import Bitext, find_cooccurrences
+
+        pairs = [(tokens.words, found) for tokens, found in zip(self._sources, units, strict=True)]
+        pairs += [(Tokens.of(source).words, self._units(target)) for source, target in self.corpus]
+        if not any(found for _, found in pairs):
+            return [set() for _ in units]
+        text = Bitext.read((" ".join(source), " ".join(found)) for source, found in pairs)
+        places = align(text, find_cooccurrences(text, cells=True), True, IBM1Settings())
+        starts = text.target.starts.tolist()
+        spans = zip(starts, units, self._shared, strict=False)
+        links = [(places[start : start + len(found)].tolist(), found, own) for start, found, own in spans]
+        return [{unit for unit, at in zip(found, of, strict=True) if at in own} for of, found, own in links]
+
+
+def agreement(linked: Sequence[set[str]], present: Sequence[set[str]], items: Sequence[np.ndarray]) -> np.ndarray:
+    """The share of the units linked in an item's other outputs that each output has, float64 ``[outputs]``.
+
+    :param linked: of each output, the units linked to the shared part; ``present``: all its units.
+    :param items: the outputs of each item. An output is 0 if nothing is linked in the others.
+    """
+    values = np.zeros(len(present))
+    for rows in items:
+        together = Counter(unit for row in rows for unit in linked[row])
+        for row in rows:
+            others = together - Counter(linked[row])
+            total = sum(others.values())
+            values[row] = sum(others[unit] for unit in others if unit in present[row]) / total if total else 0.0
+    return values
+
+
+def consensus(present: Sequence[set[str]], items: Sequence[np.ndarray]) -> np.ndarray:
+    """The share of the n-grams of at least half of an item's outputs that each output has, float64 ``[outputs]``."""
+    values = np.zeros(len(present))
+    for rows in items:
+        counts = Counter(unit for row in rows for unit in present[row])
+        agreed = {unit for unit, count in counts.items() if 2 * count >= len(rows)}
+        for row in rows:
+            values[row] = len(agreed & present[row]) / len(agreed) if agreed else 0.0
+    return values

@@ -1,0 +1,52 @@
+"""``cgbench consistency``: how alike systems translate what sentences share, without references."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cgbench.benchmark.consistency.request import ConsistencyRequest, ItemsRequest
+from cgbench.commands.options import Command, Group, corpus_words, format_option, ranges
+from cgbench.commands.requests import takes
+from cgbench.commands.score_output import ScoreOutput
+
+PATH = click.Path(path_type=Path)
+EXAMPLE = "cgbench consistency make mono.en --pieces test.jsonl:compound --out probe"
+SCORE = "cgbench consistency score probe --hyp first=first.zh --hyp second=second.zh --paired"
+
+
+@click.group("consistency", cls=Group, example=EXAMPLE)
+def consistency_group() -> None:
+    """Score how consistently systems translate the same piece, without references."""
+
+
+@consistency_group.command("make", cls=Command, example=EXAMPLE)
+@click.argument("text", metavar="TEXT", type=PATH)
+@takes(ItemsRequest, but=("text",))
+@format_option
+def make_command(found: dict[str, Any], text: Path, form: str) -> None:
+    """Draw or change sentences of TEXT so that several share a piece, for systems to translate.
+
+    TEXT is monolingual, with one sentence per line.
+    """
+    from cgbench.benchmark.consistency.make import make_items
+
+    click.echo(make_items(ItemsRequest(str(text), **found)).report(form))
+
+
+@consistency_group.command("score", cls=Command, example=SCORE)
+@click.argument("items", metavar="ITEMS", type=PATH)
+@takes(ConsistencyRequest, but=("items",), read={"orders": ranges, "corpus": corpus_words})
+@takes(ScoreOutput, but=("reasons",))
+def score_command(found: dict[str, Any], output: dict[str, Any], items: Path) -> None:
+    """Score how alike systems translate what the sentences of ITEMS share.
+
+    ITEMS is a folder of `cgbench consistency make`, or a table with the columns source and piece.
+    """
+    from cgbench.benchmark.consistency.score import consistency
+
+    request, shown = ConsistencyRequest(str(items), **found), ScoreOutput(**output)
+    shown.check(request)
+    shown.show(consistency(request))

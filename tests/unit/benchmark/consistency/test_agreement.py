@@ -1,0 +1,195 @@
+"""Consistency of outputs by hand, against slow versions, against human judgements, and the coverage of intervals."""
+
+import csv
+import gzip
+
+import numpy as np
+import pytest
+from scipy.stats import rankdata
+from shared_data import SHARED, needs
+
+from cgbench.benchmark.consistency.agreement import Consistency, agreement, consensus
+from cgbench.benchmark.consistency.items import Row, read_items
+from cgbench.benchmark.consistency.score import consistency
+from cgbench.errors import InputError
+
+ITEM = [np.array([0, 1, 2])]
+
+
+def rows_of(sources, pieces):
+    found = []
+    for source, piece in zip(sources, pieces, strict=True):
+        begin = source.index(piece)
+        found.append(Row(piece, piece, "context", "1", ((begin, begin + len(piece)),), source))
+    return found
+
+
+def test_consistency_is_the_share_of_what_the_others_made_of_the_piece():
+    # "dog" became Hund, Hund and Katze. The first output has 1 of the 2 units linked in the others, the third 0 of 2.
+    linked = [{"hund"}, {"hund"}, {"katze"}]
+    present = [{"der", "hund"}, {"ein", "hund"}, {"die", "katze"}]
+    assert agreement(linked, present, ITEM).tolist() == [0.5, 0.5, 0.0]
+    # A unit of the output counts wherever it is linked, and a unit that two others have counts twice: 2 of 3.
+    assert agreement([set(), {"a"}, {"a", "b"}], [{"a"}, {"a"}, {"a", "b"}], ITEM).tolist() == [2 / 3, 0.5, 1.0]
+    assert agreement([set(), set(), set()], present, ITEM).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_the_consensus_is_what_half_of_the_outputs_have():
+    # "der" and "hund" are in two of three outputs; the third has neither, the second one of them.
+    present = [{"der", "hund", "rot"}, {"hund", "der"}, {"katze"}]
+    assert consensus(present, ITEM).tolist() == [1.0, 1.0, 0.0]
+    assert consensus([{"a", "b"}, {"a", "c"}], [np.array([0, 1])]).tolist() == [2 / 3, 2 / 3]
+    assert consensus([{"a"}, {"b"}, {"c"}], ITEM).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_both_are_as_defined_on_random_sets():
+    draw = np.random.default_rng(1)
+    present = [set(draw.choice(list("abcdef"), 3).tolist()) for _ in range(40)]
+    linked = [{unit for unit in one if draw.random() < 0.6} for one in present]
+    items = [np.arange(start, start + 4) for start in range(0, 40, 4)]
+    found, agreed = agreement(linked, present, items), consensus(present, items)
+    for rows in items:
+        for row in rows:
+            others = [unit for other in rows if other != row for unit in linked[other]]
+            assert found[row] == pytest.approx(sum(unit in present[row] for unit in others) / max(len(others), 1))
+            many = [unit for unit in "abcdef" if sum(unit in present[other] for other in rows) >= 2]
+            assert agreed[row] == pytest.approx(sum(unit in present[row] for unit in many) / max(len(many), 1))
+
+
+CONTEXTS = {
+    "x sleeps": "y schläft",
+    "we see x": "wir sehen y",
+    "x eats now": "jetzt isst y",
+    "give x water": "gib y wasser",
+}
+WORDS = {"dog": "hund", "cat": "katze", "cow": "kuh"}
+PIECES = [piece for piece in WORDS for _ in CONTEXTS]
+SOURCES = [context.replace("x", piece) for piece in WORDS for context in CONTEXTS]
+GOOD = [context.replace("y", word) for word in WORDS.values() for context in CONTEXTS.values()]
+BAD = [*GOOD[:3], "gib wolf wasser", *GOOD[4:]]
+
+
+def test_alignment_finds_what_became_of_a_piece_from_the_outputs_alone():
+    metric = Consistency(rows_of(SOURCES, PIECES), of="words")
+    assert metric.statistics(GOOD)[:, 0].tolist() == [1.0] * 12
+    found = metric.per_example(BAD, metric.statistics(BAD))
+    assert [row["became"] for row in found[:5]] == ["hund", "hund", "hund", "wolf", "katze"]
+    # The others linked hund, hund and wolf to the dog: an output with hund has 2 of 3; the others of wolf have none.
+    assert [row["consistency"] for row in found[:5]] == ["0.6667", "0.6667", "0.6667", "0.0000", "1.0000"]
+    assert metric.value(metric.statistics(BAD))[0] == pytest.approx(100 * (2 + 8) / 12)
+
+
+def test_more_sentence_pairs_help_the_alignment():
+    rows = rows_of(["x dog", "y dog"], ["dog", "dog"])
+    outputs = ["u hund", "v hund"]
+    corpus = [("x y", "u v"), ("x", "u"), ("y", "v"), ("dog", "hund")]
+    metric = Consistency(rows, of="words", corpus=corpus)
+    assert [row["became"] for row in metric.per_example(outputs, metric.statistics(outputs))] == ["hund", "hund"]
+    assert "extra:4" in str(metric.signature())
+
+
+def test_a_sentence_alone_in_its_item_does_not_count():
+    metric = Consistency(rows_of(["the dog", "a dog", "a cat"], ["dog", "dog", "cat"]), of="words")
+    statistics = metric.statistics(["der hund", "ein hund", "eine katze"])
+    assert metric.counted(np.arange(3)).tolist() == [0, 1] and statistics[2].tolist() == [0, 0]
+    assert metric.value(statistics)[0] == 100 and "1 sentences" in metric.notes[0]
+    with pytest.raises(InputError, match="each piece is in one sentence only"):
+        Consistency(rows_of(["the dog", "a cat"], ["dog", "cat"]))
+
+
+@pytest.mark.parametrize("method", ["align", "ngrams"])
+def test_empty_outputs_are_inconsistent(method):
+    metric = Consistency(rows_of(["the dog", "a dog"], ["dog", "dog"]), method=method)
+    assert metric.all_statistics([["", ""]])[0][:, 0].tolist() == [0.0, 0.0]
+
+
+def test_units_are_characters_where_a_script_has_no_blanks():
+    rows = rows_of(["the dog sleeps", "a dog eats"] * 20, ["dog"] * 40)
+    chinese, german = ["狗 睡 觉", "狗 吃"] * 20, ["der Hund schläft", "ein Hund isst"] * 20
+    for outputs, units in ((chinese, "units:characters|n:1+2"), (german, "units:words|n:1")):
+        metric = Consistency(rows)
+        metric.all_statistics([outputs])
+        assert units in str(metric.signature())
+
+
+def test_pieces_are_clusters_and_systems_are_compared(tmp_path):
+    path = tmp_path / "items.tsv"
+    path.write_text(
+        "source\tpiece\n" + "".join(f"{source}\t{piece}\n" for source, piece in zip(SOURCES, PIECES, strict=True))
+    )
+    systems = {"good": [GOOD, GOOD], "bad": [BAD, BAD]}
+    found = consistency(path, systems, paired=True, units="words", by="column:piece")
+    assert "clusters:piece(3)" in found.signature
+    good, bad = (result.whole.figures["consistency"] for result in found.results)
+    assert (good.value, bad.value, bad.difference) == pytest.approx((100, 1000 / 12, -200 / 12))
+    # Clusters of equal size: the variance of the mean is that of the three means of pieces (50, 100, 100) over 3.
+    half = 4.302653 * np.std([50, 100, 100], ddof=1) / np.sqrt(3)
+    assert (bad.difference_low, bad.difference_high) == pytest.approx((-200 / 12 - half, -200 / 12 + half), rel=1e-5)
+    assert [one.label for one, _ in found.results[0].bins] == ["cat", "cow", "dog"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("source\tpiece\nthe dog\tcat\n", "row 1: the piece 'cat' is not in it"),
+        ("source\tcompound\nthe dog\tdog\n", "no column 'piece'"),
+        ("source\tpiece\tshared\nthe dog\tdog\t4-9\n", "row 1: '4-9' are no parts of the sentence"),
+        ("source\tpiece\tshared\nthe dog\tdog\tx\n", "row 1: 'x' are no parts of the sentence"),
+        ("source\tpiece\n", "no items"),
+    ],
+)
+def test_a_wrong_table_gives_one_line(tmp_path, text, said):
+    path = tmp_path / "items.tsv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=said):
+        read_items(path)
+
+
+def auc(values, right):
+    ranks, ones = rankdata(values), right.sum()
+    return (ranks[right == 1].sum() - ones * (ones + 1) / 2) / (ones * (len(right) - ones))
+
+
+@needs("cognition/paper_results_NP.tsv.gz")
+@pytest.mark.parametrize(("kind", "least"), [("NP", 0.82), ("VP", 0.78)])
+def test_consistency_agrees_with_people(kind, least):
+    """The settings were chosen on NP; docs/lab/consistency.md has all that were tried."""
+    with gzip.open(SHARED / "cognition" / f"paper_results_{kind}.tsv.gz", "rt", encoding="utf-8") as file:
+        read = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    metric = Consistency(rows_of([one["source"] for one in read], [one["compound"] for one in read]))
+    (statistics,) = metric.all_statistics([[one["hypothesis"] for one in read]])
+    assert auc(statistics[:, 0], np.array([int(one["human_correct"]) for one in read])) >= least
+
+
+def test_intervals_cover_the_consistency_of_the_system():
+    """A system translates the piece i as its usual word with probability p_i, which differs between pieces."""
+
+    def draw(seed, pieces):
+        rng = np.random.default_rng(seed)
+        names = [f"p{rng.integers(10**9)}" for _ in range(pieces)]
+        sources, outputs = [], []
+        for name, usual in zip(names, rng.beta(4, 2, pieces), strict=True):
+            for _ in range(5):
+                words = rng.integers(30, size=3)
+                said = f"T{name}" if rng.random() < usual else f"W{name}"
+                sources.append(" ".join(f"c{word}" for word in words) + f" {name}")
+                outputs.append(" ".join(f"z{word}" for word in words) + f" {said}")
+        rows = rows_of(sources, np.repeat(names, 5).tolist())
+        return rows, outputs
+
+    rows, outputs = draw(0, 3000)
+    truth = Consistency(rows, of="words").value(Consistency(rows, of="words").statistics(outputs))[0]
+    covered = 0
+    for seed in range(1, 101):
+        rows, outputs = draw(seed, 40)
+        found = score_of(rows, outputs)
+        covered += found.ci_low <= truth <= found.ci_high
+    assert covered >= 89  # of 95 expected; fewer has a probability of 0.5 %
+
+
+def score_of(rows, outputs):
+    from cgbench.benchmark.metrics.evaluate import evaluate
+
+    metric = Consistency(rows, of="words")
+    found = evaluate(metric, {"system": [outputs]}, cluster=("piece",))
+    return found.results[0].whole.figures["consistency"]
