@@ -1,0 +1,1 @@
+"""Models behind a server with OpenAI's interface."""
