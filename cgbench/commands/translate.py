@@ -24,7 +24,8 @@ def _folders(given: tuple[tuple[Path, ...], ...]) -> list[Path]:
 def translate_command(request: TranslateRequest) -> None:
     """Translate SOURCE by beam search over the mean probabilities of one or several models.
 
-    With --system, an external model or a server translates, and an interrupted command resumes.
+    With --system, an external model or a server translates, and an interrupted command resumes. A server's raw answers
+    are kept in FILE.answers.jsonl.
 
     SOURCE has one sentence per line: a plain or compressed file (.gz, .zst), TABLE:COLUMN, or standard input.
     """
@@ -35,5 +36,5 @@ def translate_command(request: TranslateRequest) -> None:
         # --model takes all the words after it, but a text is no folder
         request = changed(request, sources=str(models.pop()), model=models)
     lines = translated(request)
-    if request.output is None:
+    if request.output is None or request.sends_nothing:
         click.echo("".join(line + "\n" for line in lines), nl=False)

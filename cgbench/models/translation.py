@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.files import check_output, write_atomic
 from cgbench.models.devices import choose_device
+from cgbench.models.server_options import ServerOptions
 from cgbench.models.translation_request import TranslateRequest
-from cgbench.requests import accepts, as_path
+from cgbench.requests import accepts, as_path, fields_of
 from cgbench.tables import counted
 from cgbench.text.inputs import files_of, lines_of
 
@@ -28,11 +29,11 @@ def translate(request: TranslateRequest) -> list[Any]:
     A call with ``system`` needs an ``output`` and resumes when it is repeated.
 
     :returns: the best translation of each sentence; with ``format="json"``, dictionaries
-        (docs/reference/formats.md).
+        (docs/reference/formats.md); with ``dry_run`` or ``batch_out``, lines that say what would be sent.
     :raises InputError: a model cannot be read, a sentence is too long, or arguments are inconsistent.
     """
     lines = translated(request)
-    if request.format == "json":
+    if request.format == "json" and not request.sends_nothing:
         return [json.loads(line) for line in lines]
     return [line.rpartition("\t")[0] for line in lines] if request.uncertainty else lines
 
@@ -42,6 +43,10 @@ def translated(request: TranslateRequest) -> list[str]:
     _check(request)
     if request.output is not None:
         check_output(as_path(request.output), files_of(request.sources))
+    if request.is_server:
+        from cgbench.models.servers.translation import translate_by_server
+
+        return translate_by_server(request)
     if request.system is not None:
         from cgbench.models.external.systems import translate_by_system
 
@@ -66,6 +71,8 @@ def _check(request: TranslateRequest) -> None:
         )
     if bool(request.model) == (request.system is not None):
         raise InputError(f"use one of {model} and {system}")
+    if not request.is_server and (found := next((name for name in fields_of(ServerOptions) if name in given), None)):
+        raise InputError(f"{argument(found)} needs a server ({argument('system', 'openai:URL')})")
     if request.system is None:
         if request.prompt is not None:
             raise InputError(f"{argument('prompt')} needs {system}; a checkpoint has no prompt")
@@ -74,9 +81,10 @@ def _check(request: TranslateRequest) -> None:
         raise InputError(f"{argument('uncertainty')} needs {model}; for {system} use cgbench uncertainty")
     if request.truncate:
         raise InputError(f"{argument('truncate')} needs {model}; it does not work with {system}")
-    if request.is_server and (found := next((name for name in OF_SEARCH if name in given), None)):
+    if request.is_server and (of_search := next((name for name in OF_SEARCH if name in given), None)):
         raise InputError(
-            f"{argument(found)} does not work with a server; set ?max_tokens=N or temperature=T in its address instead"
+            f"{argument(of_search)} does not work with a server; set ?max_tokens=N or temperature=T in its address "
+            "instead"
         )
     if request.output is None:
         raise InputError(f"{argument('output')} is needed with an external system, to keep finished translations")

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from cgbench.models.search_options import SearchOptions
+from cgbench.models.server_options import ServerOptions
 from cgbench.requests import KW_ONLY, File, Files, Model, Text, option, request
 
 NAMED = 5  # lines named in a warning
 
 
 @request
-class TranslateRequest(SearchOptions):
+class TranslateRequest(SearchOptions, ServerOptions):
     """What :func:`~cgbench.models.translation.translate` is asked for."""
 
     sources: Text = option(help="Sentences to translate", python_only=True)
@@ -51,3 +52,8 @@ class TranslateRequest(SearchOptions):
     def is_server(self) -> bool:
         """Whether a server translates."""
         return str(self.system or "").startswith("openai:")
+
+    @property
+    def sends_nothing(self) -> bool:
+        """Whether the requests to a server are only counted or written to a file."""
+        return self.dry_run or self.batch_out is not None

@@ -7,6 +7,7 @@ import http.client
 import json
 import queue
 import re
+import ssl
 import threading
 import time
 import urllib.parse
@@ -26,19 +27,29 @@ _AGAIN = frozenset((408, 409, 425, 429))
 
 
 class NoReply(Exception):  # noqa: N818 - a reason to ask again
-    """There was no usable reply this time. ``after``: seconds to wait, as requested by the server."""
+    """There was no usable reply this time.
 
-    def __init__(self, reason: str, after: float | None = None) -> None:
+    :param after: seconds to wait, as requested by the server; :param status: of an error page, else None.
+    :param sent: whether the server may have read the request.
+    """
+
+    def __init__(
+        self, reason: str, after: float | None = None, status: int | None = None, *, sent: bool = True
+    ) -> None:
         super().__init__(reason)
-        self.after = after
+        self.after, self.status, self.sent = after, status, sent
 
 
 @dataclass(frozen=True)
 class Reply:
-    """A reply; ``body`` is complete for a status below 400, and the beginning of the page of an error."""
+    """A reply; ``body`` is complete for a status below 400, and the beginning of the page of an error.
+
+    ``server``: the software that answered, as its header names it.
+    """
 
     status: int
     body: bytes
+    server: str = ""
 
     def json(self) -> Any:
         """The body as a value.
@@ -86,10 +97,10 @@ def post_json(
 
     :param seconds: timeout from the connection to the last byte.
     :raises NoReply: no connection, a timeout, a broken reply, or a status to retry (408, 409, 425, 429, and 5xx).
-    :raises InputError: the server redirects, or the address is invalid.
+    :raises InputError: the server redirects, its certificate cannot be verified, or the address is invalid.
     """
     requests = require("requests", "data")
-    from urllib3.exceptions import HTTPError
+    from urllib3.exceptions import HTTPError, NewConnectionError
 
     sent = {"Content-Type": "application/json", "Accept-Encoding": "identity", **(headers or {})}
     outcomes: queue.Queue[Any] = queue.Queue()
@@ -122,6 +133,10 @@ def post_json(
             raise NoReply(f"no whole reply within {seconds:g} s") from None
         if isinstance(found, requests.exceptions.InvalidURL):
             raise InputError(f"{url}: not a valid address ({_reason(found)})")
+        if isinstance(found, requests.exceptions.SSLError) and isinstance(_inner(found), ssl.SSLCertVerificationError):
+            raise InputError(f"{url}: no verified connection ({_reason(found)}); check the address and its certificate")
+        if isinstance(found, requests.ConnectionError) and isinstance(_inner(found), NewConnectionError):
+            raise NoReply(_reason(found), sent=False)
         if isinstance(found, requests.Timeout):
             raise NoReply(f"no whole reply within {seconds:g} s")
         if isinstance(found, (requests.RequestException, HTTPError, OSError, http.client.HTTPException, ValueError)):
@@ -144,16 +159,16 @@ def post_json(
     if status >= 400:
         with contextlib.suppress(NoReply):
             outcome(min(deadline, time.monotonic() + _ERROR_SECONDS))
-        reply = Reply(status, bytes(body))
+        reply = Reply(status, bytes(body), response.headers.get("Server") or "")
         if status in _AGAIN or status >= 500:
             said = f": {reply.shown}" if reply.shown else ""
-            raise NoReply(f"status {status}{said}", _seconds(response.headers.get("Retry-After")))
+            raise NoReply(f"status {status}{said}", _seconds(response.headers.get("Retry-After")), status)
         return reply
     outcome(deadline)
     whole = _decoded(bytes(body), response.headers.get("Content-Encoding", "identity").strip().lower())
     if len(whole) > LARGEST:
         raise NoReply(f"a reply of more than {LARGEST >> 20} MB")
-    return Reply(status, whole)
+    return Reply(status, whole, response.headers.get("Server") or "")
 
 
 def _decoded(body: bytes, encoding: str) -> bytes:
@@ -173,14 +188,31 @@ def _decoded(body: bytes, encoding: str) -> bytes:
 
 
 def _seconds(found: str | None) -> float | None:
-    return float(found) if found and re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,6})?", found, re.ASCII) else None
+    """``Retry-After`` as seconds: a number (some servers write a fraction) or a date."""
+    from urllib3.exceptions import InvalidHeader
+    from urllib3.util import Retry
+
+    if not found or len(found) > 40:
+        return None
+    if re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,6})?", found, re.ASCII):
+        return float(found)
+    try:
+        return float(Retry().parse_retry_after(found))
+    except (InvalidHeader, ValueError, OverflowError):
+        return None
 
 
-def _reason(error: Exception) -> str:
+def _inner(error: Exception) -> BaseException:
+    """The error behind those that libraries have put around it."""
     inner: BaseException = error
     while (cause := getattr(inner, "reason", None)) is not None or inner.args:
         nested = cause if isinstance(cause, BaseException) else inner.args[0] if inner.args else None
         if not isinstance(nested, BaseException):
             break
         inner = nested
+    return inner
+
+
+def _reason(error: Exception) -> str:
+    inner = _inner(error)
     return printable(" ".join(str(inner).split()) or type(inner).__name__)[:_SHOWN]

@@ -38,25 +38,38 @@ def _pieces(folder):
     return [data[: len(data) // 2], data[len(data) // 2 :]] if len(data) % 3 == 0 else data
 
 
+def _asked():
+    from cgbench.models.servers.exchange import Request
+
+    return [Request(model="m", messages=({"role": "user", "content": f"Say: {line}"},)) for line in LINES]
+
+
+def _ask(address, journal, tries):
+    from cgbench.models.servers import client
+    from cgbench.models.servers.address import parse_server
+
+    client.TRIES, client.FIRST_WAIT, client.LONGEST_PAUSE = tries, 0.0, 0.1
+    with client.Client(parse_server(address), journal) as asked:
+        return [
+            json.dumps([answer.text, answer.reasoning, vars(answer)["model"]]) for answer in asked.answers(_asked())
+        ]
+
+
 def _chat(folder):
     from raw_web import answering
 
-    from cgbench.models.external import server
-
-    server._TRIES = 2
+    (folder / "out" / "kept").unlink(missing_ok=True)
     with answering(_pieces(folder)) as (url, _):
-        asked = server.parse_server(f"openai:{url}/v1?model=m&timeout=5&parallel=1", "Say: {source}")
-        found = server.ask_all(asked, LINES, folder / "out" / "kept", nbest=1, sleep=lambda seconds: None)
-    (folder / "out" / "texts").write_text("".join(answer.texts[0] + "\n" for answer in found), encoding="utf-8")
+        found = _ask(f"openai:{url}/v1?model=m&timeout=5&parallel=1", folder / "out" / "kept", 2)
+    (folder / "out" / "texts").write_text("".join(text + "\n" for text in found), encoding="utf-8")
+    (folder / "out" / "url").write_text(url)
 
 
 def _as_many(folder):
-    """A hypothesis per sentence, and the same when it is read again."""
-    from cgbench.models.external.server import _read_kept
-
+    """An answer per sentence, and the same when it is read again, from nobody."""
     texts = (folder / "out" / "texts").read_text(encoding="utf-8").split("\n")[:-1]
-    kept = _read_kept(folder / "out" / "kept", len(LINES), 1)
-    return "" if texts == [kept[row].texts[0] for row in range(len(LINES))] else "read otherwise than it was answered"
+    again = _ask(f"openai:{(folder / 'out' / 'url').read_text()}/v1?model=m", folder / "out" / "kept", 1)
+    return "" if texts == again else "read otherwise than it was answered"
 
 
 def _count(folder):
@@ -70,22 +83,18 @@ def _count(folder):
 
 
 def _address(folder):
-    from cgbench.models.external.server import parse_server
+    from cgbench.models.servers.address import parse_server
     from cgbench.text.web import check_url
 
     text = (folder / "address").read_bytes().decode("utf-8", "surrogateescape")
-    server = parse_server(text, "Say: {source}")
+    server = parse_server(text)
     check_url(server.url, "", "")
     json.dumps(server.identity, ensure_ascii=False).encode()
 
 
 def _kept(folder):
     """What an earlier command has kept; there is nothing to ask for but what is missing, and nobody answers."""
-    from cgbench.models.external import server
-
-    server._TRIES = 1
-    asked = server.parse_server("openai:http://127.0.0.1:9/v1?model=m&timeout=1", "Say: {source}")
-    server.ask_all(asked, LINES, folder / "kept", nbest=1, sleep=lambda seconds: None)
+    _ask("openai:http://127.0.0.1:9/v1?model=m&timeout=1", folder / "kept", 1)
 
 
 def servers():
@@ -99,7 +108,10 @@ def servers():
     yield Target("infini-gram", "plain", {"reply": _reply(COUNT)}, "reply", reply, _count)
     address = {"address": b"openai:http://127.0.0.1:8000/v1?model=a%2Fb&temperature=0.5&max_tokens=9&timeout=5"}
     yield Target("openai", "address", address, "address", m.text, _address)
-    rows = ({"row": row, "texts": ["x y"], "cut": [False], "missing": False} for row in range(len(LINES)))
+    rows = [{"format": 1, "url": "http://127.0.0.1:9/v1"}]
+    for one in _asked():
+        rows.append({"sent": one.key, "most": [300, 512]})
+        rows.append({"key": one.key, "request": one.body, "server": "s", "reply": CHAT})
     kept = {"kept": "".join(json.dumps(row) + "\n" for row in rows).encode()}
     yield Target("openai", "answers kept", kept, "kept", m.json_lines, _kept)
 

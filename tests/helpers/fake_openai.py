@@ -1,26 +1,37 @@
-"""A server with OpenAI's interface on this machine, which answers badly when it is told to."""
+"""A server with OpenAI's interface on this machine, which answers badly when it is told to, and counts tokens."""
 
 import contextlib
+import gzip
 import json
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 GOOD = "good"
-HANGS = 0.6  # seconds, longer than the client of the tests waits
+REASONING = {
+    "think": {"content": "<think>Hm.</think>\n\n{}"},
+    "unclosed": {"content": "<think>Hm, {}"},
+    "unopened": {"content": "Hm.</think>{}"},
+    "field": {"content": "{}", "reasoning_content": "Hm."},
+    "new field": {"content": "{}", "reasoning": "Hm."},
+}
+"""Five forms of reasoning."""
 
 
 class Fake:
     """``troubles``: sentence -> what goes wrong with it, one after another, before it is answered well."""
 
-    def __init__(self, troubles=None):
+    def __init__(self, troubles=None, *, model="m-1", delay=0.0):
         self.troubles = {line: list(wrong) for line, wrong in (troubles or {}).items()}
-        self.asked, self.answered, self.keys, self.bodies = [], [], [], []
+        self.model, self.delay = model, delay
+        self.asked, self.answered, self.keys, self.bodies, self.paths, self.times = [], [], [], [], [], []
+        self.input = self.output = 0  # tokens of all replies that were sent whole
         self.lock = threading.Lock()
 
     def trouble(self, line):
         with self.lock:
             self.asked.append(line)
+            self.times.append(time.monotonic())
             waiting = self.troubles.get(line, [])
             return waiting.pop(0) if waiting else GOOD
 
@@ -29,63 +40,102 @@ def translation(line, number=0):
     return " ".join(reversed(line.split())).upper() + ("" if number == 0 else f" {number}")
 
 
+def _message(line, number, wrong):
+    text = translation(line, number)
+    if wrong in REASONING:
+        return {name: form.format(text) for name, form in REASONING[wrong].items()}
+    return {"content": None if number == 0 and wrong in ("no text", "filtered") else text}
+
+
+def reply_to(body, model="m-1", wrong=GOOD):
+    """A reply of a good server, or of one with a wrong number of choices, a limit, a filter, or reasoning."""
+    asked = body["messages"][-1]["content"] if "messages" in body else body["prompt"]
+    line = asked.removeprefix("Say: ")
+    number = body["n"] + {"too few": -1, "too many": 1}.get(wrong, 0)
+    messages = [_message(line, one, wrong) for one in range(number)]
+    end = {"cut": "length", "filtered": "content_filter"}.get(wrong, "stop")
+    if "messages" in body:
+        choices = [{"message": {"role": "assistant", **each}, "finish_reason": end} for each in messages]
+    else:
+        choices = [{"text": each["content"], "finish_reason": end} for each in messages]
+    usage = {
+        "prompt_tokens": len(asked) + 3,
+        "completion_tokens": sum(len(each["content"] or "") + 1 for each in messages),
+        "prompt_tokens_details": {"cached_tokens": len(line) % 3},
+    }
+    return {"id": "x", "model": "other" if wrong == "other model" else model, "choices": choices, "usage": usage}
+
+
 @contextlib.contextmanager
 def serving(fake):
+    over = threading.Event()
+
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, *given):
             pass
 
+        def version_string(self):
+            return "fake" if getattr(self, "wrong", GOOD) != "other software" else "proxy"
+
         def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            asked = body["messages"][-1]["content"] if "messages" in body else body["prompt"]
+            line = asked.removeprefix("Say: ")
             fake.bodies.append(body)
+            fake.paths.append(self.path)
             fake.keys.append(self.headers.get("Authorization"))
-            line = body["messages"][0]["content"].removeprefix("Say: ")
-            wrong = fake.trouble(line)
+            wrong = self.wrong = fake.trouble(line)
+            time.sleep(fake.delay)
             if wrong == "hangs":
-                time.sleep(HANGS)
+                over.wait(10)
+                return
+            if wrong == "hangs up":
                 return
             if isinstance(wrong, int):
                 self.send_response(wrong)
                 if wrong == 429:
-                    self.send_header("Retry-After", "7")
+                    self.send_header("Retry-After", "0.2")
                 if wrong in (301, 302, 307):
                     self.send_header("Location", "http://127.0.0.1:9/elsewhere")
                 self.send_header("Content-Length", "9")
                 self.end_headers()
                 self.wfile.write(b"not today")
                 return
-            number = body["n"] + {"too few": -1, "too many": 1}.get(wrong, 0)
-            choices = [
-                {
-                    "message": {"content": translation(line, one)},
-                    "finish_reason": "length" if wrong == "cut" else "stop",
-                }
-                for one in range(number)
-            ]
-            if wrong in ("no text", "filtered"):
-                choices[0]["message"]["content"] = None
-            if wrong == "filtered":
-                choices[0]["finish_reason"] = "content_filter"
+            found = reply_to(body, fake.model, wrong)
+            if wrong == "no usage":
+                del found["usage"]
             data = {
                 "html": b"<html>",
                 "deep": b'{"choices": ' + b"[" * 100_000,
+                "bomb": gzip.compress(b" " * (1 << 24)),
                 "refused by a filter": b'{"error": {"code": "content_filter", "message": "no"}}',
-            }.get(wrong) or json.dumps({"choices": choices}).encode()
+            }.get(wrong) or json.dumps(found).encode()
             if wrong == "surrogate":
                 data = data.replace(b'"content": "', b'"content": "\\ud800')
             self.send_response(400 if wrong == "refused by a filter" else 200)
+            if wrong == "bomb":
+                self.send_header("Content-Encoding", "gzip")
             self.send_header("Content-Length", str(len(data) + (5 if wrong == "breaks off" else 0)))
             self.end_headers()
-            self.wfile.write(data)
-            if wrong in (GOOD, "cut"):
-                with fake.lock:
+            self.wfile.write(data[: len(data) // 2] if wrong == "half a line" else data)
+            if wrong in ("html", "deep", "bomb", "refused by a filter", "surrogate", "breaks off", "half a line"):
+                return
+            with fake.lock:
+                fake.input += found.get("usage", {}).get("prompt_tokens", 0)
+                fake.output += found.get("usage", {}).get("completion_tokens", 0)
+                if wrong not in ("too few", "too many", "other model", "other software"):
                     fake.answered.append(line)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, request, client_address):  # the client has left
+            pass
+
+    server = Server(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
         yield f"openai:http://127.0.0.1:{server.server_port}/v1"
     finally:
+        over.set()
         server.shutdown()
         server.server_close()

@@ -1,4 +1,4 @@
-"""The sidecar file of an external system's translations, which records how they were made.
+"""The sidecar file of an external system's translations, which records how they were made; written with the output.
 
 ``cgbench score`` reads it and adds it to the signature.
 """
@@ -6,19 +6,27 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import platform
 import re
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from cgbench.errors import InputError
-from cgbench.files import check_shape, read_json
+from cgbench import __version__
+from cgbench.errors import InputError, InputWarning
+from cgbench.files import check_shape, read_json, to_json, write_atomic
+from cgbench.tables import counted
 
 FORMAT = 1
 _REMEDY = "translate again, or remove the file to score the translations without it"
 _SHAPE = {"format": int, "system": {"kind": str}, "output": str, "search?": {str: (int, float)}}
 _SEARCH = (("beam", "beam"), ("length_penalty", "lenpen"), ("max_length_ratio", "ratio"), ("max_length_extra", "extra"))
-_SERVER = (("temperature", "temperature"), ("max_tokens", "max"))
+_SERVER = (
+    ("temperature", "temperature"), ("top_p", "top_p"), ("max_tokens", "max"), ("max_completion_tokens", "max"),
+)  # fmt: skip
 
 
 def sidecar_path(output: Path) -> Path:
@@ -40,6 +48,66 @@ def read_sidecar(output: Path) -> dict[str, Any] | None:
     return dict(record)
 
 
+def check_earlier(output: Path, now: Mapping[str, Any]) -> None:
+    """Refuse to overwrite translations by another system or prompt, or of another text: they cost time or money.
+
+    :param now: the identity of the system, and the hash of the ``source``.
+    """
+    path = sidecar_path(output)
+    if not output.is_file() or not path.is_file():
+        return
+    record = read_json(path)
+    if not isinstance(record, dict) or not isinstance(record.get("system"), dict):
+        raise InputError(f"{path}: not written by cgbench; remove it and {output.name}, or choose another output")
+    before, now = {**record["system"], "source": record.get("source")}, json.loads(to_json(now))
+    if changed := [name for name in dict.fromkeys((*now, *before)) if before.get(name) != now.get(name)]:
+        raise InputError(
+            f"{output}: contains translations with another {changed[0]} (see {path.name}); choose another output, or "
+            "remove both files"
+        )
+
+
+def write_output(
+    output: Path, rows: Sequence[Mapping[str, Any]], nbest: int | None, form: str, record: Mapping[str, Any],
+    packages: Sequence[str] = (),
+) -> list[str]:  # fmt: skip
+    """Write the output and its sidecar.
+
+    :param rows: ``{"nbest": [{"hypothesis": ..., "cut": ...}, ...]}``, one per sentence.
+    :param record: what the sidecar says of the system; :param packages: whose versions it says.
+    :returns: the lines of the output.
+    """
+    written = [_shown(row["nbest"], nbest, form) for row in rows]
+    text = "".join(line + "\n" for line in written)
+    own = {"cgbench": __version__, "python": platform.python_version()}
+    whole = {
+        "format": FORMAT,
+        **record,
+        "cut": sum(row["nbest"][0]["cut"] for row in rows),
+        "lines": len(rows),
+        "output": hashlib.sha256(text.encode("utf-8")).hexdigest(),
+        "versions": own | {package: metadata.version(package) for package in packages},
+    }
+    write_atomic(output, text)
+    write_atomic(sidecar_path(output), to_json(whole))
+    return written
+
+
+def warn_of_cut(rows: Sequence[Mapping[str, Any]], limit: str) -> None:
+    """Warn of translations that a limit has cut."""
+    if cut := sum(row["nbest"][0]["cut"] for row in rows):
+        text = f"{cut:,} of {counted(len(rows), 'translation')} were cut short; raise the limit with {limit}"
+        warnings.warn(InputWarning(text), stacklevel=2)
+
+
+def _shown(nbest: Sequence[Mapping[str, Any]], number: int | None, form: str) -> str:
+    """A row of the output: the best hypothesis, in JSON with its scores and the n-best list if requested."""
+    every = [{key: value for key, value in one.items() if key != "cut"} for one in nbest]
+    if form != "json":
+        return str(every[0]["hypothesis"])
+    return json.dumps(every[0] | ({"nbest": every} if number else {}), ensure_ascii=False)
+
+
 def settings_label(record: Mapping[str, Any]) -> str:
     """The settings of translations for a signature: ``hf-beam5-lenpen1.0-ratio1.2-extra10``.
 
@@ -48,7 +116,7 @@ def settings_label(record: Mapping[str, Any]) -> str:
     system, search = record["system"], record.get("search") or {}
     words = [system["kind"]]
     words += [f"{short}{search[name]}" for name, short in _SEARCH if name in search]
-    words += [f"{short}{system[name]}" for name, short in _SERVER if name in system]
+    words += [f"{short}{system[name]}" for name, short in _SERVER if system.get(name) is not None]
     if system.get("dtype", "float32") != "float32":
         words.append(system["dtype"])
     words += [str(system[name]) for name in ("source", "target") if name in system]

@@ -1,46 +1,30 @@
-"""Translate a text with an external model or a server."""
+"""Translate a text with an external model."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import platform
-import warnings
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any, cast
 
-from cgbench import __version__
-from cgbench.errors import InputError, InputWarning, argument
-from cgbench.files import check_output, read_json, to_json, write_atomic
+from cgbench.errors import InputError, argument
+from cgbench.files import check_output, write_atomic
 from cgbench.locks import locked
 from cgbench.models.devices import choose_device
-from cgbench.models.external.addresses import parse_address, read_template
+from cgbench.models.external.addresses import parse_address
 from cgbench.models.external.opening import Planned, plan_member
-from cgbench.models.external.server import Server, ask_all, parse_server
-from cgbench.models.external.sidecar import FORMAT, sidecar_path
+from cgbench.models.external.sidecar import check_earlier, sidecar_path, warn_of_cut, write_output
 from cgbench.models.external.token_space import SHARD
 from cgbench.models.external.uncertainty import work_beside
-from cgbench.models.translation_request import NAMED, TranslateRequest
+from cgbench.models.translation_request import TranslateRequest
 from cgbench.progress import bar
 from cgbench.requests import as_path
 from cgbench.steps import STEPS, Step, Workspace, hash_value
-from cgbench.tables import counted
 from cgbench.text.inputs import files_of, lines_of
 
-_ANSWERS = "answers.jsonl"
 
-
-def plan_system(text: str, prompt: str | None) -> Planned | Server:
-    """Resolve the address of a system; nothing is requested or loaded yet."""
-    if text.startswith("openai:"):
-        if prompt is None:
-            raise InputError(
-                f"{text}: a server needs a prompt; set {argument('prompt')}, such as "
-                "'Translate into English: {source}'"
-            )
-        return parse_server(text, read_template(prompt, argument("prompt")))
+def plan_system(text: str, prompt: str | None) -> Planned:
+    """Resolve the address of a system; nothing is loaded yet."""
     if parse_address(text).kind == "own":
         raise InputError(
             f"{text}: not an external model; write hf:... or openai:..., or use {argument('model')} for a checkpoint"
@@ -59,21 +43,18 @@ def translate_by_system(request: TranslateRequest) -> list[str]:
     check_output(sidecar_path(output), files_of(request.sources))
     system, nbest = plan_system(str(request.system), request.prompt), request.nbest
     lines, _ = lines_of(request.sources, "sources")
-    device = "cpu" if request.is_server else choose_device(request.device)
-    config: dict[str, Any] = {"system": dict(system.identity), "nbest": nbest or 1}
-    from_server = isinstance(system, Server)
-    if isinstance(system, Planned):
-        config |= {"search": request.search, "device": device, "shard": SHARD, "batch_tokens": request.batch_tokens}
+    device = choose_device(request.device)
+    config: dict[str, Any] = {
+        "system": dict(system.identity), "nbest": nbest or 1, "search": request.search, "device": device,
+        "shard": SHARD, "batch_tokens": request.batch_tokens,
+    }  # fmt: skip
     step = Step("translations", config, {"source": hash_value(lines)})
-    _check_earlier(output, json.loads(to_json({**config["system"], "source": step.inputs["source"]})))
+    check_earlier(output, {**config["system"], "source": step.inputs["source"]})
     workspace = Workspace(work_beside(output) / STEPS)
 
     def make(out: Path) -> None:
-        if isinstance(system, Server):
-            _by_server(system, lines, out, nbest or 1)
-        else:
-            search = {**request.search, "nbest": nbest or 1, "batch_tokens": request.batch_tokens}
-            _by_model(system, lines, out, search, device)
+        search = {**request.search, "nbest": nbest or 1, "batch_tokens": request.batch_tokens}
+        _by_model(system, lines, out, search, device)
 
     with locked(workspace.root / "lock", wait=False):
         folder = workspace.run(step, make, resumable=True)
@@ -82,57 +63,11 @@ def translate_by_system(request: TranslateRequest) -> list[str]:
         for path in sorted(folder.glob("part-*.jsonl"))
         for line in path.read_text(encoding="utf-8").split("\n")[:-1]
     ]
-    written = [_shown(row, nbest, request.format) for row in rows]
-    text = "".join(line + "\n" for line in written)
-    record: dict[str, Any] = {
-        "format": FORMAT,
-        "system": config["system"],
-        **{name: value for name, value in config.items() if name in ("nbest", "search", "device")},
-        "cut": sum(row["nbest"][0]["cut"] for row in rows),
-        **({"without_text": [place for place, row in enumerate(rows, 1) if row.get("missing")]} if from_server else {}),
-        "lines": len(rows),
-        "source": step.inputs["source"],
-        "output": hashlib.sha256(text.encode("utf-8")).hexdigest(),
-        "versions": _versions(system),
-    }
-    write_atomic(output, text)
-    write_atomic(sidecar_path(output), to_json(record))
-    _warn_of(record, from_server)
+    record = {name: config[name] for name in ("system", "nbest", "search", "device")}
+    record["source"], packages = step.inputs["source"], ("torch", "transformers")
+    written = write_output(output, rows, nbest, request.format, record, packages)
+    warn_of_cut(rows, argument("max_length_ratio"))
     return written
-
-
-def _warn_of(record: Mapping[str, Any], server: bool) -> None:
-    lines = record["lines"]
-    found = []
-    if record["cut"]:
-        limit = "?max_tokens=N" if server else argument("max_length_ratio")
-        found.append(
-            f"{record['cut']:,} of {counted(lines, 'translation')} were cut short; raise the limit with {limit}"
-        )
-    if missing := record.get("without_text"):
-        named = ", ".join(map(str, missing[:NAMED])) + (", ..." if len(missing) > NAMED else "")
-        found.append(
-            f"the server returned no text for {len(missing):,} of {counted(lines, 'sentence')} (line {named}), for "
-            "example because of a filter; these hypotheses are empty"
-        )
-    for text in found:
-        warnings.warn(InputWarning(text), stacklevel=2)
-
-
-def _check_earlier(output: Path, now: Mapping[str, Any]) -> None:
-    """Refuse to overwrite translations by another system or prompt, or of another text: they cost time or money."""
-    path = sidecar_path(output)
-    if not output.is_file() or not path.is_file():
-        return
-    record = read_json(path)
-    if not isinstance(record, dict) or not isinstance(record.get("system"), dict):
-        raise InputError(f"{path}: not written by cgbench; remove it and {output.name}, or choose another output")
-    before = {**record["system"], "source": record.get("source")}
-    if changed := [name for name in dict.fromkeys((*now, *before)) if before.get(name) != now.get(name)]:
-        raise InputError(
-            f"{output}: contains translations with another {changed[0]} (see {path.name}); choose another output, or "
-            "remove both files"
-        )
 
 
 def _by_model(system: Planned, lines: Sequence[str], out: Path, search: Mapping[str, Any], device: str) -> None:
@@ -159,32 +94,5 @@ def _by_model(system: Planned, lines: Sequence[str], out: Path, search: Mapping[
             _write(paths[start], rows)
 
 
-def _by_server(server: Server, lines: Sequence[str], out: Path, nbest: int) -> None:
-    answers = ask_all(server, lines, out / _ANSWERS, nbest=nbest)
-    rows = [
-        {
-            "nbest": [{"hypothesis": text, "cut": cut} for text, cut in zip(answer.texts, answer.cut, strict=True)],
-            "missing": answer.missing,
-        }
-        for answer in answers
-    ]
-    _write(out / "part-00000.jsonl", rows)
-    (out / _ANSWERS).unlink(missing_ok=True)  # in the order in which they came
-
-
 def _write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     write_atomic(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-
-
-def _shown(row: Mapping[str, Any], nbest: int | None, form: str) -> str:
-    """A row of the output: the best hypothesis, in JSON with its scores and the n-best list if requested."""
-    every = [{key: value for key, value in one.items() if key != "cut"} for one in row["nbest"]]
-    if form != "json":
-        return str(every[0]["hypothesis"])
-    return json.dumps(every[0] | ({"nbest": every} if nbest else {}), ensure_ascii=False)
-
-
-def _versions(system: Planned | Server) -> dict[str, str]:
-    packages = () if isinstance(system, Server) else ("torch", "transformers")
-    versions = {package: metadata.version(package) for package in packages}
-    return {"cgbench": __version__, "python": platform.python_version(), **versions}

@@ -1,14 +1,65 @@
-"""Ask a server for answers."""
+"""Ask a server: every answer once, whatever the server does, and within a budget.
+
+An answer is on disk before its thread sends the next request, so an interrupted run resumes without repeating any.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from pathlib import Path
+from types import TracebackType
+from typing import Any
 
-from cgbench.models.servers.exchange import Answer, Request
+from cgbench.errors import InputError, argument, printable
+from cgbench.models.server_options import Budget, Price
+from cgbench.models.servers.address import Server
+from cgbench.models.servers.exchange import Answer, BadAnswerError, Request, Usage, is_filtered, read_answer, read_usage
+from cgbench.models.servers.journal import REMEDY, Cache, Journal
+from cgbench.models.servers.pace import Pace
+from cgbench.models.servers.spending import at_most
+from cgbench.progress import Bar, bar
+from cgbench.text.web import NoReply, Reply, post_json
+
+TRIES = 6
+LONGEST_WAIT = 60.0  # seconds between two tries, unless the server says
+LONGEST_PAUSE = 3600.0  # seconds that a server may ask for before the run stops
+FIRST_WAIT = 1.0
+_GATEWAYS = (408, 502, 504)  # the server behind may have answered
+_PARSING = threading.Lock()  # one reply at a time: parsed JSON takes up to thirty times its size
+_KEPT = "finished answers are kept: run the same command again to resume"
 
 
 class Client:
-    """A server that answers requests."""
+    """A server, the journal of its answers, and what may be spent; a context manager that holds the journal open."""
+
+    def __init__(
+        self, server: Server, journal: Path, *, cache: Path | None = None, price: Price | None = None,
+        budget: Budget | None = None,
+    ) -> None:  # fmt: skip
+        """Open the journal.
+
+        :raises InputError: it is of another server or damaged, or a budget in dollars has no price.
+        """
+        if budget is not None and budget.usd is not None and price is None:
+            raise InputError(f"{argument('budget')}: a limit in dollars needs {argument('price')}, or write N tokens")
+        self.server, self.price, self.budget = server, price, budget
+        self.journal = Journal(journal, server.url)
+        self.cache = None if cache is None else Cache(cache, server.url)
+        self._free = threading.Condition()  # guards the journal, and waits for room in the budget
+        self._flying = 0
+        self._stop = threading.Event()
+        self._pace = Pace(server.requests_per_minute, server.tokens_per_minute, self._stop)
+        self._seen = ("", "")  # model and software that answer
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.journal.close()
 
     def answers(self, requests: Sequence[Request]) -> list[Answer]:
         """The answers to some requests, in their order.
@@ -17,4 +68,209 @@ class Client:
 
         :raises InputError: the server fails or changes, or the budget ends; what was answered is kept.
         """
-        raise NotImplementedError
+        waiting = self.waiting(requests)
+        known = self._known(requests)
+        if waiting:
+            with bar(len(known) + len(waiting), "asking", "request", initial=len(known)) as shown:
+                self._ask_all(waiting, shown)
+            known |= self._known(waiting)
+        return [known[request.key] for request in requests]
+
+    def _known(self, requests: Sequence[Request]) -> dict[str, Answer]:
+        """The answers in the journal, by request."""
+        found = {}
+        for request in requests:
+            if request.key not in found and (kept := self.journal.reply(request)):
+                try:
+                    found[request.key] = self._same(read_answer(kept["reply"], request, str(kept["server"] or "")))
+                except BadAnswerError as error:
+                    raise InputError(f"{self.journal.path}: is damaged ({error}); {REMEDY}") from None
+        return found
+
+    def waiting(self, requests: Sequence[Request]) -> list[Request]:
+        """The requests that have no answer yet, each once; the cache is searched first."""
+        unique = {request.key: request for request in requests}
+        if self.cache is not None:
+            for request in unique.values():
+                if self.journal.reply(request) is None and (found := self.cache.get(request)):
+                    with contextlib.suppress(BadAnswerError):
+                        self.keep(request, found["reply"], str(found.get("server") or ""), origin="cache")
+        return [request for request in unique.values() if self.journal.reply(request) is None]
+
+    def keep(self, request: Request, reply: Any, server: str, *, origin: str | None = None) -> None:
+        """Write an answer into the journal and the cache.
+
+        :param origin: where it comes from, if it was not asked for in this run: ``cache``, ``batch``.
+        :raises BadAnswerError: it is no answer to the request.
+        """
+        self._same(read_answer(reply, request, server))
+        asked = {"endpoint": request.endpoint, "body": request.body, "sample": request.sample}
+        marked = {} if origin is None else {"origin": origin}
+        self.journal.write({"key": request.key, "request": asked, "server": server, **marked, "reply": reply})
+        if self.cache is not None and origin != "cache":
+            self.cache.put(request, server, reply)
+
+    def record(self, answers: Sequence[Answer], requests: Sequence[Request]) -> dict[str, Any]:
+        """What was answered and what it took, for a sidecar."""
+        origins = Counter(
+            (self.journal.reply(one) or {}).get("origin") for one in {r.key: r for r in requests}.values()
+        )
+        distinct = {id(answer): answer for answer in answers}.values()
+        return {
+            "model": self._seen[0],
+            "software": self._seen[1],
+            "system_fingerprints": dict(sorted(Counter(one.system_fingerprint for one in distinct).items())),
+            "requests": sum(origins.values()),
+            "from_cache": origins["cache"],
+            "from_batch": origins["batch"],
+            **self.journal.spending.as_dict(self.price),
+            **({} if self.budget is None else {"budget": str(self.budget)}),
+        }
+
+    def _same(self, answer: Answer) -> Answer:
+        """The answer, if the model and the server are those of the answers before it."""
+        if is_filtered(answer.raw):  # does not name the model
+            return answer
+        before, now = self._seen, (answer.model, answer.server)  # what is not named may be the same
+        if all(one == other or not one or not other for one, other in zip(before, now, strict=True)):
+            self._seen = (before[0] or now[0], before[1] or now[1])
+            return answer
+        first, second = (
+            f"{printable(model)!r}" + (f" on {printable(software)!r}" if software else "")
+            for model, software in (before, now)
+        )
+        cache = "" if self.cache is None else f" and {argument('cache')}"
+        raise InputError(
+            f"{self.server.text}: the model that answers has changed from {first} to {second}; restore the first one "
+            f"and run the command again, or choose another {argument('output')}{cache}"
+        )
+
+    def _ask_all(self, waiting: Sequence[Request], shown: Bar) -> None:
+        self._stop.clear()
+        headers = self.server.headers()
+
+        def one(request: Request) -> None:
+            try:
+                if self._ask(request, headers):
+                    with self._free:
+                        shown.update(1)
+            except BaseException:
+                self._halt()  # before this thread takes its next request
+                raise
+
+        pool = ThreadPoolExecutor(self.server.parallel)
+        try:
+            futures = [pool.submit(one, request) for request in waiting]
+            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+            for failed in (future for future in done if future.exception()):
+                failed.result()
+        finally:  # after an error or Ctrl-C, no thread sends another request
+            self._halt()
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _halt(self) -> None:
+        self._stop.set()
+        with self._free:
+            self._free.notify_all()
+
+    def _ask(self, request: Request, headers: Mapping[str, str]) -> bool:
+        """Ask until there is an answer; false if the run stops before."""
+        most = at_most(request)
+        for attempt in range(TRIES):
+            self._pace.wait(most.total)
+            if not self._reserve(request, most):
+                return False
+            failure = self._try(request, headers, most)
+            if failure is None:
+                return True
+            if attempt + 1 < TRIES:
+                self._rest(attempt, failure.after)
+        raise InputError(f"{self.server.text}: a request has no answer after {TRIES} tries ({failure}); {_KEPT}")
+
+    def _reserve(self, request: Request, most: Usage) -> bool:
+        """Wait until the request fits into the budget, and note that it is sent; false if the run stops."""
+        with self._free:
+            spending = self.journal.spending
+            while not self._stop.is_set() and not spending.fits(most, self.budget, self.price):
+                if not self._flying:
+                    raise InputError(
+                        f"{argument('budget', self.budget)}: the next request might exceed it "
+                        f"({spending.shown(self.price)} so far, at most {most.total:,} tokens for the next); "
+                        f"finished answers are kept: raise it and run the command again to resume"
+                    )
+                self._free.wait()
+            if self._stop.is_set():
+                return False
+            self._flying += 1
+            self.journal.write({"sent": request.key, "most": [most.input, most.output]})
+            return True
+
+    @contextlib.contextmanager
+    def _landed(self) -> Iterator[None]:
+        """Write what became of a request that was in flight."""
+        with self._free:
+            try:
+                yield
+            finally:
+                self._flying -= 1
+                self._free.notify_all()
+
+    def _try(self, request: Request, headers: Mapping[str, str], most: Usage) -> NoReply | None:
+        """Ask once: None when the answer is kept, else why there is none.
+
+        :raises InputError: asking again would not help.
+        """
+
+        def without(reason: str, usage: Usage | None) -> dict[str, Any]:
+            """A line of the journal; ``usage`` None: the server may have counted the request."""
+            if usage is None:
+                return {"lost": request.key, "reason": reason}
+            return {"key": request.key, "usage": list(vars(usage).values()), "reason": reason}
+
+        try:
+            url = f"{self.server.url}/{request.endpoint}"
+            reply = post_json(url, request.body, headers, seconds=self.server.timeout)
+            with _PARSING:
+                raw = self._read(reply)
+        except NoReply as error:
+            free = not error.sent or (error.status is not None and error.status not in _GATEWAYS)
+            with self._landed():
+                reason = "not reached" if not error.sent else f"status {error.status}" if error.status else "no reply"
+                self.journal.write(without(reason, Usage() if free else None))
+            return error
+        except InputError:
+            with self._landed():
+                self.journal.write(without("refused", Usage()))
+            raise
+        with self._landed():
+            found = read_usage(raw)
+            try:
+                self.keep(request, raw, reply.server)
+            except BadAnswerError as error:
+                self.journal.write(without("not an answer", found))
+                return NoReply(str(error))
+            except InputError:
+                self.journal.write(without("another model", found))
+                raise
+        if found:
+            self._pace.spent(most.total - found.total)
+        return None
+
+    def _read(self, reply: Reply) -> Any:
+        """Parse a reply; a prompt refused by the server's filter has one too."""
+        if reply.status < 400:
+            return reply.json()
+        if reply.status == 400:
+            with contextlib.suppress(NoReply):
+                if is_filtered(raw := reply.json()):
+                    return raw
+        raise InputError(f"{self.server.text}: the server refuses the request (status {reply.status}: {reply.shown})")
+
+    def _rest(self, attempt: int, after: float | None) -> None:
+        """Wait before the next try, as long as the server says if it does."""
+        if after is None:
+            self._stop.wait(min(LONGEST_WAIT, FIRST_WAIT * 2**attempt))
+        elif after > LONGEST_PAUSE:
+            raise InputError(f"{self.server.text}: the server asks to wait {after:,.0f} seconds; {_KEPT} then")
+        else:
+            self._pace.pause(after)

@@ -1,0 +1,80 @@
+"""The options of commands that ask a server."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeAlias
+
+from cgbench.requests import KW_ONLY, File, Folder, Kind, Paths, option, request
+
+_NUMBER = r"[0-9]+(?:\.[0-9]+)?"
+
+
+@dataclass(frozen=True)
+class Price:
+    """US dollars per million tokens; ``cached``: of input that the server had in its cache."""
+
+    input: float
+    output: float
+    cached: float
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The most that may be spent: ``usd``, or ``tokens`` of input and output; the other one is None."""
+
+    usd: float | None
+    tokens: int | None
+
+    def __str__(self) -> str:
+        return f"{self.usd:g}USD" if self.tokens is None else f"{self.tokens}tokens"
+
+
+def read_price(text: Any) -> Price | None:
+    """Read ``in=2.5,out=10`` or ``in=2.5,out=10,cached=1.25``; None if it is not a price."""
+    found = re.fullmatch(rf"in=({_NUMBER}),out=({_NUMBER})(?:,cached=({_NUMBER}))?", str(text), re.ASCII)
+    return Price(float(found[1]), float(found[2]), float(found[3] or found[1])) if found else None
+
+
+def read_budget(text: Any) -> Budget | None:
+    """Read ``5USD``, ``5`` (dollars too) or ``100000tokens``; None if it is not a budget."""
+    found = re.fullmatch(rf"({_NUMBER}) ?(?:USD)?|([0-9]+) ?tokens", str(text), re.ASCII)
+    return Budget(float(found[1]) if found[1] else None, int(found[2]) if found[2] else None) if found else None
+
+
+def _kind(what: str, read: Any) -> Kind:
+    return Kind("name", what, lambda value: read(value) is not None, read=read)
+
+
+AnyPrice: TypeAlias = Annotated[Any, _kind("a price such as in=2.5,out=10", read_price)]
+AnyBudget: TypeAlias = Annotated[Any, _kind("a limit such as 5USD or 100000tokens", read_budget)]
+
+
+@request
+class ServerOptions:
+    """What a server may cost, and how requests and answers travel."""
+
+    _: KW_ONLY
+    price: AnyPrice | None = option(
+        default=None, help="Price in US dollars per million tokens, such as in=2.5,out=10 (and ,cached=1.25)",
+        group="Server", metavar="in=USD,out=USD",
+    )  # fmt: skip
+    budget: AnyBudget | None = option(
+        default=None, help="Stop before more than this is spent: 5USD (needs --price) or 100000tokens",
+        group="Server", metavar="USD|TOKENS",
+    )  # fmt: skip
+    cache: Folder | None = option(
+        default=None, help="Folder of answers that several outputs share; equal requests are sent once", group="Server"
+    )
+    dry_run: bool = option(
+        default=False, help="Print the number of requests and a bound on tokens and cost, and send nothing",
+        group="Server",
+    )  # fmt: skip
+    batch_out: File | None = option(
+        default=None, help="Write the requests without answers as a batch file of OpenAI, and send nothing",
+        group="Server",
+    )  # fmt: skip
+    batch_in: Paths = option(
+        default=(), help="Read answers from a batch output file; repeatable", group="Server", metavar="FILE"
+    )

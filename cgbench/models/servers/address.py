@@ -1,0 +1,110 @@
+"""The address of a server, ``openai:URL?model=NAME``, its settings, and its key."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import urllib.parse
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from cgbench.errors import InputError, printable
+from cgbench.models.external.addresses import read_options
+from cgbench.settings import make_settings, setting
+from cgbench.text.web import check_url
+
+FORM = "openai:URL?model=NAME, where URL is the part before /chat/completions (http://localhost:8000/v1)"
+KEYS = ("CGBENCH_API_KEY", "OPENAI_API_KEY")
+"""Environment variables for the server's API key, which is never written to a file."""
+ENDPOINTS = {"chat": "chat/completions", "completions": "completions"}
+ALWAYS = ("model", "temperature", "max_tokens")  # settings that identify a system even at their default
+SENT = (*ALWAYS, "max_completion_tokens", "top_p", "seed")
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """Settings after the ``?`` of an address."""
+
+    model: str = setting("", "Name of the model on the server")
+    endpoint: Literal["chat", "completions"] = setting("chat", "Send a chat, or a text to complete")
+    temperature: float | None = setting(0.0, "Sampling temperature; none: the server's default", least=0, most=2)
+    top_p: float | None = setting(
+        None, "Sample from the most probable tokens of this total probability", above=0, most=1
+    )
+    seed: int | None = setting(None, "Seed of the sampling, where the server has one", least=0)
+    max_tokens: int | None = setting(512, "Maximum number of tokens in a reply", least=1, most=1 << 20)
+    max_completion_tokens: int | None = setting(
+        None, "Maximum number including reasoning, sent instead of max_tokens", least=1, most=1 << 20
+    )
+    parallel: int = setting(8, "Number of parallel requests, which does not change the replies", least=1, most=256)
+    timeout: float = setting(120.0, "Timeout of a request, in seconds", least=1, most=86_400)
+    requests_per_minute: float | None = setting(None, "Maximum number of requests per minute", above=0)
+    tokens_per_minute: float | None = setting(None, "Maximum number of tokens per minute", above=0)
+    key: str = setting("", f"Environment variable with the key, or none [default: {' or '.join(KEYS)}]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Server(ServerSettings):
+    """A server. ``text``: its address with the settings; ``url``: the part before ``/chat/completions``."""
+
+    text: str
+    url: str
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Everything known of the server that answers depend on."""
+        default = ServerSettings()
+        sent = {name: getattr(self, name) for name in SENT}
+        sent = {name: value for name, value in sent.items() if name in ALWAYS or value != getattr(default, name)}
+        return {"kind": "openai", "url": f"{self.url}/{ENDPOINTS[self.endpoint]}", **sent}
+
+    @property
+    def sampling(self) -> dict[str, Any]:
+        """The arguments of a :class:`~cgbench.models.servers.exchange.Request` that the address sets."""
+        names = ("model", "temperature", "top_p", "seed", "max_tokens", "max_completion_tokens")
+        found = {name: getattr(self, name) for name in names}
+        return found if self.max_completion_tokens is None else found | {"max_tokens": None}
+
+    def headers(self) -> dict[str, str]:
+        """The key for the server, if there is one.
+
+        :raises InputError: it has invalid characters, or would be sent over the network without encryption.
+        """
+        names = KEYS if not self.key else () if self.key == "none" else (self.key,)
+        name = next((name for name in names if os.environ.get(name)), None)
+        if name is None:
+            if self.key not in ("", "none"):
+                raise InputError(f"{self.text}: the environment variable {self.key} is not set")
+            return {}
+        key = os.environ[name].strip()
+        if not (key.isascii() and key.isprintable()):
+            raise InputError(f"{name}: contains an invalid character; set it again")
+        if not self.key and self.url.startswith("http:") and not _is_here(self.url):
+            raise InputError(
+                f"{self.text}: the key in {name} would be sent unencrypted; use https, or choose with ?key=none or "
+                f"?key={name}"
+            )
+        return {"Authorization": f"Bearer {key}"}
+
+
+def _is_here(url: str) -> bool:
+    host = urllib.parse.urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def parse_server(text: str) -> Server:
+    """Parse ``openai:URL?model=NAME``."""
+    url, sign, query = text.removeprefix("openai:").partition("?")
+    check_url(url, printable(text), FORM, f"; set {KEYS[0]}")
+    if not query.isprintable():
+        raise InputError(f"{printable(text)}: contains unprintable characters")
+    try:
+        settings = make_settings(ServerSettings, read_options(text, query) if sign else {})
+    except InputError as error:
+        raise InputError(f"{text}: {error}") from None
+    if not settings.model:
+        raise InputError(f"{text}: no model is named; write {FORM}")
+    return Server(text=text, url=url.rstrip("/"), **vars(settings))

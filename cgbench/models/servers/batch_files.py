@@ -1,0 +1,90 @@
+"""Batch files of OpenAI's Batch API: requests to submit, and the answers that come back.
+
+A line of the first has ``custom_id``, ``method``, ``url`` and ``body``; of the second ``custom_id``, ``response``
+(``status_code``, ``body``) and ``error``. The order of lines is free. vLLM reads and writes the same files
+(``vllm run-batch``). Source: OpenAI's guide of the Batch API.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from cgbench.errors import InputError, InputWarning
+from cgbench.files import atomic_path, parse_json
+from cgbench.models.servers.client import Client
+from cgbench.models.servers.exchange import BadAnswerError, Request, is_filtered
+from cgbench.tables import counted
+
+MOST_REQUESTS = 50_000  # of one file, as OpenAI allows
+MOST_BYTES = 200_000_000
+
+
+def write_batch(path: Path, requests: Sequence[Request]) -> list[Path]:
+    """Write requests as files to submit, none larger than allowed.
+
+    :returns: the files: ``path``, then ``NAME-2.jsonl``, ``NAME-3.jsonl``, ...
+    """
+    parts: list[list[str]] = [[]]
+    size = 0
+    for request in requests:
+        line = {"custom_id": request.key, "method": "POST", "url": f"/v1/{request.endpoint}", "body": request.body}
+        text = json.dumps(line, ensure_ascii=False) + "\n"
+        size += len(text.encode())
+        if len(parts[-1]) == MOST_REQUESTS or size > MOST_BYTES:
+            parts.append([])
+            size = len(text.encode())
+        parts[-1].append(text)
+    paths = [path if not number else path.with_stem(f"{path.stem}-{number + 1}") for number in range(len(parts))]
+    for each, lines in zip(paths, parts, strict=True):
+        with atomic_path(each) as temporary:
+            temporary.write_text("".join(lines), encoding="utf-8")
+    return paths
+
+
+def read_batch(path: Path, client: Client, requests: Sequence[Request]) -> None:
+    """Take the answers to requests from a file that came back; failed requests keep waiting, with a warning.
+
+    :raises InputError: it is no such file, or has no answer to any of the requests.
+    """
+    asked = {request.key: request for request in requests}
+    matched, others, failed = 0, 0, dict[str, str]()
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                found = parse_json(line, path)
+                request, body = asked.get(found["custom_id"]), _body(found)
+            except (InputError, LookupError, TypeError, AttributeError):
+                raise InputError(f"{path}, line {number}: not a line of a batch output file") from None
+            if request is None:
+                others += 1
+                continue
+            matched += 1
+            if client.journal.reply(request):
+                continue
+            try:
+                client.keep(request, body, "", origin="batch")
+            except BadAnswerError as error:
+                failed[request.key] = str(found.get("error") or error)
+    if not matched:
+        raise InputError(f"{path}: answers no request of this command; use the same source, prompt and settings")
+    still = [reason for key, reason in failed.items() if client.journal.reply(asked[key]) is None]
+    if others or still:
+        first = f"; the first failure: {still[0][:200]}" if still else ""
+        text = f"{path}: {counted(len(still), 'request')} failed, {counted(others, 'line')} for other requests{first}"
+        warnings.warn(InputWarning(text), stacklevel=2)
+
+
+def _body(found: Any) -> Any:
+    """The reply in a line; None if the request failed."""
+    response = found["response"]
+    if response is None:
+        found["error"]["message"]  # a line has one or the other
+        return None
+    body = response["body"]
+    return body if response["status_code"] == 200 or is_filtered(body) else None

@@ -1,0 +1,323 @@
+"""A server that fails in every way: nothing lost, nothing asked twice, every token counted."""
+
+import json
+import time
+
+import pytest
+from fake_openai import REASONING, Fake, reply_to, serving, translation
+
+from cgbench.errors import InputError
+from cgbench.models.server_options import Price, read_budget
+from cgbench.models.servers import client as clients
+from cgbench.models.servers.address import parse_server
+from cgbench.models.servers.client import Client
+from cgbench.models.servers.exchange import Request, Usage
+from cgbench.models.servers.spending import cost_of
+
+LINES = ["a b", "c d e", "f", "g h"]
+PRICE = Price(2.5, 10, 1.25)
+
+
+@pytest.fixture(autouse=True)
+def fast(monkeypatch):
+    monkeypatch.setattr(clients, "FIRST_WAIT", 0.01)
+
+
+def requests_for(lines, **more):
+    return [Request(model="m", messages=({"role": "user", "content": f"Say: {line}"},), **more) for line in lines]
+
+
+def ask(fake, journal, lines=LINES, options="", client=None, **more):
+    """The answers, and what the sidecar would say."""
+    with serving(fake) as url:
+        server = parse_server(f"{url}?model=m&timeout=30{options}")
+        with opened(server, journal, **(client or {})) as asked:
+            found = requests_for(lines, **more)
+            answers = asked.answers(found)
+            return answers, asked.record(answers, found)
+
+
+def opened(server, journal, **options):
+    """A client whose journal does not mind that the next fake server has another port."""
+    if journal.is_file() and (data := journal.read_text().split("\n", 1))[0]:
+        journal.write_text(json.dumps({"format": 1, "url": server.url}) + "\n" + data[1])
+    return Client(server, journal, **options)
+
+
+def texts(answers):
+    return [[choice.text for choice in answer.choices] for answer in answers]
+
+
+def events(journal):
+    return [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()[1:]]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "lost", "failure"),
+    [
+        (429, 0, "status 429"),
+        (500, 0, "status 500"),
+        (503, 0, "status 503"),
+        (502, 2, "status 502"),
+        ("breaks off", 2, "no reply"),
+        ("half a line", 2, "no reply"),
+        ("hangs up", 2, "no reply"),
+        ("html", 2, "no reply"),
+        ("deep", 2, "no reply"),
+        ("surrogate", 2, "no reply"),
+        ("bomb", 2, "no reply"),
+        ("too few", 0, "not an answer"),
+        ("too many", 0, "not an answer"),
+    ],
+)
+def test_a_fault_is_asked_again_and_its_tokens_are_counted(wrong, lost, failure, tmp_path):
+    fake = Fake({"c d e": [wrong, wrong]})
+    began = time.monotonic()
+    answers, record = ask(fake, tmp_path / "j", n=2)
+    assert texts(answers) == [[translation(line), translation(line, 1)] for line in LINES]
+    assert fake.asked.count("c d e") == 3 and record["attempts"] == len(fake.asked) == 6
+    assert (record["failures"], record["without_reply"]) == ({failure: 2}, lost)
+    counted = Usage(**record["usage"]) + Usage(**record["usage_discarded"])
+    assert (counted.input, counted.output) == (fake.input, fake.output)
+    if wrong == 429:
+        assert time.monotonic() - began >= 0.4  # as long as the server says, twice
+
+
+def test_a_server_that_hangs_is_left_at_the_deadline(tmp_path):
+    fake = Fake({"f": ["hangs"]})
+    with serving(fake) as url:
+        server = parse_server(f"{url}?model=m&timeout=1")
+        with Client(server, tmp_path / "j") as client:
+            answers = client.answers(requests_for(LINES))
+    assert texts(answers)[2] == [translation("f")] and fake.asked.count("f") == 2
+    assert client.journal.spending.lost == 1
+
+
+@pytest.mark.parametrize("form", REASONING)
+def test_reasoning_is_kept_as_the_server_gave_it(form, tmp_path):
+    (answer,), _ = ask(Fake({"a b": [form]}), tmp_path / "j", ["a b"])
+    written = {name: text.format("B A") for name, text in REASONING[form].items()}
+    assert answer.text == written["content"]
+    assert answer.reasoning == ("Hm." if "field" in form else None)
+    assert events(tmp_path / "j")[-1]["reply"]["choices"][0]["message"] == {"role": "assistant", **written}
+
+
+@pytest.mark.parametrize("wrong", ["no text", "filtered", "refused by a filter", "cut"])
+def test_an_answer_without_text_is_an_answer(wrong, tmp_path):
+    fake = Fake({"f": [wrong] * 6})
+    answers, record = ask(fake, tmp_path / "j")
+    assert len(fake.asked) == 4 and record["failures"] == {}
+    ended = {"no text": "stop", "cut": "length"}.get(wrong, "content_filter")
+    assert (answers[2].text, answers[2].finish_reason) == ("F" if wrong == "cut" else None, ended)
+
+
+def test_what_is_answered_is_never_asked_again(tmp_path):
+    fake = Fake({"g h": [500] * 6})
+    with pytest.raises(
+        InputError, match=r"no answer after 6 tries \(status 500: not today\); finished answers are kept"
+    ):
+        ask(fake, tmp_path / "j", options="&parallel=1")
+    assert sorted(fake.answered) == ["a b", "c d e", "f"]
+    with (tmp_path / "j").open("ab") as file:
+        file.write(b'{"key": "4", "reply": {"cho')  # killed while an answer was being written
+    again = Fake()
+    answers, record = ask(again, tmp_path / "j")
+    assert again.asked == ["g h"] and texts(answers) == [[translation(line)] for line in LINES]
+    assert record["usage"]["output"] == fake.output + again.output  # of both runs
+    last = Fake()
+    assert ask(last, tmp_path / "j") == (answers, record) and last.asked == []
+
+
+def test_equal_requests_are_sent_once_unless_they_are_samples(tmp_path):
+    fake = Fake()
+    answers, record = ask(fake, tmp_path / "j", ["a", "a", "b"])
+    assert sorted(fake.asked) == ["a", "b"] and texts(answers) == [["A"], ["A"], ["B"]] and record["requests"] == 2
+    with serving(fake) as url, opened(parse_server(f"{url}?model=m"), tmp_path / "j") as client:
+        client.answers([*requests_for(["a"], sample=1), *requests_for(["a"], sample=2), *requests_for(["a"], seed=5)])
+    assert (
+        sorted(fake.asked) == ["a", "a", "a", "a", "b"] and fake.bodies[-1].keys() - {"seed"} == fake.bodies[0].keys()
+    )
+
+
+def test_an_error_of_one_thread_ends_the_others_without_loss(tmp_path):
+    lines = [f"word {number}" for number in range(16)]
+    fake = Fake({"word 2": [400]})
+    with pytest.raises(InputError, match=r"the server refuses the request \(status 400: not today\)"):
+        ask(fake, tmp_path / "j", lines)
+    kept = [event for event in events(tmp_path / "j") if "reply" in event]
+    assert len(kept) == len(fake.answered)
+    again = Fake()
+    answers, _ = ask(again, tmp_path / "j", lines)
+    assert not {*again.asked} & {*fake.answered} and len(again.asked) == 16 - len(kept)
+    assert texts(answers) == [[translation(line)] for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [("other model", "'m-1' on 'fake' to 'other' on 'fake'"), ("other software", "to 'm-1' on 'proxy'")],
+)
+def test_another_model_or_server_stops_the_run(wrong, said, tmp_path):
+    fake = Fake({"f": [wrong]})
+    with pytest.raises(InputError, match="the model that answers has changed from .*; restore the first one") as error:
+        ask(fake, tmp_path / "j", options="&parallel=1")
+    assert said in str(error.value)
+    assert fake.asked == LINES[:3]  # nothing is asked afterwards
+    answers, record = ask(again := Fake(), tmp_path / "j")
+    assert sorted(again.asked) == LINES[2:] and texts(answers) == [[translation(line)] for line in LINES]
+    assert (record["model"], record["software"]) == ("m-1", "fake")
+    assert record["usage_discarded"]["input"] == len("Say: f") + 3  # it was paid for
+    with pytest.raises(InputError, match="has changed from 'm-1' on 'fake' to 'm-2' on 'fake'"):
+        ask(Fake(model="m-2"), tmp_path / "j", [*LINES, "more"])
+
+
+def test_a_pause_holds_for_all_threads(tmp_path):
+    fake = Fake({"w0": [429]})
+    ask(fake, tmp_path / "j", [f"w{number}" for number in range(3)], options="&parallel=1")
+    assert fake.times[1] - fake.times[0] >= 0.2 and fake.asked == ["w0", "w0", "w1", "w2"]
+
+
+@pytest.mark.parametrize("options", ["&requests_per_minute=600", "&tokens_per_minute=230000"])
+def test_a_rate_is_kept(options, tmp_path):
+    fake = Fake()
+    lines = [f"word {number}" for number in range(6)]
+    ask(fake, tmp_path / "j", lines, options=options, max_tokens=2000)
+    times = sorted(fake.times)
+    if "requests" in options:
+        assert times[-1] - times[0] >= 0.45  # five intervals of 0.1 s
+    else:  # a request of at most 2,400 tokens can take 0.6 s of the limit, but its answer has few
+        assert 0.3 <= times[-1] - times[0] <= 5
+
+
+def test_the_key_goes_to_the_server_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("CGBENCH_API_KEY", "secret-1")
+    fake = Fake({"a b": [307]})
+    with pytest.raises(InputError, match=r"redirects \(status 307\) to http://127.0.0.1:9/elsewhere") as error:
+        ask(fake, tmp_path / "j", ["a b"])
+    assert fake.keys == ["Bearer secret-1"] and len(fake.asked) == 1 and "secret" not in str(error.value)
+    ask(Fake(), tmp_path / "j", ["a b"], client={"cache": tmp_path / "cache"})
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(files) == 2 and not any(b"secret" in path.read_bytes() for path in files)
+
+
+def test_answers_are_shared_through_a_cache(tmp_path):
+    fake = Fake()
+    with serving(fake) as url:
+        server = parse_server(f"{url}?model=m")
+        with Client(server, tmp_path / "one", cache=tmp_path / "cache") as client:
+            first = client.answers(requests_for(LINES))
+        asked = len(fake.asked)
+        with Client(server, tmp_path / "two", cache=tmp_path / "cache") as client:
+            requests = requests_for([*LINES, "new"])
+            found = client.answers(requests)
+            record = client.record(found, requests)
+    assert len(fake.asked) == asked + 1 and texts(found) == [*texts(first), ["NEW"]]
+    assert (record["from_cache"], record["attempts"], record["usage"]["input"]) == (4, 1, len("Say: new") + 3)
+    assert [event.get("origin") for event in events(tmp_path / "two") if "reply" in event] == ["cache"] * 4 + [None]
+
+
+def test_a_damaged_cache_file_is_asked_again_and_replaced(tmp_path):
+    fake = Fake()
+    with serving(fake) as url:
+        server = parse_server(f"{url}?model=m")
+        for number, damage in enumerate((None, b"{", b'{"asked": 1}', b"\xff")):
+            for path in (tmp_path / "cache").glob("*/*.json"):
+                path.write_bytes(damage)
+            with Client(server, tmp_path / str(number), cache=tmp_path / "cache") as client:
+                assert client.answers(requests_for(["a"]))[0].text == "A"
+    assert fake.asked == ["a"] * 4
+
+
+@pytest.mark.parametrize("limit", ["1300tokens", "0.0072USD"])
+def test_a_budget_is_never_exceeded(limit, tmp_path):
+    lines = [f"{number:030d}" for number in range(12)]
+    budget, fake = read_budget(limit), Fake()
+    with pytest.raises(InputError, match="the next request might exceed it"):
+        ask(fake, tmp_path / "j", lines, client={"budget": budget, "price": PRICE}, max_tokens=500)
+    spent = Usage(fake.input, fake.output)
+    size = spent.total if budget.tokens else cost_of(spent, PRICE)
+    assert 0 < len(fake.answered) < 12 and size <= (budget.tokens or budget.usd)
+    before = len(fake.asked)
+    more = Fake()
+    with pytest.raises(InputError, match="the next request might exceed it"):
+        ask(more, tmp_path / "j", lines, client={"budget": budget, "price": PRICE}, max_tokens=500)
+    assert more.asked == []  # what the first run spent counts
+    last = Fake()
+    _, record = ask(last, tmp_path / "j", lines, client={"price": PRICE}, max_tokens=500)
+    assert len(last.asked) == 12 - before
+    assert record["usage"]["input"] == fake.input + last.input
+
+
+def test_the_cost_is_that_of_the_server(tmp_path):
+    fake = Fake({"c d e": ["too few", 429], "f": ["too many"]})
+    _, record = ask(fake, tmp_path / "j", client={"price": PRICE}, n=2)
+    cached = sum(len(line) % 3 for line in fake.asked) - len("c d e") % 3  # not of the status 429
+    own = (fake.input - cached) * 2.5 + cached * 1.25 + fake.output * 10
+    assert record["cost_usd"] == record["cost_usd_at_most"] == pytest.approx(own / 1e6, rel=1e-12)
+
+
+def test_what_a_lost_reply_may_cost_is_a_bound(tmp_path):
+    fake = Fake({"f": ["half a line"], "a b": ["no usage"]})
+    _, record = ask(fake, tmp_path / "j", client={"price": PRICE}, max_tokens=100)
+    assert record["without_reply"] == 1 and record["answers_without_usage"] == 1
+    assert record["cost_usd"] + 2 * 100 * 10 / 1e6 < record["cost_usd_at_most"]
+
+
+def test_a_long_pause_stops_the_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(clients, "LONGEST_PAUSE", 0.1)
+    with pytest.raises(InputError, match="the server asks to wait 0 seconds; finished answers are kept"):
+        ask(Fake({"f": [429]}), tmp_path / "j")
+
+
+def test_nobody_there(tmp_path):
+    with Client(parse_server("openai:http://127.0.0.1:9/v1?model=m"), tmp_path / "j") as client:
+        with pytest.raises(InputError, match="no answer after 6 tries .*refused"):
+            client.answers(requests_for(["a"]))
+        assert client.journal.spending.lost == 0 and client.journal.spending.attempts == 6
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"no JSON\n",
+        b'{"key": "a"}\n',
+        b'{"sent": "a"}\n',
+        b'{"key": ["a"], "reply": {}}\n',
+        b'{"format": 1, "url": "x"}\n',
+        b"[]\n",
+    ],
+)
+def test_a_damaged_journal_is_named(line, tmp_path):
+    ask(Fake(), tmp_path / "j", ["a"])
+    with (tmp_path / "j").open("ab") as file:
+        file.write(line)
+    with pytest.raises(InputError, match="j, line 4: is damaged; remove the file"):
+        ask(Fake(), tmp_path / "j", ["a"])
+
+
+def test_the_journal_of_another_server(tmp_path):
+    (tmp_path / "j").write_text('{"format": 1, "url": "http://elsewhere/v1"}\n')
+    with pytest.raises(InputError, match=r"j: has answers of another server \(http://elsewhere/v1\)"):
+        Client(parse_server("openai:http://x/v1?model=m"), tmp_path / "j")
+
+
+def test_what_is_sent(tmp_path):
+    fake = Fake()
+    request = Request(
+        model="m", messages=({"role": "system", "content": "S"}, {"role": "user", "content": "Say: a"}), n=3,
+        temperature=0.5, top_p=0.9, seed=7, max_completion_tokens=9, stop=("\n",), response_format={"type": "text"},
+        extra={"logprobs": True},
+    )  # fmt: skip
+    completion = Request(model="m", prompt="Say: b", max_tokens=4)
+    with serving(fake) as url, Client(parse_server(f"{url}?model=m&parallel=1"), tmp_path / "j") as client:
+        found = client.answers([request, completion])
+    assert fake.paths == ["/v1/chat/completions", "/v1/completions"]
+    assert fake.bodies == [
+        {
+            "model": "m", "messages": [{"role": "system", "content": "S"}, {"role": "user", "content": "Say: a"}],
+            "n": 3, "temperature": 0.5, "top_p": 0.9, "seed": 7, "max_completion_tokens": 9, "stop": ["\n"],
+            "response_format": {"type": "text"}, "logprobs": True,
+        },
+        {"model": "m", "prompt": "Say: b", "n": 1, "max_tokens": 4},
+    ]  # fmt: skip
+    assert [answer.text for answer in found] == ["A", "B"]
+    assert found[1].raw == reply_to(fake.bodies[1])
