@@ -1,0 +1,276 @@
+"""From what a model wrote to a hypothesis: reasoning is cut, faults are counted, and only a named rule cuts more.
+
+A fault that is counted but left in the text (a preface, quotes) changes the score of a system by a mistake of the
+prompt. Removing it silently would hide how well the model follows its prompt, so the user chooses a rule.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cgbench.errors import InputError, argument, require
+from cgbench.models.servers.exchange import FILTERED, Choice
+
+TAGS = (
+    ("<think>", "</think>"),  # DeepSeek-R1 and V3, Qwen3, QwQ, GLM-4.5, Hunyuan, MiniMax-M2, Nemotron 3, Olmo 3, Step 3
+    ("<mm:think>", "</mm:think>"),  # MiniMax-M3
+    ("<seed:think>", "</seed:think>"),  # Seed-OSS
+    ("[THINK]", "[/THINK]"),  # Magistral and other models of Mistral
+    ("◁think▷", "◁/think▷"),  # Kimi
+    ("<|START_THINKING|>", "<|END_THINKING|>"),  # Command A
+    ("<|inner_prefix|>", "<|inner_suffix|>"),  # Apertus
+    ("<|channel>", "<channel|>"),  # Gemma 4
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),  # OpenThinker
+    ("<|thinking|>", "<|/thinking|>"), ("<thought>", "</thought>"), ("<thinking>", "</thinking>"),  # EXAONE Deep
+    ("<reasoning>", "</reasoning>"),
+)  # fmt: skip
+"""Marks before and after reasoning, by model family.
+
+Sources: the reasoning parsers of vLLM (vllm/reasoning) and SGLang (srt/parser/reasoning_parser.py), model cards.
+"""
+_ANSWERS = (
+    ("<answer>", "</answer>"),  # Hunyuan A13B, and models trained on DeepSeek-R1's first template
+    ("<|START_RESPONSE|>", "<|END_RESPONSE|>"), ("<|START_TEXT|>", "<|END_TEXT|>"),  # Command A
+)  # fmt: skip
+_GRANITE = re.compile(r"\AHere(?:'s| is) my thought process:.*?Here(?:'s| is) my response:", re.DOTALL)  # 3.2
+_FINAL = re.compile(r"<\|channel\|>final(?: [^<]*)?<\|message\|>|\Aanalysis.*?assistantfinal", re.DOTALL)
+_HARMONY = re.compile(r"<\|channel\|>(?:analysis|commentary)|\Aanalysis(?=[A-Z])")
+"""gpt-oss: the final channel, and the others; where a server drops special tokens, only their names are left."""
+_HARMONY_END = re.compile(r"<\|(?:return|end|call)\|>.*\Z", re.DOTALL)
+
+_QUOTES = (*zip("\"'`“„«‹‘「『", "\"'`””»›’」』", strict=True), ("„", "“"), ("»", "«"), ("**", "**"))  # noqa: RUF001
+_PREFACE = re.compile(
+    r"(?:sure|certainly|of course|okay|absolutely)\b[^\n]{0,80}[!:.,]\s*\n"
+    r"|[^\n]{0,60}?(?:here is|here's|here are|hier ist|voici|aquí|ecco|answer|translat|tradu[czç]|übersetz|перевод|翻译"
+    r"|翻訳|번역)"
+    r"[^\n]{0,40}?(?::\**\s|\uff1a)",
+    re.IGNORECASE,
+)
+_REFUSAL = re.compile(
+    r"(?:i['\u2019]m sorry|i am sorry|sorry|i apologi[sz]e)\b.{0,40}\b(?:can(?:no|['\u2019])t|unable|not able)\b"
+    r"|i (?:can(?:no|['\u2019])t|am unable to|am not able to) (?:help|assist|translate|provide|comply|fulfil)|as an ai\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_SECONDS = 2.0  # of a regular expression on one answer
+
+EMPTYING = {
+    "unclosed": "whose reasoning does not end",
+    "refused": "refused by the model",
+    "filtered": "stopped by a filter",
+    "unmatched": "without what {answer} looks for",
+    "empty": "without text",
+}
+"""Causes of an empty hypothesis; each empty answer has one of them."""
+FAULTS = {
+    "cut": "cut short by the limit of tokens (raise it with ?max_tokens=N)",
+    "refusal": "that read like a refusal",
+    "preface": "with a preface such as 'Sure!' or 'Here is the translation:'",
+    "quotes": "in quotes",
+    "fence": "with a code fence",
+    "lines": "of several lines",
+}
+"""What is counted and warned of, but left as it is."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read from an answer.
+
+    :param text: the hypothesis, one line; :param causes: ``reasoning`` if some was cut, and names of :data:`EMPTYING`
+        and :data:`FAULTS`.
+    """
+
+    text: str
+    causes: tuple[str, ...] = ()
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether the hypothesis is empty, or cut short by a limit."""
+        return not self.text or "cut" in self.causes
+
+
+@dataclass(frozen=True)
+class AnswerRule:
+    """Where the hypothesis is in an answer: ``last-line``, ``tag:NAME``, ``regex:PATTERN`` or ``json:FIELD``.
+
+    :param text: the rule as it was given; empty: the whole answer.
+    """
+
+    text: str = ""
+    find: Callable[[str], str | None] = lambda text: text
+    response_format: Mapping[str, Any] | None = None
+    """Of ``json:FIELD``: the schema for the server (OpenAI's structured outputs)."""
+
+
+def parse_rule(text: str | None) -> AnswerRule:
+    """Parse ``--answer``.
+
+    :raises InputError: there is no such rule, or its pattern is invalid.
+    """
+    if text is None:
+        return AnswerRule()
+    kind, _, value = text.partition(":")
+    if text == "last-line":
+        return AnswerRule(text, lambda found: next(iter(reversed(_lines(found))), None))
+    if kind == "tag" and re.fullmatch(r"[A-Za-z_][\w.-]{0,63}", value):
+        return AnswerRule(text, lambda found: _last_between(found, f"<{value}>", f"</{value}>"))
+    if kind == "regex" and value:
+        return AnswerRule(text, _search(text, value))
+    if kind == "json" and value:
+        schema = {
+            "type": "object", "properties": {value: {"type": "string"}}, "required": [value],
+            "additionalProperties": False,
+        }  # fmt: skip
+        asked = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
+        return AnswerRule(text, lambda found: _field(found, value), asked)
+    raise InputError(f"{argument('answer', text)}: use last-line, tag:NAME, regex:PATTERN or json:FIELD")
+
+
+def read_choice(choice: Choice, rule: AnswerRule, source: str = "") -> Reading:
+    """The hypothesis in one choice of an answer.
+
+    :param source: the sentence; a mark of :data:`TAGS` that is in it is no mark of reasoning.
+    :raises InputError: the rule's regular expression takes too long.
+    """
+    causes = ["reasoning"] if choice.reasoning else []
+    if choice.finish_reason == FILTERED and not choice.text:
+        return Reading("", (*causes, "filtered"))
+    if choice.refusal and not choice.text:
+        return Reading("", (*causes, "refused"))
+    cut = ("cut",) if choice.finish_reason == "length" else ()
+    given = (choice.text or "").strip()
+    text = cut_reasoning(given, source)
+    if text != given:
+        causes += ["reasoning"] * (not causes)
+    if text is None:
+        return Reading("", (*causes, "unclosed", *cut))
+    found = rule.find(text) if text else None
+    if not (found or "").strip():
+        return Reading("", (*causes, "unmatched" if text and rule.text else "empty", *cut))
+    assert found is not None
+    return Reading(" ".join(_lines(found)), (*causes, *cut, *_faults(found.strip(), source)))
+
+
+def cut_reasoning(text: str, source: str = "") -> str | None:
+    """An answer without its reasoning; None if reasoning begins but does not end.
+
+    Without the first mark, everything before the second one is reasoning: some chat templates write the first mark
+    into the prompt.
+    """
+    if final := [*_FINAL.finditer(text)]:
+        return _HARMONY_END.sub("", text[final[-1].end() :]).strip()
+    if _HARMONY.search(text) and "<|" not in source:
+        return None
+    kept = _GRANITE.sub("", text)
+    for start, end in TAGS:
+        if start in source or end in source:
+            continue
+        while (last := kept.find(end)) >= 0 or start in kept:
+            first = kept.find(start)
+            if last < 0:
+                return None
+            # A first mark that is missing, or that only follows, was in the prompt.
+            kept = kept[: first if 0 <= first < last else 0] + kept[last + len(end) :]
+    if kept == text:
+        return text
+    kept = kept.strip()
+    for start, end in _ANSWERS:
+        if kept.startswith(start):
+            kept = kept.removeprefix(start).removesuffix(end).strip()
+    return kept
+
+
+def count(readings: Iterable[Reading]) -> dict[str, Any]:
+    """The counts of a sidecar: ``asked`` answers, the ``incomplete`` of them, and answers by cause."""
+    found = list(readings)
+    causes = Counter(cause for reading in found for cause in reading.causes)
+    return {
+        "asked": len(found),
+        "incomplete": sum(reading.is_incomplete for reading in found),
+        "causes": {cause: causes[cause] for cause in ("reasoning", *EMPTYING, *FAULTS) if causes[cause]},
+    }
+
+
+def warnings_of(counts: Mapping[str, Any], rule: AnswerRule) -> list[str]:
+    """One line each for empty answers and for those with faults."""
+    asked, causes = counts["asked"], counts["causes"]
+    named = argument("answer", rule.text) if rule.text else argument("answer")
+    empty = [f"{causes[name]:,} {what.format(answer=named)}" for name, what in EMPTYING.items() if name in causes]
+    faulty = [f"{causes[name]:,} {what}" for name, what in FAULTS.items() if name in causes]
+    lines = []
+    if empty:
+        lines.append(f"of {asked:,} answers, these give an empty hypothesis: {', '.join(empty)}")
+    if faulty:
+        hint = "" if not {"preface", "quotes", "fence", "lines"} & {*causes} else (
+            f"; nothing was removed: change the prompt, or name a rule such as {argument('answer', 'last-line')} or "
+            f"{argument('answer', 'tag:NAME')}"
+        )  # fmt: skip
+        lines.append(f"of {asked:,} answers, {', '.join(faulty)}{hint}")
+    return lines
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _last_between(text: str, start: str, end: str) -> str | None:
+    before, closed, _ = text.rpartition(end)
+    return before.rpartition(start)[2] if closed and start in before else None
+
+
+def _search(rule: str, pattern: str) -> Callable[[str], str | None]:
+    regex: Any = require("regex", "scores")
+    try:
+        compiled = regex.compile(pattern)
+    except (regex.error, OverflowError) as error:
+        raise InputError(f"{argument('answer', rule)}: not a valid regular expression ({error})") from None
+    if compiled.groups > 1:
+        raise InputError(f"{argument('answer', rule)}: use at most one group, which is the hypothesis")
+
+    def find(text: str) -> str | None:
+        try:
+            found = compiled.search(text, timeout=_SECONDS)
+        except TimeoutError:
+            # Not a count: what a slower machine cuts off would differ.
+            raise InputError(
+                f"{argument('answer', rule)}: takes more than {_SECONDS:g} s on an answer that begins "
+                f"{text[:40]!r}; simplify the pattern (the answers are kept)"
+            ) from None
+        return None if found is None else found[compiled.groups]
+
+    return find
+
+
+def _field(text: str, name: str) -> str | None:
+    """A text field of the answer's JSON object, which may be in a code fence."""
+    if fenced := re.fullmatch(r"```(?:json)?\s*\n(.*)\n\s*```", text.strip(), re.DOTALL):
+        text = fenced[1]
+    try:
+        value = json.loads(text)
+        found = value[name]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+    return found if isinstance(found, str) else None
+
+
+def _faults(text: str, source: str) -> list[str]:
+    source = source.strip()
+
+    def is_quoted(one: str) -> bool:
+        return any(
+            one.startswith(start) and one.endswith(end) and len(one) > len(start + end) for start, end in _QUOTES
+        )
+
+    found = {
+        "refusal": _REFUSAL.match(text) and not _REFUSAL.match(source),
+        "preface": _PREFACE.match(text) and not (_PREFACE.match(source) or ": " in source),
+        "quotes": is_quoted(text) and not text.startswith("```") and not is_quoted(source),
+        "fence": "```" in text and "```" not in source,
+        "lines": len(_lines(text)) > 1,
+    }
+    return [name for name, is_so in found.items() if is_so]

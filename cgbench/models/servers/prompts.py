@@ -1,0 +1,163 @@
+"""Prompts: from a template, a sentence, its shots and the columns of its table to the messages of a request.
+
+A template has one of two forms. A *plain* one has ``{source}`` and perhaps ``{shots}``; other braces have no meaning.
+A *Jinja* template has ``{{ ... }}`` or ``{% ... %}`` and no ``{source}``. It may use ``source``, ``shots`` and the names
+of columns, and runs in Jinja's sandbox; an unknown name is an error before anything is sent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cgbench.errors import InputError, argument, printable
+
+SOURCE, SHOTS = "source", "shots"
+_PLACES = re.compile(r"(?<!\{)\{(source|shots)\}(?!\})")
+_JINJA = re.compile(r"\{\{|\{%")
+_FILE_NAME = re.compile(r"[\w./~-]+\.[A-Za-z]\w{0,5}")
+
+
+class Shot(NamedTuple):
+    """An example in a prompt."""
+
+    source: str
+    target: str
+
+
+class Shots(tuple[Shot, ...]):
+    """The examples of one prompt. As text, a pair per two lines, with a blank line after each pair."""
+
+    def __str__(self) -> str:
+        return "".join(f"{source}\n{target}\n\n" for source, target in self)
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A template, parsed.
+
+    :param name: for the file of its hypotheses; :param text: the template, part of the identity of an answer.
+    :param uses: the names of values that it needs, besides ``source`` and ``shots`` those of columns.
+    """
+
+    name: str
+    text: str
+    uses: frozenset[str]
+    _jinja: Any = field(default=None, compare=False)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Names that a table must have as columns."""
+        return self.uses - {SOURCE, SHOTS}
+
+    def render(
+        self, source: str, shots: Sequence[tuple[str, str]] = (), columns: Mapping[str, str] | None = None
+    ) -> str:
+        """The text of one request.
+
+        :param columns: the values of :attr:`columns` in this row.
+        :raises InputError: the template fails on these values, for example by a division by zero.
+        """
+        found = Shots(Shot(*shot) for shot in shots)
+        if self._jinja is None:
+            return _PLACES.sub(lambda place: source if place[1] == SOURCE else str(found), self.text)
+        import jinja2
+
+        try:
+            return str(self._jinja.render({**(columns or {}), SOURCE: source, SHOTS: found}))
+        except (jinja2.TemplateError, ArithmeticError, LookupError, TypeError, ValueError, OverflowError) as error:
+            raise InputError(f"{self.name}: the prompt fails on {source[:40]!r} ({error})") from None
+
+
+def read_prompts(given: Sequence[str]) -> list[Prompt]:
+    """The prompts of ``--prompt``, each a template or the name of a file with one.
+
+    A prompt is named by its file without the ending, and others by their place.
+
+    :raises InputError: a template has no place for the sentence or is not valid, or two prompts are the same.
+    """
+    prompts: list[Prompt] = []
+    for number, text in enumerate(given, 1):
+        path = _file(text)
+        name = f"prompt-{number}" if path is None else path.name.split(".")[0] or f"prompt-{number}"
+        prompt = parse_prompt(
+            text if path is None else _read(path), name, argument("prompt") if path is None else str(path)
+        )
+        if twin := next((one for one in prompts if one.name == name or one.text == prompt.text), None):
+            what = f"the name {name}" if twin.name == name else "the same text"
+            raise InputError(f"{argument('prompt')}: two prompts have {what}; each needs an output of its own")
+        prompts.append(prompt)
+    return prompts
+
+
+def parse_prompt(text: str, name: str = "prompt", where: str = "prompt", *, needs_source: bool = True) -> Prompt:
+    """Parse a template; no value is filled in yet.
+
+    :param where: beginning of messages; :param needs_source: whether the sentence must be in it.
+    """
+    plain, jinja = {place[1] for place in _PLACES.finditer(text)}, bool(_JINJA.search(text))
+    if plain and jinja:
+        raise InputError(
+            f"{where}: has both {{{min(plain)}}} and Jinja's {{{{ ... }}}} or {{% ... %}}; for Jinja write "
+            f"{{{{ {min(plain)} }}}}, otherwise leave the double braces out"
+        )
+    uses, template = (frozenset(plain), None) if not jinja else _compile(text, where)
+    if needs_source and SOURCE not in uses:
+        shown = printable(text if len(text) <= 60 else text[:57] + "...")
+        raise InputError(f"{where}: {shown!r} is no file, and has no {{source}} or {{{{ source }}}} for the sentence")
+    return Prompt(name, text, uses, template)
+
+
+def read_system_message(text: str) -> Prompt:
+    """The system message: a text, or the name of a file with one; it may be a template."""
+    path = _file(text)
+    if path is None and _FILE_NAME.fullmatch(text):
+        raise InputError(f"{argument('system_message', text)}: there is no such file")
+    where = argument("system_message")
+    return parse_prompt(text if path is None else _read(path), "system", where, needs_source=False)
+
+
+def messages(
+    prompt: Prompt, system: Prompt | None, source: str, shots: Sequence[tuple[str, str]] = (),
+    columns: Mapping[str, str] | None = None,
+) -> tuple[dict[str, str], ...]:  # fmt: skip
+    """The messages of a chat: the system message if there is one, and the prompt as the user's."""
+    parts = [("system", system)] * (system is not None) + [("user", prompt)]
+    return tuple({"role": role, "content": one.render(source, shots, columns)} for role, one in parts if one)
+
+
+def _compile(text: str, where: str) -> tuple[frozenset[str], Any]:
+    import jinja2
+    from jinja2.meta import find_undeclared_variables
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    environment = ImmutableSandboxedEnvironment(undefined=jinja2.StrictUndefined, autoescape=False)  # text, no HTML
+    del environment.globals["lipsum"], environment.filters["random"]  # a prompt must be the same when a run resumes
+    try:
+        names = find_undeclared_variables(environment.parse(text))
+        return frozenset(names - {*environment.globals}), environment.from_string(text)
+    except (jinja2.TemplateError, RecursionError) as error:
+        line = getattr(error, "lineno", None)
+        raise InputError(
+            f"{where}{f', line {line}' if line else ''}: not a valid Jinja template ({str(error).splitlines()[0]})"
+        ) from None
+
+
+def _file(text: str) -> Path | None:
+    if "\n" in text or not text or _PLACES.search(text):
+        return None
+    try:
+        return Path(text) if Path(text).is_file() else None
+    except (OSError, ValueError):  # longer than a file name may be, or with a NUL
+        return None
+
+
+def _read(path: Path) -> str:
+    """The text of a file without its last line break, which editors add."""
+    try:
+        return path.read_text(encoding="utf-8-sig").removesuffix("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as text ({error})") from None
