@@ -53,7 +53,7 @@ _PREFACE = re.compile(
 )
 _REFUSAL = re.compile(
     r"(?:i['\u2019]m sorry|i am sorry|sorry|i apologi[sz]e)\b.{0,40}\b(?:can(?:no|['\u2019])t|unable|not able)\b"
-    r"|i (?:can(?:no|['\u2019])t|am unable to|am not able to) (?:help|assist|translate|provide|comply|fulfil)|as an ai\b",
+    r"|i (?:can(?:no|['\u2019])t|am unable to|am not able to) (?:help|assist|translate|provide|comply)|as an ai\b",
     re.IGNORECASE | re.DOTALL,
 )
 _SECONDS = 2.0  # of a regular expression on one answer

@@ -1,6 +1,6 @@
 """Prompts: from a template, a sentence, its shots and the columns of its table to the messages of a request.
 
-A template has one of two forms. A *plain* one has ``{source}`` and perhaps ``{shots}``; other braces have no meaning.
+A template has one of two forms. A *plain* one has ``{source}`` and perhaps ``{shots}``; other braces mean nothing.
 A *Jinja* template has ``{{ ... }}`` or ``{% ... %}`` and no ``{source}``. It may use ``source``, ``shots`` and the names
 of columns, and runs in Jinja's sandbox; an unknown name is an error before anything is sent.
 """
