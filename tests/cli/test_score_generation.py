@@ -103,3 +103,48 @@ def test_a_control_set_translated_otherwise_is_said(texts, run):
     assert said not in run(*words).stderr
     tell(texts / "easy", search=SEARCH | {"beam": 1})
     assert said in run(*words).stderr
+
+
+def answers(asked, incomplete, **causes):
+    return {"asked": asked, "incomplete": incomplete, "causes": causes}
+
+
+def test_a_run_with_many_incomplete_answers_is_refused(texts, run):
+    tell(texts / "one", SERVER, {}, answers=answers(100, 3, unclosed=1, cut=2))
+    said = scored(run, texts, ("m", texts / "one"), status=2).stderr
+    assert "m: 3 of 100 answers are empty or cut short (unclosed 1, cut 2), more than 2 %" in said
+    assert "--accept-incomplete scores them as they are" in said and len(said.splitlines()) == 1
+    options = ("--hyp", f"m={texts / 'one'}", "--ref", texts / "reference")
+    warned = run("score", "exact", *options, "--accept-incomplete").stderr
+    assert "m: 3 of 100 answers are empty or cut short" in warned
+    run("score", "bleu", *options, status=2)
+    tell(texts / "one", SERVER, {}, answers=answers(100, 2, cut=2))  # not more than 2 %
+    assert "m: 2 of 100 answers are empty or cut short (cut 2) and count" in run("score", "exact", *options).stderr
+    tell(texts / "one", SERVER, {}, answers=answers(100, 0, reasoning=100))
+    assert "empty or cut" not in run("score", "exact", *options).stderr
+    tell(texts / "one", SERVER, {}, answers={"asked": "many"})
+    assert "one.system.json: answers" in run("score", "exact", *options, status=2).stderr
+
+
+def test_runs_that_differ_in_their_prompt_are_said_to(texts, run):
+    for number, name in enumerate(("one", "two")):
+        tell(texts / name, {**SERVER, "prompt": f"{{source}}{number}"}, {})
+    runs = f"{texts / 'one'},{texts / 'two'}"
+
+    def said(*words):
+        found = run(
+            "score", "exact", "--ref", texts / "reference", *words, "--accept-text", "--format", "json", "--confidence"
+        )
+        rows = json.loads(found.stdout)
+        return (rows[0] if isinstance(rows, list) else rows)["signature"].split("|"), found.stderr
+
+    items, warned = said("--hyp", f"m={runs}")
+    assert "runs:2" in items and "over:prompts" in items
+    assert "m: runs differ only in their prompt" in warned
+    tell(texts / "two", {**SERVER, "prompt": "{source}1", "temperature": 1}, {})  # not the prompt alone
+    items, warned = said("--hyp", f"m={runs}")
+    assert "runs:2" in items and "over:prompts" not in items and "only in their prompt" not in warned
+    assert "between seeds and prompts" in said("--hyp", f"m={texts / 'one'}")[1]
+    (texts / "two.system.json").unlink()
+    items, warned = said("--hyp", f"m={runs}")
+    assert not any(item.startswith("over") for item in items)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from cgbench.text.normalisation import Normalisation
 
 RELEASE, DETOKENIZE = "release", "detokenize"
+MOST_INCOMPLETE = 0.02
+"""The largest share of a server's answers that may be empty or cut short."""
 
 
 def prepare(
@@ -33,19 +35,44 @@ def prepare(
 
     :raises InputError: the form of hypotheses would make the score meaningless, or they cannot be normalised.
     """
+    lines = check_complete(request, systems)
     if metric.reading is None or not references:
         if request.normalise is not None:
             raise InputError(
                 f"{argument('normalise', request.normalise)} is for metrics that compare hypotheses with references, "
                 f"not for {metric.name}"
             )
-        return systems, []
-    lines: list[str] = []
+        return systems, lines
     if request.normalise is not None:
         normalisation = normalisation_of(request.normalise, request.release)
-        systems, lines = normalise_systems(systems, normalisation, references)
+        systems, found = normalise_systems(systems, normalisation, references)
+        lines += found
         metric.normalised = normalisation_label(normalisation)
     return systems, lines + check_form(request, metric.reading, systems, references, accept=request.accept_text)
+
+
+def check_complete(request: ScoreRequest, systems: Sequence[System]) -> list[str]:
+    """Warnings about answers of servers that are empty or cut short, as their records count them.
+
+    :raises InputError: they are more than :data:`MOST_INCOMPLETE` of a run's.
+    """
+    lines = []
+    for system in systems:
+        for number, record in enumerate(system.made, 1):
+            counts = (record or {}).get("answers") or {}
+            asked, incomplete = counts.get("asked", 0), counts.get("incomplete", 0)
+            if not incomplete:
+                continue
+            run = f", run {number}" if len(system.made) > 1 else ""
+            causes = ", ".join(f"{name} {count:,}" for name, count in counts.get("causes", {}).items())
+            line = f"{system.name}{run}: {incomplete:,} of {asked:,} answers are empty or cut short ({causes})"
+            if incomplete > MOST_INCOMPLETE * asked and not request.accept_incomplete:
+                raise InputError(
+                    f"{line}, more than {100 * MOST_INCOMPLETE:g} %; translate again with a larger ?max_tokens=N or another "
+                    f"prompt; {argument('accept_incomplete')} scores them as they are"
+                )
+            lines.append(f"{line} and count as they are")
+    return lines
 
 
 def check_training(request: ScoreRequest, text: Column, train: Texts) -> list[str]:

@@ -189,6 +189,10 @@ class ScoreRequest(ScoreOptions, MetricOptions):
     control_compounds: Text | None = option(
         default=None, help="Compound of each source of the control set, for CTER", group="Control set"
     )
+    accept_incomplete: bool = option(
+        default=False, help="Score hypotheses of a server even if more than 2 % of its answers are empty or cut short",
+        group="Advanced",
+    )  # fmt: skip
     human: Text | None = option(default=None, help="Human judgements for CTER: 1 right, 0 wrong", group="Advanced")
     parts: Folder | None = option(
         default=None, help="Folder of `cgbench parts` for this test set: report which test pairs have known parts",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,7 +28,7 @@ from cgbench.benchmark.metrics.published import PublishedScore
 from cgbench.benchmark.metrics.significance import LEVEL, SEVERAL_RUNS, calibrated_test
 from cgbench.benchmark.metrics.systems import System
 from cgbench.errors import InputError, argument
-from cgbench.models.external.sidecar import settings_label
+from cgbench.models.external.sidecar import PROMPT, settings_label
 from cgbench.tables import p_text
 from cgbench.text.columns import Column
 from cgbench.text.plain_text import words_of
@@ -131,13 +132,19 @@ def warnings_of(metric: Metric, systems: Sequence[System], comparison: Compariso
         several = len(single) < len(systems)
         named = f"one run of {', '.join(single)}" if several else "one run per system"
         if comparison.confidence or comparison.paired or binned:
+            what = "seeds and prompts" if any(_prompt(one) for system in systems for one in system.made) else "seeds"
             lines.append(
-                f"{named}: intervals and tests ignore the variance between seeds, which is large on these benchmarks"
+                f"{named}: intervals and tests ignore the variance between {what}, which is large on these benchmarks"
             )
             if several and comparison.paired:
                 lines[-1] += "; against a system with several runs, the same variance between seeds is assumed"
         elif len(systems) > 1:
             lines.append(f"with {named}, a difference may be no more than that between seeds")
+    if over_prompts := [system.name for system in systems if runs_are_prompts(system)]:
+        lines.append(
+            f"{', '.join(over_prompts)}: runs differ only in their prompt, so intervals and tests include the variance "
+            "between prompts, not between training seeds"
+        )
     return lines + metric.warnings({system.name: system.runs for system in systems}, comparison.test)
 
 
@@ -253,12 +260,28 @@ def _signature(
         items["gen"] = found[0] if len(set(found)) == 1 else "+".join(found)
     if runs != {1}:
         items["runs"] = "+".join(str(len(system.runs)) for system in systems) if len(runs) > 1 else runs.pop()
+        if any(map(runs_are_prompts, systems)):
+            items["over"] = "+".join(
+                dict.fromkeys("prompts" if runs_are_prompts(one) else "seeds" for one in systems if len(one.runs) > 1)
+            )
     if control:
         items["control"] = control.metric.n
     if binning:
         items["by"] = binning.feature.name.replace(":", "-")
         items["bins"] = "table6" if binning.groups else binning.how.replace(":", "-") if binning.how else None
     return signature
+
+
+def runs_are_prompts(system: System) -> bool:
+    """Whether the runs of a system differ in nothing but their prompt, by their records."""
+    records = [record["system"] for record in system.made if record]
+    rest = [{name: value for name, value in one.items() if name not in PROMPT} for one in records]
+    prompts = {json.dumps([one.get(name) for name in PROMPT]) for one in records}
+    return len(system.runs) > 1 and len(prompts) == len(system.runs) and all(one == rest[0] for one in rest)
+
+
+def _prompt(record: Mapping[str, Any] | None) -> bool:
+    return record is not None and "prompt" in record["system"]
 
 
 def _made(system: System) -> str:

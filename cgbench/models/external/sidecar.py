@@ -21,8 +21,11 @@ from cgbench.files import check_shape, read_json, to_json, write_atomic
 from cgbench.tables import counted
 
 FORMAT = 1
+PROMPT = ("prompt", "system_message", "answer")
+"""Parts of a system that the text of its requests depends on, and how its answers are read."""
 _REMEDY = "translate again, or remove the file to score the translations without it"
-_SHAPE = {"format": int, "system": {"kind": str}, "output": str, "search?": {str: (int, float)}}
+_ANSWERS = {"asked": int, "incomplete": int, "causes": {str: int}}
+_SHAPE = {"format": int, "system": {"kind": str}, "output": str, "search?": {str: (int, float)}, "answers?": _ANSWERS}
 _SEARCH = (("beam", "beam"), ("length_penalty", "lenpen"), ("max_length_ratio", "ratio"), ("max_length_extra", "extra"))
 _SERVER = (
     ("temperature", "temperature"), ("top_p", "top_p"), ("max_tokens", "max"), ("max_completion_tokens", "max"),
@@ -120,6 +123,6 @@ def settings_label(record: Mapping[str, Any]) -> str:
     if system.get("dtype", "float32") != "float32":
         words.append(system["dtype"])
     words += [str(system[name]) for name in ("source", "target") if name in system]
-    if "prompt" in system:
-        words.append(f"prompt@{hashlib.sha256(str(system['prompt']).encode()).hexdigest()[:8]}")
+    if asked := "\n".join(str(system[name]) for name in PROMPT if name in system):
+        words.append(f"prompt@{hashlib.sha256(asked.encode()).hexdigest()[:8]}")
     return re.sub(r"[^\w.@-]", "_", "-".join(map(str, words)))

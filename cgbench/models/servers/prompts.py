@@ -1,8 +1,8 @@
 """Prompts: from a template, a sentence, its shots and the columns of its table to the messages of a request.
 
 A template has one of two forms. A *plain* one has ``{source}`` and perhaps ``{shots}``; other braces mean nothing.
-A *Jinja* template has ``{{ ... }}`` or ``{% ... %}`` and no ``{source}``. It may use ``source``, ``shots`` and the names
-of columns, and runs in Jinja's sandbox; an unknown name is an error before anything is sent.
+A *Jinja* template has ``{{ ... }}`` or ``{% ... %}`` and no ``{source}``. It may use ``source``, ``shots`` and names of
+columns, and runs in Jinja's sandbox; an unknown name is an error before anything is sent.
 """
 
 from __future__ import annotations
