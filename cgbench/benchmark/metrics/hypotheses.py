@@ -68,8 +68,8 @@ def check_complete(request: ScoreRequest, systems: Sequence[System]) -> list[str
             line = f"{system.name}{run}: {incomplete:,} of {asked:,} answers are empty or cut short ({causes})"
             if incomplete > MOST_INCOMPLETE * asked and not request.accept_incomplete:
                 raise InputError(
-                    f"{line}, more than {100 * MOST_INCOMPLETE:g} %; translate again with a larger ?max_tokens=N or another "
-                    f"prompt; {argument('accept_incomplete')} scores them as they are"
+                    f"{line}, more than {100 * MOST_INCOMPLETE:g} %; translate again with a larger "
+                    f"?max_tokens=N or another prompt; {argument('accept_incomplete')} scores them as they are"
                 )
             lines.append(f"{line} and count as they are")
     return lines
