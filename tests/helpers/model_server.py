@@ -1,4 +1,4 @@
-"""A server with OpenAI's interface in front of a small model of transformers: text, and log-probabilities of a given one.
+"""A server with OpenAI's interface in front of a small model of transformers, with log-probabilities of given texts.
 
 It answers as vLLM does: ``echo`` with ``logprobs`` for completions, ``prompt_logprobs`` for chats.
 """
@@ -13,7 +13,7 @@ import transformers
 
 
 class Model:
-    """``template``: from the user's text to a prompt, for chats; ``behind``: what the template writes after an answer."""
+    """``behind``: what the chat template writes after an answer."""
 
     def __init__(self, folder, behind="</s> cat"):
         self.model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
