@@ -1,0 +1,222 @@
+"""Choose shots: training pairs that a prompt shows a model before the sentence to translate.
+
+``cover``: the pieces of a sentence are the distinct pieces of its least cover by known n-grams
+(:mod:`cgbench.benchmark.known_ngrams.known`), learned from the training sources. A source has a piece if it contains
+its words in a row. The shots are the fewest pairs whose sources have all pieces that any source has, then the pairs
+with the highest BM25 score. Sources whose pieces are within those of another source are not considered; of equal
+sources the pair with the lowest hash counts. If the number of shots is too small, each shot adds as many pieces as
+possible.
+
+Compare Levy et al. (2023, "Diverse demonstrations improve in-context compositional generalization"), who cover the
+predicted structures of the output greedily.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cgbench.benchmark.known_ngrams.known import KnownNgrams
+from cgbench.benchmark.overlap.units import Words
+from cgbench.benchmark.shots.cover import cover_sets
+from cgbench.benchmark.shots.postings import Postings, bm25_postings, piece_postings
+from cgbench.benchmark.shots.request import ShotsRequest
+from cgbench.errors import InputError, InputWarning, argument
+from cgbench.progress import bar
+from cgbench.requests import accepts
+from cgbench.tables import counted
+from cgbench.text.formats import Pair, read_pairs
+from cgbench.text.inputs import as_corpus, lines_of
+from cgbench.text.plain_text import words_of
+
+WIDEST = 1 << 14  # sources that a cover is chosen from, at most
+BITS = 64  # pieces of a sentence that a cover considers, at most; the rarest if it has more
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The shots of a sentence, in the order of its prompt: the last is the most similar, except at random.
+
+    :param rows: their numbers in the training pairs, from 1.
+    :param prompt_degree: the degree of the sentence, known n-grams being all those of the shots' sources.
+    :param cover: how many of the shots are there to cover the sentence; 0 except with ``cover``.
+    """
+
+    rows: tuple[int, ...]
+    pairs: tuple[Pair, ...]
+    prompt_degree: float
+    cover: int = 0
+
+
+@accepts(ShotsRequest)
+def choose_shots(request: ShotsRequest) -> list[Choice]:
+    """Choose training pairs for the prompt of each sentence.
+
+    A pair is never chosen if its source or target is one of the sentences or of ``exclude``, whatever the case,
+    punctuation and blanks. Of several pairs with such equal sources, one can be chosen. Equal sentences have equal
+    shots, and the order of sentences and pairs does not matter.
+
+    :returns: the shots of each sentence.
+    :raises InputError: a text cannot be read, or there are fewer pairs than shots.
+    """
+    if request.shots is None or request.shots_from is None:
+        missing = "shots" if request.shots is None else "shots_from"
+        raise InputError(f"{argument(missing)} is missing; shots need a number and training pairs")
+    lines, name = lines_of(request.sources, "sources")
+    excluded = [(line, "") for line in lines] + [tuple(pair) for pair in request.exclude]
+    chooser = _Chooser(request, request.shots, _pairs_of(request), excluded)
+    choices = chooser.choose(lines)
+    if chooser.unproved:
+        warnings.warn(
+            InputWarning(
+                f"{name}: the cover of {counted(chooser.unproved, 'sentence')} may not be the smallest; the search for "
+                "a smaller one was stopped"
+            ),
+            stacklevel=2,
+        )
+    return choices
+
+
+def _pairs_of(request: ShotsRequest) -> list[Pair]:
+    given: Any = request.shots_from
+    if isinstance(given, (list, tuple)) and len(given) == 2 and all(isinstance(side, list) for side in given):
+        if len(given[0]) != len(given[1]):
+            raise InputError(
+                f"{argument('shots_from')}: {len(given[0]):,} source sentences for {len(given[1]):,} target sentences"
+            )
+        return list(zip(*given, strict=True))
+    return list(read_pairs(as_corpus(given, request.shots_columns, "shots_from")))
+
+
+def content_key(text: str) -> str:
+    """A text without case, punctuation and blanks; itself if nothing else is in it."""
+    return re.sub(r"[\W_]+", "", text.casefold()) or text.strip()
+
+
+def prompt_degree(sentence: str, sources: Iterable[str]) -> float:
+    """The degree of a sentence, known n-grams being all n-grams of ``sources``: least pieces over words.
+
+    These n-grams are closed under taking substrings, so the leftmost longest pieces are a least cover.
+    """
+    words = words_of(sentence)
+    text = "\n".join(f" {' '.join(words_of(source))} " for source in sources)
+    pieces = begin = 0
+    while begin < len(words):
+        end = begin + 1
+        while end < len(words) and f" {' '.join(words[begin : end + 1])} " in text:
+            end += 1
+        pieces, begin = pieces + 1, end
+    return pieces / len(words) if words else 0.0
+
+
+class _Chooser:
+    """The training pairs that can be shots, in the order of their hashes, and what is known of them."""
+
+    def __init__(self, request: ShotsRequest, size: int, pairs: Sequence[Pair], excluded: Iterable[Any]) -> None:
+        self.by, self.seed, self.size, self.unproved = request.shots_by, request.shots_seed, size, 0
+        keys = [{content_key(pair[side]) for pair in excluded if pair[side]} for side in (0, 1)]
+        ordered = sorted((_hash(*pair), row) for row, pair in enumerate(pairs))
+        kept: dict[str, int] = {}
+        for _, row in ordered:
+            source, target = map(content_key, pairs[row])
+            if source and target and source not in keys[0] and target not in keys[1]:
+                kept.setdefault(source, row)
+        self.rows = list(kept.values())
+        self.pairs = [pairs[row] for row in self.rows]
+        if len(self.rows) < size:
+            raise InputError(
+                f"{argument('shots_from')}: {counted(len(self.rows), 'pair')} left of {len(pairs):,} that differ and "
+                f"are not test data; {argument('shots', size)} needs {size}"
+            )
+        self.known = KnownNgrams.learn(
+            [source for source, _ in self.pairs], min_count=request.min_count, word_min_count=1
+        )
+
+    def choose(self, lines: Sequence[str]) -> list[Choice]:
+        """The shots of each sentence."""
+        distinct = list(dict.fromkeys(lines))
+        chosen = {"random": self._random, "fixed": self._random, "degree": self._nearest}.get(self.by, self._similar)
+        with bar(len(distinct), "choosing shots", "sentence") as shown:
+            found = {}
+            for line, (places, cover) in zip(distinct, chosen(distinct), strict=True):
+                places = places if words_of(line) else []
+                pairs = tuple(self.pairs[place] for place in places)
+                rows = tuple(self.rows[place] + 1 for place in places)
+                found[line] = Choice(rows, pairs, prompt_degree(line, (source for source, _ in pairs)), cover)
+                shown.update(1)
+        return [found[line] for line in lines]
+
+    def _random(self, lines: Sequence[str]) -> Iterable[tuple[list[int], int]]:
+        for line in lines:
+            chosen: dict[int, None] = {}
+            draw = 0
+            while len(chosen) < self.size:
+                digest = _hash(str(self.seed), "" if self.by == "fixed" else line, str(draw))
+                chosen.setdefault(int.from_bytes(digest, "big") % len(self.rows))
+                draw += 1
+            yield list(chosen), 0
+
+    def _nearest(self, lines: Sequence[str]) -> Iterable[tuple[list[int], int]]:
+        from cgbench.benchmark.shots.kernels import take_best
+
+        degrees = np.array(self.known.degree(source for source, _ in self.pairs))
+        taken, best = np.zeros(len(self.rows), np.bool_), np.empty(self.size, np.int64)
+        for degree in self.known.degree(lines):
+            take_best(-np.abs(degrees - degree), taken, best)
+            yield best[::-1].tolist(), 0
+
+    def _similar(self, lines: Sequence[str]) -> Iterable[tuple[list[int], int]]:
+        """By BM25; with ``cover``, after the fewest that cover the sentence."""
+        from cgbench.benchmark.shots.kernels import add_weights, take_best
+
+        words = Words(self.known.words)
+        ids, lengths = words.read_lines([source for source, _ in self.pairs])
+        queries, sizes = words.read_lines(lines)
+        inside = np.unique(queries[queries < len(words)])
+        postings, weights = bm25_postings(ids, lengths, inside)
+        covers = self._covers(queries, sizes, ids, lengths) if self.by == "cover" else None
+        scores, best = np.empty(len(self.rows)), np.empty(self.size, np.int64)
+        for query in np.split(queries, np.cumsum(sizes)[:-1]):
+            distinct, counts = np.unique(query[query < len(words)], return_counts=True)
+            rows = np.searchsorted(inside, distinct)
+            add_weights(rows, counts, postings.starts, postings.sources, weights, scores)
+            chosen = next(covers) if covers else []
+            taken = np.zeros(len(self.rows), np.bool_)
+            taken[chosen] = True
+            filled = take_best(scores, taken, best[: self.size - len(chosen)]) if len(chosen) < self.size else 0
+            every = sorted([*chosen, *best[:filled].tolist()], key=lambda place: (scores[place], -place))
+            yield every, len(chosen)
+
+    def _covers(self, queries: np.ndarray, sizes: np.ndarray, ids: np.ndarray, lengths: np.ndarray) -> Any:
+        """The places of the pairs that cover each sentence."""
+        from cgbench.benchmark.shots.kernels import find_widest
+
+        begins = np.flatnonzero(self.known.count_pieces(queries, sizes)[1])
+        numbers: dict[tuple[int, ...], int] = {}
+        pieces: list[list[int]] = [[] for _ in sizes]
+        sentences = np.searchsorted(np.cumsum(sizes), begins, side="right").tolist()
+        for sentence, piece in zip(sentences, np.split(queries, begins[1:]), strict=True):
+            number = numbers.setdefault(tuple(piece.tolist()), len(numbers))
+            if number not in pieces[sentence]:
+                pieces[sentence].append(number)
+        postings: Postings = piece_postings(list(numbers), ids, lengths)
+        held = np.diff(postings.starts)
+        masks, kept, rows = np.empty(len(lengths), np.uint64), np.empty(WIDEST, np.uint64), np.empty(WIDEST, np.int64)
+        for of_sentence in pieces:
+            rarest = sorted((number for number in of_sentence if held[number]), key=lambda number: int(held[number]))
+            wanted = np.array(rarest[:BITS], np.int64)
+            count = find_widest(wanted, postings.starts, postings.sources, masks, kept, rows)
+            order = np.argsort(rows[:count])
+            chosen, proved = cover_sets(kept[:count][order].tolist(), self.size)
+            self.unproved += not proved or count == WIDEST
+            yield rows[:count][order][chosen].tolist()
+
+
+def _hash(*parts: str) -> bytes:
+    return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).digest()

@@ -1,0 +1,59 @@
+"""The options of few-shot examples."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from cgbench.requests import KW_ONLY, Bitext, File, Folder, NamePair, Text, option, request
+
+
+@request
+class ShotsOptions:
+    """How shots are chosen."""
+
+    _: KW_ONLY
+    shots: int | None = option(
+        default=None, help="Number of examples in each prompt, for {shots} in --prompt", least=1, most=1000,
+        group="Shots",
+    )  # fmt: skip
+    shots_from: Bitext | None = option(
+        default=None, help="Training pairs to take shots from: a table with both sides, or SOURCE TARGET",
+        metavar="FILES", group="Shots",
+    )  # fmt: skip
+    shots_by: Literal["cover", "bm25", "random", "degree", "fixed"] = option(
+        default="cover", help="How to choose shots: the fewest pairs with all known pieces of the sentence, then BM25; "
+        "BM25; at random for each sentence; nearest degree; the same random pairs for all sentences", group="Shots",
+    )  # fmt: skip
+    shots_columns: NamePair | None = option(
+        default=None, help="Source and target columns of the table of --shots-from (TSV: numbers from 1)",
+        metavar="S,T", group="Shots",
+    )  # fmt: skip
+    shots_seed: int = option(default=0, help="Seed of --shots-by random and fixed", least=0, group="Shots")
+    min_count: int = option(
+        default=3, help="Minimum count in --shots-from for an n-gram to be known, for --shots-by cover and degree",
+        least=1, group="Shots",
+    )  # fmt: skip
+    release: Folder | None = option(
+        default=None, help="Release whose test set, control set and candidates are never shots [default: the folder "
+        "of the sources, if it is a release]", group="Shots",
+    )  # fmt: skip
+
+
+@request
+class ShotsRequest(ShotsOptions):
+    """What :func:`~cgbench.benchmark.shots.choose.choose_shots` is asked for."""
+
+    sources: Text = option(help="Sentences that need shots; they are never shots themselves", python_only=True)
+    _: KW_ONLY
+    exclude: Any = option(default=(), help="Pairs of sentences that are never shots", python_only=True)
+
+
+@request
+class PromptOptions:
+    """Prompts as a file."""
+
+    _: KW_ONLY
+    write_prompts: File | None = option(
+        default=None, help="Write the prompts with their shots and prompt_degree as JSON lines; without --system, no "
+        "model is asked", group="Shots",
+    )  # fmt: skip
