@@ -21,12 +21,14 @@ from typing import Any
 
 import numpy as np
 
+from cgbench.benchmark.candidates.strata import COLUMNS
+
 LENGTHS = ("source_length", "target_length")
 CENTRAL = ("degree", *LENGTHS, "source_rarest", "target_rarest", "perplexity", "difficulty", "reference_pe_stu")
 """Measures that every other is correlated with, if the release has them. ``reference_pe_stu`` is the negative
 log-likelihood of the reference under the ensemble, per token."""
-PLACES = ("line", "pool", "pool_line", "content", "pieces", "rank")
-"""Columns that locate a candidate, or are contained in others."""
+PLACES = ("line", "pool", "pool_line", "content", "pieces", "rank", *COLUMNS)
+"""Columns that locate a candidate or describe its draw, or are contained in others."""
 Interval = tuple[float, float] | None
 QUANTILE = 1.959963984540054  # of the normal distribution, 97.5 %
 DIGITS = 6  # of a value in a file

@@ -134,8 +134,12 @@ def seeded_hash(content: np.ndarray, seed: int, purpose: str) -> np.ndarray:
 
 
 def selection_sizes(config: Mapping[str, Any], candidates: int) -> dict[str, int]:
-    """:data:`DROPS`, ``window`` and ``select`` of a configuration as numbers of candidates."""
-    return {key: resolve_amount(key, config.get(key, 0), candidates) for key in (*DROPS, "window", "select")}
+    """:data:`DROPS`, ``window`` and ``select`` of a configuration as numbers of candidates; ``sample`` of a stratified
+    sample, if there is one."""
+    sizes = {key: resolve_amount(key, config.get(key, 0), candidates) for key in (*DROPS, "window", "select")}
+    if config.get("design") == "stratified":
+        sizes["sample"] = resolve_amount("sample", config.get("sample", config["select"]), candidates)
+    return sizes
 
 
 def select_rows(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cgbench.benchmark.candidates.documents import DOCUMENT
+from cgbench.benchmark.candidates.inclusion import INCLUSION
 from cgbench.benchmark.candidates.matching import Control, word_frequency
 from cgbench.benchmark.candidates.uncertainty import candidate_lines
 from cgbench.errors import InputError
@@ -61,7 +62,9 @@ def control_table(control: Control, pools: Sequence[ParallelText]) -> Any:
 
     columns = control.rows | places(control.rows["line"], control.rows["pool"], pools)
     names = [*CONTROL_KEYS, *([DOCUMENT] if DOCUMENT in columns else [])]
-    return pyarrow.table({name: columns[name].tolist() for name in names})
+    table = pyarrow.table({name: columns[name].tolist() for name in names})
+    # The choice follows from the test set; its probability is unknown.
+    return table.append_column(INCLUSION, pyarrow.nulls(len(table), pyarrow.float64()))
 
 
 def _rarest(candidates: Path, learned: Path, degree_side: str) -> dict[str, np.ndarray]:

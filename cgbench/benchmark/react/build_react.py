@@ -25,6 +25,7 @@ from cgbench.benchmark.candidates.ensemble_quality import QUALITY, measure_quali
 from cgbench.benchmark.candidates.matching import Control
 from cgbench.benchmark.candidates.pair_measures import pair_measures
 from cgbench.benchmark.candidates.selection import select_rows, selection_sizes
+from cgbench.benchmark.candidates.strata import OWN_SCORE, draw_columns, sentence_chrf
 from cgbench.benchmark.candidates.table import (
     DIFFICULTY,
     candidate_table,
@@ -199,7 +200,15 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
     if plan.request.until == "release":
         sizes = selection_sizes(request.as_dict(), table.num_rows)
         ranks, stages = select_rows(table.to_pydict(), request.as_dict(), sizes)
-        table = with_columns(table, [{"rank": rank, "stage": stage} for rank, stage in zip(ranks, stages, strict=True)])
+        found: dict[str, Any] = {"rank": ranks, "stage": stages}
+        if request.design == "stratified" and request.allocation == "neyman":
+            with working("sample"):
+                targets = candidate_lines(candidates)[1]
+                found[OWN_SCORE] = sentence_chrf(table["hypothesis"].to_pylist(), targets)
+        # The probability of each draw, and a stratified sample of all candidates if there is to be one.
+        found |= draw_columns({**table.to_pydict(), **found}, request.as_dict(), sizes)
+        for name, values in found.items():
+            table = table.append_column(name, [values])
     # Optionally, a control set matched to the test set.
     control = None
     if plan.request.until == "release" and request.control:

@@ -10,11 +10,12 @@ from pathlib import Path
 from cgbench.benchmark.candidates.amounts import parse_amount, resolve_amount
 from cgbench.benchmark.candidates.pair_measures import JOINT, NEEDS, REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.selection import DROPS, GIVEN_DEGREE, selection_sizes
+from cgbench.benchmark.candidates.strata import FEWEST
 from cgbench.benchmark.candidates.table import DIFFICULTY
 from cgbench.benchmark.candidates.uncertainty import NBEST, REFERENCE
 from cgbench.benchmark.react.inputs import Inputs
 from cgbench.benchmark.react.request import BuildRequest
-from cgbench.errors import InputError, argument
+from cgbench.errors import InputError, argument, require
 from cgbench.settings import did_you_mean
 from cgbench.text.corpus import ParallelText
 from cgbench.text.profile import is_unspaced
@@ -66,6 +67,8 @@ def check_measures(request: BuildRequest, inputs: Inputs) -> None:
         raise InputError(f"drop_by: {name} needs {NEEDS[name]}; give one with {option}{how}")
     if request.members < 2 and name.removeprefix(REFERENCE) in DISAGREEMENT:
         raise _one_member(name, f"drop_by={REFERENCE_LIKELIHOOD}")
+    if request.design == "stratified" and request.allocation == "neyman":
+        require("sacrebleu", "scores")  # for the scores of the ensemble's translations
 
 
 def _one_member(name: str, instead: str) -> InputError:
@@ -133,6 +136,12 @@ def check_enough(request: BuildRequest, counts: Mapping[str, int], train: Parall
         raise InputError(
             f"too few candidates to drop {drop:,} and draw {sizes['select']:,} of the next "
             f"{sizes['window']:,} (left: {left}); give a larger pool, or lower {_lowerable(sizes)}"
+        )
+    strata = request.strata * request.degree_strata
+    if "sample" in sizes and not FEWEST * strata <= sizes["sample"] <= counts["candidates"]:
+        raise InputError(
+            f"sample: {sizes['sample']:,} of {counts['candidates']:,} candidates cannot have {FEWEST} draws from each "
+            f"of {strata:,} strata; change sample or strata"
         )
 
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from cgbench.benchmark.candidates.amounts import Amount, PositiveAmount, parse_amount
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
+from cgbench.benchmark.candidates.strata import Allocation
 from cgbench.errors import InputError, argument
 from cgbench.requests import (
     KW_ONLY,
@@ -51,7 +52,8 @@ KnownFrom: TypeAlias = Annotated[
 ]
 _LATER = (
     *LM_SETTINGS, "detokenize", "anonymise", "max_length_ratio", "max_length_extra", "select_by", "drop_reference",
-    "drop_by", "control", "release_text", "document", "draw_by",
+    "drop_by", "control", "release_text", "document", "draw_by", "design", "sample", "strata", "degree_strata",
+    "allocation",
 )  # fmt: skip
 """Settings that are stored only if they differ from the default."""
 
@@ -148,6 +150,27 @@ class ReactSettings(Normalising):
         default="pair",
         help="What to draw from the window: single pairs, or whole documents until there are at least `select` pairs",
         is_setting=True,
+    )  # fmt: skip
+    design: Literal["window", "stratified"] = option(
+        default="window",
+        help="What is drawn: the test set from the window (window), or also a stratified sample of all candidates, "
+        "which `score --estimate candidates` needs (stratified)", group="Selection",
+    )  # fmt: skip
+    sample: PositiveAmount | None = option(
+        default=None,
+        help="Size of the stratified sample: a number, or a share of the candidates [default: as many as select]",
+        is_setting=True,
+    )  # fmt: skip
+    strata: int = option(
+        default=10, help="Number of strata by uncertainty, each with equally many candidates", least=1, is_setting=True
+    )
+    degree_strata: int = option(
+        default=1, help="Number of strata by degree within each stratum by uncertainty", least=1, is_setting=True
+    )
+    allocation: Allocation = option(
+        default="neyman",
+        help="Draws per stratum: equal, proportional to its size, or neyman (size times standard deviation of the "
+        "ensemble's own sentence chrF)", is_setting=True,
     )  # fmt: skip
     control: bool = option(
         default=False, help="Also sample a control set, matched in corpus, length and word frequency", group="Selection"

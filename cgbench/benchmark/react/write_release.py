@@ -20,6 +20,7 @@ from cgbench.benchmark.candidates.correlations import as_jsonl, correlations_of
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.scan import content_of
 from cgbench.benchmark.candidates.selection import count_stages
+from cgbench.benchmark.candidates.strata import design_of
 from cgbench.benchmark.candidates.table import ROW_KEYS, control_table
 from cgbench.benchmark.candidates.uncertainty import candidate_lines
 from cgbench.benchmark.react.plan import Built
@@ -31,6 +32,7 @@ from cgbench.benchmark.release.manifest import (
     FORMAT,
     ID,
     MANIFEST,
+    SAMPLE,
     SPLIT,
     TIMINGS,
     control_text,
@@ -41,7 +43,14 @@ from cgbench.benchmark.release.manifest import (
     timings_digest,
 )
 from cgbench.benchmark.release.release import Release
-from cgbench.benchmark.release.tables import chosen_rows, data_tables, with_text, without_text, write_table
+from cgbench.benchmark.release.tables import (
+    chosen_rows,
+    data_tables,
+    sample_table,
+    with_text,
+    without_text,
+    write_table,
+)
 from cgbench.benchmark.release.work_folder import shown_names
 from cgbench.benchmark.release.writer import move_into_place, write_manifest
 from cgbench.errors import InputWarning
@@ -116,6 +125,12 @@ def _texts(built: Built, rows: list[dict[str, Any]], texts: Sequence[Sequence[st
         if built.plan.request.release_text == "none":
             hidden |= {*built.table.column_names} - {*without_text(built.table).column_names}
         contents[SPLIT] = "".join(_split_row(rows[number], hidden) for number in chosen)
+        if built.plan.request.design == "stratified":
+            sampled = chosen_rows(built.table, "sample")
+            for lines, language in zip(texts, built.plan.inputs.languages, strict=True):
+                contents[control_text(language, "sample")] = "".join(lines[number] + "\n" for number in sampled)
+            drawn = sample_table(built.table).to_pylist()
+            contents[SAMPLE] = "".join(_split_row(row, hidden) for row in drawn)
     if control := built.control:
         for lines, language in zip((control.sources, control.targets), built.plan.inputs.languages, strict=True):
             contents[control_text(language)] = "".join(line + "\n" for line in lines)
@@ -143,7 +158,7 @@ def _manifest(built: Built, rows: list[dict[str, Any]], names: Mapping[str, str]
     if plan.uncertainty:
         measured |= {"uncertainty": request.uncertainty, "reference": REFERENCE_LIKELIHOOD}
     statistics: dict[str, Any] = {name: summary([row[key] for row in rows]) for name, key in measured.items()}
-    counts = dict(built.counts)
+    counts, design = dict(built.counts), {}
     seeds: dict[str, Any] = {"cut": request.seed}
     if plan.uncertainty:
         members = plan.ensemble.members if plan.ensemble else None
@@ -152,6 +167,9 @@ def _manifest(built: Built, rows: list[dict[str, Any]], names: Mapping[str, str]
         chosen = chosen_rows(built.table)
         counts |= count_stages([row["stage"] for row in rows])
         seeds["selection"] = request.seed
+        design = design_of(built.table, counts)
+        if "sample" in design:
+            counts["sample"] = design["sample"]["drawn"]
         order = sorted(measured, key=("degree", "uncertainty", "reference", "perplexity", "difficulty").index)
         statistics["selected"] = {name: summary([rows[number][measured[name]] for number in chosen]) for name in order}
     if built.control and len(built.control.sources):
@@ -169,6 +187,7 @@ def _manifest(built: Built, rows: list[dict[str, Any]], names: Mapping[str, str]
         "licence": request.licence,
         "counts": counts,
         "figures": statistics,
+        **({"design": design} if design else {}),
         **({"balance": built.control.balance} if built.control else {}),
         **({"ensemble": built.quality} if built.quality else {}),
         "seeds": seeds,

@@ -32,6 +32,7 @@ COUNTS = (
     ("dropped", "dropped: the most uncertain, mostly noise"),
     ("window", "next most uncertain, drawn from"),
     ("selected", "in the test set"),
+    ("sample", "in the stratified sample of all candidates"),
     ("control", "in the control set: matched in corpus, length and word frequency, of any degree and uncertainty"),
 )
 _EXAMPLE_COLUMNS = {"source": "source", "target": "target", "hypothesis": "hypothesis of the ensemble"}
@@ -75,6 +76,8 @@ def write_card(release: Release, notes: Mapping[str, str] | None = None) -> str:
         example_columns={key: text for key, text in _EXAMPLE_COLUMNS.items() if examples and key in examples[0]},
         texts=" and ".join(_code(f"{stem_of(release.until)}.{language}") for language in (source, target)),
         control_texts=" and ".join(_code(control_text(language)) for language in (source, target)),
+        sample_texts=" and ".join(_code(control_text(language, "sample")) for language in (source, target)),
+        design=manifest.get("design", {}),
         balance=shown_balance(manifest["balance"]) if manifest.get("balance") else [], balance_head=HEAD,
         test_table=table_file("test"), candidates_table=candidates_file(manifest), id=ID,
         fence=fence, command="\n".join(map(printable, manifest["command"].split("\n"))),

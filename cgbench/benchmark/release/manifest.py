@@ -17,6 +17,7 @@ MANIFEST, TIMINGS, CARD, SPLIT, CONTROL, CORRELATIONS, CROISSANT = (
     *("manifest.json", "timings.json", "README.md", "split.jsonl"),
     *("control.jsonl", "correlations.jsonl", "croissant.json"),
 )
+SAMPLE = "sample.jsonl"  # of a stratified sample of the candidates
 SPLIT_KIND, SETS_FILE = "split", "split.tsv"  # of `cgbench split`; the file has the set of each pair of its corpus
 SETS_HEAD = "pair\tset"  # the first row of split.tsv
 ID = "line"  # the column of every table that identifies a row
@@ -73,14 +74,25 @@ def stem_of(until: str) -> str:
     return "test" if until == "release" else "candidates"
 
 
-def control_text(language: str) -> str:
-    """The name of the control file of one side."""
-    return f"control.{language}"
+def control_text(language: str, name: str = "control") -> str:
+    """The name of the control file (or that of ``sample``) of one side."""
+    return f"{name}.{language}"
 
 
 def has_control(manifest: Mapping[str, Any]) -> bool:
     """Whether a release with these settings has a control set."""
     return manifest["until"] == "release" and bool(manifest["configuration"].get("control"))
+
+
+def has_sample(manifest: Mapping[str, Any]) -> bool:
+    """Whether a release with these settings has a stratified sample."""
+    return manifest["until"] == "release" and manifest["configuration"].get("design") == "stratified"
+
+
+def further_sets(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """The sets of a release beside the test set, with the file of their rows."""
+    found = {"control": CONTROL} if has_control(manifest) else {}
+    return found | ({"sample": SAMPLE} if has_sample(manifest) else {})
 
 
 def table_names(manifest: Mapping[str, Any]) -> tuple[str, ...]:
@@ -90,7 +102,7 @@ def table_names(manifest: Mapping[str, Any]) -> tuple[str, ...]:
         return ("train", "test")
     if manifest["until"] != "release":
         return ("candidates",)
-    return ("test", "candidates", *(["control"] if has_control(manifest) else []))
+    return ("test", "candidates", *further_sets(manifest))
 
 
 def table_file(name: str) -> str:
@@ -110,20 +122,20 @@ def file_names(manifest: Mapping[str, Any]) -> set[str]:
         tables = {table_file(name) for name in table_names(manifest)}
         return {*texts, *tables, CARD, CROISSANT, SPLIT, SETS_FILE}
     names = {*texts, CARD, CORRELATIONS} | ({SPLIT} if manifest["until"] == "release" else set())
-    names |= {CONTROL} if has_control(manifest) else set()
+    names |= {*further_sets(manifest).values()}
     if manifest.get("format") == 1:
         return names | {CANDIDATES_1}
     return names | {CROISSANT} | {table_file(name) for name in table_names(manifest)}
 
 
 def text_files(manifest: Mapping[str, Any]) -> tuple[str, ...]:
-    """The text files, source and target, of a release with text; then those of its control set, or of the training set
+    """The text files, source and target, of a release with text; then those of its other sets, or of the training set
     of a split."""
     languages = manifest["languages"]
     if is_split(manifest):
         return (*(f"test.{language}" for language in languages), *map(train_text, languages))
-    control = map(control_text, languages) if has_control(manifest) else ()
-    return (*(f"{stem_of(manifest['until'])}.{language}" for language in languages), *control)
+    others = [control_text(language, name) for name in further_sets(manifest) for language in languages]
+    return (*(f"{stem_of(manifest['until'])}.{language}" for language in languages), *others)
 
 
 def is_inside(name: object) -> bool:

@@ -15,6 +15,7 @@ from cgbench.benchmark.release.manifest import (
     FORMAT,
     FORMATS,
     MANIFEST,
+    SAMPLE,
     SETS_FILE,
     SETS_HEAD,
     SHAPE,
@@ -250,6 +251,31 @@ class Release:
             self.control_path("source")
         return _rows(self.path(CONTROL))
 
+    @property
+    def has_sample(self) -> bool:
+        """Whether there is a stratified sample of all candidates."""
+        return self.finished and SAMPLE in self.manifest["files"]
+
+    def sample_path(self, side: str) -> Path:
+        """The file of one side (``source`` or ``target``) of the stratified sample."""
+        if not self.has_sample:
+            raise InputError(
+                f"{self.folder}: this release has no stratified sample; run its command again with "
+                f"{argument('design', 'stratified')} (finished steps are kept)"
+            )
+        self._check_has_text()
+        return self.path(control_text(self.languages[SIDES.index(side)], "sample"))
+
+    def sample_lines(self, side: str) -> list[str]:
+        """The sentences of that file."""
+        return _lines(self.sample_path(side))
+
+    def sample_rows(self) -> list[dict[str, Any]]:
+        """The rows of ``sample.jsonl``: origin, measures, stratum and inclusion probability of each pair."""
+        if self.has_text:
+            self.sample_path("source")
+        return _rows(self.path(SAMPLE))
+
     def table(self, name: str = "candidates", *, text: bool = False) -> Any:
         """A table of the release (a pyarrow table): one row per candidate, or per pair of ``test``.
 
@@ -281,6 +307,11 @@ class Release:
     def control(self) -> DataFrame:
         """The control set as a pandas DataFrame: ``source``, ``target``, and the columns of ``control.jsonl``."""
         return self._frame(self.control_rows(), self.control_lines)
+
+    @property
+    def sample(self) -> DataFrame:
+        """The stratified sample as a pandas DataFrame: ``source``, ``target``, and the columns of ``sample.jsonl``."""
+        return self._frame(self.sample_rows(), self.sample_lines)
 
     def _frame(self, rows: list[dict[str, Any]], read: Callable[[str], list[str]]) -> DataFrame:
         pandas = require("pandas", "analysis")

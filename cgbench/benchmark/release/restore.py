@@ -20,6 +20,7 @@ from cgbench.benchmark.release.manifest import (
     CORRELATIONS,
     DATA,
     MANIFEST,
+    SAMPLE,
     SPLIT,
     table_file,
     table_names,
@@ -138,7 +139,7 @@ def _write(release: Release, tables: dict[str, Any], texts: dict[int, tuple[str,
         write_atomic(to / name, "".join(line + "\n" for line in side))
         if hash_file(to / name) != manifest["texts"][name]:
             raise InputError(f"{release.folder}: these texts do not reproduce {name}")
-    for name in sorted({SPLIT, CONTROL, CORRELATIONS} & {*manifest["files"]}):
+    for name in sorted({SPLIT, CONTROL, SAMPLE, CORRELATIONS} & {*manifest["files"]}):
         shutil.copyfile(release.path(name), to / name)
     del manifest["files"]  # which lists the files without text
     write_manifest(manifest, to, whole, release.folder, {})

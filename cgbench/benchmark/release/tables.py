@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from cgbench.benchmark.candidates.documents import DOCUMENT
+from cgbench.benchmark.candidates.inclusion import INCLUSION
+from cgbench.benchmark.candidates.strata import SAMPLE_INCLUSION, SAMPLED
 from cgbench.benchmark.candidates.table import ROW_KEYS
 from cgbench.errors import InputError
 from cgbench.files import atomic_path
@@ -19,10 +21,22 @@ TRANSLATION = "translation"  # the column with the text, a struct of two strings
 ROWS = 50_000  # of a row group: far below the limit of 100 MB in viewers of data sets
 
 
-def chosen_rows(table: Any) -> list[int]:
-    """The candidates of the test set, in the order of the pool."""
-    lines, stages = table["line"].to_pylist(), table["stage"].to_pylist()
-    return sorted((row for row, stage in enumerate(stages) if stage == "selected"), key=lambda row: lines[row])
+def chosen_rows(table: Any, name: str = "test") -> list[int]:
+    """The candidates of the test set (or of ``sample``), in the order of the pool."""
+    lines = table["line"].to_pylist()
+    if name == "sample":
+        rows = [row for row, sampled in enumerate(table[SAMPLED].to_pylist()) if sampled]
+    else:
+        rows = [row for row, stage in enumerate(table["stage"].to_pylist()) if stage == "selected"]
+    return sorted(rows, key=lambda row: lines[row])
+
+
+def sample_table(table: Any) -> Any:
+    """The candidates of the stratified sample with their measures; ``inclusion`` is that of the sample."""
+    drawn = table.take(chosen_rows(table, "sample"))
+    drawn = drawn.set_column(drawn.column_names.index(INCLUSION), INCLUSION, drawn[SAMPLE_INCLUSION])
+    names = [name for name in drawn.column_names if name not in ("stage", SAMPLED, SAMPLE_INCLUSION)]
+    return drawn.select(list(dict.fromkeys([*(name for name in (TRANSLATION,) if name in names), *ROW_KEYS, *names])))
 
 
 def data_tables(table: Any, texts: Sequence[Sequence[str]], languages: tuple[str, str], until: str) -> dict[str, Any]:
@@ -37,7 +51,8 @@ def data_tables(table: Any, texts: Sequence[Sequence[str]], languages: tuple[str
         return {"candidates": candidates}
     names = [name for name in (*ROW_KEYS, *candidates.column_names) if name != "stage"]
     test = candidates.take(chosen_rows(table)).select(list(dict.fromkeys([TRANSLATION, *names])))
-    return {"test": test, "candidates": candidates}
+    sample = {"sample": sample_table(candidates)} if SAMPLED in candidates.column_names else {}
+    return {"test": test, "candidates": candidates} | sample
 
 
 def with_text(table: Any, texts: Sequence[Sequence[str]], languages: tuple[str, str]) -> Any:

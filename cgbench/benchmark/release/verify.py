@@ -19,6 +19,7 @@ from cgbench.benchmark.candidates.matching import LENGTHS, RAREST, balance, cova
 from cgbench.benchmark.candidates.pair_measures import DUAL, JOINT, REFERENCE_LIKELIHOOD, pair_measures
 from cgbench.benchmark.candidates.scan import content_of
 from cgbench.benchmark.candidates.selection import FIRST, count_stages, select_rows, selection_sizes
+from cgbench.benchmark.candidates.strata import COLUMNS, SAMPLED, design_of, draw_columns
 from cgbench.benchmark.overlap.saved import sums_of
 from cgbench.benchmark.release.checksums import listed_digest
 from cgbench.benchmark.release.manifest import (
@@ -27,6 +28,7 @@ from cgbench.benchmark.release.manifest import (
     CROISSANT,
     ID,
     MANIFEST,
+    SAMPLE,
     SETS_FILE,
     SPLIT,
     TIMINGS,
@@ -126,6 +128,8 @@ def _checks(release: Release, again: int) -> Iterator[tuple[str, Callable[[Relea
         yield from (("tables", _check_tables), ("metadata", _check_croissant))
     if release.finished:
         yield from (("split rows", _check_rows), ("split redrawn", _check_split))
+        if "design" in release.manifest:
+            yield "inclusion and strata", _check_draws
         if release.configuration.get("control"):
             yield "control set", _check_control
     yield from (("inputs", _check_inputs), ("ensemble", _check_ensemble))
@@ -263,9 +267,11 @@ def _check_tables(release: Release) -> str:
             return f"{file}: the column {strange[0]} holds text"
         if name != "candidates":
             rows = [{key: row[key] for key in row if key not in HIDDEN} for row in table.to_pylist()]
-            recorded = release.split() if name == "test" else release.control_rows()
-            if list(map(json.dumps, rows)) != list(map(json.dumps, recorded)):  # as JSON, NaN equals NaN
-                return f"{file}: does not match {SPLIT if name == 'test' else CONTROL}"
+            of_test = (SPLIT, release.split)
+            others = {"control": (CONTROL, release.control_rows), "sample": (SAMPLE, release.sample_rows)}
+            listed, recorded = others.get(name, of_test)
+            if list(map(json.dumps, rows)) != list(map(json.dumps, recorded())):  # as JSON, NaN equals NaN
+                return f"{file}: does not match {listed}"
     return ""
 
 
@@ -276,10 +282,10 @@ def _check_table_text(release: Release, table: Any, texts: Sequence[list[str]], 
         return f", row {wrong[0]}: the text does not match its hash ({len(wrong):,} such rows)"
     if name == "candidates" and release.finished:
         return ""
-    read = release.control_lines if name == "control" else release.lines
+    read = {"control": release.control_lines, "sample": release.sample_lines}.get(name, release.lines)
     for side, language, lines in zip(SIDES, release.languages, texts, strict=True):
         if lines != read(side):
-            return f": does not match {control_text(language) if name == 'control' else f'{name}.{language}'}"
+            return f": does not match {control_text(language, name)}"
     return ""
 
 
@@ -320,6 +326,8 @@ def _check_counts(release: Release) -> str:
     if release.finished:
         found["rows of split.jsonl"] = len(release.split())
     problems = [f"{name}: {value:,} for {counts[stage]:,}" for name, value in found.items() if value != counts[stage]]
+    if release.has_sample and (rows := len(release.sample_rows())) != counts["sample"]:
+        problems.append(f"rows of {SAMPLE}: {rows:,} for {counts['sample']:,}")
     table = release.table()
     stages = table["stage"].to_pylist() if "stage" in table.column_names else []
     recounted = {"candidates": table.num_rows}
@@ -402,6 +410,22 @@ def _check_split(release: Release) -> str:
             if row[key] != drawn[row["line"]][key]:
                 return f"row {number}: {key} is {row[key]}, but {drawn[row['line']][key]} in the candidates"
     return ""
+
+
+def _check_draws(release: Release) -> str:
+    """The probability of every draw, and the stratified sample, computed again from the candidates."""
+    config, table = release.configuration, release.table()
+    columns = table.to_pydict()
+    expected = draw_columns(columns, config, selection_sizes(config, table.num_rows))
+    strange = sorted((set(COLUMNS) & set(columns)) ^ set(expected))
+    wrong = [name for name in expected if name in columns and not np.allclose(columns[name], expected[name], rtol=1e-9)]
+    if named := sorted({*strange, *wrong}):
+        return f"{', '.join(named)}: do not match the other columns"
+    if design_of(table, release.manifest["counts"]) != release.manifest["design"]:
+        return "the design in the manifest does not match the candidates"
+    drawn = sorted(line for line, sampled in zip(columns["line"], columns.get(SAMPLED, ()), strict=False) if sampled)
+    same = not release.has_sample or [row["line"] for row in release.sample_rows()] == drawn
+    return "" if same else f"{SAMPLE} has other pairs than the redrawn sample"
 
 
 def _check_inputs(release: Release) -> Iterator[Check]:

@@ -1,0 +1,134 @@
+"""A stratified sample of all candidates, which can speak for them as the test set cannot.
+
+The candidates are divided into strata of equal size by uncertainty (their rank), and each of them by degree. The sample
+is divided among the strata equally, in proportion to their size, or by Neyman's rule (1934, section III), in proportion
+to size times standard deviation. The standard deviation is that of the sentence scores (chrF) of the ensemble's own
+translations, which stand in for those of the systems. Every stratum has at least two draws, so its variance can be
+estimated (Cochran 1977, "Sampling Techniques", chapters 5 and 5A).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from cgbench.benchmark.candidates.inclusion import INCLUSION, inclusion_of
+from cgbench.benchmark.candidates.selection import seeded_hash
+
+Allocation: TypeAlias = Literal["equal", "proportional", "neyman"]
+ALLOCATIONS = get_args(Allocation)
+STRATUM, SAMPLED, SAMPLE_INCLUSION, OWN_SCORE = "stratum", "sampled", "sample_inclusion", "hypothesis_chrf"
+COLUMNS = (INCLUSION, STRATUM, SAMPLED, SAMPLE_INCLUSION)  # of a release: about draws, not measures
+FEWEST = 2  # draws per stratum
+
+
+def strata_of(rank: np.ndarray, degree: np.ndarray, strata: int, degree_strata: int) -> np.ndarray:
+    """The stratum of each candidate, int64 ``[candidates]`` from 0: by rank, the most uncertain first, then by rising
+    degree (equal degrees by rank).
+
+    :param rank: places by uncertainty, each once.
+    """
+    found = np.empty(len(rank), np.int64)
+    number = 0
+    for rows in np.array_split(np.argsort(rank), strata):
+        for part in np.array_split(rows[np.lexsort((rank[rows], degree[rows]))], degree_strata):
+            found[part] = number
+            number += 1
+    return found
+
+
+def allocate(sizes: np.ndarray, deviations: np.ndarray, total: int, how: Allocation) -> np.ndarray:
+    """The number of draws from each stratum, int64 ``[strata]``; their sum is ``total``.
+
+    :param sizes: members of each stratum; ``deviations``: standard deviations in them, for ``neyman``. If all are 0,
+        the allocation is proportional.
+    :raises ValueError: ``total`` is too small for :data:`FEWEST` per stratum, or larger than the population.
+    """
+    wanted = {"equal": np.ones(len(sizes)), "proportional": sizes, "neyman": sizes * deviations}[how].astype(float)
+    wanted = wanted if wanted.any() else sizes.astype(float)
+    low = np.minimum(sizes, FEWEST)
+    if not low.sum() <= total <= sizes.sum():
+        raise ValueError(f"{total} draws from {sizes.sum()} in {len(sizes)} strata")
+    below, above = 0.0, float(sizes.max()) / max(float(wanted[wanted > 0].min()), 1e-300) + 1
+    for _ in range(200):  # the multiple of the wanted shares that, within bounds, gives the total
+        middle = (below + above) / 2
+        below, above = (below, middle) if np.clip(middle * wanted, low, sizes).sum() >= total else (middle, above)
+    exact = np.clip(above * wanted, low, sizes)
+    found = np.floor(exact + 1e-9).astype(np.int64)
+    order = np.argsort(-(exact - found).round(9), kind="stable")
+    while found.sum() != total:
+        step = 1 if found.sum() < total else -1
+        room = [row for row in order[::step].tolist() if low[row] <= found[row] + step <= sizes[row]]
+        found[room[: abs(int(total - found.sum()))]] += step
+    return found
+
+
+def draw_columns(
+    columns: Mapping[str, Sequence[Any]], config: Mapping[str, Any], sizes: Mapping[str, int]
+) -> dict[str, list[Any]]:
+    """The columns of a release about its draws: ``inclusion``, and those of a stratified sample if there is one.
+
+    :param columns: as for :func:`.inclusion_of` and :func:`sample_columns`.
+    :param sizes: of :func:`.selection_sizes`.
+    """
+    found = {INCLUSION: inclusion_of(columns, config, sizes["select"]).tolist()}
+    return found | (sample_columns(columns, config, sizes["sample"]) if "sample" in sizes else {})
+
+
+def sample_columns(columns: Mapping[str, Sequence[Any]], config: Mapping[str, Any], size: int) -> dict[str, list[Any]]:
+    """The columns of a stratified sample of ``size`` candidates: ``stratum`` (from 1), ``sampled`` and
+    ``sample_inclusion``.
+
+    :param columns: ``rank``, ``degree``, ``content``, and :data:`OWN_SCORE` for Neyman's rule.
+    """
+    rank, degree = np.array(columns["rank"], np.int64), np.array(columns["degree"], np.float64)
+    stratum = strata_of(rank, degree, int(config.get("strata", 10)), int(config.get("degree_strata", 1)))
+    sizes = np.bincount(stratum)
+    how: Allocation = config.get("allocation", "neyman")
+    deviations = deviations_in(stratum, np.array(columns[OWN_SCORE], float)) if how == "neyman" else np.ones(len(sizes))
+    draws = allocate(sizes, deviations, size, how)
+    order = np.lexsort((seeded_hash(np.array(columns["content"], np.uint64), int(config["seed"]), "sample"), stratum))
+    place = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    sampled = np.zeros(len(order), bool)
+    sampled[order] = place < np.repeat(draws, sizes)
+    inclusion = (draws / sizes)[stratum]
+    return {
+        STRATUM: (stratum + 1).tolist(),
+        SAMPLED: sampled.tolist(),
+        SAMPLE_INCLUSION: inclusion.tolist(),
+    }
+
+
+def deviations_in(stratum: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The standard deviation of values in each stratum, float64 ``[strata]``; 0 for one member."""
+    found = [values[stratum == number] for number in range(int(stratum.max()) + 1)]
+    return np.array([one.std(ddof=1) if len(one) > 1 else 0.0 for one in found])
+
+
+def sentence_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
+    """chrF of each hypothesis, as in sacrebleu."""
+    from sacrebleu.metrics import CHRF
+
+    metric = CHRF()
+    return [metric.sentence_score(*pair).score for pair in zip(hypotheses, ([one] for one in references), strict=True)]
+
+
+def design_of(table: Any, counts: Mapping[str, int]) -> dict[str, Any]:
+    """What each set of a release was drawn from, for the manifest: its ``population``, of how many pairs how many were
+    ``drawn``, and the same of each stratum. The control set is matched to the test set, so it speaks for no population.
+
+    :param table: every candidate (a pyarrow table); ``counts``: of the release.
+    """
+    found: dict[str, Any] = {
+        "test": {"population": "window", "pairs": counts["window"], "drawn": counts["selected"]},
+        **({"control": {"population": None}} if "control" in counts else {}),
+    }
+    if SAMPLED in table.column_names:
+        stratum, sampled = table[STRATUM].to_numpy() - 1, np.array(table[SAMPLED].to_pylist())
+        pairs, drawn = np.bincount(stratum), np.bincount(stratum[sampled])
+        found["sample"] = {"population": "candidates", "pairs": len(stratum), "drawn": int(sampled.sum())}
+        strata = zip(pairs.tolist(), drawn.tolist(), strict=True)
+        found["sample"]["strata"] = [{"pairs": one, "drawn": other} for one, other in strata]
+    return found

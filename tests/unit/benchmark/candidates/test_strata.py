@@ -1,0 +1,94 @@
+"""The stratified sample: strata, allocation, draw."""
+
+import numpy as np
+import pytest
+
+from cgbench.benchmark.candidates.strata import (
+    ALLOCATIONS,
+    COLUMNS,
+    OWN_SCORE,
+    allocate,
+    deviations_in,
+    draw_columns,
+    strata_of,
+)
+
+
+def test_strata_are_equal_blocks_of_the_ranks_then_of_the_degrees():
+    rng = np.random.default_rng(1)
+    rank, degree = rng.permutation(103) + 1, rng.integers(1, 5, 103) / 4
+    found = strata_of(rank, degree, 4, 2)
+    assert set(np.bincount(found)) == {12, 13}
+    assert [rank[found // 2 == block].min() for block in range(4)] == [1, 27, 53, 79]
+    for block in range(4):
+        assert degree[found == 2 * block].max() <= degree[found == 2 * block + 1].min()
+
+
+@pytest.mark.parametrize("how", ALLOCATIONS)
+def test_allocation_adds_up_and_stays_within_the_strata(how):
+    rng = np.random.default_rng(2)
+    for _ in range(300):
+        sizes = rng.integers(1, 60, rng.integers(1, 12))
+        deviations = rng.random(len(sizes)) * (rng.random(len(sizes)) > 0.2)
+        low = np.minimum(sizes, 2)
+        total = int(rng.integers(low.sum(), sizes.sum() + 1))
+        found = allocate(sizes, deviations, total, how)
+        assert found.sum() == total and (low <= found).all() and (found <= sizes).all()
+
+
+def test_no_other_allocation_has_a_smaller_variance_than_neymans():
+    sizes, deviations = np.array([50, 30, 20]), np.array([1.0, 4.0, 2.5])
+
+    def variance(draws):
+        return (sizes**2 * (1 / draws - 1 / sizes) * deviations**2).sum()
+
+    every = [(a, b, 30 - a - b) for a in range(2, 27) for b in range(2, 29 - a) if b <= 30 and 2 <= 30 - a - b <= 20]
+    best = min(map(variance, map(np.array, every)))
+    assert variance(allocate(sizes, deviations, 30, "neyman")) <= best * 1.005  # rounding to whole draws
+    assert variance(allocate(sizes, deviations, 30, "proportional")) > best * 1.2
+
+
+def test_too_few_draws_for_the_strata_are_an_error():
+    with pytest.raises(ValueError, match="19 draws"):
+        allocate(np.array([30] * 10), np.ones(10), 19, "equal")
+
+
+def candidates(n=200, seed=3):
+    rng = np.random.default_rng(seed)
+    return {
+        "rank": (rng.permutation(n) + 1).tolist(),
+        "degree": rng.random(n).tolist(),
+        "content": np.arange(n, dtype=np.uint64),
+        OWN_SCORE: (rng.random(n) * 100).tolist(),
+        "stage": ["rest"] * n,
+    }
+
+
+@pytest.mark.parametrize("how", ALLOCATIONS)
+def test_every_candidate_is_drawn_with_its_probability(how):
+    columns = candidates()
+    config = {"strata": 4, "degree_strata": 2, "allocation": how}
+    drawn, trials = np.zeros(200), 1500
+    for seed in range(trials):
+        found = draw_columns(columns, config | {"seed": seed}, {"select": 10, "sample": 40})
+        assert sum(found["sampled"]) == 40 and set(COLUMNS) == {*found}
+        drawn += found["sampled"]
+    probability = np.array(found["sample_inclusion"])
+    assert probability.min() > 0 and probability.sum() == pytest.approx(40)
+    error = np.sqrt(probability * (1 - probability) / trials)
+    assert np.abs((drawn / trials - probability) / error).max() < 4.5
+
+
+def test_the_order_of_the_candidates_does_not_matter():
+    columns = candidates()
+    order = np.random.default_rng(4).permutation(200)
+    other = {name: np.array(values)[order] for name, values in columns.items()}
+    one, two = (draw_columns(some, {"seed": 1, "strata": 5}, {"select": 10, "sample": 40}) for some in (columns, other))
+    for name in COLUMNS:
+        np.testing.assert_allclose(np.array(one[name])[order], two[name])
+
+
+def test_deviations_are_those_of_each_stratum():
+    np.testing.assert_allclose(
+        deviations_in(np.array([0, 0, 1, 2, 2, 2]), np.array([1.0, 3, 9, 1, 2, 3])), [2**0.5, 0, 1]
+    )
