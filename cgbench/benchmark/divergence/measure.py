@@ -8,13 +8,16 @@ distributions should be similar, and 0.1 for compounds, whose presence in traini
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from cgbench.benchmark.divergence.chance import Chance
 from cgbench.benchmark.divergence.elements import Elements, ElementType, elements_of
 from cgbench.errors import InputError
+from cgbench.machine import usable_cores
 
 ATOM_ALPHA, COMPOUND_ALPHA = 0.5, 0.1
 
@@ -49,7 +52,8 @@ class Divergences:
     """The divergences of a training and a test set.
 
     ``lone_atoms``: atom types of the test set that are not in training, the most frequent first. Of its ``compounds``
-    (types), ``novel_compounds`` are not in training.
+    (types), ``novel_compounds`` are not in training. ``atom_chance`` and ``compound_chance``: random splits; None if
+    not requested.
     """
 
     elements: str
@@ -60,6 +64,8 @@ class Divergences:
     compounds: int
     novel_compounds: int
     lone_atoms: tuple[str, ...]
+    atom_chance: Chance | None = None
+    compound_chance: Chance | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The divergences and counts as JSON."""
@@ -72,36 +78,86 @@ class Divergences:
             "test_compounds": self.compounds,
             "novel_compounds": self.novel_compounds,
             "lone_atoms": len(self.lone_atoms),
+            "atom_chance": self.atom_chance and self.atom_chance.as_dict(),
+            "compound_chance": self.compound_chance and self.compound_chance.as_dict(),
         }
 
 
-def divergences(found: Elements, train: np.ndarray, test: np.ndarray, kind: ElementType) -> Divergences:
+def divergences(
+    found: Elements, train: np.ndarray, test: np.ndarray, kind: ElementType,
+    *, fixed: np.ndarray | None = None, splits: int = 0, seed: int = 1,
+) -> Divergences:  # fmt: skip
     """The divergences of two sets of examples.
 
     :param train: whether each example is in training, bool ``[examples]``; ``test``: in the test set.
+    :param fixed: a part of training that random splits keep, bool ``[examples]``; by default they assign all examples.
+    :param splits: the number of random splits to compare with, 0 or at least 2; split k depends on ``seed``
+        and k alone.
     """
     train_atoms, test_atoms = found.atoms.counts(train), found.atoms.counts(test)
     train_compounds, test_compounds = found.compounds.counts(train), found.compounds.counts(test)
     lone = np.flatnonzero((test_atoms > 0) & (train_atoms == 0))
     lone = lone[np.argsort(-test_atoms[lone], kind="stable")]
+    atom = divergence(train_atoms, test_atoms, ATOM_ALPHA)
+    compound = divergence(train_compounds, test_compounds, COMPOUND_ALPHA)
+    chances: list[Chance | None] = [None, None]
+    if splits:
+        drawn = _random_divergences(found, train, test, fixed, splits, seed)
+        chances = [
+            Chance(value, float(column.mean()), float(column.std(ddof=1)), splits)
+            for value, column in zip((atom, compound), drawn.T, strict=True)
+        ]
     return Divergences(
         kind.label,
         kind.weights,
-        divergence(train_atoms, test_atoms, ATOM_ALPHA),
-        divergence(train_compounds, test_compounds, COMPOUND_ALPHA),
+        atom,
+        compound,
         int((test_atoms > 0).sum()),
         int((test_compounds > 0).sum()),
         int(((test_compounds > 0) & (train_compounds == 0)).sum()),
         tuple(found.atoms.names[int(number)] for number in lone),
+        *chances,
     )
 
 
+def _random_divergences(
+    found: Elements, train: np.ndarray, test: np.ndarray, fixed: np.ndarray | None, splits: int, seed: int
+) -> np.ndarray:
+    """Atom and compound divergence of random splits, ``[splits, 2]``.
+
+    Training is what the other sets leave, by subtraction: sums of weights are exact in any order.
+    """
+    free = np.arange(found.examples) if fixed is None else np.flatnonzero(~fixed)
+    tests = int(test[free].sum())
+    neither = len(free) - tests - int(train[free].sum())
+    sides = [
+        (side, side.counts(), alpha) for side, alpha in ((found.atoms, ATOM_ALPHA), (found.compounds, COMPOUND_ALPHA))
+    ]
+
+    def one(number: int) -> list[float]:
+        order = np.random.default_rng(np.random.SeedSequence([seed, number])).permutation(free)
+        chosen, left = order[:tests], order[tests : tests + neither]
+        values = []
+        for side, total, alpha in sides:
+            here = side.counts_of(chosen)
+            values.append(divergence(total - here - side.counts_of(left), here, alpha))
+        return values
+
+    with ThreadPoolExecutor(usable_cores()) as threads:
+        return np.array(list(threads.map(one, range(splits))))
+
+
 def text_divergences(
-    train: tuple[str, Sequence[str]], test: tuple[str, Sequence[str]], kind: ElementType
+    train: tuple[str, Sequence[str]],
+    test: tuple[str, Sequence[str]],
+    kind: ElementType,
+    *,
+    splits: int = 0,
+    seed: int = 1,
 ) -> Divergences:
-    """The divergences of two texts, each with its name.
+    """The divergences of two texts, each with its name; ``splits`` and ``seed`` as for :func:`divergences`.
 
     Weights are computed on both texts together."""
     found = elements_of(kind, [train, test])
     is_train = np.arange(found.examples) < len(train[1])
-    return divergences(found, is_train, ~is_train, kind)
+    return divergences(found, is_train, ~is_train, kind, splits=splits, seed=seed)

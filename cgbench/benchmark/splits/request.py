@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Literal
 
+from cgbench.benchmark.divergence.chance import RANDOM_SPLITS, check_random_splits
 from cgbench.errors import InputError, argument
 from cgbench.requests import KW_ONLY, Bitext, CorpusOptions, Folder, option, request
 
@@ -54,9 +55,14 @@ class SplitConfig:
         default=False, help="Write the nearest split if the target divergence cannot be reached", group="Search"
     )
     seed: int = option(default=1, help="Random seed", group="Search", least=0)
+    random_splits: int = option(
+        default=RANDOM_SPLITS, help="Number of random splits to compare the divergences with, 0 for none",
+        group="Advanced", least=0,
+    )  # fmt: skip
 
     def check(self) -> None:
         """:raises InputError: settings do not fit together."""
+        check_random_splits(self.random_splits)
         for name in ("divergence", "atom_divergence"):
             value = getattr(self, name)
             if value is not None and self.method not in DIVERGENT:

@@ -66,7 +66,8 @@ def split(request: SplitRequest) -> SplitResult:
     found = elements_of(kind, texts)
     fixed = np.arange(len(own) + len(pairs)) < len(own) if train is not None else None
     side_of = _sides(found, request, fixed, texts[-1][1])
-    measured = divergences(found, side_of == TRAIN, side_of == TEST, kind)
+    drawn: dict[str, Any] = {"splits": request.random_splits, "seed": request.seed, "fixed": fixed}
+    measured = divergences(found, side_of == TRAIN, side_of == TEST, kind, **drawn)
     warnings = [*_reached(measured, request, len(pairs), fixed is not None), *_lone(measured)]
     chosen = {
         name: [[pair[at] for pair, here in zip([*own, *pairs], side_of == value, strict=True) if here] for at in (0, 1)]
@@ -109,11 +110,13 @@ def corpus_or_split(source: Any, columns: tuple[str, str] | None) -> CorpusSpec:
 
 def summary(result: SplitResult) -> str:
     """A table row with the target and the results."""
-    head = ["target", "atom divergence", "compound divergence", "train", "test", "novel compounds", "folder"]
+    head = ["target", "atom divergence", "random", "compound divergence", "random", "train", "test"]
+    head += ["novel compounds", "folder"]
     found, manifest = result.divergences, result.release.manifest
     counts, target = manifest["counts"], manifest["configuration"]["divergence"]
     novel = found.novel_compounds / found.compounds if found.compounds else 0.0
-    row = ["highest" if target is None else f"{target:g}", f"{found.atom:.4f}", f"{found.compound:.4f}"]
+    row = ["highest" if target is None else f"{target:g}", f"{found.atom:.4f}", str(found.atom_chance or "-")]
+    row += [f"{found.compound:.4f}", str(found.compound_chance or "-")]
     row += [f"{counts['train']:,}", f"{counts['selected']:,}", f"{100 * novel:.1f} %", result.release.folder.name]
     return render(head, [row])
 

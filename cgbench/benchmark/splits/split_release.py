@@ -153,8 +153,10 @@ def card(manifest: Mapping[str, Any]) -> str:
         f"| pairs of the corpus in neither | {counts['neither']:,} |",
         f"| licence | {manifest['licence'] or 'not stated'} |",
         f"| elements, weights | `{figures['elements']}`, {figures['weights']} |",
-        f"| atom divergence | {figures['atom_divergence']:.4f} |",
-        f"| compound divergence | {figures['compound_divergence']:.4f} |",
+        *(
+            f"| {name} divergence | {figures[f'{name}_divergence']:.4f}{_chance(figures[f'{name}_chance'])} |"
+            for name in ("atom", "compound")
+        ),
         f"| compounds of the test set | {figures['test_compounds']:,} |",
         f"| of these, not in training | {figures['novel_compounds']:,} |",
         f"| atoms of the test set not in training | {figures['lone_atoms']:,} of {figures['test_atoms']:,} |",
@@ -169,3 +171,8 @@ def card(manifest: Mapping[str, Any]) -> str:
         f"`{manifest['command']}`",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _chance(found: Mapping[str, Any] | None) -> str:
+    """The divergence of random splits, if they were drawn."""
+    return "" if found is None else f"; {found['splits']} random splits: {found['mean']:.4f} ± {found['sd']:.4f}"

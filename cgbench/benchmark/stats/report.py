@@ -62,12 +62,21 @@ def _main_table(rows: Sequence[StatsRow], published: Sequence[PublishedRow], for
 
 def _divergences(rows: Sequence[StatsRow], form: str) -> str:
     exact = form == "tsv"
-    head = ["test", "elements", "atom divergence", "compound divergence", "atoms", "not in training"]
-    head += ["compounds", "not in training"]
+    head = ["test", "elements"]
+    for name in ("atom", "compound"):
+        head += [
+            f"{name} divergence",
+            *([f"random {name} {what}" for what in ("mean", "sd", "z")] if exact else ["random"]),
+        ]
+    head += ["atoms", "not in training", "compounds", "not in training"]
     lines = []
     for row in rows:
         if found := row.divergence:
-            values = [_number(found.atom, exact, 4), _number(found.compound, exact, 4)]
+            values = []
+            for value, chance in ((found.atom, found.atom_chance), (found.compound, found.compound_chance)):
+                values.append(_number(value, exact, 4))
+                drawn = (chance.mean, chance.sd, chance.z) if chance else (None, None, None)
+                values += [_number(one, exact, 4) for one in drawn] if exact else [str(chance or "-")]
             counts = (found.atoms, len(found.lone_atoms), found.compounds, found.novel_compounds)
             lines.append([row.name, found.elements, *values, *(_count(count, exact) for count in counts)])
     return render(head, lines, form)

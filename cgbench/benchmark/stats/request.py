@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+from cgbench.benchmark.divergence.chance import RANDOM_SPLITS
 from cgbench.requests import KW_ONLY, Folder, Kind, TableOptions, is_text, option, request
 from cgbench.text.normalisation import TextOptions
 
@@ -61,3 +62,8 @@ class StatsRequest(TextOptions, TableOptions):
     weights: Literal["specific", "count"] = option(
         default="specific", help="Weight of compounds: as in Keysers et al. (2020), or 1 each", group="Divergence"
     )
+    random_splits: int = option(
+        default=RANDOM_SPLITS, help="Number of random splits to compare the divergences with, 0 for none",
+        group="Divergence", least=0,
+    )  # fmt: skip
+    seed: int = option(default=1, help="Random seed of these splits", group="Divergence", least=0)

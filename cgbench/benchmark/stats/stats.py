@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cgbench.benchmark.divergence.chance import check_random_splits
 from cgbench.benchmark.overlap.saved import KnownOfTest, check_words_alike
 from cgbench.benchmark.stats.report import report
 from cgbench.benchmark.stats.request import StatsRequest
@@ -49,9 +50,9 @@ class Statistics:
                 for order, found in (counts or {}).items():
                     record |= {f"{what} {order}": found["novel"], f"{what} {order} share": found["share"]}
             if row["divergence"]:
-                record |= {
-                    f"{name} divergence": row["divergence"][f"{name}_divergence"] for name in ("atom", "compound")
-                }
+                for name in ("atom", "compound"):
+                    record[f"{name} divergence"] = row["divergence"][f"{name}_divergence"]
+                    record[f"{name} divergence z"] = (row["divergence"][f"{name}_chance"] or {}).get("z")
             records.append(record | {"signature": row["signature"]})
         return pandas.DataFrame(records)
 
@@ -114,7 +115,8 @@ def stats(request: StatsRequest) -> Statistics:
             raise InputError(f"{option}: its files belong to one side; choose one {argument('side')}")
     elif request.weights != "specific":
         raise InputError(f"{argument('weights', request.weights)} belongs to {argument('divergence')}")
-    wanted = Wanted(tuple(sorted(set(request.orders))), request.show, kind)
+    check_random_splits(request.random_splits)
+    wanted = Wanted(tuple(sorted(set(request.orders))), request.show, kind, request.random_splits, request.seed)
     rows = _of_release(request, wanted) if request.release is not None else _of_texts(request, wanted)
     return Statistics(tuple(rows), tuple(published_rows()) if request.published else ())
 

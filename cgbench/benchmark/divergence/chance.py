@@ -1,0 +1,42 @@
+"""A divergence beside that of random splits of the same sizes.
+
+Small sets diverge by chance: 200 sentences have few of the words and rare compounds of a large text. A divergence
+therefore says how unusual a split is only in comparison with random ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cgbench.errors import InputError, argument
+
+RANDOM_SPLITS = 200
+
+
+@dataclass(frozen=True)
+class Chance:
+    """A measured divergence beside that of ``splits`` random splits: their mean and standard deviation."""
+
+    measured: float
+    mean: float
+    sd: float
+    splits: int
+
+    @property
+    def z(self) -> float | None:
+        """The distance from the mean in standard deviations; None if random splits do not differ."""
+        return (self.measured - self.mean) / self.sd if self.sd > 1e-12 else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Mean, standard deviation, z and the number of splits as JSON."""
+        return {"mean": self.mean, "sd": self.sd, "z": self.z, "splits": self.splits}
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4f} ± {self.sd:.4f}" + ("" if self.z is None else f" (z {self.z:+.1f})")
+
+
+def check_random_splits(splits: int) -> None:
+    """:raises InputError: a single random split, which has no standard deviation."""
+    if splits == 1:
+        raise InputError(f"{argument('random_splits', splits)}: a standard deviation needs at least 2; use 0 for none")
