@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the table below is used at r
     from cgbench.benchmark.splits.split import split
     from cgbench.benchmark.stats.degree import degree
     from cgbench.benchmark.stats.stats import stats
+    from cgbench.benchmark.validity.concur import concur
     from cgbench.benchmark.validity.validate import validate
     from cgbench.data_recipes.frames import load_data
     from cgbench.errors import InputError
@@ -47,7 +48,7 @@ __all__ = [
     "bleu",
     "build_react",
     "chrf",
-    "consistency",
+    "concur",
     "cter",
     "degree",
     "evaluate",
@@ -78,7 +79,7 @@ _MODULES = {
     "Metric": "cgbench.benchmark.metrics.metric",
     "Release": "cgbench.benchmark.release.release",
     "build_react": "cgbench.benchmark.react.build_react",
-    "consistency": "cgbench.benchmark.consistency.score",
+    "concur": "cgbench.benchmark.validity.concur",
     "degree": "cgbench.benchmark.stats.degree",
     "export": "cgbench.benchmark.release.export.export",
     "import_scores": "cgbench.benchmark.metrics.import_scores",

@@ -1,0 +1,191 @@
+"""Rank agreement of benchmarks: tau and p by scipy, intervals by simulation, results read, identities checked."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.stats import kendalltau, permutation_test
+
+import cgbench
+from cgbench.benchmark.metrics.every_eval_ever import write_records
+from cgbench.benchmark.metrics.published import all_published
+from cgbench.benchmark.validity.concur import chance_of, compare, concur, over_systems
+from cgbench.benchmark.validity.concur_sources import Scores, identities, published_benchmarks, read_results
+from cgbench.cli import main
+from cgbench.errors import InputError
+
+pytestmark = pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
+
+
+def signs(values):
+    return np.sign(np.subtract.outer(values, values))
+
+
+def scores(values, error=0.0, name="a"):
+    values = np.asarray(values, float)
+    return Scores(name, tuple(map(str, range(len(values)))), values, np.broadcast_to(error, len(values)))
+
+
+@pytest.mark.parametrize("values", [[3, 1, 2, 5, 4, 7], [3, 1, 1, 5, 4, 4], [0.82, 0.15, 0.51, 0.82, 0.7, 0.82]])
+def test_tau_and_its_exact_p_are_those_of_scipy(values):
+    other = np.array([1, 2, 3, 4, 5, 5.5])
+    pair = compare(scores(values), scores(other, name="b"), 200, [1])
+    assert pair.tau == pytest.approx(kendalltau(values, other).statistic)
+    exact = permutation_test(
+        (np.array(values),), lambda one: kendalltau(one, other).statistic, permutation_type="pairings",
+        n_resamples=np.inf,
+    ).pvalue  # fmt: skip
+    assert pair.p == pytest.approx(exact)
+    assert pair.over_chance == pytest.approx((pair.tau, pair.tau))  # scores without error
+
+
+def test_p_of_many_systems_with_ties_is_near_the_exact_one():
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=12)
+    tied = np.r_[values[:10], values[9], values[9]]
+    p = chance_of(signs(tied), signs(np.arange(12.0)), rng)
+    assert p == pytest.approx(kendalltau(tied, np.arange(12.0), method="asymptotic").pvalue, abs=0.03)
+
+
+@pytest.mark.parametrize("systems", [5, 8, 20])
+@pytest.mark.parametrize("tau", [0.0, 0.5, 0.85])
+def test_intervals_over_systems_cover(systems, tau):
+    rng, r, inside = np.random.default_rng([systems, round(100 * tau)]), math.sin(math.pi * tau / 2), 0
+    for _ in range(300):
+        first, noise = rng.normal(size=(2, systems))
+        low, high = over_systems(signs(first), signs(r * first + math.sqrt(1 - r * r) * noise))
+        inside += low <= tau <= high
+    assert inside >= 300 * 0.95 - 2.6 * math.sqrt(300 * 0.05 * 0.95)
+
+
+def test_few_systems_have_intervals_that_say_so():
+    low, high = over_systems(signs(np.arange(5.0)), signs(np.arange(5.0)))
+    assert low < 0 < high == 1.0
+    low, high = over_systems(signs(np.arange(5.0)), signs(-np.arange(5.0)))
+    assert low == -1.0 < 0 < high
+    low, _ = over_systems(signs(np.arange(30.0)), signs(np.arange(30.0)))
+    assert low > 0.9
+
+
+@pytest.mark.parametrize("systems", [6, 15])
+@pytest.mark.parametrize("error", [0.2, 0.7])
+def test_equal_rankings_have_tau_at_the_ceiling(systems, error):
+    rng, taus, ceilings = np.random.default_rng([systems, round(10 * error)]), [], []
+    for _ in range(150):
+        truth = rng.normal(size=systems)
+        first, second = (scores(values + rng.normal(scale=error, size=systems), error) for values in (truth, truth**3))
+        pair = compare(first, second, 100, [7])
+        taus.append(pair.tau)
+        ceilings.append(pair.ceiling)
+    spread = np.std(np.subtract(taus, ceilings)) / math.sqrt(len(taus))
+    assert np.mean(taus) == pytest.approx(np.mean(ceilings), abs=3 * spread + 0.03)
+    assert np.mean(ceilings) < 0.95
+
+
+def test_the_interval_over_chance_covers_other_seeds_of_the_same_systems():
+    rng, error, inside = np.random.default_rng(5), 0.4, 0
+    truth = rng.normal(size=(2, 10))
+
+    def draw():
+        return [scores(one + rng.normal(scale=error, size=10), error) for one in truth]
+
+    expected = np.mean([kendalltau(*(one.values for one in draw())).statistic for _ in range(2000)])
+    for _ in range(200):
+        low, high = compare(*draw(), 200, [3]).over_chance
+        inside += low <= expected <= high
+    assert inside >= 180
+
+
+def test_published_names_are_one_system_only_with_evidence():
+    names = {(row.source.split()[0], row.system) for row in all_published()}
+    table = {one.name: one for one in published_benchmarks()}
+    assert set(identities()) <= names  # no row of the table is about a name that is not there
+    assert {"Transformer (composition)"} == {
+        one for one in table["CFQ MCD1"].systems if one.startswith("Transformer (c")
+    }
+    assert not any(one.startswith("Transformer (devil)") for table_ in table.values() for one in table_.systems)
+    quoted = {row.value for row in all_published() if row.system in ("R-Dangle_sep [70M]", "R-Dangle_sep o=1")
+              and row.benchmark == "CoGnition" and row.metric == "CTER instance"}  # fmt: skip
+    assert quoted == {"16.0"}
+    for metric, benchmark in (("BLEU cg-test", "CoGnition"), ("BLEU cg-test", "ReaCT")):
+        same = {row.value for row in all_published() if row.system in ("R-Dangle_shr o=1", "Dangle 12")
+                and (row.metric, row.benchmark) == (metric, benchmark)}  # fmt: skip
+        assert len(same) == 1
+    assert table["CoGnition (CTER instance)"].values.max() < 0  # lower is better
+
+
+def test_published_benchmarks_of_the_command():
+    words = ["concur", "--published", "--benchmark", "CoGnition", "--benchmark", "ReaCT", "--format", "json"]
+    found = json.loads(CliRunner().invoke(main, words, catch_exceptions=False).stdout)
+    pair = next(one for one in found["pairs"] if one["second"] == "ReaCT")
+    assert len(pair["systems"]) == 7 and pair["ceiling"] is None  # no spread was published
+    assert next(one for one in found["pairs"] if one["sized"])["given_size"] is not None
+
+
+REFERENCES = [f"a {row} b" for row in range(40)]
+RIGHT = {"one": 38, "two": 33, "three": 28, "org/four": 20, "five": 9}
+
+
+def evaluated(rights):
+    hypotheses = {name: [*REFERENCES[:right], *["x"] * (40 - right)] for name, right in rights.items()}
+    return cgbench.evaluate("exact", hypotheses, REFERENCES, confidence=True)
+
+
+def test_results_of_all_forms_give_the_same(tmp_path):
+    other = {"one": 30, "two": 31, "three": 20, "org/four": 12, "five": 11}
+    for name, rights in (("first", RIGHT), ("second", other)):
+        found = evaluated(rights)
+        (tmp_path / f"{name}.json").write_text(found.report("json"))
+        (tmp_path / f"{name}.tsv").write_text(found.report("tsv"))
+        write_records(found, tmp_path / name)
+    read = [
+        read_results([f"{name}={tmp_path / name}{end}" for name in ("first", "second")], {})
+        for end in (".json", ".tsv")
+    ]
+    records = [read_results([str(tmp_path / name)], {})[0] for name in ("first", "second")]
+    for one, two, three in zip(*read, records, strict=True):
+        systems = one.systems
+        np.testing.assert_allclose(one.values, two.of(systems).values)
+        np.testing.assert_allclose(one.values, three.of(systems).values)
+        np.testing.assert_allclose(one.errors, three.of(systems).errors)
+        assert (one.errors > 0).all()
+    found = concur([tmp_path / "first.json", tmp_path / "second.json"])
+    assert found.pairs[0].tau == pytest.approx(0.8) and found.benchmarks == ("first", "second")
+    assert found.pairs[0].ceiling < 1
+    page, drawn = tmp_path / "page.html", tmp_path / "tau.svg"
+    words = [str(tmp_path / "first.json"), str(tmp_path / "second.json"), "--report", str(page), "--plot", str(drawn)]
+    said = CliRunner().invoke(main, ["concur", *words], catch_exceptions=False)
+    assert "0.80 (5)" in said.output and "0.80 (5)" in page.read_text() and drawn.read_text().startswith("<?xml")
+
+
+def test_names_and_sizes_from_files(tmp_path):
+    for name, rights in (("a", RIGHT), ("b", {f"my-{one}": right for one, right in RIGHT.items()})):
+        (tmp_path / f"{name}.json").write_text(evaluated(rights).report("json"))
+    files = [tmp_path / "a.json", tmp_path / "b.json"]
+    with pytest.raises(InputError, match="no two of 2 benchmarks share 5 systems"):
+        concur(files)
+    (tmp_path / "names.tsv").write_text("".join(f"my-{one}\t{one}\n" for one in RIGHT))
+    (tmp_path / "sizes.tsv").write_text("one\t5\ntwo\t3\nthree\t4\norg/four\t1\nfive\t2\n")
+    (pair,) = concur(files, identities=tmp_path / "names.tsv", sizes=tmp_path / "sizes.tsv").pairs
+    assert (pair.tau, pair.sized, pair.given_size) == pytest.approx((1, 5, 1))
+    (tmp_path / "sizes.tsv").write_text("one\tlarge\n")
+    with pytest.raises(InputError, match="'large' of one is not a number of parameters"):
+        concur(files, identities=tmp_path / "names.tsv", sizes=tmp_path / "sizes.tsv")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{}", "not a result of cgbench score"),
+        ("[]", "no scores"),
+        ('[{"metric": "exact", "system": "a", "value": null, "runs": 1}]', "not a result"),
+    ],
+)
+def test_what_is_no_result(text, said, tmp_path):
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(InputError, match=said):
+        concur([tmp_path / "a.json"])
+    with pytest.raises(InputError, match="give results of cgbench score, or published"):
+        concur()
