@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the table below is used at r
     from cgbench.benchmark.metrics.metric import Metric
     from cgbench.benchmark.metrics.power import power
     from cgbench.benchmark.overlap.overlap import overlap
+    from cgbench.benchmark.parts.parts import parts
     from cgbench.benchmark.react.build_react import build_react
     from cgbench.benchmark.release.export.export import export
     from cgbench.benchmark.release.release import Release
@@ -59,6 +60,7 @@ __all__ = [
     "load_data",
     "make_items",
     "overlap",
+    "parts",
     "power",
     "split",
     "stats",
@@ -88,6 +90,7 @@ _MODULES = {
     "load_data": "cgbench.data_recipes.frames",
     "make_items": "cgbench.benchmark.consistency.make",
     "overlap": "cgbench.benchmark.overlap.overlap",
+    "parts": "cgbench.benchmark.parts.parts",
     "power": "cgbench.benchmark.metrics.power",
     "split": "cgbench.benchmark.splits.split",
     "stats": "cgbench.benchmark.stats.stats",

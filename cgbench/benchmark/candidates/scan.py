@@ -106,11 +106,7 @@ def scan(
     """
     pool, counts = work.pool, []
     with open_sides(pool) as files, bar(pool.lines, f"scan {pool.target.path.name}", "pair") as progress:
-        starts = [
-            (line, _find_line(files[0], pool.source, line), _find_line(files[1], pool.target, line))
-            for line in chunk_limits(pool)
-        ]
-        chunks = list(pairwise(starts))
+        chunks = chunks_of(pool, files)
         shards: list[Shard] = [
             (out / f"part-{shard:05d}.parquet", chunks[begin : begin + SHARD])
             for shard, begin in enumerate(range(0, len(chunks), SHARD))
@@ -211,6 +207,15 @@ def chunk_limits(pool: ParallelText) -> list[int]:
             limits.append(line)
             last = offset
     return [*limits, pool.lines]
+
+
+def chunks_of(pool: ParallelText, files: Sequence[int]) -> list[Chunk]:
+    """The chunks of a corpus, whose files are open (:func:`open_sides`)."""
+    starts = [
+        (line, _find_line(files[0], pool.source, line), _find_line(files[1], pool.target, line))
+        for line in chunk_limits(pool)
+    ]
+    return list(pairwise(starts))
 
 
 def _find_line(file: int, text: TextFile, line: int) -> int:
@@ -330,27 +335,30 @@ class _Scanner:
             "target_length": lengths[1],
             "pieces": pieces,
             "degree": pieces / lengths[self.degree],
-            "content": _pair_hash(codes[0], codes[1]),
+            "content": pair_hash(codes[0], codes[1]),
         }
         return columns, counts
 
 
 def content_of(sources: Sequence[str], targets: Sequence[str]) -> np.ndarray:
     """The ``content`` [pairs] uint64 of pairs, as in a scan."""
+    return pair_hash(line_hashes(sources), line_hashes(targets))
+
+
+def line_hashes(lines: Iterable[str]) -> np.ndarray:
+    """The hash of the words of each line, uint64 ``[lines]``."""
     from cgbench.text import word_kernels
 
-    sides = []
-    for lines in (sources, targets):
-        hashes = [np.empty(0, np.uint64)]
-        for block in join_blocks(lines):
-            count = block.count_lines()
-            hashes.append(np.empty(count, np.uint64))
-            word_kernels.hash_lines(block.buffer, block.size, np.empty(count + 1, np.int64), hashes[-1])
-        sides.append(np.concatenate(hashes))
-    return _pair_hash(*sides)
+    hashes = [np.empty(0, np.uint64)]
+    for block in join_blocks(lines):
+        count = block.count_lines()
+        hashes.append(np.empty(count, np.uint64))
+        word_kernels.hash_lines(block.buffer, block.size, np.empty(count + 1, np.int64), hashes[-1])
+    return np.concatenate(hashes)
 
 
-def _pair_hash(source: np.ndarray, target: np.ndarray) -> np.ndarray:
+def pair_hash(source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """The ``content`` of pairs, from the hashes of the words of each side."""
     return mix(source * np.uint64(0x9E3779B97F4A7C15) + target)
 
 

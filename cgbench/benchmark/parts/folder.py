@@ -9,12 +9,14 @@ file             content
 probes.source    one probe per line: what a system translates
 probes.target    its reference
 probes.compound  its compound; only if the pieces are compounds
-probes.jsonl     per probe: ``probe`` (its line, from 1), ``corpus`` and ``line`` (where it was found, from 1),
-                 ``source_words``, ``target_words``, ``degree``, ``pieces`` (numbers of those that it serves)
+probes.jsonl     per probe: ``probe`` (its line, from 1), ``corpus`` and ``line`` (where it was found, from 1;
+                 corpus 0 is the test set),
+                 ``degree``, ``pieces`` (the numbers of those that it serves)
 pieces.jsonl     per distinct piece: ``piece`` (its number, from 1), ``text``, ``words``, ``count`` (occurrences in
                  training; null if there is no training text), ``found`` (pairs of the corpora that contain it),
-                 ``rows`` (test rows that it is part of), ``probes`` (lines), ``reason`` (why it has fewer than k
-                 probes; empty if it has k)
+                 ``rows`` (test rows that it is part of), ``neighbours`` (how many of its neighbours, 2 to 0, are known
+                 with it in each of its probes; null if it is no n-gram), ``probes`` (lines), ``reason`` (why it has
+                 fewer than k probes; empty if it has k)
 rows.jsonl       per row of the test set: ``row`` (from 1), ``pieces``: the number of each piece of it with the words
                  that it begins and ends at, ``[piece, start, end]``, from 0, the end exclusive; null if it has no place
 manifest.json    ``side`` (of the pieces), ``k``, ``pieces`` (their kind), ``match`` (how an output shows that a piece
@@ -41,6 +43,7 @@ from cgbench.checksums import check_digests, digests_of
 from cgbench.errors import InputError, argument
 from cgbench.files import check_shape, file_name, ordinary_file, parse_json, read_json, write_atomic, write_json
 from cgbench.requests import check_path
+from cgbench.text.plain_text import words_of
 from cgbench.text.streams import read_lines
 
 FORMAT, KIND = 1, "parts"
@@ -50,14 +53,17 @@ MATCHES = ("words", "exact", "compound")
 translates the compound of the probe."""
 
 REASONS = {
-    "unknown": "not a known n-gram of the training text",
+    "unknown": "not known from the training text",
     "absent": "in no pair of the corpora",
     "held back": "only in pairs of the test set, the control set or the excluded text",
-    "surroundings": "only next to words that are not known together with it",
     "limits": "only in pairs that are too long or of too high a degree",
+    "neighbours": "only next to words that are not known with it",
     "few": "in fewer pairs than asked for",
 }
 """Why a piece has fewer than k probes: the last condition that pairs failed. With ``few`` it may have some."""
+
+STAGES = tuple(REASONS)[1:]
+"""The reasons in the order of the conditions: how many a piece's best pair has met."""
 
 _REMEDY = "run cgbench parts again"
 _COUNT = (int, None)
@@ -75,8 +81,11 @@ _SHAPE = {
     "reasons": {str: int},
     "files": {file_name: str},
 }
-_PIECE = {"text": str, "words": int, "count": _COUNT, "found": int, "rows": int, "probes": [int], "reason": str}
-_PROBE = {"corpus": int, "line": int, "source_words": int, "target_words": int, "degree": float, "pieces": [int]}
+_PIECE = {
+    "text": str, "words": int, "count": _COUNT, "found": int, "rows": int, "neighbours": _COUNT, "probes": [int],
+    "reason": str,
+}  # fmt: skip
+_PROBE = {"corpus": int, "line": int, "degree": (float, None), "pieces": [int]}
 
 
 class Place(NamedTuple):
@@ -91,29 +100,30 @@ class Place(NamedTuple):
 @dataclass(frozen=True)
 class Piece:
     """A distinct piece. ``count``: occurrences in training, if known; ``found``: pairs of the corpora that contain it;
-    ``rows``: test rows that it is part of; ``probes``: from 0; ``reason``: one of :data:`REASONS`, or empty."""
+    ``rows``: test rows that it is part of; ``neighbours``: how many neighbours are known with it in each of its probes;
+    ``probes``: from 0; ``reason``: one of :data:`REASONS`, or empty."""
 
     text: str
     words: int
     count: int | None
     found: int
     rows: int
-    probes: tuple[int, ...]
+    neighbours: int | None = None
+    probes: tuple[int, ...] = ()
     reason: str = ""
 
 
 @dataclass(frozen=True)
 class Probe:
-    """A probe, and the ``pieces`` that it serves, from 0. ``corpus`` and ``line`` count from 1."""
+    """A probe, and the ``pieces`` that it serves, from 0. ``corpus`` and ``line`` count from 1; corpus 0 is the test
+    set. ``degree``: None if pieces are not n-grams."""
 
     source: str
     target: str
     corpus: int
     line: int
-    source_words: int
-    target_words: int
-    degree: float
-    pieces: tuple[int, ...]
+    degree: float | None = None
+    pieces: tuple[int, ...] = ()
     compound: str = ""
 
 
@@ -199,7 +209,7 @@ class PartsFolder:
 
     def lengths(self, side: str = "source") -> np.ndarray:
         """The words of each probe on a side, int64 ``[probes]``."""
-        return np.array([getattr(probe, f"{side}_words") for probe in self.probes], np.int64)
+        return np.array([len(words_of(getattr(probe, side))) for probe in self.probes], np.int64)
 
     @property
     def frequencies(self) -> np.ndarray:

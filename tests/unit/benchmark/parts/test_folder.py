@@ -8,13 +8,13 @@ from cgbench.benchmark.parts.folder import PartsFolder, Piece, Place, Probe, che
 from cgbench.errors import InputError
 
 PIECES = [
-    Piece("the house", 2, 4, 2, 1, (0, 1)),
-    Piece("of ice", 2, 3, 1, 1, (1,), "few"),
-    Piece("zebra", 1, 0, 0, 1, (), "absent"),
+    Piece("the house", 2, 4, 2, 1, 2, (0, 1)),
+    Piece("of ice", 2, 3, 1, 1, 0, (1,), "few"),
+    Piece("zebra", 1, 0, 0, 1, None, (), "absent"),
 ]
 PROBES = [
-    Probe("ein Haus", "in the house", 1, 7, 2, 3, 1 / 3, (0,)),
-    Probe("das Haus\tist Eis", "the house of ice", 2, 1, 4, 4, 0.5, (0, 1)),
+    Probe("ein Haus", "in the house", 1, 7, 1 / 3, (0,)),
+    Probe("das Haus\tist Eis", "the house of ice", 2, 1, 0.5, (0, 1)),
 ]
 ROWS = [(Place(0, 0, 2), Place(1, 2, 4)), (Place(2, -1, -1),), ()]
 MANIFEST = {"side": "target", "match": "words", "k": 2, "pieces": "ngrams", "settings": {"k": 2}, "inputs": {}}
@@ -39,8 +39,10 @@ def test_a_folder_is_read_as_it_was_written(tmp_path):
 
 
 def test_compounds_have_a_file(tmp_path):
-    probes = [Probe("a dog ran", "x", 1, 1, 3, 1, 0.0, (0,), "a dog")]
-    write_parts(tmp_path / "p", [Piece("a dog", 2, None, 1, 1, (0,))], probes, [[]], MANIFEST | {"match": "compound"})
+    probes = [Probe("a dog ran", "x", 1, 1, None, (0,), "a dog")]
+    write_parts(
+        tmp_path / "p", [Piece("a dog", 2, None, 1, 1, None, (0,))], probes, [[]], MANIFEST | {"match": "compound"}
+    )
     found = PartsFolder.open(tmp_path / "p")
     assert (tmp_path / "p/probes.compound").read_text() == "a dog\n"
     assert found.probes[0].compound == "a dog"
@@ -77,6 +79,6 @@ def test_a_changed_file_is_named(tmp_path, name, old, new, said):
 
 
 def test_a_number_outside_is_refused(tmp_path):
-    write_parts(tmp_path / "p", [Piece("a", 1, 1, 1, 1, (2,))], PROBES, [], MANIFEST)
+    write_parts(tmp_path / "p", [Piece("a", 1, 1, 1, 1, None, (2,))], PROBES, [], MANIFEST)
     with pytest.raises(InputError, match="names a piece or a probe that it does not have"):
         PartsFolder.open(tmp_path / "p")

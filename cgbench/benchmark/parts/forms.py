@@ -1,0 +1,120 @@
+"""Probes for parts that are not n-grams: atoms of whole rows (words, logical forms), and CTER's shorter compounds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from cgbench.benchmark.candidates.scan import line_hashes, pair_hash
+from cgbench.benchmark.divergence.elements import ElementType, elements_of
+from cgbench.benchmark.parts.folder import SIDES, STAGES, Piece, Place, Probe
+from cgbench.benchmark.parts.select import Candidates, once_per_source
+from cgbench.text.columns import Column
+from cgbench.text.plain_text import words_of
+
+Pairs = tuple[str, Sequence[tuple[str, str]]]
+"""The name of a corpus and its pairs."""
+
+
+def element_candidates(
+    kind: ElementType,
+    side: str,
+    test: Pairs,
+    train: Pairs,
+    corpora: Sequence[Pairs],
+    held: Sequence[np.ndarray],
+    max_length: int,
+) -> Candidates:
+    """The atoms of a test set, and the rows of corpora that may be their probes: those whose atoms and compounds are
+    all in the training set, so that an error in one of them is not an error in a new combination.
+
+    :param held: the hashes of sources and of targets that may not be probes. ``max_length``: in words, of either side.
+    :raises InputError: a row is not valid for the type of elements.
+    """
+    own = SIDES.index(side)
+    found = elements_of(kind, [(name, [pair[own] for pair in pairs]) for name, pairs in (train, test, *corpora)])
+    in_train = np.arange(found.examples) < len(train[1])
+    first = len(train[1]) + len(test[1])  # row of the corpora
+    trained = found.atoms.counts(in_train)
+    new = np.zeros(found.examples, np.int64)
+    for one in (found.atoms, found.compounds):
+        new += np.bincount(one.rows[one.counts(in_train)[one.ids] == 0], minlength=found.examples)
+    atoms = [mine.tolist() for mine in np.split(found.atoms.ids, found.atoms.starts[1:-1])]
+    of_test, of_corpora = atoms[len(train[1]) : first], atoms[first:]
+    places = [(corpus, line) for corpus, (_, mine) in enumerate(corpora, 1) for line in range(1, len(mine) + 1)]
+    pairs = [pair for _, mine in corpora for pair in mine]
+    hashes = [line_hashes(pair[at] for pair in pairs) for at in (0, 1)]
+    free = ~(np.isin(hashes[0], held[0]) | np.isin(hashes[1], held[1]))
+    words = np.array([[len(words_of(text)) for text in pair] for pair in pairs], np.int64).reshape(-1, 2)
+    stages = free + 1 + (free & (words.max(axis=1) <= max_length))
+    stages += (stages == 3) & (new[first:] == 0)
+    stage, there = Counter[int](), Counter[int]()
+    for mine, passed in zip(of_corpora, stages.tolist(), strict=True):
+        there.update(mine)
+        stage.update({atom: passed - stage[atom] for atom in mine if passed > stage[atom]})
+    used = Counter(atom for mine in of_test for atom in mine)
+    numbers = {atom: number for number, atom in enumerate(used)}
+    names = {atom: found.atoms.names[atom] for atom in used}
+    reasons = {atom: STAGES[stage[atom]] if trained[atom] else "unknown" for atom in used}
+    pieces = [
+        Piece(name, len(words_of(name)), int(trained[atom]), there[atom], used[atom], reason=reasons[atom])
+        for atom, name in names.items()
+    ]
+    rows = [
+        [_place(numbers[atom], names[atom], words_of(pair[own])) for atom in mine]
+        for mine, pair in zip(of_test, test[1], strict=True)
+    ]
+    good = np.flatnonzero(stages == 4)
+    good = good[np.lexsort([pair_hash(*hashes)[good], words.sum(axis=1)[good]])].tolist()
+    served = [np.array([numbers[one] for one in of_corpora[row] if one in numbers], np.int64) for row in good]
+    served = once_per_source([pairs[row][0] for row in good], served)
+    return Candidates(pieces, rows, served, lambda number: Probe(*pairs[good[number]], *places[good[number]]))
+
+
+def compound_candidates(pairs: Sequence[tuple[str, str]], compounds: Column) -> Candidates:
+    """The parts of CTER's compounds (Li et al. 2021): the shorter compounds of the test set whose words occur in a
+    compound in this order, and the words that are in none of them. The test rows of a shorter compound are its probes.
+
+    :param compounds: that of each pair.
+    """
+    contents = pair_hash(*(line_hashes(pair[side] for pair in pairs) for side in (0, 1)))
+    rows_of: dict[str, list[int]] = {}
+    for row, compound in enumerate(compounds):
+        rows_of.setdefault(compound, []).append(row)
+    words = {compound: words_of(compound) for compound in rows_of}
+    numbers: dict[str, int] = {}
+    parts: dict[str, list[int]] = {}
+    for compound, mine in words.items():
+        within = [one for one, other in words.items() if len(other) < len(mine) and _in_order(other, mine)]
+        rest = [word for word in mine if all(word not in words[one] for one in within)]
+        parts[compound] = [numbers.setdefault(part, len(numbers)) for part in dict.fromkeys([*within, *rest])]
+    used = np.bincount([one for compound in compounds for one in parts[compound]], minlength=len(numbers))
+    pieces = [
+        Piece(part, len(words_of(part)), None, len(rows_of.get(part, ())), int(used[number]), reason="absent")
+        for part, number in numbers.items()
+    ]
+    served = [row for part in numbers for row in rows_of.get(part, ())]
+    served.sort(key=lambda row: (len(words_of(pairs[row][0])), int(contents[row])))
+    sources = [pairs[row][0] for row in served]
+
+    def probe(number: int) -> Probe:
+        row = served[number]
+        return Probe(*pairs[row], 0, row + 1, compound=compounds.values[row])
+
+    rows = [[Place(part, -1, -1) for part in parts[compound]] for compound in compounds]
+    of_rows = [np.array([numbers[compounds.values[row]]]) for row in served]
+    return Candidates(pieces, rows, once_per_source(sources, of_rows), probe)
+
+
+def _in_order(few: Sequence[str], many: Sequence[str]) -> bool:
+    """Whether all of ``few`` occur in ``many`` in this order."""
+    left = iter(many)
+    return all(word in left for word in few)
+
+
+def _place(piece: int, name: str, words: Sequence[str]) -> Place:
+    """Where an atom that is a word stands first; others have no place."""
+    start = words.index(name) if name in words else -1
+    return Place(piece, start, start + 1 if start >= 0 else -1)

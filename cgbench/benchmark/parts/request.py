@@ -1,0 +1,60 @@
+"""The request of ``parts()`` and ``cgbench parts``."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from cgbench.requests import KW_ONLY, AnyRelease, Bitext, Bitexts, Folder, Text, option, request
+from cgbench.text.normalisation import PairOptions
+
+
+@request
+class PartsRequest(PairOptions):
+    """What :func:`~cgbench.benchmark.parts.parts.parts` is asked for."""
+
+    release: AnyRelease | None = option(default=None, help="Release or split with the test set", python_only=True)
+    _: KW_ONLY
+    out: Folder = option(help="Folder of the probes", group="Output")
+    test: Bitext | None = option(default=None, help="Test set, instead of a release", group="Input")
+    train: Bitext | None = option(
+        default=None, help="Training corpus [default: that of the release, if it is still in its place]", group="Input"
+    )
+    corpora: Bitexts | None = option(
+        default=None, help="Corpus to take probes from; repeatable [default: the pools of a release; else the training "
+        "corpus]", flag="from", group="Input",
+    )  # fmt: skip
+    exclude: Bitexts = option(
+        default=(), help="Corpus whose sentences are never probes, such as the training corpus; repeatable",
+        group="Input",
+    )  # fmt: skip
+    compounds: Text | None = option(
+        default=None, help="Compound of each test pair: its parts are the shorter compounds", group="Input"
+    )
+    pieces: str = option(
+        default="ngrams", help="Type of pieces: ngrams, or atoms: words, scan, cogs, lispress, table:FILE,FILE,FILE",
+        group="Pieces",
+    )  # fmt: skip
+    side: Literal["source", "target"] | None = option(
+        default=None, help="Side of the pieces [default: that of the release; else target, and source for atoms]",
+        group="Pieces",
+    )  # fmt: skip
+    min_count: int | None = option(
+        default=None, help="Minimum count for an n-gram to be known [default: that of the release; else 3]", least=1,
+        group="Pieces",
+    )  # fmt: skip
+    k: int = option(default=5, help="Number of probes per piece", least=1, group="Probes")
+    neighbours: int = option(
+        default=0, help="Least number of neighbours of a piece that must be known with it; more are preferred", least=0,
+        most=2, group="Probes", unit="words",
+    )  # fmt: skip
+    max_length: int = option(
+        default=30, help="Maximum length of either side of a probe", least=1, unit="words", group="Probes"
+    )
+    max_degree: float = option(default=1.0, help="Maximum degree of a probe", least=0, most=1, group="Probes")
+    choices: int = option(
+        default=100, help="Number of best pairs per piece that the selection considers", least=1, group="Advanced"
+    )
+    jobs: int | None = option(
+        default=None, help="Number of threads, which does not change the output [default: all cores]", least=1,
+        group="Advanced",
+    )  # fmt: skip

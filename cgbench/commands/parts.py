@@ -1,0 +1,36 @@
+"""``cgbench parts``: probes for the pieces of a test set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from cgbench.benchmark.parts.request import PartsRequest
+from cgbench.commands.options import Command, format_option, log_every_option
+from cgbench.commands.requests import takes
+from cgbench.errors import printable_json
+from cgbench.files import to_json
+
+
+@click.command("parts", cls=Command, example="cgbench parts release --out parts")
+@click.argument("release", required=False, type=click.Path())
+@takes(PartsRequest, but=("release",))
+@format_option
+@log_every_option
+def parts_command(found: dict[str, Any], release: str | None, form: str) -> None:
+    """Find probes: pairs that show whether a system knows the parts of a test set.
+
+    The parts are the pieces of each test sentence: the fewest n-grams that cover it and are known from the training
+    text. A probe is a short pair in which pieces stand next to words that they are known with. Translate
+    probes.source of the output folder; `cgbench score --parts` scores the result.
+
+    RELEASE is the folder of a release or a split; give --test and --train instead for other text.
+    """
+    from cgbench.benchmark.parts.parts import parts, report
+
+    made = parts(PartsRequest(release=release, **found))
+    if form == "json":
+        click.echo(printable_json(to_json(made.manifest)))
+        return
+    click.echo(f"{report(made)}\n\nwritten to {made.folder}")

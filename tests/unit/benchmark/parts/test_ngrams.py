@@ -1,0 +1,198 @@
+"""Probes for n-grams: by hand, and against their definition, read from the words."""
+
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import cgbench
+from cgbench.benchmark.candidates import scan
+from cgbench.benchmark.parts.folder import PartsFolder
+from cgbench.errors import InputError
+
+TRAIN = ["the old man", "an old man", "my old man sleeps", "the man sleeps", "a man sleeps", "the cat sleeps", "a cat"]
+
+
+def _write(path, lines):
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+def _pair(folder, name, targets, sources=None):
+    folder.mkdir(exist_ok=True)
+    sources = [f"s {line}" for line in targets] if sources is None else sources
+    return _write(folder / f"{name}.xx", sources), _write(folder / f"{name}.yy", targets)
+
+
+def _parts(tmp_path, test, corpus, train=TRAIN, **more):
+    texts = {name: _pair(tmp_path, name, lines) for name, lines in (("train", train), ("test", test), ("pool", corpus))}
+    return cgbench.parts(
+        test=texts["test"],
+        train=texts["train"],
+        corpora=texts["pool"],
+        out=tmp_path / "parts",
+        **{"min_count": 2, **more},
+    )
+
+
+def _probes_of(found):
+    return {piece.text: [found.probes[one].target for one in piece.probes] for piece in found.pieces}
+
+
+def test_an_example_to_read(tmp_path):
+    """``old man`` and ``man sleeps`` are known, ``old man sleeps`` is not: the test has a new neighbour."""
+    corpus = [
+        "old man",  # a whole sentence
+        "the old man sleeps",  # neither "the old man" nor "old man sleeps" is known
+        "the cat and the old man",  # the edge of the sentence is known with "old man" and with "the"
+        "man sleeps",  # known with "sleeps"
+        "old man sleeps the cat",  # the test sentence itself
+        "the dog",  # "dog" is rare
+    ]
+    found = _parts(tmp_path, ["old man sleeps the cat"], corpus, k=2)
+    assert [[(found.pieces[p.piece].text, p.start, p.end) for p in row] for row in found.rows] == [
+        [("old man", 0, 2), ("sleeps", 2, 3), ("the", 3, 4), ("cat", 4, 5)]
+    ]
+    assert _probes_of(found) == {
+        "old man": ["old man", "the cat and the old man"],
+        "sleeps": ["man sleeps", "the old man sleeps"],
+        "the": ["the old man sleeps", "the cat and the old man"],
+        "cat": ["the cat and the old man"],
+    }
+    assert {piece.text: piece.neighbours for piece in found.pieces} == {"old man": 1, "sleeps": 2, "the": 1, "cat": 0}
+    assert {piece.text: piece.reason for piece in found.pieces if piece.reason} == {"cat": "few"}
+
+
+def test_why_there_are_none(tmp_path):
+    test = ["zebra man sleeps old", "cat sleeps"]
+    corpus = ["cat sleeps", "old " + 30 * "the ", "man the sleeps man"]
+    found = _parts(tmp_path, test, corpus, neighbours=1)
+    assert {piece.text: piece.reason for piece in found.pieces} == {
+        "man sleeps": "absent", "old": "limits", "cat": "held back", "sleeps": "neighbours", "zebra": "unknown",
+    }  # fmt: skip
+    assert found.manifest["reasons"] == dict.fromkeys(("unknown", "absent", "held back", "limits", "neighbours"), 1)
+    again = _parts(tmp_path, test, ["sleeps", *corpus], neighbours=1)
+    assert _probes_of(again)["sleeps"] == ["sleeps"]
+    again = _parts(tmp_path, test, ["sleeps", *corpus], neighbours=1, exclude=_pair(tmp_path, "seen", ["sleeps"]))
+    assert _probes_of(again)["sleeps"] == []
+
+
+WORDS = list("abcdef")
+
+
+def _sentences(draw, size, longest=6):
+    return [" ".join(draw.choices(WORDS, range(1, 7), k=draw.randint(1, longest))) for _ in range(size)]
+
+
+def _known(train, least):
+    counts = Counter()
+    for line in train:
+        words = line.split()
+        counts.update(tuple(words[i:j]) for i in range(len(words)) for j in range(i + 1, len(words) + 1))
+    return {ngram for ngram, count in counts.items() if count >= least}
+
+
+def _fewest(words, known):
+    best = [0]
+    for end in range(1, len(words) + 1):
+        best.append(min(best[i] + 1 for i in range(end) if end - i == 1 or tuple(words[i:end]) in known))
+    return best[-1]
+
+
+def _neighbours(piece, words, known):
+    """The most neighbours that are known with the piece at one of its places; None if it is not there."""
+    found = []
+    for i in range(len(words) - len(piece) + 1):
+        j = i + len(piece)
+        if tuple(words[i:j]) == piece:
+            found.append((tuple(words[max(0, i - 1) : j]) in known) + (tuple(words[i : j + 1]) in known))
+    return max(found, default=None)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_against_the_definition(tmp_path, seed, monkeypatch):
+    draw = random.Random(seed)
+    train, test, corpus = _sentences(draw, 25), _sentences(draw, 4), _sentences(draw, 60, 9)
+    sources = [draw.choice(["u", "v w", f"s {line}"]) + f" {draw.randint(0, 40)}" for line in corpus]
+    least, most, k, need = draw.randint(0, 2), draw.randint(4, 20), draw.randint(1, 4), draw.randint(0, 2)
+    monkeypatch.setattr(scan, "CHUNK", 100)  # many chunks
+    texts = {"train": _pair(tmp_path, "train", train), "test": _pair(tmp_path, "test", test)}
+    pool = _pair(tmp_path, "pool", corpus, sources)
+    settings = {"min_count": need + 1, "k": k, "neighbours": least, "max_length": most, "choices": 1000}
+    found = cgbench.parts(**texts, corpora=pool, out=tmp_path / "parts", jobs=2, **settings)
+
+    known = _known(train, need + 1)
+    fine = [
+        (source, target.split())
+        for source, target in zip(sources, corpus, strict=True)
+        if target not in test and max(len(source.split()), len(target.split())) <= most
+    ]
+    for piece in found.pieces:
+        words = tuple(piece.text.split())
+        if len(words) == 1 and words not in known:
+            assert piece.reason == "unknown" and not piece.probes
+            continue
+        assert words in known
+        assert piece.count == sum(
+            tuple(line.split()[i : i + len(words)]) == words for line in train for i in range(len(line.split()))
+        )
+        assert piece.found == sum(_neighbours(words, line.split(), known) is not None for line in corpus)
+        # The best that each source offers.
+        offers = {}
+        for source, target in fine:
+            near = _neighbours(words, target, known)
+            if near is not None and near >= least:
+                offers[source] = max(near, offers.get(source, 0))
+        assert len(piece.probes) == min(k, len(offers))
+        if offers:
+            wanted = sorted(offers.values(), reverse=True)[:k][-1]
+            assert piece.neighbours == wanted
+        probes = [found.probes[one] for one in piece.probes]
+        assert len({probe.source for probe in probes}) == len(probes)
+        for probe in probes:
+            assert (corpus[probe.line - 1], sources[probe.line - 1]) == (probe.target, probe.source)
+            assert (probe.source, probe.target.split()) in fine
+            assert _neighbours(words, probe.target.split(), known) >= wanted
+            assert probe.degree == pytest.approx(_fewest(probe.target.split(), known) / len(probe.target.split()))
+    for row, line in zip(found.rows, test, strict=True):
+        words = line.split()
+        assert [place.start for place in row] + [len(words)] == [0] + [place.end for place in row]
+        assert len(row) == _fewest(words, known)
+        for place in row:
+            assert " ".join(words[place.start : place.end]) == found.pieces[place.piece].text
+    assert PartsFolder.open(tmp_path / "parts").manifest == found.manifest
+
+    order = list(range(len(corpus)))
+    draw.shuffle(order)
+    pool = _pair(tmp_path / "b", "pool", [corpus[n] for n in order], [sources[n] for n in order])
+    monkeypatch.setattr(scan, "CHUNK", 1 << 20)
+    cgbench.parts(**texts, corpora=pool, out=tmp_path / "other", jobs=1, **settings)
+    for name in ("probes.source", "probes.target", "pieces.jsonl", "rows.jsonl"):
+        assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "other" / name).read_bytes(), name
+
+
+def test_few_choices_bound_what_is_kept_not_who_is_served(tmp_path):
+    draw = random.Random(1)
+    train, test, corpus = _sentences(draw, 40), _sentences(draw, 6), _sentences(draw, 400, 9)
+    wide = _parts(tmp_path / "a", test, corpus, train, choices=1000, k=3)
+    few = _parts(tmp_path / "b", test, corpus, train, choices=1, k=3)
+    for one, other in zip(wide.pieces, few.pieces, strict=True):
+        assert (one.text, len(one.probes), one.neighbours) == (other.text, len(other.probes), other.neighbours)
+    assert len(wide.probes) <= len(few.probes)
+    assert np.mean([probe.degree for probe in few.probes]) > 0
+
+
+def test_the_other_side(tmp_path):
+    found = _parts(tmp_path, ["old man sleeps the cat"], ["the old man", "the dog"], side="source", k=1)
+    assert found.side == "source" and found.match == "exact"
+    assert {name: probes for name, probes in _probes_of(found).items() if probes} == {
+        "s": ["the old man"], "old man": ["the old man"], "the": ["the old man"],
+    }  # fmt: skip
+
+
+def test_a_release_is_needed_or_a_test_set(tmp_path):
+    with pytest.raises(InputError, match="give a release, or a test set"):
+        cgbench.parts(out=tmp_path / "parts")
+    with pytest.raises(InputError, match="known n-grams are learned from the training corpus"):
+        cgbench.parts(test=_pair(tmp_path, "test", ["a b"]), out=tmp_path / "parts")
