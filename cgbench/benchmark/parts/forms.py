@@ -10,6 +10,7 @@ import numpy as np
 from cgbench.benchmark.candidates.scan import line_hashes, pair_hash
 from cgbench.benchmark.divergence.elements import ElementType, elements_of
 from cgbench.benchmark.parts.folder import SIDES, STAGES, Piece, Place, Probe
+from cgbench.benchmark.parts.ngrams import Limits
 from cgbench.benchmark.parts.select import Candidates, once_per_source
 from cgbench.text.columns import Column
 from cgbench.text.plain_text import words_of
@@ -25,12 +26,12 @@ def element_candidates(
     train: Pairs,
     corpora: Sequence[Pairs],
     held: Sequence[np.ndarray],
-    max_length: int,
+    limits: Limits,
 ) -> Candidates:
     """The atoms of a test set, and the rows of corpora that may be their probes: those whose atoms and compounds are
     all in the training set, so that an error in one of them is not an error in a new combination.
 
-    :param held: the hashes of sources and of targets that may not be probes. ``max_length``: in words, of either side.
+    :param held: the hashes of sources and of targets that may not be probes.
     :raises InputError: a row is not valid for the type of elements.
     """
     own = SIDES.index(side)
@@ -47,8 +48,8 @@ def element_candidates(
     pairs = [pair for _, mine in corpora for pair in mine]
     hashes = [line_hashes(pair[at] for pair in pairs) for at in (0, 1)]
     free = ~(np.isin(hashes[0], held[0]) | np.isin(hashes[1], held[1]))
-    words = np.array([[len(words_of(text)) for text in pair] for pair in pairs], np.int64).reshape(-1, 2)
-    stages = free + 1 + (free & (words.max(axis=1) <= max_length))
+    words = np.array([len(words_of(source)) for source, _ in pairs], np.int64)
+    stages = free + 1 + (free & (words <= limits.max_length))
     stages += (stages == 3) & (new[first:] == 0)
     stage, there = Counter[int](), Counter[int]()
     for mine, passed in zip(of_corpora, stages.tolist(), strict=True):
@@ -67,10 +68,16 @@ def element_candidates(
         for mine, pair in zip(of_test, test[1], strict=True)
     ]
     good = np.flatnonzero(stages == 4)
-    good = good[np.lexsort([pair_hash(*hashes)[good], words.sum(axis=1)[good]])].tolist()
-    served = [np.array([numbers[one] for one in of_corpora[row] if one in numbers], np.int64) for row in good]
-    served = once_per_source([pairs[row][0] for row in good], served)
-    return Candidates(pieces, rows, served, lambda number: Probe(*pairs[good[number]], *places[good[number]]))
+    order: list[int] = good[np.lexsort([pair_hash(*hashes)[good], words[good]])].tolist()
+    served = [np.array([numbers[one] for one in of_corpora[row] if one in numbers], np.int64) for row in order]
+    served = once_per_source([pairs[row][0] for row in order], served)
+    met, kept = Counter[int](), []  # the shortest of each piece
+    for place, mine in enumerate(served):
+        if any(met[piece] < limits.choices for piece in mine.tolist()):
+            kept.append(place)
+        met.update(mine.tolist())
+    order, served = [order[place] for place in kept], [served[place] for place in kept]
+    return Candidates(pieces, rows, served, lambda number: Probe(*pairs[order[number]], *places[order[number]]))
 
 
 def compound_candidates(pairs: Sequence[tuple[str, str]], compounds: Column) -> Candidates:

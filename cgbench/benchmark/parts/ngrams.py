@@ -39,9 +39,8 @@ _COLUMNS = ("piece", "rank", "content", "source", "pool", "line", "source_offset
 
 @dataclass(frozen=True)
 class Limits:
-    """What a probe may be: at most the words of its longer side, at most the degree on the side of the pieces, and at
-    least the neighbours that are known with a piece. ``choices``: the pairs that are kept per piece; ``k`` of them are
-    wanted."""
+    """What a probe may be: at most the words of its source, at most the degree on the side of the pieces, and at least
+    the neighbours that are known with a piece. ``choices``: the pairs kept per piece, of which ``k`` are wanted."""
 
     max_length: int
     max_degree: float
@@ -182,7 +181,7 @@ class Search:
         # The stage of a piece is that of its best pair.
         stage = np.zeros(len(self.pieces), np.int64)
         free = ~(np.isin(codes[0], self.held[0]) | np.isin(codes[1], self.held[1]))
-        fits = free & (lengths.max(axis=0) <= self.limits.max_length)
+        fits = free & (lengths[0] <= self.limits.max_length)
         fits &= covers <= self.limits.max_degree * lengths[self.own] + 1e-9
         for passed, rows in enumerate((np.ones_like(free), free, fits), 1):
             stage[pieces[rows[lines]]] = passed

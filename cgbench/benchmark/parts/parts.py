@@ -112,6 +112,8 @@ class _Texts:
             self.normalisation, self.min_count = request.normalisation_of(spec), request.min_count or NGRAM_MIN_COUNT
             self.side = request.side or ("target" if request.pieces == "ngrams" else "source")
             self.test = pairs_of(self._plain("test", spec))
+        choices = max(request.choices, request.k)
+        self.limits = Limits(request.max_length, request.max_degree, request.neighbours, choices, request.k)
         self.other = SIDES[self.side == "source"]
 
     def train(self) -> ParallelText | None:
@@ -189,12 +191,9 @@ def _of_ngrams(texts: _Texts) -> Candidates:
     else:
         raise InputError(f"known n-grams are learned from the training corpus: give {argument('train')}")
     corpora = texts.corpora()
-    limits = Limits(
-        request.max_length, request.max_degree, request.neighbours, max(request.choices, request.k), request.k
-    )
     blocks = read_blocks(getattr(train, texts.side).path) if train is not None else None
     lines = [pair[SIDES.index(texts.side)] for pair in texts.test]
-    search = other, texts.side, limits, texts.held()
+    search = other, texts.side, texts.limits, texts.held()
     return ngram_candidates(lines, known, search, blocks, corpora, request.jobs or usable_cores())
 
 
@@ -207,7 +206,7 @@ def _of_elements(texts: _Texts) -> Candidates:
         )
     corpora = [(f"corpus {number}", pairs_of(text)) for number, text in enumerate(texts.corpora(), 1)]
     named = (("the test set", texts.test), ("the training corpus", pairs_of(train)))
-    return element_candidates(kind, texts.side, *named, corpora, texts.held(), request.max_length)
+    return element_candidates(kind, texts.side, *named, corpora, texts.held(), texts.limits)
 
 
 def _of_compounds(texts: _Texts, compounds: Column) -> Candidates:

@@ -48,7 +48,7 @@ class PartsRequest(PairOptions):
         most=2, group="Probes", unit="words",
     )  # fmt: skip
     max_length: int = option(
-        default=30, help="Maximum length of either side of a probe", least=1, unit="words", group="Probes"
+        default=30, help="Maximum length of the source of a probe", least=1, unit="words", group="Probes"
     )
     max_degree: float = option(default=1.0, help="Maximum degree of a probe", least=0, most=1, group="Probes")
     choices: int = option(

@@ -1,0 +1,116 @@
+"""Probes for atoms of forms, and for CTER's compounds."""
+
+import random
+
+import pytest
+
+import cgbench
+from cgbench.errors import InputError
+
+
+def _texts(tmp_path, **sides):
+    found = {}
+    for name, pairs in sides.items():
+        for side, ending in enumerate(("xx", "yy")):
+            (tmp_path / f"{name}.{ending}").write_text("".join(f"{pair[side]}\n" for pair in pairs))
+        found[name] = (tmp_path / f"{name}.xx", tmp_path / f"{name}.yy")
+    return found
+
+
+def _probes_of(found):
+    return {piece.text: [found.probes[one].source for one in piece.probes] for piece in found.pieces}
+
+
+COMMANDS = ["jump", "walk", "walk twice", "turn left", "run left", "look and walk left", "run twice after walk twice"]
+
+
+def test_commands_whose_parts_are_in_training(tmp_path):
+    texts = _texts(
+        tmp_path,
+        train=[(line, "x") for line in COMMANDS],
+        test=[("jump twice", "JUMP JUMP"), ("look left", "L LOOK")],
+        held=[("walk twice", "x"), ("run left", "x"), ("jump left", "x"), ("look twice", "x"), ("jump", "x")],
+    )
+    found = cgbench.parts(
+        test=texts["test"], train=texts["train"], corpora=texts["held"], pieces="scan", out=tmp_path / "parts", k=1
+    )
+    assert (found.side, found.match) == ("source", "exact")
+    # "jump left" and "look twice" are new combinations themselves.
+    assert _probes_of(found) == {
+        "jump": ["jump"], "twice": ["walk twice"], "look": [], "direct": ["run left"], "left": ["run left"],
+    }  # fmt: skip
+    assert {piece.text: piece.reason for piece in found.pieces if piece.reason} == {"look": "neighbours"}
+    assert found.manifest["counts"]["rows_probed"] == 1
+    places = [(found.pieces[place.piece].text, place.start, place.end) for place in found.rows[1]]
+    assert sorted(places) == [("direct", -1, -1), ("left", 1, 2), ("look", 0, 1)]
+
+
+def test_the_training_set_is_what_there_is(tmp_path):
+    texts = _texts(tmp_path, train=[(line, "x") for line in COMMANDS], test=[("jump twice", "y"), ("fly", "y")])
+    given = {"test": texts["test"], "train": texts["train"], "pieces": "words", "k": 9}
+    found = cgbench.parts(**given, out=tmp_path / "parts")
+    assert _probes_of(found) == {"jump": ["jump"], "twice": ["walk twice", "run twice after walk twice"], "fly": []}
+    assert next(piece for piece in found.pieces if piece.text == "fly").reason == "unknown"
+    found = cgbench.parts(**given, out=tmp_path / "parts", exclude=texts["train"])
+    assert {piece.text: piece.reason for piece in found.pieces} == {
+        "jump": "held back", "twice": "held back", "fly": "unknown",
+    }  # fmt: skip
+    found = cgbench.parts(**given, out=tmp_path / "parts", max_length=2, exclude=(["jump"], ["nothing"]))
+    assert _probes_of(found)["twice"] == ["walk twice"]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_words_against_the_definition(tmp_path, seed):
+    draw = random.Random(seed)
+
+    def lines(size):
+        return [(" ".join(draw.choices("abcdef", k=draw.randint(1, 4))), str(draw.randint(0, 9))) for _ in range(size)]
+
+    texts = {"train": lines(8), "test": lines(3), "pool": lines(25)}
+    paths = _texts(tmp_path, **texts)
+    k = draw.randint(1, 3)
+    found = cgbench.parts(
+        test=paths["test"], train=paths["train"], corpora=paths["pool"], pieces="words", k=k, out=tmp_path / "parts"
+    )
+    words = {word for source, _ in texts["train"] for word in source.split()}
+    pairs = {pair for source, _ in texts["train"] for pair in zip(source.split(), source.split()[1:], strict=False)}
+    held = [{pair[side] for pair in texts["test"]} for side in (0, 1)]
+    fine = {
+        source
+        for source, target in texts["pool"]
+        if source not in held[0] and target not in held[1]
+        and set(source.split()) <= words and set(zip(source.split(), source.split()[1:], strict=False)) <= pairs
+    }  # fmt: skip
+    assert {piece.text for piece in found.pieces} == {word for source, _ in texts["test"] for word in source.split()}
+    for piece in found.pieces:
+        offers = {source for source in fine if piece.text in source.split()} if piece.text in words else set()
+        probes = [found.probes[one].source for one in piece.probes]
+        assert len(set(probes)) == len(probes) == min(k, len(offers)) and set(probes) <= offers
+        assert piece.found == sum(piece.text in source.split() for source, _ in texts["pool"])
+        assert piece.rows == sum(piece.text in source.split() for source, _ in texts["test"])
+        assert piece.count == sum(source.split().count(piece.text) for source, _ in texts["train"])
+
+
+def test_shorter_compounds(tmp_path):
+    compounds = ["the dog", "the small dog", "he liked", "the small dog he liked", "the cat he liked"]
+    rows = [(f"{word} {compound} .", f"{word} {number}") for number, compound in enumerate(compounds) for word in "ab"]
+    texts = _texts(tmp_path, test=rows)
+    (tmp_path / "compounds").write_text("".join(f"{compound}\n" for compound in compounds for _ in "ab"))
+    given = {"test": texts["test"], "compounds": tmp_path / "compounds", "out": tmp_path / "parts"}
+    found = cgbench.parts(**given)
+    assert [[found.pieces[place.piece].text for place in row] for row in found.rows[::2]] == [
+        ["the", "dog"],
+        ["the dog", "small"],
+        ["he", "liked"],
+        ["the dog", "the small dog", "he liked"],
+        ["he liked", "the", "cat"],
+    ]
+    assert found.match == "compound" and found.manifest["counts"]["rows_probed"] == 2
+    piece = next(piece for piece in found.pieces if piece.text == "the small dog")
+    probes = [found.probes[one] for one in piece.probes]
+    assert {(probe.compound, probe.corpus, probe.line) for probe in probes} == {
+        ("the small dog", 0, 3), ("the small dog", 0, 4),
+    }  # fmt: skip
+    (tmp_path / "compounds").write_text("the dog\n")
+    with pytest.raises(InputError, match="has 1 rows and the test set 10: give one per pair"):
+        cgbench.parts(**given)
