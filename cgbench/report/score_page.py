@@ -27,6 +27,7 @@ from cgbench.errors import InputError
 from cgbench.plots import COLOURS
 from cgbench.report import charts
 from cgbench.report.page import BEST, MOST_EXAMPLES, NONE, as_table, render_page
+from cgbench.report.parts_section import parts_section
 from cgbench.report.score_data import breakdowns, has, most_telling, never_right, outputs, wholes
 from cgbench.tables import fixed, p_text
 from cgbench.text.profile import is_unspaced
@@ -75,6 +76,7 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
     sections = {
         "systems": ("Systems", True),
         "control": ("Control set", scored.control is not None),
+        "parts": ("Known parts", evaluation.parts is not None),
         "pairs": ("Pairs", pairs),
         "bins": ("Breakdown", found),
         "distribution": ("Distribution", distribution),
@@ -99,6 +101,7 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
         "details": _details(scored),
         "drops": [_drops(scored, figure) for figure in figures] if scored.drops else [],
         "control_examples": scored.control,
+        "known": parts_section(evaluation, inputs, _places(scored)),
         "pairs": _pairs(scored, pairs) if pairs else None,
         "breakdowns": [
             _breakdown(one, figure, number)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from cgbench.benchmark.metrics.comparison import Score
+from cgbench.benchmark.metrics.comparison import Pair, Score, SubsetScores
 from cgbench.benchmark.metrics.known_pieces import PartsScores
 from cgbench.benchmark.metrics.records import figure_values, floats
 from cgbench.benchmark.metrics.report import number, span
@@ -13,69 +13,58 @@ from cgbench.benchmark.metrics.scored import ScoredSystems
 from cgbench.benchmark.metrics.significance import stars
 from cgbench.tables import fixed, p_text, render
 
-HEAD = {
-    "given": "given %",
-    "error": "error",
-    "predicted": "predicted",
-    "residual": "residual",
-}
+Table = tuple[str, list[str], list[list[str]]]
+"""A table: its name, its head and its rows."""
 
 
 def as_tables(scores: PartsScores, scored: ScoredSystems, form: str, width: int) -> list[str]:
-    """The tables: given pairs and the residual composition error; scores on given pairs and the rest; by degree."""
+    """The tables of :func:`tables_of` as text, Markdown, LaTeX or HTML."""
+    return [render(head, rows, form, keys=1 if name == "residual" else 2)
+            for name, head, rows in tables_of(scores, scored, width)]  # fmt: skip
+
+
+def tables_of(scores: PartsScores, scored: ScoredSystems, width: int) -> list[Table]:
+    """Given pairs and the residual composition error; scores on given pairs and on the rest; by degree."""
     metric, systems = scored.metric, list(zip(scored.results, scores.systems, strict=True))
-    rows = []
+    rows, pairs = [], []
     for result, one in systems:
-        figures = one.composition.figures
-        given, residual = figures["given"], figures["residual"]
-        row = [scored.title(result.system), _share(given), _span(given)]
-        row += [number(figures[name].value, 1) for name in ("error", "predicted")]
+        given, residual = (one.composition.figures[name] for name in ("given", "residual"))
+        row = [scored.title(result.system), number(given.value, 1), _span(given)]
+        row += [number(one.composition.figures[name].value, 1) for name in ("error", "predicted")]
         row += [number(residual.value, 1), span(residual.ci_low, residual.ci_high, 1, "+")]
-        row += [fixed(residual.difference, 1, "+") + stars(residual.p_holm)]
-        row += [span(residual.difference_low, residual.difference_high, 1, "+"), p_text(residual.p_holm)]
-        rows.append(row)
-    head = ["parts: system", "given %", "95 % interval", "error", "predicted", "residual", "95 % interval", "Δ"]
-    tables = [render([*head, "95 % of Δ", "p (Holm)"], rows, form)]
-    if any(one.composition.figures["residual"].pairs for _, one in systems):
-        pairs = [
-            [result.system, pair.against, fixed(pair.difference, 1, "+") + stars(pair.p_holm),
-             span(pair.difference_low, pair.difference_high, 1, "+"), p_text(pair.p_value), p_text(pair.p_holm)]
-            for result, one in systems
-            for pair in one.composition.figures["residual"].pairs
-        ]  # fmt: skip
-        tables.append(
-            render(["residual: all pairs", "against", "Δ", "95 % of Δ", "p", "p (Holm)"], pairs, form, keys=2)
-        )
-    rows = []
-    for name in metric.figures:
-        for result, one in systems:
-            cells = [metric.label(name), scored.title(result.system)]
-            for part in (one.given, one.rest):
-                score = part.figures[name]
-                cells += [f"{part.examples:,}", number(score.value, width), _span(score, width)]
-            rows.append(cells)
-    side = ["n", "score", "95 % interval"]
-    tables.append(render(["pairs", "system", *side, "rest: n", *side[1:]], rows, form, keys=2))
-    rows = []
-    for place, (bin, _) in enumerate(scores.systems[0].bins):
-        for first, (result, one) in enumerate(systems):
-            part = one.bins[place][1]
-            score = part.figures[metric.figures[0]]
-            rows.append(["" if first else bin.label, scored.title(result.system), f"{part.examples:,}",
-                         number(score.value, width), _span(score, width)])  # fmt: skip
-    tables.append(
-        render(
-            [f"given, by {scores.by}", "system", "n", metric.label(metric.figures[0]), "95 % interval"],
-            rows,
-            form,
-            keys=2,
-        )
-    )
+        rows.append(row + _difference(residual))
+        pairs += [[result.system, pair.against, *_difference(pair)] for pair in residual.pairs]
+    last = ["Δ", "95 % of Δ", "p (Holm)"]
+    head = ["parts", "given %", "95 % interval", "error", "predicted", "residual", "95 % interval"]
+    tables: list[Table] = [("residual", [*head, *last], rows)]
+    tables += [("pairs", ["residual: all pairs", "against", *last], pairs)] if pairs else []
+    rows = [
+        [metric.label(name), scored.title(result.system)]
+        + [cell for part in (one.given, one.rest) for cell in _cells(part, name, width)]
+        for name in metric.figures
+        for result, one in systems
+    ]
+    head = ["score", "system", "given: n", "score", "95 % interval", "rest: n", "score", "95 % interval"]
+    tables.append(("scores", head, rows))
+    figure = metric.figures[0]
+    rows = [
+        ["" if first else one.bins[place][0].label, scored.title(result.system),
+         *_cells(one.bins[place][1], figure, width)]
+        for place in range(len(scores.systems[0].bins))
+        for first, (result, one) in enumerate(systems)
+    ]  # fmt: skip
+    tables.append(("bins", [f"given, by {scores.by}", "system", "n", metric.label(figure), "95 % interval"], rows))
     return tables
 
 
-def _share(score: Score) -> str:
-    return number(score.value, 1)
+def _difference(one: Score | Pair) -> list[str]:
+    bounds = span(one.difference_low, one.difference_high, 1, "+")
+    return [fixed(one.difference, 1, "+") + stars(one.p_holm), bounds, p_text(one.p_holm)]
+
+
+def _cells(part: SubsetScores, name: str, width: int) -> list[str]:
+    score = part.figures[name]
+    return [f"{part.examples:,}", number(score.value, width), _span(score, width)]
 
 
 def _span(score: Score, width: int = 1) -> str:

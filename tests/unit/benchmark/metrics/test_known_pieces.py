@@ -1,0 +1,194 @@
+"""Scores by known parts: what comes out, what is refused, and that every output says the same."""
+
+import json
+import warnings
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from cgbench.benchmark.metrics.evaluate import evaluate
+from cgbench.benchmark.parts.folder import Piece, Place, Probe, write_parts
+from cgbench.cli import main
+from cgbench.errors import InputError, InputWarning
+from cgbench.report.score_page import score_page
+
+REFERENCES = ["the red house stands", "a green dog ran", "the red dog", "no <b> bird", "a green house fell"] * 4
+PIECES = ["the red", "house", "a green", "dog", "bird"]
+ROWS = [[(0, 0, 2), (1, 2, 3)], [(2, 0, 2), (3, 2, 3)], [(0, 0, 2), (3, 2, 3)], [(4, 2, 3)], [(2, 0, 2), (1, 2, 3)]] * 4
+MANIFEST = {"side": "target", "match": "words", "k": 2, "pieces": "ngrams", "settings": {}, "inputs": {}}
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)
+        yield
+
+
+def folder_of(path: Path, **manifest: str) -> Path:
+    """Two probes of each piece but the last, which has none."""
+    places = [[Place(*place) for place in row] for row in ROWS]
+    probes = [
+        Probe(f"quelle {number}", f"so {PIECES[number // 2]} is {number}", 1, number + 1, 2, 4, 0.5, (number // 2,))
+        for number in range(8)
+    ]
+    pieces = [
+        Piece(text, len(text.split()), 9, 2, 8, (2 * number, 2 * number + 1) if number < 4 else ())
+        for number, text in enumerate(PIECES)
+    ]
+    write_parts(path / "parts", pieces, probes, places, {**MANIFEST, **manifest})
+    return path / "parts"
+
+
+def outputs(folder: Path, wrong: dict[int, str]) -> list[str]:
+    """The references of the probes, with other outputs for some."""
+    lines = (folder / "probes.target").read_text().splitlines()
+    return [wrong.get(number, line) for number, line in enumerate(lines)]
+
+
+def test_words_that_stand_in_a_row_come_out(tmp_path):
+    folder = folder_of(tmp_path)
+    # "a green" is split in one of its two probes, so that it is not known; "houses" is not "house".
+    probes = outputs(folder, {4: "so a very green is 4"})
+    hypotheses = [text.replace("house", "houses") for text in REFERENCES]
+    found = evaluate("bleu", hypotheses, REFERENCES, parts=folder, probe_systems=probes)
+    one = found.parts.systems[0]
+    gate = one.composition.gates[0]
+    assert gate.known.tolist() == [True, True, False, True, False]
+    assert gate.given.tolist() == [True, False, True, False, False] * 4
+    assert one.outcomes[0].rows.tolist() == [piece != 1 for piece in found.parts.parts.rows.piece.tolist()]
+    assert one.given.examples == 8 and one.rest.examples == 12
+    figures = {name: score.value for name, score in one.composition.figures.items()}
+    assert figures["given"] == 40.0 and 0 < figures["error"] < 50
+    # One score among given pairs, another among the rest: those of BLEU on these rows alone.
+    rows = [0, 2]
+    alone = evaluate("bleu", [hypotheses[row] for row in rows] * 4, [REFERENCES[row] for row in rows] * 4)
+    assert next(iter(one.given.figures.values())).value == pytest.approx(alone.score)
+    assert found.parts.untested == 4
+    assert one.knownness(found.parts.parts)[:3].tolist() == [1.0, 0.5, 1.0]
+
+
+def test_case_is_ignored_where_the_metric_ignores_it(tmp_path):
+    folder = folder_of(tmp_path)
+    upper = [text.upper() for text in outputs(folder, {})]
+    found = evaluate(
+        "bleu", REFERENCES, REFERENCES, parts=folder, probe_systems=upper, lowercase=True, accept_text=True
+    )
+    assert found.parts.systems[0].composition.gates[0].known.tolist() == [True] * 4 + [False]
+    found = evaluate("bleu", REFERENCES, REFERENCES, parts=folder, probe_systems=upper, accept_text=True)
+    assert not found.parts.systems[0].composition.gates[0].known.any()
+
+
+def test_whole_sentences_are_exact(tmp_path):
+    folder = folder_of(tmp_path, match="exact", side="source")
+    probes = outputs(folder, {4: "so a very green is 4"})
+    hypotheses = [*REFERENCES[:-1], "a green house"]
+    found = evaluate("exact", hypotheses, REFERENCES, parts=folder, probe_systems=probes)
+    one = found.parts.systems[0]
+    assert one.composition.gates[0].known.tolist() == [True, True, False, True, False]
+    assert one.outcomes[0].rows.tolist() == [row != 19 for row in found.parts.parts.rows.sentence.tolist()]
+    assert one.given.figures["exact"].value == 100
+    # Row 19 has a known piece and one that only the other of its two probes shows: given where that one is held back.
+    assert one.composition.figures["error"].value == pytest.approx(100 * 0.5 / (8 + 4 * 0.5 + 4 * 0.5))
+    with pytest.raises(InputError, match="right or wrong as a whole"):
+        evaluate("bleu", hypotheses, REFERENCES, parts=folder, probe_systems=probes)
+    lexicon = tmp_path / "pieces.tsv"
+    lexicon.write_text("".join(f"{text}\t{text}\n" for text in PIECES))
+    words = evaluate("bleu", hypotheses, REFERENCES, parts=folder, probe_systems=probes, piece_lexicon=lexicon)
+    assert words.parts.systems[0].composition.gates[0].known.tolist() == [True, True, False, True, False]
+    lexicon.write_text("".join(f"{text}\tso.*{text[-1]}\n" for text in PIECES))
+    regex = {"piece_lexicon": lexicon, "piece_match": "regex"}
+    found = evaluate("bleu", hypotheses, REFERENCES, parts=folder, probe_systems=probes, **regex)
+    assert found.parts.systems[0].composition.gates[0].known.tolist() == [True, True, True, True, False]
+
+
+def test_compounds_are_judged_as_cter_does(tmp_path):
+    (tmp_path / "lexicon").write_text("dog\t狗\nthe\t/\nsmall\t小\n")
+    (tmp_path / "atoms").write_text("N\tdog\tdog\nDET\tthe\tthe\nADJ\tsmall\tsmall\n")
+    sources = [f"he saw the small dog {number}" for number in range(10)]
+    places = [[Place(0, -1, -1)]] * 10
+    probes = [Probe(f"the dog ran {n}", "", 0, n + 1, 4, 1, 0.0, (0,), "the dog") for n in range(3)]
+    write_parts(tmp_path / "parts", [Piece("the dog", 2, None, 3, 10, (0, 1, 2))], probes, places,
+                MANIFEST | {"match": "compound", "side": "source", "pieces": "compounds"})  # fmt: skip
+    given = {"sources": sources, "compounds": ["the small dog"] * 10, "lexicon": tmp_path / "lexicon",
+             "atoms": str(tmp_path / "atoms"), "parts": tmp_path / "parts"}  # fmt: skip
+    hypotheses = ["小狗"] * 5 + ["狗"] + ["小狗"] * 4
+    found = evaluate("cter", hypotheses, probe_systems=["狗", "狗", "狗"], **given)
+    one = found.parts.systems[0]
+    assert one.composition.figures["given"].value == 100
+    assert one.composition.figures["error"].value == pytest.approx(10.0)
+    assert one.given.figures["instance"].value == pytest.approx(10.0)
+    assert one.given.figures["aggregate"].value == pytest.approx(50.0)
+    assert one.rest.figures["instance"].value is None
+    found = evaluate("cter", hypotheses, probe_systems=["狗", "狗", "猫"], **given)
+    assert found.parts.systems[0].composition.figures["given"].value == 0
+    assert found.parts.systems[0].rest.figures["aggregate"].value == pytest.approx(50.0)
+    with pytest.raises(InputError, match="judges the compounds"):
+        evaluate("cter", hypotheses, probe_systems=["狗"] * 3, piece_lexicon=tmp_path / "lexicon", **given)
+    with pytest.raises(InputError, match="which cgbench score cter judges"):
+        evaluate("exact", hypotheses, hypotheses, parts=tmp_path / "parts", probe_systems=["狗"] * 3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"parts": None}, "probe_systems belongs to parts"),
+        ({"probe_systems": None}, "give probe_systems"),
+        ({"probe_systems": ["a"]}, "probes: hypotheses has 1 lines"),
+        ({"probe_systems": {"other": ["a"] * 8}}, "name the systems in both"),
+        ({"probe_systems": [["a b"] * 8, ["a b"] * 8]}, "give the same seeds in the same order"),
+        ({"references": REFERENCES[1:], "systems": REFERENCES[1:]}, "made for a test set of 20 rows"),
+        ({"piece_match": "regex"}, "belongs to piece_lexicon"),
+        ({"known": 0}, "known=0"),
+    ],
+)
+def test_what_does_not_fit_is_refused(tmp_path, changes, said):
+    folder = folder_of(tmp_path)
+    given = {"systems": REFERENCES, "references": REFERENCES, "parts": folder, "probe_systems": outputs(folder, {})}
+    with pytest.raises(InputError, match=said):
+        evaluate("bleu", **{name: value for name, value in (given | changes).items() if value is not None})
+
+
+def test_every_output_says_the_same(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = folder_of(tmp_path)
+    Path("ref").write_text("\n".join(REFERENCES) + "\n")
+    for name, change in (("a", "house"), ("b", "dog")):
+        for seed in (1, 2):
+            texts = [text.replace("bird", "<i>") for text in REFERENCES]
+            lines = [text.replace(change, "thing") if row % (2 + seed) else text for row, text in enumerate(texts)]
+            Path(f"{name}{seed}").write_text("\n".join(lines) + "\n")
+            Path(f"{name}{seed}.probes").write_text("\n".join(outputs(folder, {7: "x y"})) + "\n")
+    args = ["score", "bleu", "--ref", "ref", "--hyp", "a=a1,a2", "--hyp", "b=b1,b2", "--paired", "--parts", "parts",
+            "--probe-hyp", "a=a1.probes,a2.probes", "--probe-hyp", "b=b1.probes,b2.probes"]  # fmt: skip
+    runner = CliRunner()
+    text = runner.invoke(main, [*args, "--report", "page.html"])
+    assert text.exit_code == 0, text.output
+    assert "4 of 20 test pairs have a piece without a probe" in text.output
+    found = json.loads(runner.invoke(main, [*args, "--format", "json"]).stdout)
+    residual = found[1]["parts"]["residual"]
+    assert residual["value"] == pytest.approx(sum(residual["values"]) / 2)
+    assert residual["difference"] == pytest.approx(residual["value"] - found[0]["parts"]["residual"]["value"])
+    assert f"{residual['value']:.1f}" in text.output and f"{residual['ci_low']:+.1f} to" in text.output
+    assert {"given", "error", "predicted", "residual", "on_given", "on_rest", "bins", "known"} <= set(found[0]["parts"])
+    table = runner.invoke(main, [*args, "--format", "tsv"]).stdout.splitlines()
+    head = table[0].split("\t")
+    rows = [dict(zip(head, line.split("\t"), strict=True)) for line in table[1:]]
+    rows = [row for row in rows if row["by"] == "parts" and row["system"] == "b"]
+    (of,) = (row for row in rows if row["figure"] == "residual")
+    assert float(of["value"]) == pytest.approx(residual["value"])
+    assert {row["bin"] for row in rows} >= {"all", "given", "rest"}
+    page = Path("page.html").read_text()
+    assert '<h2 id="parts">Known parts</h2>' in page and f"{residual['value']:.1f}" in page
+    assert '<span class="piece known">the red</span>' in page
+    assert '<span class="piece known"><del>house</del></span>' in page
+    assert "no &lt;b&gt; " in page and "<b>" not in page and "no &lt;b&gt; &lt;i&gt;" in page and "<i>" not in page
+
+
+def test_pages_of_whole_sentences_and_of_one_system(tmp_path):
+    folder = folder_of(tmp_path, match="exact", side="source")
+    found = evaluate("exact", ["x", *REFERENCES[1:]], REFERENCES, parts=folder, probe_systems=outputs(folder, {}))
+    page = score_page(found)
+    assert 'value="1"' in page and "(given)" in page  # without the sources, its pieces alone
+    assert found.to_pandas().query("by == 'parts'").shape[0] > 5
