@@ -37,7 +37,7 @@ from cgbench.benchmark.metrics.contrast import Contrasts
 from cgbench.benchmark.metrics.intervals import score_interval
 from cgbench.benchmark.metrics.metric import Clusters
 from cgbench.benchmark.metrics.significance import holm
-from cgbench.benchmark.metrics.variance import covariance_of_clusters
+from cgbench.benchmark.metrics.variance import ExampleCovariance, covariance_of_clusters
 from cgbench.benchmark.parts.folder import PartsFolder
 
 FIGURES = ("given", "error", "predicted", "residual")
@@ -159,14 +159,10 @@ def compare_composition(
     names, starts = [name for name, _ in systems], np.cumsum([0, *map(len, values)])
     found: list[list[Score]] = []
     for number, of_runs in enumerate(values):
+        own = slice(starts[number], starts[number + 1])
         found.append([_score(one) for one in of_runs.T])
-        for figure, name in enumerate(FIGURES):
-            own = slice(starts[number], starts[number + 1])
-            limits = {"top": None, "bottom": None} if name == "residual" else {}
-            if covariance and not np.isnan(of_runs[:, figure]).any():
-                bounds = score_interval(covariance.of_runs(figure, own), of_runs[:, figure], **limits)
-                if bounds:
-                    found[-1][figure] = replace(found[-1][figure], ci_low=bounds[0], ci_high=bounds[1])
+        if covariance:
+            found[-1] = _with_intervals(found[-1], [covariance.of_runs(f, own) for f in range(len(FIGURES))], of_runs)
     if covariance and (comparison.paired or comparison.all_pairs):
         contrasts = Contrasts(values, covariance, shared_seeds=comparison.shared_seeds)
         _compare(found, names, contrasts, comparison)
@@ -181,6 +177,27 @@ def _score(values: np.ndarray) -> Score:
     if np.isnan(values).any():
         return Score(None)
     return Score(float(values.mean()), tuple(values.tolist()), float(values.std(ddof=1)) if len(values) > 1 else None)
+
+
+def _with_intervals(scores: list[Score], covariances: list[ExampleCovariance], values: np.ndarray) -> list[Score]:
+    """The scores of a system with their intervals.
+
+    If all held-back probes come out right, or all wrong, the residual seems as certain as the error is. Then its
+    interval is made of those of error and prediction (Zou and Donner 2008), which count each piece as one draw.
+    """
+    bounds = []
+    for name, covariance, of_runs in zip(FIGURES, covariances, values.T, strict=True):
+        limits = {"top": None, "bottom": None} if name == "residual" else {}
+        bounds.append(None if np.isnan(of_runs).any() else score_interval(covariance, of_runs, **limits))
+    error, predicted = bounds[1:3]
+    if error and predicted and float(covariances[2].trace()) < 1e-6:
+        center, far = (float(column.mean()) for column in values.T[1:3])
+        below, above = np.hypot(center - error[0], predicted[1] - far), np.hypot(error[1] - center, far - predicted[0])
+        bounds[3] = max(center - far - float(below), -100.0), min(center - far + float(above), 100.0)
+    return [
+        score if ends is None else replace(score, ci_low=ends[0], ci_high=ends[1])
+        for score, ends in zip(scores, bounds, strict=True)
+    ]
 
 
 def _compare(found: list[list[Score]], names: Sequence[str], contrasts: Contrasts, comparison: Comparison) -> None:

@@ -56,7 +56,8 @@ class SystemParts:
         """
         found = np.full((len(self.composition.gates), len(parts.length)), np.inf)
         for of_run, gate in zip(found, self.composition.gates, strict=True):
-            np.minimum.at(of_run, parts.rows.sentence, gate.shares[parts.rows.piece])
+            with np.errstate(invalid="ignore"):  # NaN wins
+                np.minimum.at(of_run, parts.rows.sentence, gate.shares[parts.rows.piece])
         return np.where(np.isfinite(found), found, np.nan).mean(axis=0)
 
 
