@@ -189,11 +189,12 @@ def _with_intervals(scores: list[Score], covariances: list[ExampleCovariance], v
     for name, covariance, of_runs in zip(FIGURES, covariances, values.T, strict=True):
         limits = {"top": None, "bottom": None} if name == "residual" else {}
         bounds.append(None if np.isnan(of_runs).any() else score_interval(covariance, of_runs, **limits))
-    error, predicted = bounds[1:3]
-    if error and predicted and float(covariances[2].trace()) < 1e-6:
+    if bounds[1] and bounds[2] and float(covariances[2].trace()) < 1e-6:
+        error, predicted = bounds[1], score_interval(covariances[2].select(np.zeros_like), np.round(values[:, 2]))
+        assert predicted is not None
         center, far = (float(column.mean()) for column in values.T[1:3])
         below, above = np.hypot(center - error[0], predicted[1] - far), np.hypot(error[1] - center, far - predicted[0])
-        bounds[3] = max(center - far - float(below), -100.0), min(center - far + float(above), 100.0)
+        bounds[2:] = predicted, (max(center - far - float(below), -100.0), min(center - far + float(above), 100.0))
     return [
         score if ends is None else replace(score, ci_low=ends[0], ci_high=ends[1])
         for score, ends in zip(scores, bounds, strict=True)

@@ -182,7 +182,7 @@ def test_probes_that_all_come_out_leave_doubt():
     parts, run = simulated(2, 0.1)
     (one,) = compare_composition(parts, [("a", [Outcomes(np.ones_like(run.probes), run.rows)])], 4, Comparison())
     error, predicted, residual = (one.figures[name] for name in ("error", "predicted", "residual"))
-    assert predicted.value < 0.01 and predicted.ci_high > 1
+    assert predicted.value < 0.01 and predicted.ci_high > 2
     assert residual.value == pytest.approx(error.value, abs=0.01)
     below = math.hypot(error.value - error.ci_low, predicted.ci_high - predicted.value)
     assert residual.ci_low == pytest.approx(residual.value - below)
