@@ -4,13 +4,14 @@ The sentences of an item have a part in common, such as a piece in five contexts
 
 ``align``: IBM Model 1 (Brown et al. 1993) is learned from the sources and the system's own outputs. What became of the
 shared part are the units of the output (words, or n-grams of characters) that are linked to its words. The consistency
-of an output is the share of the units linked in the item's other sentences that the output also has.
+of an output is the share of the units linked in the item's other outputs that it also has.
 
 ``ngrams``: the consensus of an item are the n-grams of more than half of its outputs. The consistency of an output is
 the share of the consensus that it has.
 
-docs/lab/consistency.md compares both with human judgements. A system that always says the same is consistent too:
-consistency complements a score of adequacy and does not replace it.
+docs/lab/consistency.md compares both with human judgements. Alignment is better with more sentences, so scores are
+comparable between systems on the same items, not between sets of items. A system that always says the same is also
+consistent: consistency complements a score of adequacy and does not replace it.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ from cgbench.text.profile import profile
 
 Method = Literal["align", "ngrams"]
 Unit = Literal["words", "characters"]
-ORDERS: dict[tuple[str, str], tuple[int, ...]] = {
-    ("align", "characters"): (1, 2), ("align", "words"): (1,), ("ngrams", "characters"): (2,), ("ngrams", "words"): (1,)
-}  # fmt: skip
+ORDERS: dict[str, dict[str, tuple[int, ...]]] = {
+    "align": {"characters": (1, 2), "words": (1, 2)},
+    "ngrams": {"characters": (2,), "words": (1,)},
+}
 """The default lengths of the units, chosen on the noun phrases of CoGnition (docs/lab/consistency.md)."""
 
 
@@ -89,7 +91,7 @@ class Consistency(Metric):
 
     def _units_of(self) -> tuple[str, tuple[int, ...]]:
         of = self.of or ("characters" if self.method == "ngrams" else "words")
-        return of, self.orders or ORDERS[self.method, of]
+        return of, self.orders or ORDERS[self.method][of]
 
     def all_statistics(self, runs: Sequence[Sequence[str]]) -> list[np.ndarray]:
         """The statistics of all runs, with the same units."""
@@ -167,11 +169,11 @@ def agreement(linked: Sequence[set[str]], present: Sequence[set[str]], items: Se
 
 
 def consensus(present: Sequence[set[str]], items: Sequence[np.ndarray]) -> np.ndarray:
-    """The share of the n-grams of at least half of an item's outputs that each output has, float64 ``[outputs]``."""
+    """The share of the n-grams of two fifths of an item's outputs that each output has, float64 ``[outputs]``."""
     values = np.zeros(len(present))
     for rows in items:
         counts = Counter(unit for row in rows for unit in present[row])
-        agreed = {unit for unit, count in counts.items() if 2 * count >= len(rows)}
+        agreed = {unit for unit, count in counts.items() if 5 * count >= 2 * len(rows)}
         for row in rows:
             values[row] = len(agreed & present[row]) / len(agreed) if agreed else 0.0
     return values

@@ -59,7 +59,7 @@ class ConsistencyRequest(Comparison):
         "words]", group="Metric",
     )  # fmt: skip
     orders: list[int] | None = option(
-        default=None, help="Lengths of the units [default: 1,2 characters, for ngrams 2; 1 word]", group="Metric",
+        default=None, help="Lengths of the units [default: 1,2; for ngrams 2 characters]", group="Metric",
         least=1, most=20,
     )  # fmt: skip
     corpus: Bitext | None = option(default=None, help="More sentence pairs to learn the alignment from", group="Metric")

@@ -114,8 +114,9 @@ def coinciding(feature: Feature, how: str | None) -> str | None:
 
 
 def _kept(feature: Feature) -> tuple[np.ndarray, np.ndarray]:
-    """The rows outside the zero bin, and their values."""
-    rows = np.flatnonzero(feature.values != 0) if feature.zero else np.arange(len(feature.values))
+    """The rows outside the zero bin that have a value, and their values."""
+    known = ~np.isnan(feature.values)
+    rows = np.flatnonzero(known & (feature.values != 0) if feature.zero else known)
     return rows, feature.values[rows]
 
 

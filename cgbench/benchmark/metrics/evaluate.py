@@ -14,7 +14,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from cgbench.benchmark.metrics.bins import Feature, coinciding, feature_of_column
+from cgbench.benchmark.metrics.bins import Feature, coinciding, feature_of_column, lengths
 from cgbench.benchmark.metrics.clusters import clusters_of, unused_clusters
 from cgbench.benchmark.metrics.drop import ControlSet
 from cgbench.benchmark.metrics.example_sets import ExampleSet, read_control_set, read_test_set
@@ -78,6 +78,13 @@ def evaluation_of(request: ScoreRequest, outputs: Mapping[str, tuple[Sequence[st
         lines += unused_clusters(test.metric, [result.statistics for result in scored.results], given)
     lines += [f"control set: {line}" for line in (control.warnings if control else []) if line not in test.warnings]
     lines += warnings_of(test.metric, test.systems, comparison, bool(binning or easy)) + made_otherwise(systems, easy)
+    seen = None
+    if binning and request.exposure is not None and inputs.text is not None:
+        from cgbench.benchmark.metrics.exposure import compare_exposure
+
+        values, sizes = binning.feature.values, lengths(inputs.text.values)
+        found = compare_exposure(test.metric, test.systems, scored.results, comparison, values, sizes, request.exposed)
+        lines, seen = ([*lines, found], None) if isinstance(found, str) else (lines, found)
     if binning and not request.groups and (line := coinciding(binning.feature, binning.how)):
         lines.append(line)
     parts = None
@@ -90,11 +97,11 @@ def evaluation_of(request: ScoreRequest, outputs: Mapping[str, tuple[Sequence[st
     sources, references = test.sources.values if test.sources else None, test.references or None
     made_from = EvaluationInputs(comparison, inputs, sources, references, warned, _benchmark(request, test))
     if not request.differences:
-        return Evaluation(scored, systems, made_from, parts=parts)
+        return Evaluation(scored, systems, made_from, parts=parts, exposure=seen)
     from cgbench.benchmark.metrics.differences import find_differences
 
-    found = find_differences(test.metric, systems, scored.results, references, inputs, comparison)
-    return Evaluation(scored, systems, made_from, found, parts)
+    where = find_differences(test.metric, systems, scored.results, references, inputs, comparison)
+    return Evaluation(scored, systems, made_from, where, parts, seen)
 
 
 def _benchmark(request: ScoreRequest, test: ExampleSet) -> str:
@@ -162,6 +169,7 @@ def feature_inputs(request: ScoreRequest, test: ExampleSet) -> FeatureInputs:
         min_count=request.min_count,
         ids=request.ids,
         first=test.first,
+        exposure=request.exposure,
     )
 
 

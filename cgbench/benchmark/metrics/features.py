@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,7 @@ class FeatureInputs:
     ``text``: the side measured by length, degree, frequency and perplexity, if given; ``train``: training text of that
     side; ``table``: a table with one row per example; ``lm``: a language model; ``metric``: a metric, which may have
     its own features. ``ids``: the table column with the example ids; ``first``: a text with the ids of the examples in
-    order. ``control``: the examples are those of a control set.
+    order. ``control``: the examples are those of a control set. ``exposure``: a corpus that a model may have seen.
     """
 
     text: Column | None = None
@@ -42,6 +43,7 @@ class FeatureInputs:
     ids: str | None = None
     first: Column | None = None
     control: bool = False
+    exposure: Any = None
 
 
 def make_feature(name: str, n: int, inputs: FeatureInputs) -> Feature:
@@ -62,6 +64,7 @@ def make_feature(name: str, n: int, inputs: FeatureInputs) -> Feature:
         "reference": lambda: feature_of_column(name, table_column(inputs, argument("by", name), (REFERENCE,), n)),
         "difficulty": lambda: feature_of_column(name, table_column(inputs, argument("by", name), (name,), n)),
         "perplexity": lambda: _perplexity(name, inputs, n),
+        "exposure": lambda: _exposure(name, inputs),
     }
     if name in OF_COMPOUNDS:
         raise InputError(f"{argument('by', name)} is a feature of compounds, for cgbench score cter")
@@ -166,3 +169,15 @@ def _perplexity(name: str, inputs: FeatureInputs, n: int) -> Feature:
     from cgbench.lm.language_model import LanguageModel
 
     return Feature(name, LanguageModel.load(inputs.lm).perplexity(_text(inputs, name).values))
+
+
+def _exposure(name: str, inputs: FeatureInputs) -> Feature:
+    """The share of new combinations that a corpus has; without a training text, of words in the longest span it has."""
+    if inputs.exposure is None:
+        raise InputError(
+            f"{argument('by', name)} needs the corpus; give {argument('exposure')} (from cgbench overlap --out)"
+        )
+    from cgbench.benchmark.metrics.exposure import exposure_of
+
+    train = None if inputs.train is None else training_lines(inputs.train)
+    return Feature(name, exposure_of(_text(inputs, name).values, inputs.exposure, train, inputs.min_count))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pandas
 
     from cgbench.benchmark.metrics.differences import Differences
+    from cgbench.benchmark.metrics.exposure import ExposureComparison
     from cgbench.benchmark.metrics.known_pieces import PartsScores
     from cgbench.plots import PointPanel
 
@@ -64,7 +65,7 @@ class Evaluation:
 
     ``repr`` is what ``cgbench score`` prints; notebooks show it as tables. ``scored`` has all results with their
     types, ``systems`` the hypotheses, ``inputs`` the other inputs, ``differences`` where systems differ,
-    ``parts`` the scores by known parts.
+    ``parts`` the scores by known parts, ``exposure`` the comparison of exposed pairs with others.
     """
 
     scored: ScoredSystems
@@ -72,6 +73,7 @@ class Evaluation:
     inputs: EvaluationInputs | None = None
     differences: tuple[Differences, ...] = ()
     parts: PartsScores | None = None
+    exposure: ExposureComparison | None = None
 
     @property
     def score(self) -> float:
@@ -119,6 +121,8 @@ class Evaluation:
             from cgbench.benchmark.metrics import parts_report
 
             rows = [row | {"parts": parts_report.as_values(self.parts, place)} for place, row in enumerate(rows)]
+        if self.exposure:
+            rows = [row | {"exposure": self.exposure.as_dict(str(row["system"]))} for row in rows]
         if not self.differences:
             return rows
         from cgbench.benchmark.metrics.differences_report import as_values
@@ -156,6 +160,8 @@ class Evaluation:
             from cgbench.benchmark.metrics import parts_report
 
             table = "\n\n".join([table, *parts_report.as_tables(self.parts, self.scored, form, width)])
+        if self.exposure:
+            table = "\n\n".join([table, self.exposure.table(form, width)])
         if self.differences:
             from cgbench.benchmark.metrics.differences_report import as_tables
 

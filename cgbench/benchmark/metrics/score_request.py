@@ -11,13 +11,15 @@ from cgbench.benchmark.metrics.metric import Metric
 from cgbench.requests import KW_ONLY, Bitexts, File, Folder, Kind, Name, Systems, Text, fields_of, option, request
 from cgbench.text.inputs import is_path
 
-TEXT_FEATURES = ("length", "degree", "frequency", "one-shot", "perplexity")
+TEXT_FEATURES = ("length", "degree", "frequency", "one-shot", "perplexity", "exposure")
 FEATURES_OF: dict[str, tuple[str, ...] | None] = {
     "bins": None,
     "groups": ("column:",),
     "side": TEXT_FEATURES,
-    "train": ("degree", "frequency", "one-shot"),
-    "min_count": ("degree",),
+    "train": ("degree", "frequency", "one-shot", "exposure"),
+    "min_count": ("degree", "exposure"),
+    "exposure": ("exposure",),
+    "exposed": ("exposure",),
     "table": ("degree", "uncertainty", "difficulty", "perplexity", "column:"),
     "lm": ("perplexity",),
 }
@@ -57,6 +59,11 @@ MetricOrName: TypeAlias = Annotated[
     Any, Kind("metric", "the name of a metric, or a Metric", lambda value: isinstance(value, (str, Metric)))
 ]
 
+_SEEN = Kind(
+    "exposure", "a folder of cgbench overlap, infini-gram:INDEX, or an object with count()",
+    lambda it: is_path(it) or hasattr(it, "count"),
+)  # fmt: skip
+
 
 @request
 class ScoreOptions(Comparison):
@@ -66,7 +73,7 @@ class ScoreOptions(Comparison):
     by: Grouping | None = option(
         default=None,
         help="Break scores down by length, degree, frequency, one-shot, uncertainty, difficulty, reference, "
-        "perplexity or column:NAME; for CTER also by compound-length, context-length, modifier or type",
+        "perplexity, exposure or column:NAME; for CTER also by compound-length, context-length, modifier or type",
         group="Breakdown", metavar="NAME",
     )  # fmt: skip
     bins: BinEdges | None = option(
@@ -79,11 +86,23 @@ class ScoreOptions(Comparison):
         default=None, help="Side of the text that --by measures [default: target]", group="Breakdown"
     )
     train: Text | None = option(
-        default=None, help="Training text of that side, for --by degree, frequency or one-shot", group="Breakdown"
-    )
+        default=None, help="Training text of that side, for --by degree, frequency, one-shot or exposure",
+        group="Breakdown",
+    )  # fmt: skip
     min_count: int = option(
-        default=3, help="Minimum count for an n-gram to be known, for --by degree", group="Advanced", least=1
+        default=3,
+        help="Minimum count for an n-gram to be known, for --by degree or exposure",
+        group="Advanced",
+        least=1,
     )
+    exposure: Annotated[Any, _SEEN] | None = option(
+        default=None, help="Corpus that a model may have seen, for --by exposure: a folder of overlap --out on "
+        "this text, or infini-gram:INDEX[@URL]", group="Breakdown", metavar="FOLDER|infini-gram:INDEX",
+    )  # fmt: skip
+    exposed: float = option(
+        default=0.5, help="Share of new combinations in that corpus from which a pair is exposed", group="Advanced",
+        least=0, most=1,
+    )  # fmt: skip
     table: File | None = option(
         default=None, help="Table with one row per example, for --by column:NAME, uncertainty or difficulty",
         group="Breakdown",

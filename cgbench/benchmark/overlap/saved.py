@@ -88,7 +88,7 @@ class KnownOfTest:
         """Pieces and lengths of lines of the test text, both int32 ``[lines]``, as in
         :meth:`~cgbench.benchmark.known_ngrams.known.KnownNgrams.measure`."""
         _, lengths, ends = self.ends(lines, min_count)
-        pieces = np.array([len(begins) for begins in _begins(lengths, ends)], np.int32)
+        pieces = np.array([len(begins) for begins in begins_of(lengths, ends)], np.int32)
         return pieces, lengths
 
     def covers(self, lines: Sequence[str], min_count: int) -> list[list[tuple[str, ...]]]:
@@ -96,7 +96,7 @@ class KnownOfTest:
         ids, lengths, ends = self.ends(lines, min_count)
         words = [self.words.word(number) for number in ids.tolist()]
         covers, position = [], 0
-        for found, length in zip(_begins(lengths, ends), lengths.tolist(), strict=True):
+        for found, length in zip(begins_of(lengths, ends), lengths.tolist(), strict=True):
             limits = [*found, length]
             covers.append([tuple(words[position + a : position + b]) for a, b in pairwise(limits)])
             position += length
@@ -180,7 +180,7 @@ def not_within(lengths: np.ndarray, ends: np.ndarray) -> np.ndarray:
     return found
 
 
-def _begins(lengths: np.ndarray, ends: np.ndarray) -> list[list[int]]:
+def begins_of(lengths: np.ndarray, ends: np.ndarray) -> list[list[int]]:
     """The starts of the pieces of leftmost-longest covers, by line."""
     found, position = [], 0
     for length in lengths.tolist():

@@ -34,11 +34,14 @@ def test_consistency_is_the_share_of_what_the_others_made_of_the_piece():
     assert agreement([set(), set(), set()], present, ITEM).tolist() == [0.0, 0.0, 0.0]
 
 
-def test_the_consensus_is_what_half_of_the_outputs_have():
+def test_the_consensus_is_what_two_fifths_of_the_outputs_have():
     # "der" and "hund" are in two of three outputs; the third has neither, the second one of them.
     present = [{"der", "hund", "rot"}, {"hund", "der"}, {"katze"}]
     assert consensus(present, ITEM).tolist() == [1.0, 1.0, 0.0]
     assert consensus([{"a", "b"}, {"a", "c"}], [np.array([0, 1])]).tolist() == [2 / 3, 2 / 3]
+    # Two of five are enough.
+    five = [{"a"}, {"a", "b"}, {"c"}, {"d"}, {"b"}]
+    assert consensus(five, [np.arange(5)]).tolist() == [0.5, 1.0, 0.0, 0.0, 0.5]
     assert consensus([{"a"}, {"b"}, {"c"}], ITEM).tolist() == [0.0, 0.0, 0.0]
 
 
@@ -70,7 +73,7 @@ BAD = [*GOOD[:3], "gib wolf wasser", *GOOD[4:]]
 
 
 def test_alignment_finds_what_became_of_a_piece_from_the_outputs_alone():
-    metric = Consistency(rows_of(SOURCES, PIECES), of="words")
+    metric = Consistency(rows_of(SOURCES, PIECES), of="words", orders=(1,))
     assert metric.statistics(GOOD)[:, 0].tolist() == [1.0] * 12
     found = metric.per_example(BAD, metric.statistics(BAD))
     assert [row["became"] for row in found[:5]] == ["hund", "hund", "hund", "wolf", "katze"]
@@ -83,7 +86,7 @@ def test_more_sentence_pairs_help_the_alignment():
     rows = rows_of(["x dog", "y dog"], ["dog", "dog"])
     outputs = ["u hund", "v hund"]
     corpus = [("x y", "u v"), ("x", "u"), ("y", "v"), ("dog", "hund")]
-    metric = Consistency(rows, of="words", corpus=corpus)
+    metric = Consistency(rows, of="words", orders=(1,), corpus=corpus)
     assert [row["became"] for row in metric.per_example(outputs, metric.statistics(outputs))] == ["hund", "hund"]
     assert "extra:4" in str(metric.signature())
 
@@ -106,7 +109,7 @@ def test_empty_outputs_are_inconsistent(method):
 def test_units_are_characters_where_a_script_has_no_blanks():
     rows = rows_of(["the dog sleeps", "a dog eats"] * 20, ["dog"] * 40)
     chinese, german = ["狗 睡 觉", "狗 吃"] * 20, ["der Hund schläft", "ein Hund isst"] * 20
-    for outputs, units in ((chinese, "units:characters|n:1+2"), (german, "units:words|n:1")):
+    for outputs, units in ((chinese, "units:characters|n:1+2"), (german, "units:words|n:1+2")):
         metric = Consistency(rows)
         metric.all_statistics([outputs])
         assert units in str(metric.signature())
@@ -118,7 +121,7 @@ def test_pieces_are_clusters_and_systems_are_compared(tmp_path):
         "source\tpiece\n" + "".join(f"{source}\t{piece}\n" for source, piece in zip(SOURCES, PIECES, strict=True))
     )
     systems = {"good": [GOOD, GOOD], "bad": [BAD, BAD]}
-    found = consistency(path, systems, paired=True, units="words", by="column:piece")
+    found = consistency(path, systems, paired=True, units="words", orders=[1], by="column:piece")
     assert "clusters:piece(3)" in found.signature
     good, bad = (result.whole.figures["consistency"] for result in found.results)
     assert (good.value, bad.value, bad.difference) == pytest.approx((100, 1000 / 12, -200 / 12))
@@ -177,14 +180,11 @@ def test_intervals_cover_the_consistency_of_the_system():
         rows = rows_of(sources, np.repeat(names, 5).tolist())
         return rows, outputs
 
-    rows, outputs = draw(0, 3000)
-    truth = Consistency(rows, of="words").value(Consistency(rows, of="words").statistics(outputs))[0]
-    covered = 0
-    for seed in range(1, 101):
-        rows, outputs = draw(seed, 40)
-        found = score_of(rows, outputs)
-        covered += found.ci_low <= truth <= found.ci_high
-    assert covered >= 89  # of 95 expected; fewer has a probability of 0.5 %
+    # The alignment depends on the size of the text, so the truth is the expectation for texts of this size.
+    found = [score_of(*draw(seed, 40)) for seed in range(60)]
+    truth = np.mean([one.value for one in found])
+    held = sum(one.ci_low <= truth <= one.ci_high for one in found)
+    assert held >= 52  # of 57 expected; fewer has a probability of 1 %; perf/consistency.py has a grid
 
 
 def score_of(rows, outputs):
