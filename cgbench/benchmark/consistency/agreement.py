@@ -30,11 +30,8 @@ from cgbench.text.profile import profile
 
 Method = Literal["align", "ngrams"]
 Unit = Literal["words", "characters"]
-ORDERS: dict[str, dict[str, tuple[int, ...]]] = {
-    "align": {"characters": (1, 2), "words": (1, 2)},
-    "ngrams": {"characters": (2,), "words": (1,)},
-}
-"""The default lengths of the units, chosen on the noun phrases of CoGnition (docs/lab/consistency.md)."""
+ORDERS = {"words": (1,), "characters": (4,), "unspaced": (1, 2), "ngrams": (2,)}
+"""Default lengths of units: words, and characters in scripts with and without blanks; docs/lab/consistency.md."""
 
 
 class Consistency(Metric):
@@ -50,19 +47,20 @@ class Consistency(Metric):
         rows: Sequence[Row],
         *,
         method: Method = "align",
-        of: Unit | None = None,
+        of: Unit = "characters",
         orders: Sequence[int] = (),
         corpus: Sequence[tuple[str, str]] = (),
     ) -> None:
         """
         :param rows: the sentences of all items.
-        :param of: what units are made of (default: ``characters`` for scripts without blanks between words and for
-            ``ngrams``, else ``words``).
+        :param of: what units are made of.
         :param orders: the lengths of units, in words or characters (default: :data:`ORDERS`).
         :param corpus: more sentence pairs to learn the alignment from.
         :raises InputError: no item has two sentences.
         """
-        self.rows, self.method, self.of, self.orders, self.corpus = rows, method, of, tuple(orders), corpus
+        self.rows, self.method, self.of, self.corpus = rows, method, of, corpus
+        self.orders = tuple(orders) or ORDERS["ngrams" if method == "ngrams" and of == "characters" else of]
+        self._by_script = method == "align" and of == "characters" and not orders
         items: dict[str, list[int]] = {}
         for place, row in enumerate(rows):
             items.setdefault(row.item, []).append(place)
@@ -85,18 +83,14 @@ class Consistency(Metric):
 
     def signature(self) -> Signature:
         """The method and its units."""
-        of, orders = self._units_of()
-        items = {"items": len(self.items), "method": self.method, "units": of, "n": "+".join(map(str, orders))}
+        orders = "+".join(map(str, self.orders))
+        items = {"items": len(self.items), "method": self.method, "units": self.of, "n": orders}
         return Signature(items | {"extra": len(self.corpus) or None})
-
-    def _units_of(self) -> tuple[str, tuple[int, ...]]:
-        of = self.of or ("characters" if self.method == "ngrams" else "words")
-        return of, self.orders or ORDERS[self.method][of]
 
     def all_statistics(self, runs: Sequence[Sequence[str]]) -> list[np.ndarray]:
         """The statistics of all runs, with the same units."""
-        if self.of is None and self.method == "align":
-            self.of = "characters" if profile(text for run in runs for text in run).script else "words"
+        if self._by_script and profile(text for run in runs for text in run).script:
+            self.orders = ORDERS["unspaced"]
         return super().all_statistics(runs)
 
     def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
@@ -130,10 +124,9 @@ class Consistency(Metric):
         ]
 
     def _units(self, text: str) -> list[str]:
-        of, orders = self._units_of()
-        words = Tokens.of(text).words if of == "words" else "".join(words_of(text)).lower()
-        joint = "_" if of == "words" else ""
-        return [joint.join(words[at : at + n]) for n in orders for at in range(len(words) + 1 - n)]
+        words = Tokens.of(text).words if self.of == "words" else "".join(words_of(text)).lower()
+        joint = "_" if self.of == "words" else ""
+        return [joint.join(words[at : at + n]) for n in self.orders for at in range(len(words) + 1 - n)]
 
     def _linked(self, units: Sequence[Sequence[str]]) -> list[set[str]]:
         """The units of each output that are linked to words of the shared part."""

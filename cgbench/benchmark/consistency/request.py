@@ -54,13 +54,10 @@ class ConsistencyRequest(Comparison):
         default="align", help="Find what became of a piece by word alignment, or compare n-grams of whole outputs",
         group="Metric",
     )  # fmt: skip
-    units: Literal["words", "characters"] | None = option(
-        default=None, help="What is compared [default: characters for scripts without blanks and for ngrams, else "
-        "words]", group="Metric",
-    )  # fmt: skip
+    units: Literal["words", "characters"] = option(default="characters", help="What is compared", group="Metric")
     orders: list[int] | None = option(
-        default=None, help="Lengths of the units [default: 1,2; for ngrams 2 characters]", group="Metric",
-        least=1, most=20,
+        default=None, help="Lengths of the units [default: 4 characters, 1,2 in scripts without blanks, for ngrams 2; "
+        "1 word]", group="Metric", least=1, most=20,
     )  # fmt: skip
     corpus: Bitext | None = option(default=None, help="More sentence pairs to learn the alignment from", group="Metric")
     by: Grouping | None = option(

@@ -106,10 +106,10 @@ def test_empty_outputs_are_inconsistent(method):
     assert metric.all_statistics([["", ""]])[0][:, 0].tolist() == [0.0, 0.0]
 
 
-def test_units_are_characters_where_a_script_has_no_blanks():
+def test_units_are_shorter_where_a_script_has_no_blanks():
     rows = rows_of(["the dog sleeps", "a dog eats"] * 20, ["dog"] * 40)
     chinese, german = ["狗 睡 觉", "狗 吃"] * 20, ["der Hund schläft", "ein Hund isst"] * 20
-    for outputs, units in ((chinese, "units:characters|n:1+2"), (german, "units:words|n:1+2")):
+    for outputs, units in ((chinese, "units:characters|n:1+2"), (german, "units:characters|n:4")):
         metric = Consistency(rows)
         metric.all_statistics([outputs])
         assert units in str(metric.signature())

@@ -146,7 +146,7 @@ def test_the_commands_make_and_score(tmp_path):
     words = ["consistency", "score", out, "--hyp", f"copy={hypotheses}", "--per-example", table, "--units", "words"]
     result = CliRunner().invoke(main, list(map(str, words)))
     assert result.exit_code == 0, result.stderr
-    assert result.stdout.startswith("consistency|items:2|clusters:piece(2)|method:align|units:words|n:1+2")
+    assert result.stdout.startswith("consistency|items:2|clusters:piece(2)|method:align|units:words|n:1")
     assert table.read_text().splitlines()[0] == "row\tsystem\trun\titem\tpiece\tchange\tconsistency\tbecame"
     result = CliRunner().invoke(
         main, ["consistency", "make", str(text), "--pieces", str(pieces), "--out", str(tmp_path)]
