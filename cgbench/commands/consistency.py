@@ -27,7 +27,7 @@ def consistency_group() -> None:
 @takes(ItemsRequest, but=("text",))
 @format_option
 def make_command(found: dict[str, Any], text: Path, form: str) -> None:
-    """Draw or change sentences of TEXT so that several share a piece, for systems to translate.
+    """Draw or change sentences of TEXT that share pieces, for systems to translate.
 
     TEXT is monolingual, with one sentence per line.
     """

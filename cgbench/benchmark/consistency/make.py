@@ -72,7 +72,7 @@ class Items:
 
 @accepts(ItemsRequest)
 def make_items(request: ItemsRequest) -> Items:
-    """Draw or change sentences of a monolingual text so that several share a piece, and write them to a folder.
+    """Draw or change sentences of a monolingual text that share pieces, and write them to a folder.
 
     A piece is found whatever its case, in tokenised and other text. Only its first place in a sentence counts.
 

@@ -41,7 +41,7 @@ def ends_in_corpus(given: Any, lines: Sequence[str]) -> np.ndarray:
     """The length of the longest n-gram that ends at each word of lines and occurs in a corpus, int32 ``[words]``.
 
     :param given: a folder of ``cgbench overlap --out``, ``infini-gram:INDEX[@URL]``, or an object with ``count``.
-    :raises InputError: it is none of these, or its text is another one.
+    :raises InputError: it is something else, or has counts of another text.
     """
     if hasattr(given, "count") and not isinstance(given, str):
         return ends_from(given, [words_of(line) for line in lines], 1)
@@ -104,7 +104,8 @@ def strata_of(lengths: np.ndarray, exposed: np.ndarray, rows: np.ndarray) -> np.
 
 
 class Matched(Metric):
-    """Scores of exposed pairs, of others matched on length, and of the test set without exposure; or their difference.
+    """Scores of exposed pairs, of the other pairs matched on length, and of the test set without exposure; or the
+    difference of the first two.
 
     The sums of a resample are kept by stratum, so its weights are those of its own lengths.
     """
