@@ -111,7 +111,7 @@ def servers():
     rows = [{"format": 1, "url": "http://127.0.0.1:9/v1"}]
     for one in _asked():
         rows.append({"sent": one.key, "most": [300, 512]})
-        rows.append({"key": one.key, "request": one.body, "server": "s", "reply": CHAT})
+        rows.append({"key": one.key, "request": {"body": one.body}, "server": "s", "reply": CHAT})
     kept = {"kept": "".join(json.dumps(row) + "\n" for row in rows).encode()}
     yield Target("openai", "answers kept", kept, "kept", m.json_lines, _kept)
 

@@ -65,7 +65,7 @@ def read_batch(path: Path, client: Client, requests: Sequence[Request]) -> None:
                 others += 1
                 continue
             matched += 1
-            if client.journal.reply(request):
+            if request.key in client.journal.replies:
                 continue
             try:
                 client.keep(request, body, "", origin="batch")
@@ -73,7 +73,7 @@ def read_batch(path: Path, client: Client, requests: Sequence[Request]) -> None:
                 failed[request.key] = str(found.get("error") or error)
     if not matched:
         raise InputError(f"{path}: answers no request of this command; use the same source, prompt and settings")
-    still = [reason for key, reason in failed.items() if client.journal.reply(asked[key]) is None]
+    still = [reason for key, reason in failed.items() if key not in client.journal.replies]
     if others or still:
         first = f"; the first failure: {still[0][:200]}" if still else ""
         text = f"{path}: {counted(len(still), 'request')} failed, {counted(others, 'line')} for other requests{first}"

@@ -53,7 +53,9 @@ class Client:
         self._flying = 0
         self._stop = threading.Event()
         self._pace = Pace(server.requests_per_minute, server.tokens_per_minute, self._stop)
-        self._seen = ("", "")  # model and software that answer
+        self._seen: dict[str, tuple[str, str]] = {}  # model and software that answer, by the model asked for
+        for kept in self.journal.replies.values():
+            self._check_same(kept["model"], kept["reply"], kept["server"])
 
     def __enter__(self) -> Client:
         return self
@@ -80,9 +82,9 @@ class Client:
         """The answers in the journal, by request."""
         found = {}
         for request in requests:
-            if request.key not in found and (kept := self.journal.reply(request)):
+            if request.key not in found and (kept := self.journal.replies.get(request.key)):
                 try:
-                    found[request.key] = self._same(read_answer(kept["reply"], request, str(kept["server"] or "")))
+                    found[request.key] = read_answer(kept["reply"], request, kept["server"])
                 except BadAnswerError as error:
                     raise InputError(f"{self.journal.path}: is damaged ({error}); {REMEDY}") from None
         return found
@@ -92,10 +94,10 @@ class Client:
         unique = {request.key: request for request in requests}
         if self.cache is not None:
             for request in unique.values():
-                if self.journal.reply(request) is None and (found := self.cache.get(request)):
+                if request.key not in self.journal.replies and (found := self.cache.get(request)):
                     with contextlib.suppress(BadAnswerError):
                         self.keep(request, found["reply"], str(found.get("server") or ""), origin="cache")
-        return [request for request in unique.values() if self.journal.reply(request) is None]
+        return [request for request in unique.values() if request.key not in self.journal.replies]
 
     def keep(self, request: Request, reply: Any, server: str, *, origin: str | None = None) -> None:
         """Write an answer into the journal and the cache.
@@ -103,7 +105,8 @@ class Client:
         :param origin: where it comes from, if it was not asked for in this run: ``cache``, ``batch``.
         :raises BadAnswerError: it is no answer to the request.
         """
-        self._same(read_answer(reply, request, server))
+        read_answer(reply, request, server)
+        self._check_same(request.model, reply, server)
         asked = {"endpoint": request.endpoint, "body": request.body, "sample": request.sample}
         marked = {} if origin is None else {"origin": origin}
         self.journal.write({"key": request.key, "request": asked, "server": server, **marked, "reply": reply})
@@ -112,13 +115,10 @@ class Client:
 
     def record(self, answers: Sequence[Answer], requests: Sequence[Request]) -> dict[str, Any]:
         """What was answered and what it took, for a sidecar."""
-        origins = Counter(
-            (self.journal.reply(one) or {}).get("origin") for one in {r.key: r for r in requests}.values()
-        )
+        origins = Counter(self.journal.replies[one.key]["origin"] for one in {r.key: r for r in requests}.values())
         distinct = {id(answer): answer for answer in answers}.values()
         return {
-            "model": self._seen[0],
-            "software": self._seen[1],
+            **dict(zip(("model", "software"), self._seen.get(self.server.model, ("", "")), strict=True)),
             "system_fingerprints": dict(sorted(Counter(one.system_fingerprint for one in distinct).items())),
             "requests": sum(origins.values()),
             "from_cache": origins["cache"],
@@ -127,14 +127,14 @@ class Client:
             **({} if self.budget is None else {"budget": str(self.budget)}),
         }
 
-    def _same(self, answer: Answer) -> Answer:
-        """The answer, if the model and the server are those of the answers before it."""
-        if is_filtered(answer.raw):  # does not name the model
-            return answer
-        before, now = self._seen, (answer.model, answer.server)  # what is not named may be the same
+    def _check_same(self, asked: str, reply: Mapping[str, Any], server: str) -> None:
+        """Refuse an answer by another model or another server than those before it."""
+        if is_filtered(reply):  # does not name the model
+            return
+        before, now = self._seen.get(asked, ("", "")), (str(reply.get("model") or ""), server)
         if all(one == other or not one or not other for one, other in zip(before, now, strict=True)):
-            self._seen = (before[0] or now[0], before[1] or now[1])
-            return answer
+            self._seen[asked] = (before[0] or now[0], before[1] or now[1])  # what is not named may be the same
+            return
         first, second = (
             f"{printable(model)!r}" + (f" on {printable(software)!r}" if software else "")
             for model, software in (before, now)

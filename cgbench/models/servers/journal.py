@@ -37,7 +37,7 @@ def journal_path(output: Path) -> Path:
 class Journal:
     """The journal of one output and one server.
 
-    :param spending: counts every line, those of earlier runs too.
+    :param replies: the answers by key of the request; :param spending: counts every line, those of earlier runs too.
     """
 
     def __init__(self, path: Path, url: str) -> None:
@@ -45,7 +45,7 @@ class Journal:
 
         :raises InputError: it is of another server, or damaged.
         """
-        self.path, self.spending, self._replies = path, Spending(), dict[str, Mapping[str, Any]]()
+        self.path, self.spending, self.replies = path, Spending(), dict[str, dict[str, Any]]()
         data = path.read_bytes() if path.is_file() else b""
         whole = data[: data.rfind(b"\n") + 1]
         for number, line in enumerate(whole.splitlines(), 1):
@@ -68,10 +68,6 @@ class Journal:
         """Close the file."""
         self._file.close()
 
-    def reply(self, request: Request) -> Mapping[str, Any] | None:
-        """The line with the answer to a request; None if there is none."""
-        return self._replies.get(request.key)
-
     def write(self, event: Mapping[str, Any], *, count: bool = True) -> None:
         """Append a line, and make it durable unless it only says that something is about to be sent."""
         self._file.write((json.dumps(event, ensure_ascii=False) + "\n").encode("utf-8"))
@@ -84,7 +80,10 @@ class Journal:
     def _take(self, event: Mapping[str, Any]) -> None:
         self.spending.count(event)
         if "reply" in event:
-            self._replies[event["key"]] = {name: event.get(name) for name in ("server", "origin", "reply")}
+            self.replies[event["key"]] = {
+                "reply": {**event["reply"]}, "server": str(event["server"]), "origin": event.get("origin"),
+                "model": event["request"]["body"]["model"],
+            }  # fmt: skip
 
 
 class Cache:

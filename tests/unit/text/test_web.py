@@ -2,8 +2,14 @@
 
 import gzip
 import json
+import shutil
+import ssl
+import subprocess
+import threading
 import time
 import zlib
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -72,19 +78,6 @@ def test_reasons_to_ask_again(sent, said):
     assert "\n" not in str(found.value) and len(str(found.value)) < 300
 
 
-def test_how_long_the_server_wants_to_be_left_alone():
-    for header, after in (
-        ("7", 7.0),
-        ("0.5", 0.5),
-        ("-1", None),
-        ("1e9", None),
-        ("\u0663".encode().decode("latin-1"), None),
-    ):
-        with pytest.raises(NoReply) as found:
-            post(answer(b"", f"Retry-After: {header}", status="429 Too Many"))
-        assert found.value.after == after
-
-
 @pytest.mark.parametrize(
     "body", [b"<html>", b"[" * 100_000, b'["\\ud800"]', b'["\xed\xa0\x80"]', b"[1e999]", b"\xff", b""]
 )
@@ -138,3 +131,70 @@ def test_a_proxy_has_the_same_deadline(monkeypatch):
         assert asked[0].startswith("POST http://nowhere.invalid/v1 HTTP/1.1")
         with pytest.raises(NoReply, match=r"no whole reply within 0.5 s"):
             post_json("http://nowhere.invalid/v1", {}, seconds=0.5)
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    """A certificate for 127.0.0.1 that nobody has signed, with its key."""
+    if not (openssl := shutil.which("openssl")):
+        pytest.skip("needs openssl")
+    words = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1"
+    files = ("-keyout", str(tmp_path / "key.pem"), "-out", str(tmp_path / "certificate.pem"))
+    subprocess.run([openssl, *words.split(), *files], check=True, capture_output=True)
+    return tmp_path
+
+
+def test_https_is_verified(certificate, monkeypatch):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate / "certificate.pem", certificate / "key.pem")
+    asked = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            asked.append(self.headers["Authorization"])
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.wfile.write(answer(BODY))
+
+        def log_message(self, *words):
+            pass
+
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, *words):  # the client has refused the certificate
+            pass
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        url = f"https://127.0.0.1:{server.server_port}/v1"
+        try:
+            with pytest.raises(InputError, match="no verified connection .*self-signed.*; check the address"):
+                post_json(url, {}, {"Authorization": "Bearer k"}, seconds=10)
+            assert asked == []
+            monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate / "certificate.pem"))
+            assert post_json(url, {}, {"Authorization": "Bearer k"}, seconds=10).json() == GOOD
+            assert asked == ["Bearer k"]
+        finally:
+            server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("7", 7.0),
+        ("0.5", 0.5),
+        (formatdate(time.time() + 1000, usegmt=True), 1000.0),
+        ("-1", None),
+        ("1e9", None),
+        ("soon", None),
+        ("9" * 50, None),
+        ("\u0663".encode().decode("latin-1"), None),
+    ],
+)
+def test_when_to_ask_again(header, seconds):
+    with pytest.raises(NoReply) as error:
+        post(answer(b"", f"Retry-After: {header}", status="429 Too Many"))
+    assert (error.value.after, error.value.status) == (pytest.approx(seconds, abs=600 if "GMT" in header else 0), 429)
+
+
+def test_the_software_that_answers():
+    assert post(answer(BODY, "Server: uvicorn"))[0].server == "uvicorn" and post(answer(BODY))[0].server == ""

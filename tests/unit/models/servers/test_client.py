@@ -89,8 +89,9 @@ def test_a_server_that_hangs_is_left_at_the_deadline(tmp_path):
         server = parse_server(f"{url}?model=m&timeout=1")
         with Client(server, tmp_path / "j") as client:
             answers = client.answers(requests_for(LINES))
-    assert texts(answers)[2] == [translation("f")] and fake.asked.count("f") == 2
-    assert client.journal.spending.lost == 1
+    assert texts(answers)[2] == [translation("f")] and fake.asked.count("f") >= 2
+    spending = client.journal.spending  # on a busy machine, other requests may also end at the deadline
+    assert spending.failures == {"no reply": spending.lost} and spending.attempts == 4 + spending.lost
 
 
 @pytest.mark.parametrize("form", REASONING)
