@@ -25,6 +25,7 @@ from cgbench.progress import Bar, bar
 from cgbench.text.web import NoReply, Reply, post_json
 
 TRIES = 6
+PAID_TRIES = 3  # replies that are no answers, which cost as much as answers
 LONGEST_WAIT = 60.0  # seconds between two tries, unless the server says
 LONGEST_PAUSE = 3600.0  # seconds that a server may ask for before the run stops
 FIRST_WAIT = 1.0
@@ -175,7 +176,7 @@ class Client:
 
     def _ask(self, request: Request, headers: Mapping[str, str]) -> bool:
         """Ask until there is an answer; false if the run stops before."""
-        most = at_most(request)
+        most, wrong = at_most(request), 0
         for attempt in range(TRIES):
             self._pace.wait(most.total)
             if not self._reserve(request, most):
@@ -183,9 +184,11 @@ class Client:
             failure = self._try(request, headers, most)
             if failure is None:
                 return True
-            if attempt + 1 < TRIES:
-                self._rest(attempt, failure.after)
-        raise InputError(f"{self.server.text}: a request has no answer after {TRIES} tries ({failure}); {_KEPT}")
+            wrong += isinstance(failure.__cause__, BadAnswerError)
+            if wrong == PAID_TRIES or attempt + 1 == TRIES:
+                break
+            self._rest(attempt, failure.after)
+        raise InputError(f"{self.server.text}: a request has no answer after {attempt + 1} tries ({failure}); {_KEPT}")
 
     def _reserve(self, request: Request, most: Usage) -> bool:
         """Wait until the request fits into the budget, and note that it is sent; false if the run stops."""
@@ -248,7 +251,9 @@ class Client:
                 self.keep(request, raw, reply.server)
             except BadAnswerError as error:
                 self.journal.write(without("not an answer", found))
-                return NoReply(str(error))
+                failure = NoReply(str(error))
+                failure.__cause__ = error
+                return failure
             except InputError:
                 self.journal.write(without("another model", found))
                 raise

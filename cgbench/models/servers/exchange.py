@@ -163,7 +163,7 @@ def read_answer(raw: Any, request: Request, server: str = "") -> Answer:
     except (LookupError, TypeError, AttributeError):
         raise BadAnswerError("an answer without choices") from None
     if len(choices) != request.n:
-        raise BadAnswerError(f"{len(choices)} choices, not {request.n}")
+        raise BadAnswerError(f"{len(choices)} choices, not {request.n}, which this server may not support")
     texts = [each for choice in choices for each in (choice.text, choice.reasoning, choice.refusal)]
     if not all(text is None or isinstance(text, str) for text in texts):
         raise BadAnswerError("a choice is not text")

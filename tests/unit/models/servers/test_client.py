@@ -171,6 +171,13 @@ def test_another_model_or_server_stops_the_run(wrong, said, tmp_path):
         ask(Fake(model="m-2"), tmp_path / "j", [*LINES, "more"])
 
 
+def test_a_server_without_several_choices_is_not_paid_for_ever(tmp_path):
+    fake = Fake({"a b": ["too few"] * 9})
+    with pytest.raises(InputError, match=r"after 3 tries \(1 choices, not 2, which this server may not support\)"):
+        ask(fake, tmp_path / "j", ["a b"], n=2)
+    assert len(fake.asked) == 3
+
+
 def test_a_pause_holds_for_all_threads(tmp_path):
     fake = Fake({"w0": [429]})
     ask(fake, tmp_path / "j", [f"w{number}" for number in range(3)], options="&parallel=1")
