@@ -12,7 +12,7 @@ from cgbench.files import check_output, write_atomic
 from cgbench.models.devices import choose_device
 from cgbench.models.server_options import ServerOptions
 from cgbench.models.translation_request import TranslateRequest
-from cgbench.requests import accepts, as_path, fields_of
+from cgbench.requests import accepts, as_path, changed, fields_of
 from cgbench.tables import counted
 from cgbench.text.inputs import files_of, lines_of
 
@@ -29,9 +29,12 @@ def translate(request: TranslateRequest) -> list[Any]:
     A call with ``system`` needs an ``output`` and resumes when it is repeated.
 
     :returns: the best translation of each sentence; with ``format="json"``, dictionaries
-        (docs/reference/formats.md); with ``dry_run`` or ``batch_out``, lines that say what would be sent.
+        (docs/reference/formats.md); with several prompts, a list of these per prompt;
+        with ``dry_run`` or ``batch_out``, lines that say what would be sent.
     :raises InputError: a model cannot be read, a sentence is too long, or arguments are inconsistent.
     """
+    if len(request.prompt) > 1:
+        return [translate(each) for each in by_prompt(request)]
     lines = translated(request)
     if request.format == "json" and not request.sends_nothing:
         return [json.loads(line) for line in lines]
@@ -39,8 +42,10 @@ def translate(request: TranslateRequest) -> list[Any]:
 
 
 def translated(request: TranslateRequest) -> list[str]:
-    """The output lines of :func:`translate`."""
+    """The output lines of :func:`translate`, those of several prompts one after another."""
     _check(request)
+    if len(request.prompt) > 1:
+        return [line for each in by_prompt(request) for line in translated(each)]
     if request.output is not None:
         check_output(as_path(request.output), files_of(request.sources))
     if request.is_server:
@@ -57,6 +62,19 @@ def translated(request: TranslateRequest) -> list[str]:
     return lines
 
 
+def by_prompt(request: TranslateRequest) -> list[TranslateRequest]:
+    """A request for each prompt; ``llm.en`` becomes ``llm.NAME.en``, with the name of the prompt.
+
+    :raises InputError: a prompt is not valid, or there is no output.
+    """
+    from cgbench.models.servers.prompts import read_prompts
+
+    _check(request)
+    output, prompts = as_path(request.output or ""), read_prompts(request.prompt)
+    outputs = [output.with_name(f"{output.stem}.{prompt.name}{output.suffix}") for prompt in prompts]
+    return [changed(request, prompt=given, output=path) for given, path in zip(request.prompt, outputs, strict=True)]
+
+
 def _check(request: TranslateRequest) -> None:
     given: frozenset[str] = request.given  # type: ignore[attr-defined]
     model, system = argument("model"), argument("system")
@@ -71,13 +89,20 @@ def _check(request: TranslateRequest) -> None:
         )
     if bool(request.model) == (request.system is not None):
         raise InputError(f"use one of {model} and {system}")
-    if not request.is_server and (found := next((name for name in fields_of(ServerOptions) if name in given), None)):
+    of_server = (*fields_of(ServerOptions), "system_message", "answer")
+    if not request.is_server and (found := next((name for name in of_server if name in given), None)):
         raise InputError(f"{argument(found)} needs a server ({argument('system', 'openai:URL')})")
     if request.system is None:
-        if request.prompt is not None:
+        if request.prompt:
             raise InputError(f"{argument('prompt')} needs {system}; a checkpoint has no prompt")
         return
-    if request.uncertainty:
+    if request.uncertainty and request.is_server:
+        if request.format != "json" or (request.nbest or 1) < 2:
+            raise InputError(
+                f"{argument('uncertainty')}: of a server it is measured over samples; add "
+                f"{argument('format', 'json')}, {argument('nbest', 10)} and ?temperature=1"
+            )
+    elif request.uncertainty:
         raise InputError(f"{argument('uncertainty')} needs {model}; for {system} use cgbench uncertainty")
     if request.truncate:
         raise InputError(f"{argument('truncate')} needs {model}; it does not work with {system}")

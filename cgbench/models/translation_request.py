@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from cgbench.models.search_options import SearchOptions
 from cgbench.models.server_options import ServerOptions
-from cgbench.requests import KW_ONLY, File, Files, Model, Text, option, request
+from cgbench.requests import KW_ONLY, File, Files, Kind, Model, Text, option, request
 
-NAMED = 5  # lines named in a warning
+
+def _are_texts(value: Any) -> bool:
+    return bool(value) and all(isinstance(one, str) and one for one in _listed(value))
+
+
+def _listed(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, (list, tuple)) else (None,)
+
+
+Prompts: TypeAlias = Annotated[
+    Any,
+    Kind("prompts", "a text, the name of a file with one, or a list of these", _are_texts, many=True, read=_listed),
+]
+"""Templates (:mod:`cgbench.models.servers.prompts`)."""
 
 
 @request
@@ -24,6 +37,18 @@ class TranslateRequest(SearchOptions, ServerOptions):
     system: Model | None = option(
         default=None, help="Use an external model instead: hf:ID@REVISION, hf:FOLDER, openai:URL", group="Models"
     )
+    prompt: Prompts = option(
+        default=(), help="Prompt of an external model, with {source} for the sentence, or a file with one (also "
+        "Jinja); repeatable, one output each", group="Models", metavar="TEXT|FILE",
+    )  # fmt: skip
+    system_message: str | None = option(
+        default=None, help="System message of a chat with a server, or a file with one", group="Models",
+        metavar="TEXT|FILE",
+    )  # fmt: skip
+    answer: str | None = option(
+        default=None, help="Where a server's answer has the hypothesis: last-line, tag:NAME, regex:PATTERN, json:FIELD",
+        group="Models", metavar="RULE",
+    )  # fmt: skip
     output: File | None = option(default=None, help="Output file, written when it is complete", group="Output")
     format: Literal["text", "json"] = option(
         default="text", help="Print one translation per line, or one JSON object with its scores", group="Output"
@@ -36,7 +61,8 @@ class TranslateRequest(SearchOptions, ServerOptions):
     )
     truncate: bool = option(default=False, help="Truncate long sentences instead of failing", group="Search")
     uncertainty: bool = option(
-        default=False, help="Add the knowledge uncertainty (RMI) after a tab; with --format json, all measures",
+        default=False, help="Add the knowledge uncertainty (RMI) after a tab; with --format json, all measures; of a "
+        "server, measures of its --nbest samples",
         group="Output",
     )  # fmt: skip
     batch_tokens: int | None = option(

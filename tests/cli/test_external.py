@@ -113,7 +113,7 @@ def test_a_server_translates(source, run, tmp_path, monkeypatch):
     with serving(fake) as url:
         command = ("translate", source, "--system", f"{url}?model=m", "--prompt", "Say: {source}", "-o")
         error = run(*command, tmp_path / "out").stderr
-        assert "1 of 5 translations were cut short" in error
+        assert "of 5 answers, 1 cut short by the limit of tokens (raise it with ?max_tokens=N)" in error
         asked = len(fake.asked)
         run(*command, tmp_path / "out")
         assert len(fake.asked) == asked  # it is all there
@@ -149,7 +149,7 @@ def ask_server(run, source, output, url, *words, prompt="Say: {source}", status=
 def test_a_filtered_sentence_is_counted(source, run, tmp_path):
     with serving(Fake({LINES[1]: ["filtered"]})) as url:
         error = ask_server(run, source, tmp_path / "out", url)
-    assert "the server returned no text for 1 of 5 sentences (line 2)" in error
+    assert "of 5 answers, these give an empty hypothesis (line 2): 1 stopped by a filter" in error
     assert (tmp_path / "out").read_text().splitlines() == [
         "" if n == 1 else translation(t) for n, t in enumerate(LINES)
     ]

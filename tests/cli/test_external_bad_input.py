@@ -140,7 +140,9 @@ def test_tokenizers_and_languages(model, refused):
 def test_prompts(whole, refused, tmp_path):
     address = f"hf:{whole / 'gpt2'}"
     assert "needs a prompt; set --prompt" in refused(address)
-    assert "--prompt: the template 'Translate this:' has no {source}" in refused(address, "--prompt", "Translate this:")
+    assert "--prompt: 'Translate this:' is no file, and has no {source}" in refused(
+        address, "--prompt", "Translate this:"
+    )
     assert "cannot be read" in refused(f"{address}?prompt={tmp_path / 'none'}")
     (tmp_path / "prompt").write_text("der\n")
     assert "prompt: the template 'der' has no {source}" in refused(f"{address}?prompt={tmp_path / 'prompt'}")

@@ -35,6 +35,9 @@ class Fake:
             waiting = self.troubles.get(line, [])
             return waiting.pop(0) if waiting else GOOD
 
+    def reply(self, body, wrong):
+        return reply_to(body, self.model, wrong)
+
 
 def translation(line, number=0):
     return " ".join(reversed(line.split())).upper() + ("" if number == 0 else f" {number}")
@@ -101,7 +104,7 @@ def serving(fake):
                 self.end_headers()
                 self.wfile.write(b"not today")
                 return
-            found = reply_to(body, fake.model, wrong)
+            found = fake.reply(body, wrong)
             if wrong == "no usage":
                 del found["usage"]
             data = {

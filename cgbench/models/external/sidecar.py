@@ -80,7 +80,7 @@ def write_output(
     :param record: what the sidecar says of the system; :param packages: whose versions it says.
     :returns: the lines of the output.
     """
-    written = [_shown(row["nbest"], nbest, form) for row in rows]
+    written = [_shown(row, nbest, form) for row in rows]
     text = "".join(line + "\n" for line in written)
     own = {"cgbench": __version__, "python": platform.python_version()}
     whole = {
@@ -103,12 +103,12 @@ def warn_of_cut(rows: Sequence[Mapping[str, Any]], limit: str) -> None:
         warnings.warn(InputWarning(text), stacklevel=2)
 
 
-def _shown(nbest: Sequence[Mapping[str, Any]], number: int | None, form: str) -> str:
+def _shown(row: Mapping[str, Any], number: int | None, form: str) -> str:
     """A row of the output: the best hypothesis, in JSON with its scores and the n-best list if requested."""
-    every = [{key: value for key, value in one.items() if key != "cut"} for one in nbest]
+    every = [{key: value for key, value in one.items() if key != "cut"} for one in row["nbest"]]
     if form != "json":
         return str(every[0]["hypothesis"])
-    return json.dumps(every[0] | ({"nbest": every} if number else {}), ensure_ascii=False)
+    return json.dumps(every[0] | row.get("measures", {}) | ({"nbest": every} if number else {}), ensure_ascii=False)
 
 
 def settings_label(record: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +56,7 @@ _REFUSAL = re.compile(
     r"|i (?:can(?:no|['\u2019])t|am unable to|am not able to) (?:help|assist|translate|provide|comply)|as an ai\b",
     re.IGNORECASE | re.DOTALL,
 )
+NAMED = 5  # lines named in a warning
 _SECONDS = 2.0  # of a regular expression on one answer
 
 EMPTYING = {
@@ -196,15 +197,19 @@ def count(readings: Iterable[Reading]) -> dict[str, Any]:
     }
 
 
-def warnings_of(counts: Mapping[str, Any], rule: AnswerRule) -> list[str]:
-    """One line each for empty answers and for those with faults."""
+def warnings_of(counts: Mapping[str, Any], rule: AnswerRule, places: Sequence[int] = ()) -> list[str]:
+    """One line each for empty answers, in the lines ``places``, and for those with faults."""
     asked, causes = counts["asked"], counts["causes"]
     named = argument("answer", rule.text) if rule.text else argument("answer")
     empty = [f"{causes[name]:,} {what.format(answer=named)}" for name, what in EMPTYING.items() if name in causes]
     faulty = [f"{causes[name]:,} {what}" for name, what in FAULTS.items() if name in causes]
     lines = []
     if empty:
-        lines.append(f"of {asked:,} answers, these give an empty hypothesis: {', '.join(empty)}")
+        where = ", ".join(map(str, places[:NAMED])) + (", ..." if len(places) > NAMED else "")
+        lines.append(
+            f"of {asked:,} answers, these give an empty hypothesis{f' (line {where})' if where else ''}: "
+            f"{', '.join(empty)}"
+        )
     if faulty:
         hint = "" if not {"preface", "quotes", "fence", "lines"} & {*causes} else (
             f"; nothing was removed: change the prompt, or name a rule such as {argument('answer', 'last-line')} or "

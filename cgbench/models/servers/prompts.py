@@ -49,6 +49,11 @@ class Prompt:
     _jinja: Any = field(default=None, compare=False)
 
     @property
+    def is_plain(self) -> bool:
+        """Whether it is no Jinja template."""
+        return self._jinja is None
+
+    @property
     def columns(self) -> frozenset[str]:
         """Names that a table must have as columns."""
         return self.uses - {SOURCE, SHOTS}

@@ -5,26 +5,30 @@ from __future__ import annotations
 import shutil
 import tempfile
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.files import check_output
 from cgbench.locks import locked
-from cgbench.models.external.addresses import PLACE, read_template
-from cgbench.models.external.sidecar import check_earlier, sidecar_path, warn_of_cut, write_output
+from cgbench.models.external.sidecar import check_earlier, sidecar_path, write_output
 from cgbench.models.servers.address import Server, parse_server
+from cgbench.models.servers.answers import Reading, count, read_choice, warnings_of
 from cgbench.models.servers.batch_files import read_batch, write_batch
 from cgbench.models.servers.client import Client
-from cgbench.models.servers.exchange import Answer, Request, Usage
+from cgbench.models.servers.conversation import Conversation
+from cgbench.models.servers.exchange import Request, Usage
 from cgbench.models.servers.journal import journal_path
+from cgbench.models.servers.samples import sample_measures
 from cgbench.models.servers.spending import at_most, cost_of
-from cgbench.models.translation_request import NAMED, TranslateRequest
+from cgbench.models.translation_request import TranslateRequest
 from cgbench.requests import as_path
 from cgbench.steps import hash_value
 from cgbench.tables import counted, render
+from cgbench.text.columns import read_column
 from cgbench.text.inputs import files_of, is_path, lines_of
+from cgbench.text.streams import split_name
 
 
 def translate_by_server(request: TranslateRequest) -> list[str]:
@@ -38,16 +42,12 @@ def translate_by_server(request: TranslateRequest) -> list[str]:
     for path in (sidecar_path(output), journal):
         check_output(path, files_of(request.sources))
     server = parse_server(str(request.system))
-    if request.prompt is None:
-        raise InputError(
-            f"{server.text}: a server needs a prompt; set {argument('prompt')}, such as 'Translate into English: "
-            f"{PLACE}'"
-        )
-    template = read_template(request.prompt, argument("prompt"))
     lines, _ = lines_of(request.sources, "sources")
-    system, source = {**server.identity, "prompt": template}, hash_value(lines)
+    conversation = Conversation.of(request, server)
+    system, source = {**server.identity, **conversation.identity}, hash_value(lines)
     check_earlier(output, {**system, "source": source})
-    asked = [requests_of(server, template, line, request.nbest or 1) if line.strip() else None for line in lines]
+    made = conversation.requests(lines, columns_of(request.sources, conversation.columns))
+    asked = [each if line.strip() else None for line, each in zip(lines, made, strict=True)]
     requests = [each for each in asked if each is not None]
     if request.dry_run:
         return _estimate(request, server, journal, requests)
@@ -64,34 +64,50 @@ def translate_by_server(request: TranslateRequest) -> list[str]:
         found = client.answers(requests)
         answers = dict(zip((each.key for each in requests), found, strict=True))
         record = {"system": system, "nbest": request.nbest or 1, "source": source}
-        record["server"] = client.record(found, requests)
-    rows = [row_of(None if each is None else answers[each.key]) for each in asked]
-    record["without_text"] = [place for place, row in enumerate(rows, 1) if row["missing"]]
-    written = write_output(output, rows, request.nbest, request.format, record)
-    _warn(record, rows)
+        spent = record["server"] = client.record(found, requests)
+    rule = conversation.rule
+    readings = [
+        [] if each is None else [read_choice(choice, rule, line) for choice in answers[each.key].choices]
+        for line, each in zip(lines, asked, strict=True)
+    ]
+    counts = record["answers"] = count(each[0] for each in readings if each)
+    empty = [place for place, each in enumerate(readings, 1) if each and not each[0].text]
+    record["without_text"] = empty
+    written = write_output(output, _rows(readings, request), request.nbest, request.format, record)
+    for text in (*warnings_of(counts, rule, empty), *_warnings(spent)):
+        warnings.warn(InputWarning(text), stacklevel=2)
     return written
 
 
-def requests_of(server: Server, template: str, line: str, n: int) -> Request:
-    """The request for a sentence; a completion ends at a line break, as those of Hugging Face models do."""
-    text = template.replace(PLACE, line)
-    if server.endpoint == "completions":
-        return Request(**server.sampling, prompt=text, n=n, stop=("\n",))
-    return Request(**server.sampling, messages=({"role": "user", "content": text},), n=n)
+def columns_of(sources: Any, names: Collection[str]) -> list[dict[str, str]] | None:
+    """The values of columns beside a source that is itself a column, by row; None without names.
+
+    :raises InputError: the source is no column of a table, or the table has no such column.
+    """
+    if not names:
+        return None
+    table, column = split_name(sources) if is_path(sources) else (None, None)
+    if column is None:
+        raise InputError(
+            f"{argument('prompt')}: uses {', '.join(sorted(names))}, but the source is not a column of a table "
+            "(TABLE:COLUMN)"
+        )
+    found = {name: read_column(f"{table}:{name}").values for name in sorted(names)}
+    return [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
 
 
-def row_of(answer: Answer | None) -> dict[str, Any]:
-    """The hypotheses of a sentence, each on one line; None: the sentence is blank."""
-    if answer is None:
-        return {"nbest": [{"hypothesis": "", "cut": False}], "missing": False}
-    nbest = [
-        {
-            "hypothesis": " ".join((choice.text or "").strip().splitlines()).strip(),
-            "cut": choice.finish_reason == "length",
-        }
-        for choice in answer.choices
+def _rows(readings: Sequence[Sequence[Reading]], request: TranslateRequest) -> list[dict[str, Any]]:
+    """The hypotheses of every sentence, with the measures of its samples if requested."""
+    found = [each or [Reading("")] for each in readings]
+    rows: list[dict[str, Any]] = [
+        {"nbest": [{"hypothesis": one.text, "cut": "cut" in one.causes} for one in each]} for each in found
     ]
-    return {"nbest": nbest, "missing": any(choice.text is None for choice in answer.choices)}
+    if request.uncertainty:
+        n = request.nbest or 1
+        measures = sample_measures([[one.text for one in each] * (n // len(each)) for each in found])
+        for row, values in zip(rows, measures, strict=True):
+            row["measures"] = values
+    return rows
 
 
 def _client(request: TranslateRequest, server: Server, journal: Path) -> Client:
@@ -132,19 +148,10 @@ def _estimate(request: TranslateRequest, server: Server, journal: Path, requests
     return render(("estimate", ""), rows).splitlines()
 
 
-def _warn(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
-    warn_of_cut(rows, "?max_tokens=N")
+def _warnings(server: Mapping[str, Any]) -> list[str]:
     found = []
-    if missing := record["without_text"]:
-        named = ", ".join(map(str, missing[:NAMED])) + (", ..." if len(missing) > NAMED else "")
-        found.append(
-            f"the server returned no text for {len(missing):,} of {counted(len(rows), 'sentence')} (line {named}), for "
-            "example because of a filter; these hypotheses are empty"
-        )
-    server = record["server"]
     if len(versions := server["system_fingerprints"]) > 1:
         found.append(f"{len(versions)} versions of the server have answered (system_fingerprint); they may differ")
     if server["answers_without_usage"] and "price" in server:
         found.append(f"the server did not count the tokens of {counted(server['answers_without_usage'], 'answer')}")
-    for text in found:
-        warnings.warn(InputWarning(text), stacklevel=2)
+    return found
