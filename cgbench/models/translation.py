@@ -55,7 +55,7 @@ def translated(request: TranslateRequest) -> list[str]:
     if request.system is not None:
         from cgbench.models.external.systems import translate_by_system
 
-        return translate_by_system(request)
+        return translate_by_system(request, _template(request.prompt))
     lines = _by_checkpoints(request)
     if request.output is not None:
         write_atomic(as_path(request.output), "".join(line + "\n" for line in lines))
@@ -73,6 +73,17 @@ def by_prompt(request: TranslateRequest) -> list[TranslateRequest]:
     output, prompts = as_path(request.output or ""), read_prompts(request.prompt)
     outputs = [output.with_name(f"{output.stem}.{prompt.name}{output.suffix}") for prompt in prompts]
     return [changed(request, prompt=given, output=path) for given, path in zip(request.prompt, outputs, strict=True)]
+
+
+def _template(given: Sequence[str]) -> str | None:
+    """The prompt of a Hugging Face model, which must be plain."""
+    from cgbench.models.servers.prompts import SOURCE, read_prompts
+
+    for prompt in read_prompts(given):
+        if not prompt.is_plain or prompt.uses != {SOURCE}:
+            raise InputError(f"{argument('prompt')}: Jinja and shots need a server; write {{source}} for the sentence")
+        return prompt.text
+    return None
 
 
 def _check(request: TranslateRequest) -> None:

@@ -50,7 +50,8 @@ def parse_address(text: str) -> Address:
     if rest.startswith("openai:"):
         raise InputError(
             f"{text}: a server returns no distributions, so it can only translate (cgbench translate "
-            f"{argument('system')}); write {FORM}"
+            f"{argument('system')}) or be measured over texts (cgbench uncertainty {argument('text_space')}); write "
+            f"{FORM}"
         )
     kind = "hf" if rest.startswith("hf:") else "own"
     rest = rest.removeprefix("hf:")

@@ -16,7 +16,6 @@ from cgbench.models.external.opening import Planned, plan_member
 from cgbench.models.external.sidecar import check_earlier, sidecar_path, warn_of_cut, write_output
 from cgbench.models.external.token_space import SHARD
 from cgbench.models.external.uncertainty import work_beside
-from cgbench.models.servers.prompts import SOURCE, read_prompts
 from cgbench.models.translation_request import TranslateRequest
 from cgbench.progress import bar
 from cgbench.requests import as_path
@@ -33,16 +32,17 @@ def plan_system(text: str, prompt: str | None) -> Planned:
     return plan_member(text, prompt)
 
 
-def translate_by_system(request: TranslateRequest) -> list[str]:
+def translate_by_system(request: TranslateRequest, template: str | None) -> list[str]:
     """Translate, and write the output with its sidecar; an interrupted run resumes.
 
+    :param template: the prompt, with ``{source}``.
     :returns: the lines of the output.
     :raises InputError: a sentence is too long for the model, the server fails, or the output contains translations by
         another system or prompt, or of another text.
     """
     output = as_path(cast("str", request.output))
     check_output(sidecar_path(output), files_of(request.sources))
-    system, nbest = plan_system(str(request.system), _template(request.prompt)), request.nbest
+    system, nbest = plan_system(str(request.system), template), request.nbest
     lines, _ = lines_of(request.sources, "sources")
     device = choose_device(request.device)
     config: dict[str, Any] = {
@@ -69,15 +69,6 @@ def translate_by_system(request: TranslateRequest) -> list[str]:
     written = write_output(output, rows, nbest, request.format, record, packages)
     warn_of_cut(rows, argument("max_length_ratio"))
     return written
-
-
-def _template(given: Sequence[str]) -> str | None:
-    """The one prompt of a request, which must be plain."""
-    for prompt in read_prompts(given):
-        if not prompt.is_plain or prompt.uses != {SOURCE}:
-            raise InputError(f"{argument('prompt')}: Jinja and shots need a server; write {{source}} for the sentence")
-        return prompt.text
-    return None
 
 
 def _by_model(system: Planned, lines: Sequence[str], out: Path, search: Mapping[str, Any], device: str) -> None:

@@ -18,6 +18,7 @@ import itertools
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -79,8 +80,14 @@ def _read(out: Path, name: str, member: int, shard: int) -> list:
     return list(json.loads(_path(out, name, member, shard).read_text(encoding="utf-8")))
 
 
+def _open(work: Measurement, member: int, shard: int, out: Path) -> Any:
+    """An open member; a server keeps its answers beside the results."""
+    opened = open_member(work.members[member], work.device)
+    return opened.at(_path(out, "answers", member, shard).with_suffix(".jsonl")) if hasattr(opened, "at") else opened
+
+
 def _translate(work: Measurement, member: int, shard: int, out: Path) -> None:
-    found = open_member(work.members[member], work.device).translate(work.lines, **work.search)
+    found = _open(work, member, shard, out).translate(work.lines, **work.search)
     write_atomic(_path(out, "translate", member, shard), json.dumps([best.text for best, *_ in found]))
 
 
@@ -88,8 +95,13 @@ def _score(work: Measurement, member: int, shard: int, out: Path) -> None:
     """Write the log-probability per character of every hypothesis under one member."""
     import torch
 
-    opened = open_member(work.members[member], work.device)
+    opened = _open(work, member, shard, out)
     hypotheses = _read(out, "translate", 0, shard) if work.hypotheses is None else work.hypotheses
+    if hasattr(opened, "log_probs"):  # a server has no states
+        sums = opened.log_probs(work.lines, hypotheses)
+        values = [value / (len(text) + 1) for text, value in zip(hypotheses, sums, strict=True)]
+        write_atomic(_path(out, "score", member, shard), json.dumps(values))
+        return
     targets = opened.encode_targets(hypotheses)
     head = opened.head().to("cpu")
     states = opened.states(work.lines, targets).split([len(target) for target in targets])

@@ -6,6 +6,7 @@ import json
 import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from cgbench.models.search_options import SearchOptions
 from cgbench.requests import KW_ONLY, File, Models, TaskOptions, Text, accepts, as_path, option, request
 from cgbench.steps import STEPS, Step, Workspace, hash_value
 from cgbench.text.inputs import files_of, is_path, lines_of
+
+_SERVERS = "cgbench.models.servers.member"  # builds on this package, so it is imported where a server is a member
 
 
 @request
@@ -82,7 +85,10 @@ def measure(request: UncertaintyRequest, output: Path) -> None:
     device, space = choose_device(request.device), request.text_space
     lines, _ = lines_of(request.sources, "sources")
     hypotheses = None if request.hypotheses is None else lines_of(request.hypotheses, "hypotheses")[0]
-    members = [plan_member(str(name), request.prompt) for name in names]
+    planned = import_module(_SERVERS).plan_server_member if space else plan_member
+    members = [
+        (planned if str(name).startswith("openai:") else plan_member)(str(name), request.prompt) for name in names
+    ]
     if len(members) == 1:
         text = (
             "with one member, rmi and all other measures of disagreement are constant up to rounding; repeat "

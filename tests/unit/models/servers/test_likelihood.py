@@ -6,8 +6,9 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from external_models import LINES, PROMPT, write_model  # noqa: E402
-from model_server import Model  # noqa: E402
+from model_server import Model, serving  # noqa: E402
 
+import cgbench  # noqa: E402
 from cgbench.errors import InputError  # noqa: E402
 from cgbench.models.external.opening import plan_member  # noqa: E402
 from cgbench.models.servers.exchange import Request, read_answer  # noqa: E402
@@ -92,3 +93,32 @@ def test_a_server_without_log_probabilities(reply):
 
     with pytest.raises(InputError, match="here: the server returns no log-probabilities of a given text"):
         log_probs(answers, [Request(model="m", prompt="a")], ["b"], "", "here")
+
+
+@pytest.mark.parametrize("options", ["", "&endpoint=completions&end=%20</s>"])
+def test_a_server_is_a_member_as_its_model_is(folder, tmp_path, options):
+    pytest.importorskip("sacrebleu")
+    other = tmp_path / "other"
+    write_model(other, "gpt2", seed=4)
+    prompt = f"{PROMPT} " if options else PROMPT
+    texts = {"sources": LINES, "hypotheses": ANSWERS, "prompt": prompt, "text_space": True, "jobs": 1}
+    limit = {"beam": 1, "max_length_ratio": 0.0, "max_length_extra": 5}
+    with serving(Model(folder)) as url:
+        found = cgbench.uncertainty(members=[f"{url}&max_tokens=5{options}", f"hf:{other}"], **texts, **limit)
+    expected = cgbench.uncertainty(members=[f"hf:{folder}", f"hf:{other}"], **texts, **limit)
+    for one, same in zip(found, expected, strict=True):
+        assert one["hypothesis"] == same["hypothesis"]
+        for name in ("text_log_prob", "text_log_prob_variance", "text_chrf_disagreement"):
+            assert one[name] == pytest.approx(same[name], abs=1e-4)
+
+
+def test_members_that_cannot_be(folder):
+    for address, prompt, said in (
+        ("openai:http://x/v1?model=m&endpoint=completions", "{source}", r"name the model's end token: \?end="),
+        ("openai:http://x/v1?model=m", None, "a server needs a prompt"),
+        ("openai:http://x/v1?model=m", "{{ source }} {{ domain }}", "a member has no shots and no columns"),
+    ):
+        with pytest.raises(InputError, match=said):
+            cgbench.uncertainty(LINES, [address, f"hf:{folder}"], prompt=prompt, text_space=True)
+    with pytest.raises(InputError, match="or be measured over texts"):
+        cgbench.uncertainty(LINES, ["openai:http://x/v1?model=m"], prompt="{source}")
