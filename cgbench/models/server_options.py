@@ -33,12 +33,16 @@ class Budget:
 
 def read_price(text: Any) -> Price | None:
     """Read ``in=2.5,out=10`` or ``in=2.5,out=10,cached=1.25``; None if it is not a price."""
+    if isinstance(text, Price):
+        return text
     found = re.fullmatch(rf"in=({_NUMBER}),out=({_NUMBER})(?:,cached=({_NUMBER}))?", str(text), re.ASCII)
     return Price(float(found[1]), float(found[2]), float(found[3] or found[1])) if found else None
 
 
 def read_budget(text: Any) -> Budget | None:
     """Read ``5USD``, ``5`` (dollars too) or ``100000tokens``; None if it is not a budget."""
+    if isinstance(text, Budget):
+        return text
     found = re.fullmatch(rf"({_NUMBER}) ?(?:USD)?|([0-9]+) ?tokens", str(text), re.ASCII)
     return Budget(float(found[1]) if found[1] else None, int(found[2]) if found[2] else None) if found else None
 

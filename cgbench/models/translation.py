@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cgbench.errors import InputError, InputWarning, argument
@@ -45,7 +45,11 @@ def translated(request: TranslateRequest) -> list[str]:
     """The output lines of :func:`translate`, those of several prompts one after another."""
     _check(request)
     if len(request.prompt) > 1:
-        return [line for each in by_prompt(request) for line in translated(each)]
+        return [
+            line
+            for each in by_prompt(request)
+            for line in (*[f"{each.output}:"] * request.sends_nothing, *translated(each))
+        ]
     if request.output is not None:
         check_output(as_path(request.output), files_of(request.sources))
     if request.is_server:
@@ -62,17 +66,25 @@ def translated(request: TranslateRequest) -> list[str]:
     return lines
 
 
-def by_prompt(request: TranslateRequest) -> list[TranslateRequest]:
-    """A request for each prompt; ``llm.en`` becomes ``llm.NAME.en``, with the name of the prompt.
+def by_prompt(request: TranslateRequest) -> Iterator[TranslateRequest]:
+    """A request for each prompt, with what the earlier ones left of the budget.
 
-    :raises InputError: a prompt is not valid, or there is no output.
+    The output ``llm.en`` becomes ``llm.NAME.en``, with the name of the prompt.
+
+    :raises InputError: a prompt is not valid, there is no output, or a batch file would hold several prompts.
     """
     from cgbench.models.servers.prompts import read_prompts
+    from cgbench.models.servers.translation import budget_left
 
     _check(request)
-    output, prompts = as_path(request.output or ""), read_prompts(request.prompt)
-    outputs = [output.with_name(f"{output.stem}.{prompt.name}{output.suffix}") for prompt in prompts]
-    return [changed(request, prompt=given, output=path) for given, path in zip(request.prompt, outputs, strict=True)]
+    if request.batch_out is not None or request.batch_in:
+        raise InputError(f"{argument('prompt')}: a batch file has the requests of one prompt; give one at a time")
+    output, left = as_path(request.output or ""), {} if request.budget is None else {"budget": request.budget}
+    for given, prompt in zip(request.prompt, read_prompts(request.prompt), strict=True):
+        path = output.with_name(f"{output.stem}.{prompt.name}{output.suffix}")
+        yield changed(request, prompt=given, output=path, **left)
+        if left and not request.dry_run:
+            left = {"budget": budget_left(changed(request, output=path, **left))}
 
 
 def _template(given: Sequence[str]) -> str | None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 
 import pytest
 
@@ -140,6 +141,8 @@ def test_runs_that_differ_in_their_prompt_are_said_to(texts, run):
 
     items, warned = said("--hyp", f"m={runs}")
     assert "runs:2" in items and "over:prompts" in items
+    (made,) = (item for item in items if item.startswith("gen:"))
+    assert re.fullmatch("gen:openai-temperature0-max9-prompts@[0-9a-f]{8}", made)
     assert "m: runs differ only in their prompt" in warned
     tell(texts / "two", {**SERVER, "prompt": "{source}1", "temperature": 1}, {})  # not the prompt alone
     items, warned = said("--hyp", f"m={runs}")

@@ -25,7 +25,7 @@ class Speaker(Fake):
         found = next(form for source, form in self.forms.items() if source in text)
         several = [found] * body["n"] if isinstance(found, str) else found[: body["n"]]
         choices = [{"message": {"content": one}, "finish_reason": "stop"} for one in several]
-        return {"model": body["model"], "choices": choices, "usage": {"prompt_tokens": 5, "completion_tokens": 2}}
+        return {"model": body["model"], "choices": choices, "usage": {"prompt_tokens": 198, "completion_tokens": 2}}
 
 
 @pytest.fixture
@@ -132,6 +132,23 @@ def test_an_output_for_each_prompt(source, run, tmp_path):
     assert "over:prompts" in found.stdout and "llm: runs differ only in their prompt" in found.stderr
     error = translated(run, fake, source, tmp_path / "llm.en", "--prompt", "{source}", "--prompt", "{source}", status=2)
     assert "two prompts have the same text" in error
+
+
+def test_prompts_share_a_budget(source, run, tmp_path):
+    words = ("--prompt", "A: {source}", "--prompt", "B: {source}", "--price", "in=1,out=1")
+    fake = Speaker({"": "x"})
+    said = run("translate", source, "--system", "openai:http://127.0.0.1:9/v1?model=m", "--output", tmp_path / "llm.en",
+               *words, "--dry-run").stdout  # fmt: skip
+    assert said.count("requests to send") == 2 and f"{tmp_path / 'llm.prompt-2.en'}:" in said
+    # three answers of 200 tokens, and a bound of 600 to 800 on the request after two of them
+    error = translated(
+        run, fake, source, tmp_path / "llm.en", *words, "--budget", "1200tokens", options="&max_tokens=300", status=2
+    )
+    assert "budget" in error and len(fake.bodies) == 3
+    assert (tmp_path / "llm.prompt-1.en").exists() and not (tmp_path / "llm.prompt-2.en").exists()
+    for name in ("--batch-out", "--batch-in"):
+        error = translated(run, fake, source, tmp_path / "new", *words, name, tmp_path / "batch.jsonl", status=2)
+        assert "a batch file has the requests of one prompt" in error
 
 
 def test_measures_of_samples(source, run, tmp_path):

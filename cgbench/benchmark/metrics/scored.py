@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -287,6 +288,9 @@ def _prompt(record: Mapping[str, Any] | None) -> bool:
 def _made(system: System) -> str:
     """The generation settings of a system as one word; ``unknown`` if not recorded."""
     words = ["unknown" if record is None else settings_label(record) for record in system.made]
+    if runs_are_prompts(system):
+        rest = words[0].rpartition("-prompt@")[0]
+        return f"{rest}-prompts@{hashlib.sha256(','.join(words).encode()).hexdigest()[:8]}"
     return words[0] if len(set(words)) == 1 else ",".join(words)
 
 

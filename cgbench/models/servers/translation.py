@@ -13,13 +13,14 @@ from cgbench.errors import InputError, InputWarning, argument
 from cgbench.files import check_output
 from cgbench.locks import locked
 from cgbench.models.external.sidecar import check_earlier, sidecar_path, write_output
+from cgbench.models.server_options import Budget, Price
 from cgbench.models.servers.address import Server, parse_server
 from cgbench.models.servers.answers import Reading, count, read_choice, warnings_of
 from cgbench.models.servers.batch_files import read_batch, write_batch
 from cgbench.models.servers.client import Client
 from cgbench.models.servers.conversation import Conversation
 from cgbench.models.servers.exchange import Request, Usage
-from cgbench.models.servers.journal import journal_path
+from cgbench.models.servers.journal import Journal, journal_path
 from cgbench.models.servers.samples import sample_measures
 from cgbench.models.servers.spending import at_most, cost_of
 from cgbench.models.translation_request import TranslateRequest
@@ -108,6 +109,16 @@ def _rows(readings: Sequence[Sequence[Reading]], request: TranslateRequest) -> l
         for row, values in zip(rows, measures, strict=True):
             row["measures"] = values
     return rows
+
+
+def budget_left(request: TranslateRequest) -> Budget:
+    """What the output of a request leaves of its budget."""
+    journal = Journal(journal_path(as_path(cast("str", request.output))), parse_server(str(request.system)).url)
+    journal.close()
+    most, limit = journal.spending.most, cast("Budget", request.budget)
+    if limit.usd is None:
+        return Budget(None, max(0, cast("int", limit.tokens) - most.total))
+    return Budget(max(0.0, limit.usd - cost_of(most, cast("Price", request.price))), None)
 
 
 def _client(request: TranslateRequest, server: Server, journal: Path) -> Client:
