@@ -33,10 +33,6 @@ class ShotsOptions:
         default=3, help="Minimum count in --shots-from for an n-gram to be known, for --shots-by cover and degree",
         least=1, group="Shots",
     )  # fmt: skip
-    release: Folder | None = option(
-        default=None, help="Release whose test set, control set and candidates are never shots [default: the folder "
-        "of the sources, if it is a release]", group="Shots",
-    )  # fmt: skip
 
 
 @request
@@ -50,10 +46,14 @@ class ShotsRequest(ShotsOptions):
 
 @request
 class PromptOptions:
-    """Prompts as a file."""
+    """Prompts as a file, and what no prompt may show."""
 
     _: KW_ONLY
     write_prompts: File | None = option(
         default=None, help="Write the prompts with their shots and prompt_degree as JSON lines; without --system, no "
         "model is asked", group="Shots",
+    )  # fmt: skip
+    release: Folder | None = option(
+        default=None, help="Release whose test set, control set and candidates are never shots [default: the folder "
+        "of the sources, if it is a release]", group="Shots",
     )  # fmt: skip

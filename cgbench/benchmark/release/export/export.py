@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import inspect
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from cgbench.benchmark.release.export.inspect_task import write_inspect
 from cgbench.benchmark.release.export.lm_eval import write_lm_eval
 from cgbench.benchmark.release.export.mt_metrics_eval import write_mt_metrics_eval
 from cgbench.benchmark.release.export.pairs import pairs_of
@@ -17,11 +18,14 @@ from cgbench.benchmark.release.export.pearmut import write_pearmut
 from cgbench.benchmark.release.export.subset2evaluate import write_subset2evaluate
 from cgbench.benchmark.release.export.wmt_testsuite import write_wmt_testsuite
 from cgbench.benchmark.release.release import Release
+from cgbench.benchmark.release.reserved import reserved_pairs
 from cgbench.benchmark.release.verify import check_verified
 from cgbench.benchmark.release.writer import replacing
+from cgbench.benchmark.shots.choose import Choice, choose_shots
+from cgbench.benchmark.shots.request import ShotsOptions, ShotsRequest
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.files import read_json, write_json
-from cgbench.requests import KW_ONLY, AnyRelease, Folder, Systems, accepts, as_path, option, request
+from cgbench.requests import KW_ONLY, AnyRelease, Folder, Systems, accepts, as_path, fields_of, option, request
 from cgbench.settings import did_you_mean
 from cgbench.text.inputs import as_column
 
@@ -29,6 +33,7 @@ Target = Callable[..., None]
 """Writes the pairs of a test set as files of a new folder: a function of ``Pairs`` and the folder, and of those of
 :data:`OPTIONS` that it has as keyword arguments."""
 TARGETS: dict[str, Target] = {
+    "inspect": write_inspect,
     "lm-eval": write_lm_eval,
     "mt-metrics-eval": write_mt_metrics_eval,
     "pearmut": write_pearmut,
@@ -42,13 +47,14 @@ OPTIONS = ("hypotheses", "protocol", "users", "seed")
 
 
 @request
-class ExportRequest:
+class ExportRequest(ShotsOptions):
     """What :func:`export` writes."""
 
     given: ClassVar[frozenset[str]]  # the names that were given
     release: AnyRelease = option(help="Release to export", python_only=True)
     to: str = option(
-        help="Target: lm-eval, mt-metrics-eval, pearmut, subset2evaluate, wmt-testsuite, or one of another package",
+        help="Target: inspect, lm-eval, mt-metrics-eval, pearmut, subset2evaluate, wmt-testsuite, or one of another "
+        "package",
         metavar="TARGET", group="Output",
     )  # fmt: skip
     out: Folder = option(help="Folder of the export; an earlier export to the same target is replaced", group="Output")
@@ -78,7 +84,8 @@ def export(request: ExportRequest) -> list[str]:
     release, to, out = Release.of(request.release), request.to, as_path(request.out)
     write = find_target(to)
     takes = inspect.signature(write).parameters
-    if others := [name for name in OPTIONS if name in request.given and name not in takes]:
+    options = (*OPTIONS, *(fields_of(ShotsOptions) if "shots" not in takes else ()))
+    if others := [name for name in options if name in request.given and name not in takes]:
         raise InputError(f"{argument(others[0])} has no effect on {argument('to', to)}; leave it out")
     if "hypotheses" in takes and not request.hypotheses:
         raise InputError(f"{argument('to', to)} needs outputs of systems; give {argument('hypotheses')}")
@@ -92,6 +99,8 @@ def export(request: ExportRequest) -> list[str]:
     given = {name: getattr(request, name) for name in OPTIONS if name in takes}
     if request.hypotheses:
         given["hypotheses"] = read_hypotheses(request.hypotheses, len(pairs.rows))
+    if "shots" in takes:
+        given["shots"] = shots_for(request, release)
     with replacing(out) as making:
         with _blame_release(release) if to in TARGETS else contextlib.nullcontext():
             write(pairs, making, **given)
@@ -99,6 +108,18 @@ def export(request: ExportRequest) -> list[str]:
         record = {"target": to, "signature": release.signature, "licence": release.manifest.get("licence")}
         write_json(making / RECORD, {**record, "version": release.manifest.get("version"), "files": names})
     return names
+
+
+def shots_for(request: ExportRequest, release: Release) -> Callable[[Sequence[str]], list[Choice]] | None:
+    """The function that chooses shots for sentences of a release; None if none are requested."""
+    asked = {name: getattr(request, name) for name in fields_of(ShotsOptions) if name in request.given}
+    if not asked:
+        return None
+
+    def choose(lines: Sequence[str]) -> list[Choice]:
+        return choose_shots(ShotsRequest(list(lines), exclude=reserved_pairs(release), **asked))
+
+    return choose
 
 
 def read_hypotheses(given: Any, n: int) -> dict[str, list[str]]:

@@ -4,7 +4,9 @@
 ``docs/task_guide.md`` (0.4.13).
 
 Without a split for few-shot examples the harness draws them from the test documents. Ours are candidates that were not
-selected. If a release has none, a run with few-shot examples ends with the harness's own error.
+selected. If a release has none, a run with few-shot examples ends with the harness's own error. With ``shots``, each
+test document has its own examples in the column ``shots``. The harness tells a sampler the document only if examples
+come from the test split, so that split is named, and the sampler returns the document's own.
 
 An answer ends where the next source would begin, and its first line that is not empty counts: a stop at a line break
 would cut the answer of a chat model that begins with one.
@@ -14,11 +16,13 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from cgbench.benchmark.release.export.pairs import Pairs, as_written, raw_texts, write_lines
 from cgbench.benchmark.release.tables import sides_of, write_table
+from cgbench.benchmark.shots.choose import Choice
 from cgbench.errors import InputWarning
 from cgbench.files import named
 from cgbench.text.languages import known, name_of
@@ -47,6 +51,21 @@ def bleu(items):
     answers = [answer if isinstance(answer, str) else answer[0] for answer in answers]
     return sacrebleu.corpus_bleu(answers, [list(references)], tokenize="{tokenize}").score
 '''
+SAMPLER = "!function pairs.OwnShots"
+OWN_SHOTS = '''
+
+from lm_eval.api.samplers import ContextSampler
+
+
+class OwnShots(ContextSampler):
+    """The examples in the column "shots" of each test document, chosen for it from training pairs."""
+
+    def sample(self, n, eval_doc=None, df=None, **_):
+        assert eval_doc is not None and n in (0, len(eval_doc["shots"])), (
+            "this task was exported with {size} few-shot examples per sentence: run it with --num_fewshot {size}"
+        )
+        return eval_doc["shots"][:n]
+'''
 TOKENIZE = {"zh": "zh", "ja": "ja-mecab", **dict.fromkeys(("th", "lo", "km", "my"), "char")}
 """sacrebleu's tokeniser for languages without blanks between words."""
 
@@ -56,23 +75,30 @@ def task_name(languages: tuple[str, str]) -> str:
     return "_".join(["cgbench", *(re.sub("[^A-Za-z0-9]", "-", language) for language in languages)])
 
 
-def write_lm_eval(pairs: Pairs, folder: Path) -> None:
+def write_lm_eval(pairs: Pairs, folder: Path, *, shots: Callable[[Sequence[str]], list[Choice]] | None = None) -> None:
     """Write the task."""
     import pyarrow
     import yaml
 
     name = task_name(pairs.languages)
-    shots = shots_of(pairs)
+    others = shots_of(pairs) if shots is None else {"source": [], "target": []}
     pairs = as_written(pairs)
     columns: dict[str, list[Any]] = {side: [row[side] for row in pairs.rows] for side in ("source", "target")}
     figures = [row["figures"] for row in pairs.rows]
     columns |= {key: [row[key] for row in figures] for key in (figures[0] if figures else ()) if key not in columns}
+    choices = [] if shots is None else shots(columns["source"])
+    if choices:
+        columns["shots"] = [[{"source": one, "target": other} for one, other in each.pairs] for each in choices]
+        columns["prompt_degree"] = [each.prompt_degree for each in choices]
     with named(folder / f"{TEST}.parquet"):
         write_table(pyarrow.table(columns), folder / f"{TEST}.parquet")
     few_shot: dict[str, Any] = {"fewshot_split": SHOTS}
-    if shots["source"]:
+    size = len(choices[0].pairs) if choices else 0
+    if choices:
+        few_shot = {"fewshot_split": TEST, "fewshot_config": {"sampler": SAMPLER}, "num_fewshot": size}
+    elif others["source"]:
         with named(folder / f"{SHOTS}.parquet"):
-            write_table(pyarrow.table(shots), folder / f"{SHOTS}.parquet")
+            write_table(pyarrow.table(others), folder / f"{SHOTS}.parquet")
     else:
         few_shot = {"fewshot_config": {"samples": []}}
         warnings.warn(
@@ -84,6 +110,7 @@ def write_lm_eval(pairs: Pairs, folder: Path) -> None:
         )
     tokenize = TOKENIZE.get(known(pairs.languages[1]) or "")
     scorer = SCORER.format(tokenize=tokenize) if tokenize else ""
+    scorer += OWN_SHOTS.replace("{size}", str(size)) if choices else ""
     write_lines(folder / "pairs.py", (LOADER + scorer).splitlines())
     metrics: list[dict[str, Any]] = [{"metric": metric} for metric in ("bleu", "chrf", "ter")]
     if tokenize:  # TER counts words, and the harness's BLEU has no tokeniser setting
@@ -96,6 +123,7 @@ def write_lm_eval(pairs: Pairs, folder: Path) -> None:
         **few_shot,
         "doc_to_text": f"{source}: {{{{source}}}}\n{target}:",
         "doc_to_target": " {{target}}",
+        "target_delimiter": "",  # the harness's own is another blank
         "generation_kwargs": {"until": [f"\n{source}:"], "do_sample": False},
         "filter_list": [
             {
@@ -112,7 +140,8 @@ def write_lm_eval(pairs: Pairs, folder: Path) -> None:
         "metadata": {"version": 2.0, "cgbench": pairs.release.signature},
     }
     text = yaml.safe_dump(task, sort_keys=False, allow_unicode=True, width=1_000)
-    text = text.replace(f"'{AGGREGATION}'", AGGREGATION)
+    for function in (AGGREGATION, SAMPLER):
+        text = text.replace(f"'{function}'", function)
     write_lines(folder / f"{name}.yaml", [*text.splitlines(), "custom_dataset: !function pairs.load"])
 
 

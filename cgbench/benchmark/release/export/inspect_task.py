@@ -1,0 +1,98 @@
+"""A task of Inspect (inspect-ai): a Python file with the task, and the pairs as JSON lines.
+
+``inspect eval FOLDER/NAME.py --model MODEL`` runs it. The id of a sample is the ``line`` of the release's table, so
+``cgbench score --hyp LOG.eval --release RELEASE`` finds the pair of each answer. The scorer takes the first line of an
+answer that is not empty. Its value is sentence chrF; ``corpus_bleu`` is BLEU of all samples. Standard errors are
+clustered by document.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from cgbench.benchmark.release.export.lm_eval import TOKENIZE, task_name
+from cgbench.benchmark.release.export.pairs import Pairs, as_written, write_lines, write_rows
+from cgbench.benchmark.shots.choose import Choice
+from cgbench.text.languages import known, name_of
+
+DATA = "pairs.jsonl"
+TASK = '''"""A test set of cgbench as a task of Inspect: inspect eval {name}.py --model MODEL"""
+
+from pathlib import Path
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import json_dataset
+from inspect_ai.scorer import SampleScore, Score, mean, metric, scorer, stderr
+from inspect_ai.solver import generate
+
+
+@metric
+def corpus_bleu():
+    """BLEU of all answers together, from 0 to 100."""
+
+    def compute(scores: list[SampleScore]) -> float:  # Inspect reads these types
+        import sacrebleu
+
+        if not scores:  # Inspect tries this before the run
+            return float("nan")
+        answers = [one.score.answer or "" for one in scores]
+        references = [one.score.metadata["reference"] for one in scores]
+        return sacrebleu.corpus_bleu(answers, [references], tokenize="{tokenize}").score
+
+    return compute
+
+
+@scorer(metrics=[mean(), stderr(cluster="document"), corpus_bleu()])
+def translation():
+    """Sentence chrF of the first line of an answer, from 0 to 100."""
+
+    async def score(state, target):
+        import sacrebleu
+
+        lines = [line.strip() for line in state.output.completion.splitlines() if line.strip()]
+        answer = lines[0] if lines else ""
+        value = sacrebleu.sentence_chrf(answer, [target.text]).score
+        return Score(value=value, answer=answer, metadata={"reference": target.text})
+
+    return score
+
+
+@task
+def {name}():
+    """Translate each source."""
+    pairs = json_dataset(str(Path(__file__).parent / "{data}"))
+    return Task(dataset=pairs, solver=generate(), scorer=translation(), version={version})
+'''
+
+
+def write_inspect(pairs: Pairs, folder: Path, *, shots: Callable[[Sequence[str]], list[Choice]] | None = None) -> None:
+    """Write the task."""
+    pairs = as_written(pairs)
+    names = [name_of(language) for language in pairs.languages]
+    instruction = f"Translate the following text from {names[0]} into {names[1]}. Answer with the translation alone."
+    choices = [None] * len(pairs.rows) if shots is None else shots([row["source"] for row in pairs.rows])
+    samples = []
+    for row, choice in zip(pairs.rows, choices, strict=True):
+        text = row["source"]
+        if choice:
+            shown = "".join(f"{names[0]}: {one}\n{names[1]}: {other}\n\n" for one, other in choice.pairs)
+            text = f"{shown}{names[0]}: {text}\n{names[1]}:"
+        document = row["figures"].get("document")
+        metadata = {
+            "source": row["source"],
+            **row["figures"],
+            "document": row["doc"] if document in (None, "") else document,
+            **({"prompt_degree": choice.prompt_degree, "shots": choice.rows} if choice else {}),
+        }
+        sample = {"id": row["figures"]["line"], "input": f"{instruction}\n\n{text}", "target": row["target"]}
+        samples.append({**sample, "metadata": metadata})
+    write_rows(folder / DATA, samples)
+    name = task_name(pairs.languages).replace("-", "_")
+    # The signature is the only text of the release in the program; as JSON it is a literal, whatever it contains.
+    values = {"name": name, "data": DATA, "version": json.dumps(pairs.release.signature)}
+    values["tokenize"] = TOKENIZE.get(known(pairs.languages[1]) or "", "13a")
+    text = re.sub("{(name|data|version|tokenize)}", lambda place: values[place[1]], TASK)
+    write_lines(folder / f"{name}.py", text.splitlines())

@@ -1,0 +1,27 @@
+"""The pairs of a release that no prompt and no training text may contain."""
+
+from __future__ import annotations
+
+import warnings
+
+from cgbench.benchmark.release.release import SIDES, Release
+from cgbench.benchmark.release.tables import sides_of
+from cgbench.errors import InputWarning
+from cgbench.text.formats import Pair
+
+
+def reserved_pairs(release: Release) -> list[Pair]:
+    """The pairs of the test set, the control set and all candidates; of a split, those of its test set.
+
+    :raises InputError: the release has no text.
+    """
+    texts = [tuple(release.lines(side) for side in SIDES)]
+    if release.has_control:
+        texts.append(tuple(release.control_lines(side) for side in SIDES))
+    if not release.is_split:
+        candidates = sides_of(release.table("candidates", text=True), release.languages)
+        if not candidates:
+            message = f"{release.folder}: has no text of its candidates, so only its test and control set are left out"
+            warnings.warn(InputWarning(message), stacklevel=2)
+        texts.append(candidates or ([], []))
+    return [pair for sources, targets in texts for pair in zip(sources, targets, strict=True)]
