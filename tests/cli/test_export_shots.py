@@ -89,6 +89,14 @@ def test_inspect_runs_the_task_and_its_log_is_scored(release, run, demo, tmp_pat
     )
     done = subprocess.run([program, "-c", code], cwd=tmp_path / "task", capture_output=True, text=True, check=False)
     assert done.stdout.startswith("success 35 {'mean': "), done.stdout + done.stderr
+    log = next((tmp_path / "task/logs").glob("*.eval"))
+    answers = run("score", "bleu", "--hyp", f"mock={log}", "--release", release, "--format", "json").stdout
+    lines = tmp_path / "same.txt"
+    lines.write_text("Default output from mockllm/model\n" * 35)
+    again = run("score", "bleu", "--hyp", f"mock={lines}", "--release", release, "--format", "json").stdout
+    assert json.loads(answers)[0]["value"] == json.loads(again)[0]["value"]
+    scores = run("score", "import", "--scores", f"mock={log}", "--format", "json").stdout
+    assert json.loads(scores)[0]["n"] == 35
 
 
 def test_a_task_of_lm_eval_has_shots_for_each_document(release, run, demo, tmp_path, chosen):

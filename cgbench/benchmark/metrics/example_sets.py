@@ -10,7 +10,7 @@ from typing import Any
 from cgbench.benchmark.metrics.hypotheses import prepare
 from cgbench.benchmark.metrics.metric import ExampleTexts, Metric
 from cgbench.benchmark.metrics.registry import make_metric, metric_class
-from cgbench.benchmark.metrics.score_request import ScoreRequest
+from cgbench.benchmark.metrics.score_request import ScoreOptions, ScoreRequest
 from cgbench.benchmark.metrics.systems import (
     ROLES,
     System,
@@ -23,9 +23,10 @@ from cgbench.benchmark.metrics.systems import (
     same_systems,
 )
 from cgbench.errors import InputError, argument
-from cgbench.text.columns import Column
+from cgbench.text.columns import Column, read_column
 from cgbench.text.formats import form
 from cgbench.text.inputs import AnyPath, as_column, corpora_of
+from cgbench.text.rows import Table
 from cgbench.text.streams import split_name
 
 
@@ -119,6 +120,7 @@ def _read(
         systems,
         leads=made is not None,
         table=table if request.by is not None or request.cluster else None,
+        lines=lines_of_release(request, control=control),
     )
     columns = {
         name: None
@@ -187,6 +189,20 @@ def _table_of(names: Sequence[str]) -> str | None:
     """The first file that is a table; its other columns describe the same examples."""
     paths = (split_name(name)[0] for name in names)
     return next((str(path) for path in paths if form(path) != "plain"), None)
+
+
+def lines_of_release(request: ScoreOptions, *, control: bool = False) -> list[str] | None:
+    """The column ``line`` of the test or control set of a release, if one was given and has it."""
+    if request.release is None:
+        return None
+    from cgbench.benchmark.release.manifest import CONTROL, ID, SPLIT
+    from cgbench.benchmark.release.release import Release
+
+    release = Release.open(request.release)
+    if control and not release.has_control:
+        return None
+    path = release.path(CONTROL if control else SPLIT)
+    return read_column(f"{path}:{ID}").values if ID in Table(path, named=True).names else None
 
 
 def release_files(folder: Path, *, control: bool = False) -> dict[str, Path]:

@@ -17,27 +17,29 @@ import lzma
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cgbench.benchmark.metrics.score_files import ScoreColumn, as_score, is_json_lines, parse_scores, read_json
 from cgbench.errors import InputError
 from cgbench.settings import did_you_mean
 from cgbench.text.limits import Budget
 from cgbench.text.parquet import ParquetTable
-from cgbench.text.rows import Table
+from cgbench.text.rows import Table, is_array
 from cgbench.text.streams import COMPRESSED, form
 
+T = TypeVar("T")
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 """inspect's values of correct, incorrect, partial and no answer."""
+ZSTANDARD = 93  # zip's number of the method
 LARGEST = 128 << 20  # bytes of one sample in a .eval
 NAMED = 20  # metrics named in a message
 _DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, LookupError, RuntimeError,
             ValueError)  # fmt: skip
 """Errors of zipfile on an archive that is damaged, or has a password."""
 _OF_RECORD = frozenset(("evaluation_id", "sample_id", "evaluation"))
-_OF_DOC = frozenset(("doc_id", "doc_hash"))
+OF_DOC = frozenset(("doc_id", "doc_hash"))
 _NOT_METRICS = frozenset(
     ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics", "doc_hash", "prompt_hash",
      "target_hash")
@@ -55,21 +57,29 @@ def read_log(path: Path, metric: str | None) -> list[ScoreColumn] | None:
         table = Table(path, named=True)
         if set(table.names) >= _OF_RECORD:
             return _every_eval_ever(path, table, metric)
-        return [_lm_eval(path, table, metric)] if set(table.names) >= _OF_DOC else None
+        return [_lm_eval(path, table, metric)] if set(table.names) >= OF_DOC else None
     if kind == "parquet":
         names = ParquetTable(path).names
         column = next((name for name in ("metric", "metrics") if name in names), None)
-        return [_lighteval(path, column, "doc" in names, metric)] if column and _is_lighteval(names) else None
+        return [_lighteval(path, column, "doc" in names, metric)] if column and is_lighteval(names) else None
+    return read_inspect(path, lambda header, samples: _inspect(path, header, samples, metric))
+
+
+def read_inspect(path: Path, read: Callable[[Any, Iterable[Any]], T]) -> T | None:
+    """Apply ``read`` to the header and the samples of a log of inspect; None if the file is not one.
+
+    :raises InputError: the log is damaged.
+    """
     if path.suffix == ".eval":
-        return _packed(path, metric)
+        return _packed(path, read)
     plain = path.with_suffix("") if path.suffix in COMPRESSED else path
-    if plain.suffix == ".json" and not is_json_lines(path):
+    if plain.suffix == ".json" and not is_array(path) and not is_json_lines(path):
         data = read_json(path)
         if isinstance(data, dict) and isinstance(data.get("eval"), dict) and "samples" in data:
             samples = [] if data["samples"] is None else data["samples"]
             if not isinstance(samples, list):
                 raise InputError(f"{path}: not a log of inspect ('samples' is not a list)")
-            return _inspect(path, data, samples, metric)
+            return read(data, samples)
     return None
 
 
@@ -77,7 +87,8 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _is_lighteval(names: Sequence[str]) -> bool:
+def is_lighteval(names: Sequence[str]) -> bool:
+    """Whether columns of a Parquet file are those of lighteval's details."""
     return "doc" in names or {"full_prompt", "specifics"} & set(names) != set()
 
 
@@ -98,7 +109,7 @@ def _lm_eval(path: Path, table: Table, metric: str | None) -> ScoreColumn:
             raise InputError(f"{of}: no doc_hash")
         values, ids, prints = found.setdefault(str(row[2]), ([], [], []))
         values.append(as_score(row[place], path, number, name))
-        ids.append(_identity(row[0], f"{of}: no doc_id"))
+        ids.append(identity(row[0], f"{of}: no doc_id"))
         prints.append(row[1])
     if chosen and chosen not in found:
         raise InputError(f"{path}: no filter {chosen!r}{did_you_mean(chosen, found)}")
@@ -129,7 +140,7 @@ def _every_eval_ever(path: Path, table: Table, metric: str | None) -> list[Score
         run = str(metadata.get("run", "1")) if isinstance(metadata, Mapping) else "1"
         scores, ids, prints = runs.setdefault(run, ([], [], []))
         scores.append(as_score(evaluation["score"], path, number, name))
-        ids.append(_identity(values["sample_id"], f"{path}, row {number}: no sample_id"))
+        ids.append(identity(values["sample_id"], f"{path}, row {number}: no sample_id"))
         prints.append(str(values.get("sample_hash") or ""))
     name = _metric(path, metric, list(found))
     label = f"{path}:{name}"
@@ -139,7 +150,8 @@ def _every_eval_ever(path: Path, table: Table, metric: str | None) -> list[Score
     ]
 
 
-def _identity(value: Any, complaint: str) -> str:
+def identity(value: Any, complaint: str) -> str:
+    """The id of an example as text."""
     if isinstance(value, bool) or not isinstance(value, (int, str)):
         raise InputError(f"{complaint} that is a whole number or text")
     return str(value)
@@ -175,7 +187,7 @@ def _lighteval(path: Path, column: str, has_doc: bool, metric: str | None) -> Sc
         values.append(as_score(found[name], path, number, name))
         of = doc if isinstance(doc, Mapping) else {"query": doc}
         known = of.get("id")
-        ids.append(str(number - 1) if known in (None, "") else _identity(known, f"{path}, row {number}: no id"))
+        ids.append(str(number - 1) if known in (None, "") else identity(known, f"{path}, row {number}: no id"))
         prints.append(_digest(json.dumps(of.get("query"), ensure_ascii=False, default=str)))
     return ScoreColumn(f"{path}:{name}" if name else str(path), values, None, ids, prints)
 
@@ -190,7 +202,7 @@ def _metric(path: object, wanted: str | None, known: Sequence[str]) -> str:
     return known[0]
 
 
-def _packed(path: Path, metric: str | None) -> list[ScoreColumn]:
+def _packed(path: Path, read: Callable[[Any, Iterable[Any]], T]) -> T:
     """A ``.eval``, a zip archive of JSON files, read one sample at a time and within limits."""
     if path.exists() and not path.is_file():
         raise InputError(f"{path}: not a regular file")
@@ -202,7 +214,7 @@ def _packed(path: Path, metric: str | None) -> list[ScoreColumn]:
             samples = sorted({name for name in names if name.startswith("samples/") and name.endswith(".json")})
             budget = Budget(path)
             header, *_ = _entries(path, archive, ["header.json"], budget)
-            return _inspect(path, header, _entries(path, archive, samples, budget), metric)
+            return read(header, _entries(path, archive, samples, budget))
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except NotImplementedError:
@@ -215,12 +227,25 @@ def _packed(path: Path, metric: str | None) -> list[ScoreColumn]:
 
 def _entries(path: Path, archive: zipfile.ZipFile, names: Sequence[str], budget: Budget) -> Iterator[Any]:
     for name in names:
-        with archive.open(name) as file:
+        info = archive.getinfo(name)
+        with _zstandard(path, info) if info.compress_type == ZSTANDARD else archive.open(info) as file:
             data = file.read(LARGEST + 1)
         if len(data) > LARGEST:
             raise InputError(f"{path}: {name} has more than {LARGEST >> 20} MB")
         budget.take(len(data), path.stat().st_size)
         yield parse_scores(data, f"{path}: {name}")
+
+
+def _zstandard(path: Path, info: zipfile.ZipInfo) -> Any:
+    """A file in an archive that Inspect has compressed with Zstandard, which zipfile reads from Python 3.14 on."""
+    import pyarrow
+
+    with path.open("rb") as file:
+        file.seek(info.header_offset)
+        *_, name, extra = struct.unpack("<4s22x2H", file.read(30))  # PKZIP's APPNOTE.TXT, 4.3.7
+        file.seek(name + extra, 1)
+        data = file.read(info.compress_size)
+    return pyarrow.CompressedInputStream(pyarrow.BufferReader(data), "zstd")
 
 
 def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None) -> list[ScoreColumn]:
@@ -253,7 +278,7 @@ def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None
             print_of = _digest(json.dumps(sample.get("input"), ensure_ascii=False, sort_keys=True))
         except RecursionError:
             raise InputError(f"{of}: its input is nested too deeply") from None
-        row = (as_score(value, path, number, name), _identity(sample.get("id"), f"{of}: no id"), print_of)
+        row = (as_score(value, path, number, name), identity(sample.get("id"), f"{of}: no id"), print_of)
         epochs.setdefault(epoch, []).append(row)
     label = f"{path}:{name}" if name else str(path)
     columns = []

@@ -13,9 +13,11 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 
 from cgbench.benchmark.metrics.evaluate import evaluation_of
+from cgbench.benchmark.metrics.example_sets import lines_of_release
 from cgbench.benchmark.metrics.features import table_column
 from cgbench.benchmark.metrics.harness_logs import read_log
 from cgbench.benchmark.metrics.judgements import EXAMPLE, RATER, columns_of, read_judgements
+from cgbench.benchmark.metrics.log_outputs import by_rows
 from cgbench.benchmark.metrics.metric import Clusters
 from cgbench.benchmark.metrics.people import HumanMean, human_means
 from cgbench.benchmark.metrics.result import Evaluation
@@ -125,6 +127,9 @@ def evaluation_of_scores(request: ImportRequest) -> Evaluation:
     people = None
     if request.people is not None:
         people = read_score_columns(request.people, ids, standardise=request.standardise_raters)
+    if ids is None and not all(map(absent, (request.release, request.references, request.sources))):
+        lines = lines_of_release(request)
+        columns = {name: [_in_rows(one, lines) for one in runs] for name, runs in columns.items()}
     by_judgement = _check_judgements(request, columns, {**(control or {}), **(people or {})})
     blank = _without_scores(columns) if request.drop_missing else []
     columns = {name: runs for name, runs in columns.items() if name not in blank}
@@ -148,7 +153,8 @@ def evaluation_of_scores(request: ImportRequest) -> Evaluation:
     texts = (request.table, request.release, request.references, request.sources)
     if all(map(absent, texts)) and (request.cluster or str(request.by).startswith("column:")):
         shared["table"] = _table_of(next(iter(columns.values()))[0])
-    outputs = _outputs(request, metric, runs, blank) if request.hypotheses else {}
+    led = next(iter(columns.values()))[0]
+    outputs = _outputs(request, metric, runs, blank, led.ids if led.prints else None) if request.hypotheses else {}
     if request.strata and request.by is None and not request.cluster:
         shared.pop("table", None)
     found = evaluation_of(ScoreRequest(metric, runs, request.references, **shared), outputs)
@@ -222,6 +228,11 @@ def _human_means(
     return human_means(human, proxy, clusters=clusters, strata=strata, baseline=baseline)
 
 
+def _in_rows(column: ScoreColumn, lines: Sequence[str] | None) -> ScoreColumn:
+    """Scores of a log in the order of the test set, as far as its ids tell; a log is in the order of its samples."""
+    return column if column.prints is None or column.ids is None else by_rows(column, lines, strict=False)
+
+
 def _judgements(column: ScoreColumn, first: ScoreColumn) -> np.ndarray:
     """The judgements of each example; NaN where there is none."""
     values = scores_of(column.values, column.name)
@@ -242,12 +253,19 @@ def _judgements(column: ScoreColumn, first: ScoreColumn) -> np.ndarray:
 
 
 def _outputs(
-    request: ImportRequest, metric: SegmentScores, runs: Mapping[str, Sequence[Column]], blank: Sequence[str]
+    request: ImportRequest,
+    metric: SegmentScores,
+    runs: Mapping[str, Sequence[Column]],
+    blank: Sequence[str],
+    ids: Sequence[str] | None,
 ) -> dict[str, tuple[Sequence[str], ...]]:
-    """The texts behind the scores, by system, in the order of the scores."""
+    """The texts behind the scores, by system, in the order of the scores.
+
+    :param ids: of the scores, if they come from a log.
+    """
     first, given = next(iter(runs.values())), request.hypotheses
     assert given is not None
-    joined = join_texts(request.ids, {}, {"": first, **read_runs(given, request.ids)}, leads=True)[1]
+    joined = join_texts(request.ids, {}, {"": first, **read_runs(given, request.ids, ids)}, leads=True)[1]
     said = {name: texts for name, texts in joined.items() if name and name not in blank}
     found = {one.name: one.runs for one in read_systems(said, metric.n, first[0].name)} if said else {}
     for name, texts in found.items():

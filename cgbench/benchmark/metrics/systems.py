@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from cgbench.benchmark.metrics.log_outputs import by_rows, read_outputs
 from cgbench.errors import InputError, argument
 from cgbench.models.external.sidecar import read_sidecar
 from cgbench.text.columns import Column, read_column, short_name
@@ -14,6 +15,7 @@ from cgbench.text.formats import CorpusSpec, read_pairs
 from cgbench.text.inputs import AnyPath, Texts, as_column, is_path
 from cgbench.text.joins import check_order, in_order, index_of
 from cgbench.text.plain_text import words_of
+from cgbench.text.remote import local
 from cgbench.text.streams import split_name
 
 Runs = Texts | Sequence[Texts]
@@ -107,11 +109,14 @@ def read_systems(given: Runs | Mapping[str, Runs], n: int, against: str) -> list
     return systems
 
 
-def read_runs(given: Runs | Mapping[str, Runs], ids: str | None = None) -> dict[str, list[Column]]:
+def read_runs(
+    given: Runs | Mapping[str, Runs], ids: str | None = None, lines: Sequence[str] | None = None
+) -> dict[str, list[Column]]:
     """The runs of every system.
 
     :param given: as in :func:`~cgbench.benchmark.metrics.evaluate.evaluate`; ``ids``: the table column with the
-        example ids.
+        example ids. A log of a harness has its own; without ``ids`` it is put into the order of rows.
+    :param lines: the column ``line`` of a release, by which rows of logs are found.
     :raises InputError: there is no system, or a file cannot be read.
     """
     if not isinstance(given, Mapping):
@@ -124,7 +129,12 @@ def read_runs(given: Runs | Mapping[str, Runs], ids: str | None = None) -> dict[
         for number, text in enumerate(texts, 1):
             what = "hypotheses" if len(given) == 1 else f"hypotheses of {name}"
             what += f", run {number}" if len(texts) > 1 else ""
-            systems.setdefault(str(name), []).append(as_column(text, what, "hypothesis", "prediction", ids=ids))
+            logged = read_outputs(local(os.fspath(text))) if is_path(text) else None
+            if logged is not None and ids is None:
+                logged = [replace(by_rows(one, lines), ids=None) for one in logged]
+            systems.setdefault(str(name), []).extend(
+                logged or [as_column(text, what, "hypothesis", "prediction", ids=ids)]
+            )
     return systems
 
 
@@ -157,7 +167,13 @@ ROLES = {
 
 
 def join_texts(
-    ids: str | None, texts: Mapping[str, Any], systems: Any, *, leads: bool = False, table: Any = None
+    ids: str | None,
+    texts: Mapping[str, Any],
+    systems: Any,
+    *,
+    leads: bool = False,
+    table: Any = None,
+    lines: Sequence[str] | None = None,
 ) -> tuple[dict[str, Any], dict[str, list[Column]], Column | None]:
     """Join texts and systems so that their rows have the same order of examples.
 
@@ -166,12 +182,13 @@ def join_texts(
     :param texts: texts by the names of :data:`ROLES`; the first with ids determines the order.
     :param leads: the first run of the first system determines the order instead.
     :param table: a file whose columns describe the same examples.
+    :param lines: as for :func:`read_runs`.
     :returns: texts, systems, and the text that determines the order (None: no ids, the order is unchanged)
     :raises InputError: ids are missing or differ.
     """
     given = {name: one if _is_whole(one) else list(one) for name, one in texts.items()}
     columns = {name: _columns_of(name, one, ids) for name, one in given.items() if not absent(texts[name])}
-    runs = read_runs(systems, ids)
+    runs = read_runs(systems, ids, lines)
     flat = [run for several in runs.values() for run in several]
     read = [column for several in columns.values() for column in several or ()]
     every = [*flat, *read] if leads else [*read, *flat]

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import warnings
 
+from pathlib import Path
+from typing import Any
+
+from cgbench.benchmark.release.manifest import MANIFEST
 from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.benchmark.release.tables import sides_of
 from cgbench.errors import InputWarning
 from cgbench.text.formats import Pair
+from cgbench.text.inputs import is_path
+from cgbench.text.streams import is_stdin, split_name
 
 
 def reserved_pairs(release: Release) -> list[Pair]:
@@ -25,3 +31,12 @@ def reserved_pairs(release: Release) -> list[Pair]:
             warnings.warn(InputWarning(message), stacklevel=2)
         texts.append(candidates or ([], []))
     return [pair for sources, targets in texts for pair in zip(sources, targets, strict=True)]
+
+
+def reserved_for(sources: Any, release: Any = None) -> list[Pair]:
+    """The :func:`reserved_pairs` of a release, or of that in the folder of ``sources``; none if there is no release."""
+    if release is None and is_path(sources) and not is_stdin(sources):
+        folder = split_name(sources)[0].parent
+        for one in (folder, folder.parent):  # its tables are in a folder of their own
+            release = one if release is None and (Path(one) / MANIFEST).is_file() else release
+    return [] if release is None else reserved_pairs(Release.of(release))

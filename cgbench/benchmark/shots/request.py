@@ -45,8 +45,8 @@ class ShotsRequest(ShotsOptions):
 
 
 @request
-class PromptOptions:
-    """Prompts as a file, and what no prompt may show."""
+class PromptOptions(ShotsOptions):
+    """Shots of a translation, prompts as a file, and what no prompt may show."""
 
     _: KW_ONLY
     write_prompts: File | None = option(

@@ -1,0 +1,236 @@
+"""Hypotheses from logs of harnesses and from submissions to WMT: found by id, whatever the order of the file."""
+
+import json
+import random
+import zipfile
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+
+@pytest.fixture
+def texts(small_release, tmp_path):
+    """A release, and one hypothesis per pair; as lines they give the score that every log must give."""
+    lines = [f"{target} {row % 3}" for row, target in enumerate(small_release.lines("target"))]
+    (tmp_path / "lines.txt").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return small_release, lines
+
+
+def shuffled(rows):
+    random.Random(4).shuffle(rows)
+    return rows
+
+
+def write_rows(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def lm_eval(path, lines, ids, filters=("first-line",)):
+    rows = [
+        {"doc_id": key, "doc_hash": "h", "filter": name, "resps": [["x"]], "filtered_resps": [line]}
+        for key, line in enumerate(lines) for name in filters
+    ]  # fmt: skip
+    return write_rows(path.with_suffix(".jsonl"), shuffled(rows))
+
+
+def wmt(path, lines, ids):
+    rows = [
+        {
+            "doc_id": f"cgbench_###_degree_0.5_###_deu_Latn_###_eng_Latn_###_line-{key}",
+            "hypothesis": line,
+            "metadata": {},
+        }
+        for key, line in zip(ids, lines, strict=True)
+    ]
+    return write_rows(path.with_suffix(".jsonl"), shuffled(rows))
+
+
+def wmt_by_rows(path, lines, ids):
+    return write_rows(
+        path.with_suffix(".jsonl"),
+        shuffled([{"doc_id": row, "hypothesis": line} for row, line in enumerate(lines, 1)]),
+    )
+
+
+def lighteval(path, lines, ids):
+    rows = [
+        {
+            "doc": {"id": str(key), "query": "q"},
+            "metric": {"bleu": 0.0},
+            "model_response": {"text": [line], "logprobs": []},
+        }
+        for key, line in zip(ids, lines, strict=True)
+    ]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(shuffled(rows)), path.with_suffix(".parquet"))
+    return path.with_suffix(".parquet")
+
+
+def sample(key, line, epoch=1):
+    output = {"model": "m", "choices": [], "completion": f"\n{line}\nmore"}
+    scores = {"translation": {"value": 1.0, "answer": line}}
+    return {"id": key, "epoch": epoch, "input": "x", "target": "y", "output": output, "scores": scores}
+
+
+def header():
+    return {"status": "success", "eval": {"task": "t", "task_version": 1}}
+
+
+def inspect_json(path, lines, ids):
+    samples = [sample(key, line) for key, line in zip(ids, lines, strict=True)]
+    path = path.with_suffix(".json")
+    path.write_text(json.dumps({**header(), "samples": shuffled(samples)}), encoding="utf-8")
+    return f"{path}:translation"
+
+
+def inspect_eval(path, lines, ids, compression=zipfile.ZIP_DEFLATED, epochs=1):
+    """As Inspect names its files; they are sorted by name when they are read."""
+    path = path.with_suffix(".eval")
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for key, line in zip(ids, lines, strict=True):
+            for epoch in range(1, epochs + 1):
+                archive.writestr(f"samples/{key}_epoch_{epoch}.json", json.dumps(sample(key, line, epoch)))
+        archive.writestr("header.json", json.dumps(header()))
+    return f"{path}:translation"
+
+
+def scores(run, *words, **options):
+    found = json.loads(run("score", *words, "--format", "json", **options).stdout)
+    return found if isinstance(found, list) else [found]
+
+
+@pytest.mark.parametrize("write", [lm_eval, wmt, wmt_by_rows, lighteval, inspect_json, inspect_eval])
+def test_a_log_gives_the_score_of_its_lines(texts, tmp_path, run, write):
+    release, lines = texts
+    ids = [row["line"] for row in release.split()]
+    assert ids != sorted(map(str, ids))  # so that names of files do not sort by row
+    log = write(tmp_path / "log", lines, ids)
+    words = ["--release", release.folder, "--hyp"]
+    (plain,), (found,) = (scores(run, "bleu", *words, f"a={name}") for name in (tmp_path / "lines.txt", log))
+    assert 50 < plain["value"] < 100 and found["value"] == plain["value"]
+
+
+def test_without_a_release_ids_are_row_numbers(texts, tmp_path, run):
+    _, lines = texts
+    reference = texts[0].text_path("target")
+    log = lm_eval(tmp_path / "log", lines, None)
+    (plain,), (found,) = (
+        scores(run, "chrf", "--ref", reference, "--hyp", f"a={name}") for name in (tmp_path / "lines.txt", log)
+    )
+    assert plain["value"] == found["value"]
+
+
+def test_ids_of_a_column(texts, tmp_path, run):
+    release, lines = texts
+    rows = [{"name": f"n{row}", "reference": text} for row, text in enumerate(release.lines("target"))]
+    reference = write_rows(tmp_path / "reference.jsonl", rows)
+    names = [row["name"] for row in rows]
+    log = write_rows(
+        tmp_path / "log.jsonl",
+        shuffled([{"doc_id": key, "hypothesis": one} for key, one in zip(names, lines, strict=True)]),
+    )
+    words = ["bleu", "--ref", reference, "--hyp", f"a={log}"]
+    (found,) = scores(run, *words, "--id", "name")
+    (plain,) = scores(run, "bleu", "--ref", reference, "--hyp", f"a={tmp_path / 'lines.txt'}")
+    assert found["value"] == plain["value"]
+    said = run("score", *words, status=2).stderr
+    assert "are neither row numbers nor lines of a release" in said and "--id" in said
+
+
+def test_epochs_and_samples_are_runs(texts, tmp_path, run):
+    release, lines = texts
+    ids = [row["line"] for row in release.split()]
+    log = inspect_eval(tmp_path / "log", lines, ids, epochs=3)
+    (found,) = scores(run, "bleu", "--release", release.folder, "--hyp", f"a={log}")
+    assert found["runs"] == 3
+
+
+def test_an_eval_compressed_with_zstandard_is_read(texts, tmp_path, run):
+    """As inspect_ai 0.3.285 writes it; Python's zipfile reads it from 3.14 on."""
+    release, lines = texts
+    ids = [row["line"] for row in release.split()]
+    log = inspect_eval(tmp_path / "log", lines, ids, zipfile.ZIP_STORED)
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    write_zstandard(path, entries)
+    (found,) = scores(run, "bleu", "--release", release.folder, "--hyp", f"a={log}")
+    (plain,) = scores(run, "bleu", "--release", release.folder, "--hyp", f"a={tmp_path / 'lines.txt'}")
+    assert found["value"] == plain["value"]
+    (mean,) = scores(run, "import", "--scores", f"a={path}:translation")
+    assert mean["n"] == len(lines)
+    damaged = bytearray(path.read_bytes())
+    place = damaged.index(b"\x28\xb5\x2f\xfd")
+    damaged[place : place + 8] = bytes(8)
+    path.write_bytes(damaged)
+    assert (
+        "not a readable log of inspect"
+        in run("score", "bleu", "--release", release.folder, "--hyp", log, status=2).stderr
+    )
+
+
+def write_zstandard(path, entries):
+    """A zip whose entries are packed with method 93: written stored, then the method and sizes are patched."""
+    codec = pyarrow.Codec("zstd")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in entries.items():
+            packed = codec.compress(data, asbytes=True)
+            archive.writestr(name, packed)
+            archive.filelist[-1].compress_type = 93
+            archive.filelist[-1].file_size = len(data)
+
+
+def test_a_log_that_lacks_an_example_is_refused(texts, tmp_path, run):
+    release, lines = texts
+    ids = [row["line"] for row in release.split()]
+    log = wmt(tmp_path / "log", lines[:-2], ids[:-2])
+    said = run("score", "bleu", "--release", release.folder, "--hyp", f"a={log}", status=2).stderr
+    assert f"has no answer for 2 of {len(lines)} examples (line {ids[-2]})" in said
+    twice = write_rows(tmp_path / "twice.jsonl", [{"doc_id": key, "hypothesis": "x"} for key in (0, 1, 1)])
+    (tmp_path / "three.txt").write_text("a b\nc d\ne f\n")
+    said = run("score", "bleu", "--ref", tmp_path / "three.txt", "--hyp", f"a={twice}", status=2).stderr
+    assert "its ids, such as '0'" in said
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([{"doc_id": 0, "hypothesis": None}], "row 1: the answer is not text"),
+        ([{"doc_id": None, "hypothesis": "x"}], "row 1: no id"),
+        ([{"doc_id": 0, "doc_hash": "h", "filter": "a", "filtered_resps": []}], "row 1: the answer is not text"),
+        (
+            [{"doc_id": 0, "doc_hash": "h", "filter": one, "filtered_resps": ["x"]} for one in "ab"],
+            "several filters (a, b); choose one with",
+        ),
+    ],
+)
+def test_wrong_logs(tmp_path, run, rows, said):
+    (tmp_path / "one.txt").write_text("a b\n")
+    log = write_rows(tmp_path / "log.jsonl", rows)
+    assert said in run("score", "bleu", "--ref", tmp_path / "one.txt", "--hyp", f"a={log}", status=2).stderr
+
+
+def test_a_filter_is_chosen(texts, tmp_path, run):
+    release, lines = texts
+    log = lm_eval(tmp_path / "log", lines, None, filters=("strict", "first-line"))
+    words = ["score", "bleu", "--release", release.folder, "--hyp"]
+    assert "several filters" in run(*words, f"a={log}", status=2).stderr
+    run(*words, f"a={log}:strict")
+    assert "no filter 'stricd'; did you mean strict" in run(*words, f"a={log}:stricd", status=2).stderr
+
+
+def test_scores_of_a_log_are_in_the_order_of_the_release(texts, tmp_path, run):
+    """Values that differ by row, by a feature of the release: each sample's value is its row's source length."""
+    release, lines = texts
+    rows = release.split()
+    samples = [
+        {**sample(row["line"], line), "scores": {"s": {"value": row["source_length"]}}}
+        for row, line in zip(rows, lines, strict=True)
+    ]
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps({**header(), "samples": shuffled(samples)}), encoding="utf-8")
+    words = ["import", "--scores", f"a={path}", "--release", release.folder, "--by", "length", "--side", "source"]
+    lengths = sorted({row["source_length"] for row in rows})
+    (found,) = scores(run, *words, "--bins", ",".join(map(str, lengths[1:])))
+    assert len(lengths) > 3 and [one["value"] for one in found["bins"]] == lengths
