@@ -28,6 +28,7 @@ from cgbench.benchmark.metrics.systems import System
 from cgbench.benchmark.metrics.variance import (
     ExampleCovariance,
     covariance_of_clusters,
+    covariance_of_design,
     covariance_of_samples,
     design_effects,
 )
@@ -278,6 +279,9 @@ class _Slice:
         self.sacrebleu_p = metric.as_sacrebleu and comparison.paired == "bootstrap"  # for single runs
         self._randomized: dict[tuple[int, int], list[float | None]] = {}
         self.rows = rows = metric.counted(rows)
+        design = metric.design
+        if design is not None:
+            statistics = [system * design.weights[:, None] for system in statistics]
         self.statistics = statistics
         self.units = [np.stack([metric.collect(run, rows) for run in system]) for system in statistics]
         self.values = [metric.compute(system.sum(axis=1)) for system in self.units]  # [runs, figures] each
@@ -286,8 +290,15 @@ class _Slice:
         self.effects: np.ndarray | None = None  # [systems, figures]
         if confidence and metric.clusters:
             self.covariance = covariance_of_clusters(metric, statistics, rows, metric.clusters)
-            if self.covariance:
+            if self.covariance and design is None:
                 self.effects = design_effects(metric, statistics, rows, self.covariance)
+        elif confidence and design is not None and comparison.samples is None:
+            self.covariance = covariance_of_design(metric, statistics, rows, design)
+        elif confidence and design is not None:
+            inside = np.isin(np.arange(metric.n), rows)[:, None]
+            weighted = [system * inside for system in statistics]
+            drawn = resampled_runs(weighted, metric.compute, comparison.samples or 0, comparison.seed, design)
+            self.covariance = covariance_of_samples(drawn, len(rows), design)
         elif confidence and self.count > 1:  # a single unit is the same in every sample
             self.samples = resampled_runs(self.units, metric.compute, comparison.count("bootstrap"), comparison.seed)
             self.covariance = covariance_of_samples(self.samples, self.count)
@@ -342,7 +353,7 @@ class _Slice:
         """The test of two systems: the requested one, or the calibrated one for their numbers of runs."""
         if self.comparison.paired != CALIBRATED:
             return self.comparison.test
-        return calibrated_test([len(self.values[one]) for one in (number, other)], self.metric.clusters is not None)
+        return calibrated_test([len(self.values[one]) for one in (number, other)], not self.metric.independent)
 
     def _randomize(self, pairs: Sequence[tuple[int, int]]) -> None:
         """Run approximate randomisation for all pairs that need it, as the test or for the stars."""
@@ -376,6 +387,8 @@ class _Slice:
         starts = np.cumsum([0, *map(len, self.values)])
         runs = slice(starts[number], starts[number + 1])
         covariance = self.covariance.of_runs(figure, runs)
+        if self.metric.design is not None and len(self.values[number]) == 1 and not self.metric.design.left.any():
+            return float(self.values[number][0, figure]), float(self.values[number][0, figure])  # nothing is unknown
         return score_interval(covariance, self.values[number][:, figure], self.metric.top, self.metric.bottom)
 
     def _bounds(self, number: int, other: int) -> list[tuple[float | None, float | None]]:

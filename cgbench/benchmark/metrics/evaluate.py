@@ -21,6 +21,7 @@ from cgbench.benchmark.metrics.example_sets import ExampleSet, read_control_set,
 from cgbench.benchmark.metrics.features import FeatureInputs, make_feature
 from cgbench.benchmark.metrics.hypotheses import check_form, check_training
 from cgbench.benchmark.metrics.known_pieces import check_parts, score_parts
+from cgbench.benchmark.metrics.population import design_of
 from cgbench.benchmark.metrics.published import PublishedScore, published_scores
 from cgbench.benchmark.metrics.result import Evaluation, EvaluationInputs
 from cgbench.benchmark.metrics.score_request import FEATURES_OF, ScoreRequest
@@ -63,6 +64,7 @@ def evaluation_of(request: ScoreRequest, outputs: Mapping[str, tuple[Sequence[st
     systems, lines = with_outputs(request, test, outputs or {})
     inputs = feature_inputs(request, test)
     test.metric.clusters = clusters_of(request, test, inputs)
+    test.metric.design = design_of(request, test, inputs)
     if control:
         of_control = replace(inputs, table=control.table, metric=control.metric, first=control.first)
         control.metric.clusters = clusters_of(request, control, of_control)

@@ -71,7 +71,7 @@ def read_test_set(request: ScoreRequest) -> ExampleSet:
     }
     table = request.table
     if request.release is not None:
-        files = release_files(Path(request.release))
+        files = release_files(Path(request.release), request.drawn_set)
         own = files.get("table")
         for name, file in (("references", files["reference"]), ("sources", files["source"])):
             if absent(texts[name]):
@@ -96,7 +96,7 @@ def read_control_set(request: ScoreRequest) -> ExampleSet | None:
         return None
     named, table = isinstance(request.metric, str), None
     if request.release is not None and named and metric_class(request.metric).needs == "references":
-        files = release_files(Path(request.release), control=absent(texts["references"]))
+        files = release_files(Path(request.release), "control" if absent(texts["references"]) else "test")
         if absent(texts["references"]):
             table = files["table"]
             for name, file in (("references", files["reference"]), ("sources", files["source"])):
@@ -119,8 +119,7 @@ def _read(
         texts,
         systems,
         leads=made is not None,
-        table=table if request.by is not None or request.cluster else None,
-        lines=lines_of_release(request, control=control),
+        table=table if request.by is not None or request.cluster or request.estimate else None,
     )
     columns = {
         name: None
@@ -191,32 +190,21 @@ def _table_of(names: Sequence[str]) -> str | None:
     return next((str(path) for path in paths if form(path) != "plain"), None)
 
 
-def lines_of_release(request: ScoreOptions, *, control: bool = False) -> list[str] | None:
-    """The column ``line`` of the test or control set of a release, if one was given and has it."""
-    if request.release is None:
-        return None
-    from cgbench.benchmark.release.manifest import CONTROL, ID, SPLIT
-    from cgbench.benchmark.release.release import Release
-
-    release = Release.open(request.release)
-    if control and not release.has_control:
-        return None
-    path = release.path(CONTROL if control else SPLIT)
-    return read_column(f"{path}:{ID}").values if ID in Table(path, named=True).names else None
-
-
-def release_files(folder: Path, *, control: bool = False) -> dict[str, Path]:
+def release_files(folder: Path, name: str = "test") -> dict[str, Path]:
     """The ``source``, ``reference`` and ``table`` of a release.
 
-    :param control: of its control set.
-    :raises InputError: the folder is not a finished release, or has no control set.
+    :param name: of its test set, its ``control`` set or its stratified ``sample``.
+    :raises InputError: the folder is not a finished release, or has no such set.
     """
-    from cgbench.benchmark.release.manifest import CONTROL, SPLIT
+    from cgbench.benchmark.release.manifest import CONTROL, SAMPLE, SPLIT
     from cgbench.benchmark.release.release import Release
 
     release = Release.open(folder)
     release.check_finished()
-    if control:
+    if name == "sample":
+        paths = {key: release.sample_path(side) for key, side in (("source", "source"), ("reference", "target"))}
+        return {**paths, "table": release.path(SAMPLE)}
+    if name == "control":
         return {
             "source": release.control_path("source"),
             "reference": release.control_path("target"),

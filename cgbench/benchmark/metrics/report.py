@@ -33,6 +33,9 @@ def report(scored: ScoredSystems, form: str, width: int, show_reasons: bool = Fa
         parts.append(_published_table(scored, form, width))
     if scored.people:
         parts.append(render(*table_rows(scored.people, max(width, 1)), form))
+    if design := scored.metric.design:
+        words = f"estimate for {design.description()}"
+        parts.append({"latex": f"% {words}", "html": as_html(words)}.get(form, words))
     if scored.clusters:
         shown = {"latex": f"% {scored.clusters}", "html": as_html(scored.clusters)}
         parts.append(shown.get(form, scored.clusters))
@@ -54,7 +57,7 @@ def _one_line(scored: ScoredSystems, width: int) -> str | None:
             half = (estimate.ci_high - estimate.ci_low) / 2
             text += (
                 f" (μ = {estimate.ci_mean:.{width}f} ± {half:.{width}f})"
-                if scored.metric.as_sacrebleu
+                if scored.metric.as_sacrebleu and estimate.ci_mean is not None
                 else f" (95 %: {estimate.ci_low:.{width}f} to {estimate.ci_high:.{width}f})"
             )
         figures.append(f"{name} {text}" if len(scored.metric.figures) > 1 else text)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from cgbench.benchmark.metrics.comparison import Comparison
 from cgbench.benchmark.metrics.metric import Metric
+from cgbench.errors import InputError, argument
 from cgbench.requests import KW_ONLY, Bitexts, File, Folder, Kind, Name, Systems, Text, fields_of, option, request
 from cgbench.text.inputs import is_path
 
@@ -119,6 +120,11 @@ class ScoreOptions(Comparison):
     release: Folder | None = option(
         default=None, help="Release whose test set gives --ref, --source and --table", group="Input"
     )
+    estimate: Literal["pool", "candidates", "window"] | None = option(
+        default=None,
+        help="Estimate the score on all candidates (from the stratified sample of --release), on the window (from its "
+        "test set) or on the pool, with intervals of the design; with --samples N, by bootstrap", group="Comparison",
+    )  # fmt: skip
     accept_text: bool = option(
         default=False, help="Score hypotheses whose case, tokenisation or language differs from the references",
         group="Advanced",
@@ -135,6 +141,26 @@ class ScoreOptions(Comparison):
         default=None, help="Show published results too [default benchmark: the preset's]", group="Output",
         metavar="[BENCHMARK]",
     )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.estimate is None:
+            return
+        if self.release is None:
+            raise InputError(
+                f"{argument('estimate', self.estimate)} needs the probabilities of the draws; give "
+                f"{argument('release')}"
+            )
+        object.__setattr__(self, "confidence", True)
+
+    @property
+    def drawn_set(self) -> str:
+        """The set of the release that is scored: the stratified sample (``sample``) if it is needed, else ``test``."""
+        if self.estimate in (None, "window") or self.release is None:
+            return "test"
+        from cgbench.benchmark.release.release import Release
+
+        return "sample" if Release.open(self.release).has_sample else "test"
 
     def comparison(self) -> Comparison:
         """The options for intervals and tests."""

@@ -126,7 +126,7 @@ def warnings_of(metric: Metric, systems: Sequence[System], comparison: Compariso
         lines.append("one example: there is nothing to resample, so there are no intervals and no tests")
     elif comparison.paired and metric.n < FEWEST_UNITS:
         lines.append(f"{metric.n} examples are too few for a test, which needs at least {FEWEST_UNITS}")
-    if comparison.count("bootstrap") < FEWEST and not metric.clusters:
+    if comparison.count("bootstrap") < FEWEST and metric.independent:
         lines.append(f"{comparison.samples} samples are too few for an interval of 95 %; use at least {FEWEST}")
     single = [system.name for system in systems if len(system.runs) == 1]
     if single:
@@ -233,14 +233,18 @@ def _signature(
     if metric.normalised:
         items["norm"] = metric.normalised
     if comparison.confidence or comparison.paired or binning or control:
-        if metric.clusters:
+        if metric.design:
+            items["estimate"] = metric.design.population
+        if metric.design and not metric.clusters and comparison.samples is None:
+            items["design"] = "jackknife"
+        elif metric.clusters:
             items["clusters"] = metric.clusters.signature()
         else:
             items["bs"] = comparison.count("bootstrap")
             items["seed"] = comparison.seed
     test: str | None = comparison.test
     if test == CALIBRATED:
-        test = calibrated_test([len(system.runs) for system in systems], metric.clusters is not None)
+        test = calibrated_test([len(system.runs) for system in systems], not metric.independent)
     if test == "bootstrap" and not metric.as_sacrebleu:
         items["paired"] = "two-sided"
     if test == SEVERAL_RUNS:
@@ -248,7 +252,7 @@ def _signature(
     if comparison.shared_seeds:
         items["seeds"] = "shared"
     if test == "randomization" or (
-        test == SEVERAL_RUNS and not metric.clusters and sum(len(system.runs) == 1 for system in systems) > 1
+        test == SEVERAL_RUNS and metric.independent and sum(len(system.runs) == 1 for system in systems) > 1
     ):
         items["ar"] = comparison.count("randomization")
     if comparison.paired == "mcnemar":
@@ -295,5 +299,7 @@ def _made(system: System) -> str:
 
 
 def describe(metric: Metric, result: SystemScores) -> str:
-    """The metric's description of the scores of a system with one run."""
+    """The metric's description of the scores of a system with one run; empty for an estimate."""
+    if metric.design is not None:
+        return ""
     return metric.describe(metric.collect(result.statistics[0], metric.counted(np.arange(metric.n))).sum(axis=0))

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from cgbench.benchmark.metrics.metric import Design
+
 SEED = 12345
 """sacrebleu's default."""
 
@@ -51,13 +53,35 @@ def bootstrap_counts(units: int, samples: int, seed: int | Sequence[int]) -> Ite
         yield np.bincount(drawn.ravel(), minlength=size * units).reshape(size, units).astype(np.float64)
 
 
+def design_counts(design: Design, samples: int, seed: int | Sequence[int]) -> Iterator[np.ndarray]:
+    """How often each example of a design counts in each sample, as :func:`bootstrap_counts`, but no whole numbers.
+
+    Rao and Wu's (1988) bootstrap: from each stratum one unit less than was drawn, with replacement, rescaled so that
+    the variance is that of the design, with finite population correction.
+    """
+    rng = np.random.default_rng(seed)
+    for size in _blocks(samples, len(design.units)):
+        counts = np.ones((size, len(design.stratum_of_unit)))
+        for stratum, (drawn, left) in enumerate(zip(design.drawn.tolist(), design.left.tolist(), strict=True)):
+            if drawn > 1 and left > 0:
+                times = rng.multinomial(drawn - 1, np.full(drawn, 1 / drawn), size)
+                own = 1 - math.sqrt(left) * (1 - times * (drawn / (drawn - 1)))
+                counts[:, design.stratum_of_unit == stratum] = own
+        yield counts[:, design.units]
+
+
 def resampled_runs(
-    systems: Sequence[np.ndarray], compute: Compute, samples: int, seed: int | Sequence[int]
+    systems: Sequence[np.ndarray],
+    compute: Compute,
+    samples: int,
+    seed: int | Sequence[int],
+    design: Design | None = None,
 ) -> list[np.ndarray]:
     """The scores of all runs of each system on the same samples of the units, ``[samples, runs, figures]``."""
     units = systems[0].shape[1]
     parts: list[list[np.ndarray]] = [[] for _ in systems]
-    for counts in bootstrap_counts(units, samples, seed):
+    drawn = bootstrap_counts(units, samples, seed) if design is None else design_counts(design, samples, seed)
+    for counts in drawn:
         for sums, part in zip(_products(counts, systems), parts, strict=True):
             part.append(np.stack([compute(run) for run in sums], axis=1))
     return [np.concatenate(part) for part in parts]

@@ -20,7 +20,7 @@ from typing import Protocol
 
 import numpy as np
 
-from cgbench.benchmark.metrics.metric import Clusters
+from cgbench.benchmark.metrics.metric import Clusters, Design
 
 
 class Summed(Protocol):
@@ -116,15 +116,19 @@ def covariance_of_examples(matrix: np.ndarray, examples: int) -> ExampleCovarian
     return ExampleCovariance((Ways((matrix,), (examples - 1.0,)),), examples, examples)
 
 
-def covariance_of_samples(samples: Sequence[np.ndarray], units: int) -> ExampleCovariance:
+def covariance_of_samples(samples: Sequence[np.ndarray], units: int, design: Design | None = None) -> ExampleCovariance:
     """The covariance ``[scores, runs of all, runs of all]`` from bootstrap samples.
 
     :param samples: of each system ``[samples, runs, scores]``, on the same draws of ``units`` examples.
+    :param design: the samples are of this design (:func:`.design_counts`), which needs no correction.
     """
     joined = np.concatenate(samples, axis=1)
     apart = (joined - joined.mean(axis=0)).transpose(2, 1, 0)  # [scores, runs of all, samples]
+    found = apart @ apart.swapaxes(-1, -2) / (len(joined) - 1)
+    if design is not None:
+        return ExampleCovariance((Ways((found,), (float((design.drawn - 1).sum()),)),), units, len(design.inclusion))
     # The variance of a bootstrap of n units is (n - 1) / n of that of new units.
-    return covariance_of_examples(apart @ apart.swapaxes(-1, -2) / (len(joined) - 1) * (units / (units - 1)), units)
+    return covariance_of_examples(found * (units / (units - 1)), units)
 
 
 def covariance_of_clusters(
@@ -145,6 +149,37 @@ def covariance_of_clusters(
     parts = tuple(_jackknife(metric, runs, rows, way) for way in ways)
     degrees = tuple(max(len(rows) ** 2 / float((sizes.astype(np.float64) ** 2).sum()) - 1, 1.0) for sizes in counts[:2])
     return ExampleCovariance((Ways(parts, degrees),), len(rows), least)
+
+
+def covariance_of_design(
+    metric: Summed, statistics: Sequence[np.ndarray], rows: np.ndarray, design: Design
+) -> ExampleCovariance | None:
+    """The covariance ``[scores, runs of all, runs of all]`` over draws of the design: linearised by the stratified
+    jackknife, with finite population correction (Jones 1974; Wolter 2007, "Introduction to Variance Estimation",
+    section 4.5). Each stratum is a set with its own degrees of freedom.
+
+    :param statistics: of each system ``[runs, n, k]``, weighted.
+    :param rows: the examples to use; the others count as a domain of zeros, so the size of a bin may vary.
+    :returns: None if a single unit of a stratum was drawn.
+    """
+    inside, of_unit = np.isin(np.arange(len(design.units)), rows), design.stratum_of_unit
+    left: list[list[np.ndarray]] = [[] for _ in design.sizes]  # scores without each unit, of each run
+    if ((design.drawn < 2) & (design.left > 0)).any():
+        return None
+    for run in (run for system in statistics for run in system):
+        sums = metric.collect_clusters(run * inside[:, None], np.arange(len(inside)), design.units)
+        total = sums.sum(axis=0)
+        for stratum, found in enumerate(left):
+            own = sums[of_unit == stratum]
+            others = (own.sum(axis=0) - own) * (len(own) / max(len(own) - 1, 1))
+            found.append(metric.compute(total - own.sum(axis=0) + others))
+    sets = []
+    for scores, drawn, share in zip(left, design.drawn.tolist(), design.left.tolist(), strict=True):
+        whole = np.stack(scores)  # [runs of all, units, scores]
+        apart = (whole - whole.mean(axis=1, keepdims=True)).transpose(2, 0, 1)
+        part = apart @ apart.swapaxes(-1, -2) * (share * (drawn - 1) / drawn)
+        sets.append(Ways((part,), (max(drawn - 1.0, 1.0),)))
+    return ExampleCovariance(tuple(sets), len(rows), len(np.unique(design.units[rows])))
 
 
 def design_effects(

@@ -1,0 +1,162 @@
+"""Estimates for a population: textbook formulas, every possible sample of a small population, simulated draws."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from cgbench.benchmark.metrics.bleu import Bleu, ChrF
+from cgbench.benchmark.metrics.comparison import Comparison, compare
+from cgbench.benchmark.metrics.metric import Design, Metric
+from cgbench.benchmark.metrics.significance import resampled_runs
+from cgbench.benchmark.metrics.systems import System
+from cgbench.benchmark.metrics.variance import covariance_of_design, covariance_of_samples
+
+
+class Mean(Metric):
+    """The mean of the hypotheses, which are numbers."""
+
+    name, bottom, top = "mean", None, None
+
+    def __init__(self, n):
+        super().__init__([["x"]] * n)
+
+    def statistics(self, hypotheses):
+        return np.array([[float(one), 1.0] for one in hypotheses])
+
+    def compute(self, sums):
+        return sums[:, :1] / sums[:, 1:]
+
+
+def stratified(sizes, strata, units=None):
+    """The design of a stratified sample with these strata."""
+    strata = np.array(strata)
+    inclusion = (np.bincount(strata) / sizes)[strata]
+    units = np.arange(len(strata)) if units is None else np.array(units)
+    return Design("candidates", int(sum(sizes)), inclusion, strata, units, np.array(sizes))
+
+
+def variance(metric, values, design):
+    weighted = values * design.weights[:, None]
+    found = covariance_of_design(metric, [weighted[None]], np.arange(metric.n), design)
+    return found.variance(lambda part: part[:, 0, 0])
+
+
+def test_a_stratified_mean_has_the_variance_of_the_textbook():
+    rng = np.random.default_rng(1)
+    sizes, strata = [40, 25, 9], np.repeat([0, 1, 2], [6, 5, 3])
+    values, design = rng.normal(size=14) * (1 + strata), stratified(sizes, strata)
+    found, degrees = variance(Mean(14), np.stack([values, np.ones(14)], 1), design)
+    parts = [
+        (size / 74) ** 2 * (1 - len(own) / size) * own.var(ddof=1) / len(own)
+        for size, own in ((size, values[strata == number]) for number, size in enumerate(sizes))
+    ]  # Cochran (1977), 5.13
+    assert found[0] == pytest.approx(sum(parts))
+    of = sum(parts) ** 2 / sum(part**2 / n for part, n in zip(parts, (5, 4, 2), strict=True))  # Satterthwaite
+    assert degrees[0] == pytest.approx(of)
+
+
+def test_over_every_sample_estimate_and_variance_are_unbiased():
+    """All 6 * 10 samples of two strata of four and five values."""
+    strata, values = [np.array([1.0, 4, 9, 7]), np.array([0.0, 2, 2, 5, 20])], []
+    truth = np.concatenate(strata).mean()
+    for one in itertools.combinations(range(4), 2):
+        for other in itertools.combinations(range(5), 3):
+            drawn = np.concatenate([strata[0][list(one)], strata[1][list(other)]])
+            design = stratified([4, 5], [0, 0, 1, 1, 1])
+            estimate = drawn @ design.weights / design.weights.sum()
+            values.append((estimate, variance(Mean(5), np.stack([drawn, np.ones(5)], 1), design)[0][0]))
+    estimates, variances = map(np.array, zip(*values, strict=True))
+    assert len(values) == 60 and estimates.mean() == pytest.approx(truth)
+    assert variances.mean() == pytest.approx(estimates.var())
+
+
+def test_equal_probabilities_give_the_plain_score_and_the_variance_of_a_simple_random_sample():
+    values = np.random.default_rng(2).random(30)
+    design = stratified([30 * 4], np.zeros(30, int))
+    found = variance(Mean(30), np.stack([values, np.ones(30)], 1), design)[0]
+    assert found[0] == pytest.approx(0.75 * values.var(ddof=1) / 30)
+
+
+def test_a_census_has_no_variance_and_its_interval_is_the_score():
+    metric = Mean(6)
+    metric.design = stratified([4, 2], [0, 0, 0, 0, 1, 1])
+    scored = compare(metric, [System("a", (["1", "2", "3", "5", "8", "13"],))], Comparison(confidence=True))
+    score = scored[0].whole.figures["score"]
+    assert score.value == pytest.approx(32 / 6)
+    assert score.ci_low == score.ci_high == score.value
+
+
+def texts(n, seed):
+    rng = np.random.default_rng(seed)
+    words = [f"w{number}" for number in range(40)]
+    references = [[words[one] for one in rng.integers(0, 40, rng.integers(5, 15))] for _ in range(n)]
+    wrong = rng.random(n) * 0.7
+
+    def system(extra):
+        return [
+            " ".join(words[rng.integers(40)] if rng.random() < error + extra else word for word in reference)
+            for reference, error in zip(references, wrong, strict=True)
+        ]
+
+    return [[" ".join(reference)] for reference in references], [system(0.0), system(0.05)], wrong
+
+
+@pytest.mark.parametrize("kind", [Bleu, ChrF])
+def test_corpus_scores_of_a_census_of_strata_are_those_of_the_corpus_and_intervals_hold_them(kind):
+    references, systems, wrong = texts(600, 3)
+    metric = kind(references)
+    statistics = np.stack([metric.statistics(one) for one in systems])
+    truth = metric.compute(statistics.sum(axis=1))[:, 0]
+    stratum = (np.argsort(np.argsort(wrong)) * 4) // 600
+    rng, held, tested, n = np.random.default_rng(4), [], [], np.array([15, 25, 35, 25])
+    for _ in range(150):
+        rows = np.concatenate([rng.choice(np.flatnonzero(stratum == h), n[h], replace=False) for h in range(4)])
+        of_sample = kind([references[row] for row in rows])
+        of_sample.design = stratified([150] * 4, stratum[rows])
+        named = [System(str(k), ([one[row] for row in rows],)) for k, one in enumerate(systems)]
+        scored = compare(of_sample, named, Comparison(confidence=True, paired="calibrated"))
+        figures = [one.whole.figures[of_sample.figures[0]] for one in scored]
+        held += [one.ci_low <= value <= one.ci_high for one, value in zip(figures, truth, strict=True)]
+        gap = figures[1]
+        tested.append(gap.difference_low <= truth[1] - truth[0] <= gap.difference_high)
+        assert (gap.p_value < 0.05) == (gap.difference_low > 0 or gap.difference_high < 0)
+    assert 0.9 < np.mean(held) < 0.985 and 0.89 < np.mean(tested) <= 0.99
+
+
+def test_the_bootstrap_of_the_design_has_the_same_variance():
+    references, systems, _ = texts(90, 5)
+    metric, strata = Bleu(references), np.repeat([0, 1, 2], 30)
+    design = stratified([300, 60, 40], strata)
+    weighted = np.stack([metric.statistics(systems[0])]) * design.weights[:, None]
+    drawn = resampled_runs([weighted], metric.compute, 4000, 1, design)
+    one = covariance_of_samples(drawn, 90, design).variance(lambda part: part[:, 0, 0])
+    other = covariance_of_design(metric, [weighted], np.arange(90), design).variance(lambda part: part[:, 0, 0])
+    assert one[0][0] == pytest.approx(other[0][0], rel=0.12)
+    assert one[1] == 87
+
+
+def test_whole_documents_are_the_units_of_the_variance():
+    rng = np.random.default_rng(6)
+    units = np.repeat(np.arange(12), 5)
+    values = np.repeat(rng.normal(size=12), 5)
+    design = Design("window", 200, np.full(60, 0.3), np.zeros(60, int), units, np.array([40]))
+    found = variance(Mean(60), np.stack([values, np.ones(60)], 1), design)[0]
+    assert found[0] == pytest.approx((1 - 12 / 40) * values[::5].var(ddof=1) / 12)
+
+
+def test_a_bin_is_a_domain_whose_size_varies():
+    """The mean of a domain is a ratio: compared with Taylor linearisation of the ratio (Cochran 1977, 5A.14)."""
+    rng = np.random.default_rng(7)
+    strata, sizes, n = np.repeat([0, 1], [900, 600]), np.array([6000, 9000]), 1500
+    values, inside = rng.normal(5, 1, n), rng.random(n) < 0.4
+    design, metric = stratified(sizes, strata), Mean(n)
+    weighted = np.stack([values, np.ones(n)], 1) * design.weights[:, None]
+    found = covariance_of_design(metric, [weighted[None]], np.flatnonzero(inside), design)
+    residual = inside * (values - (values * design.weights)[inside].sum() / design.weights[inside].sum())
+    expected = sum(
+        size**2 * (1 - (strata == h).sum() / size) * residual[strata == h].var(ddof=1) / (strata == h).sum()
+        for h, size in enumerate(sizes)
+    )
+    expected /= design.weights[inside].sum() ** 2
+    assert found.variance(lambda part: part[:, 0, 0])[0][0] == pytest.approx(expected, rel=0.01)
