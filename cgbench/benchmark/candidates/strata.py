@@ -1,7 +1,8 @@
 """A stratified sample of all candidates, which can speak for them as the test set cannot.
 
-The candidates are divided into strata of equal size by uncertainty (their rank), and each of them by degree. The sample
-is divided among the strata equally, in proportion to their size, or by Neyman's rule (1934, section III), in proportion
+The candidates are divided into strata by uncertainty, at equal steps of the cumulative square root of its frequency
+(Dalenius and Hodges 1959, "Minimum Variance Stratification", the usual rule), so the few most uncertain candidates are
+strata of their own; and each of them in equal parts by degree. The sample is divided among the strata equally, in proportion to their size, or by Neyman's rule (1934, section III), in proportion
 to size times standard deviation. The standard deviation is that of the sentence scores (chrF) of the ensemble's own
 translations, which stand in for those of the systems. Every stratum has at least two draws, so its variance can be
 estimated (Cochran 1977, "Sampling Techniques", chapters 5 and 5A).
@@ -22,18 +23,30 @@ ALLOCATIONS = get_args(Allocation)
 STRATUM, SAMPLED, SAMPLE_INCLUSION, OWN_SCORE = "stratum", "sampled", "sample_inclusion", "hypothesis_chrf"
 COLUMNS = (INCLUSION, STRATUM, SAMPLED, SAMPLE_INCLUSION)  # of a release: about draws, not measures
 FEWEST = 2  # draws per stratum
+BINS = 100  # of the frequency of uncertainty
 
 
-def strata_of(rank: np.ndarray, degree: np.ndarray, strata: int, degree_strata: int) -> np.ndarray:
-    """The stratum of each candidate, int64 ``[candidates]`` from 0: by rank, the most uncertain first, then by rising
-    degree (equal degrees by rank).
+def strata_of(
+    uncertainty: np.ndarray, rank: np.ndarray, degree: np.ndarray, strata: int, degree_strata: int
+) -> np.ndarray:
+    """The stratum of each candidate, int64 ``[candidates]`` from 0: the most uncertain first, then by rising degree
+    (equal degrees by rank). There may be fewer than asked for.
 
+    :param uncertainty: values of any scale; NaN counts as the extreme of its rank.
     :param rank: places by uncertainty, each once.
     """
-    found = np.empty(len(rank), np.int64)
-    number = 0
-    for rows in np.array_split(np.argsort(rank), strata):
-        for part in np.array_split(rows[np.lexsort((rank[rows], degree[rows]))], degree_strata):
+    ordered = uncertainty[np.argsort(rank)]
+    known = ordered[np.isfinite(ordered)]
+    values = np.where(np.isfinite(ordered), ordered, known[0] if len(known) else 0.0)
+    low, step = values.min(), (values.max() - values.min()) / BINS or 1.0
+    place = np.minimum((values - low) / step, BINS - 1).astype(np.int64)
+    roots = np.sqrt(np.bincount(place, minlength=BINS))
+    middle = (np.cumsum(roots) - roots / 2) / roots.sum()
+    block = np.minimum(middle * strata, strata - 1).astype(np.int64)[place]
+    ends = np.flatnonzero(np.diff(block)) + 1
+    found, number = np.empty(len(rank), np.int64), 0
+    for rows in np.split(np.argsort(rank), ends):
+        for part in np.array_split(rows[np.lexsort((rank[rows], degree[rows]))], min(degree_strata, len(rows))):
             found[part] = number
             number += 1
     return found
@@ -81,10 +94,11 @@ def sample_columns(columns: Mapping[str, Sequence[Any]], config: Mapping[str, An
     """The columns of a stratified sample of ``size`` candidates: ``stratum`` (from 1), ``sampled`` and
     ``sample_inclusion``.
 
-    :param columns: ``rank``, ``degree``, ``content``, and :data:`OWN_SCORE` for Neyman's rule.
+    :param columns: the measure that ranks, ``rank``, ``degree``, ``content``, and :data:`OWN_SCORE` for Neyman's rule.
     """
-    rank, degree = np.array(columns["rank"], np.int64), np.array(columns["degree"], np.float64)
-    stratum = strata_of(rank, degree, int(config.get("strata", 10)), int(config.get("degree_strata", 1)))
+    measure = config["uncertainty"] if config.get("select_by", "uncertainty") == "uncertainty" else "difficulty"
+    by, rank, degree = (np.array(columns[name], np.float64) for name in (measure, "rank", "degree"))
+    stratum = strata_of(by, rank, degree, int(config.get("strata", 10)), int(config.get("degree_strata", 1)))
     sizes = np.bincount(stratum)
     how: Allocation = config.get("allocation", "neyman")
     deviations = deviations_in(stratum, np.array(columns[OWN_SCORE], float)) if how == "neyman" else np.ones(len(sizes))

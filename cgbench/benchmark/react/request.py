@@ -161,9 +161,7 @@ class ReactSettings(Normalising):
         help="Size of the stratified sample: a number, or a share of the candidates [default: as many as select]",
         is_setting=True,
     )  # fmt: skip
-    strata: int = option(
-        default=10, help="Number of strata by uncertainty, each with equally many candidates", least=1, is_setting=True
-    )
+    strata: int = option(default=10, help="Maximum number of strata by uncertainty", least=1, is_setting=True)
     degree_strata: int = option(
         default=1, help="Number of strata by degree within each stratum by uncertainty", least=1, is_setting=True
     )

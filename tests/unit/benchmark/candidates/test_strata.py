@@ -14,14 +14,43 @@ from cgbench.benchmark.candidates.strata import (
 )
 
 
-def test_strata_are_equal_blocks_of_the_ranks_then_of_the_degrees():
+def ranked(values):
+    return np.argsort(np.argsort(-values, kind="stable")) + 1
+
+
+def test_strata_are_blocks_of_the_ranks_then_of_the_degrees():
     rng = np.random.default_rng(1)
-    rank, degree = rng.permutation(103) + 1, rng.integers(1, 5, 103) / 4
-    found = strata_of(rank, degree, 4, 2)
-    assert set(np.bincount(found)) == {12, 13}
-    assert [rank[found // 2 == block].min() for block in range(4)] == [1, 27, 53, 79]
+    values, degree = rng.random(400), rng.integers(1, 5, 400) / 4
+    rank = ranked(values)
+    found = strata_of(values, rank, degree, 4, 2)
+    assert found.max() == 7
     for block in range(4):
+        inside = found // 2 == block
+        assert rank[inside].max() - rank[inside].min() == inside.sum() - 1  # neighbours
+        assert rank[inside].min() > rank[found // 2 < block].max(initial=0)
         assert degree[found == 2 * block].max() <= degree[found == 2 * block + 1].min()
+        assert abs(inside.sum() - 100) < 15  # of a uniform distribution, equally many
+
+
+def test_strata_of_a_skewed_measure_are_nearer_the_best_borders_than_equal_parts():
+    values = np.random.default_rng(2).exponential(size=4000)
+
+    def variance(stratum):  # of Neyman's allocation: the square of the mean deviation
+        return ((np.bincount(stratum) / len(values)) @ deviations_in(stratum, values)) ** 2
+
+    found = strata_of(values, ranked(values), np.ones(4000), 5, 1)
+    equal = (ranked(values) - 1) * 5 // 4000
+    assert variance(found) < 0.75 * variance(equal)
+    assert np.bincount(found)[0] < 400
+
+
+def test_odd_measures_have_strata():
+    ones, rank = np.ones(20), np.arange(1, 21)
+    assert (strata_of(ones, rank, ones, 5, 1) == 0).all()
+    assert (strata_of(ones * np.nan, rank, ones, 5, 1) == 0).all()
+    values = np.array([np.nan, np.nan, *range(18, 0, -1)])
+    found = strata_of(values, rank, ones, 3, 1)
+    assert found[0] == found[1] == found[2] == 0 and (np.diff(found) >= 0).all()
 
 
 @pytest.mark.parametrize("how", ALLOCATIONS)
@@ -56,7 +85,8 @@ def test_too_few_draws_for_the_strata_are_an_error():
 def candidates(n=200, seed=3):
     rng = np.random.default_rng(seed)
     return {
-        "rank": (rng.permutation(n) + 1).tolist(),
+        "rmi": (values := rng.random(n)).tolist(),
+        "rank": ranked(values).tolist(),
         "degree": rng.random(n).tolist(),
         "content": np.arange(n, dtype=np.uint64),
         OWN_SCORE: (rng.random(n) * 100).tolist(),
@@ -67,7 +97,7 @@ def candidates(n=200, seed=3):
 @pytest.mark.parametrize("how", ALLOCATIONS)
 def test_every_candidate_is_drawn_with_its_probability(how):
     columns = candidates()
-    config = {"strata": 4, "degree_strata": 2, "allocation": how}
+    config = {"uncertainty": "rmi", "strata": 4, "degree_strata": 2, "allocation": how}
     drawn, trials = np.zeros(200), 1500
     for seed in range(trials):
         found = draw_columns(columns, config | {"seed": seed}, {"select": 10, "sample": 40})
@@ -83,7 +113,10 @@ def test_the_order_of_the_candidates_does_not_matter():
     columns = candidates()
     order = np.random.default_rng(4).permutation(200)
     other = {name: np.array(values)[order] for name, values in columns.items()}
-    one, two = (draw_columns(some, {"seed": 1, "strata": 5}, {"select": 10, "sample": 40}) for some in (columns, other))
+    one, two = (
+        draw_columns(some, {"seed": 1, "strata": 5, "uncertainty": "rmi"}, {"select": 10, "sample": 40})
+        for some in (columns, other)
+    )
     for name in COLUMNS:
         np.testing.assert_allclose(np.array(one[name])[order], two[name])
 

@@ -1,0 +1,192 @@
+"""How often intervals of estimates for all candidates hold the truth, by design: repeated draws where all are known.
+
+    python perf/pool_estimates.py RELEASE --hyp A=all.hyp --hyp B=other.hyp          # 2,000 draws per cell
+    python perf/pool_estimates.py RELEASE --hyp A=all.hyp --metric bleu --size 100 --draws 200
+    python perf/pool_estimates.py RELEASE --hyp A=all.hyp --bootstrap 200
+
+The hypotheses are translations of all candidates of the release (data/candidates-*.parquet), so the true score on the
+candidates and on the window is known. Every cell draws samples by a design and estimates the scores of all systems:
+
+- ``random``: simple random sampling of all candidates;
+- ``proportional``, ``equal``, ``neyman``: stratified by uncertainty, up to ten strata; Neyman by the ensemble's chrF;
+- ``window``: simple random sampling of the window, as the test set is drawn, against the truth of the window;
+- ``documents``: documents of the window (consecutive pairs of the pool, five on average) until there are enough pairs.
+
+Prints a Markdown table: the share of 95 % intervals that hold the truth (mean, lowest and highest over systems), the
+same of differences between systems, the bias in standard errors, and the variance divided by that of ``random``. For
+``window``, also how far the plain score of the sample is from the score on all candidates.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from scan import machine
+
+from cgbench.benchmark.candidates.inclusion import document_inclusion
+from cgbench.benchmark.candidates.strata import ALLOCATIONS, allocate, deviations_in, sentence_chrf, strata_of
+from cgbench.benchmark.metrics.bleu import Bleu, ChrF
+from cgbench.benchmark.metrics.contrast import Contrasts
+from cgbench.benchmark.metrics.intervals import score_interval
+from cgbench.benchmark.metrics.metric import Design, Metric
+from cgbench.benchmark.metrics.significance import resampled_runs
+from cgbench.benchmark.metrics.variance import ExampleCovariance, covariance_of_design, covariance_of_samples
+from cgbench.benchmark.release.release import Release
+from cgbench.benchmark.release.tables import sides_of
+
+STRATA = 10
+SIZES = (60, 150, 400)
+Draw = Callable[[np.random.Generator], tuple[np.ndarray, Design]]
+
+
+class MeanChrF(ChrF):
+    """The mean of sentence chrF: a mean, unlike corpus chrF."""
+
+    def all_statistics(self, runs):
+        found = [super(MeanChrF, self).compute(one) for one in super().all_statistics(runs)]
+        return [np.concatenate([one, np.ones_like(one)], axis=1) for one in found]
+
+    def compute(self, sums):
+        return sums[:, :1] / sums[:, 1:]
+
+
+def designs(release: Release, own: np.ndarray, n: int) -> dict[str, Draw]:
+    """The ways to draw ``n`` pairs; ``own``: sentence scores of the ensemble's translations."""
+    table = release.table()
+    measure = release.configuration["uncertainty"]
+    by, rank, degree = (table[name].to_numpy() for name in (measure, "rank", "degree"))
+    total = len(rank)
+    inside = np.flatnonzero(np.isin(np.array(table["stage"].to_pylist()), ("window", "selected")))
+
+    def stratified(population: str, members: np.ndarray, stratum: np.ndarray, draws: np.ndarray) -> Draw:
+        sizes = np.bincount(stratum)
+        rows = [members[stratum == h] for h in range(len(sizes))]
+
+        def draw(rng: np.random.Generator) -> tuple[np.ndarray, Design]:
+            taken = [rng.choice(one, count, replace=False) for one, count in zip(rows, draws.tolist(), strict=True)]
+            of = np.repeat(np.arange(len(sizes)), draws)
+            chosen = np.concatenate(taken)
+            return chosen, Design(population, len(members), (draws / sizes)[of], of, np.arange(n), sizes)
+
+        return draw
+
+    everyone, blocks = np.arange(total), strata_of(by, rank, degree, STRATA, 1)
+    sizes, spread = np.bincount(blocks), deviations_in(blocks, own)
+    one = np.zeros(total, np.int64)
+    found = {"random": stratified("candidates", everyone, one, np.array([n]))}
+    for how in ALLOCATIONS:
+        found[how] = stratified("candidates", everyone, blocks, allocate(sizes, spread, n, how))
+    found["window"] = stratified("window", inside, one[inside], np.array([n]))
+    line = np.argsort(table["line"].to_numpy()[inside])
+    ends = np.cumsum(np.random.default_rng(5).geometric(1 / 5, len(inside)))
+    document = np.empty(len(inside), np.int64)
+    document[line] = np.searchsorted(ends, np.arange(len(inside)), side="right")
+    pairs = np.bincount(document)
+    probability = document_inclusion(pairs, n)
+
+    def of_documents(rng: np.random.Generator) -> tuple[np.ndarray, Design]:
+        order = rng.permutation(len(pairs))
+        drawn = order[: int(np.searchsorted(np.cumsum(pairs[order]), n)) + 1]
+        rows = np.flatnonzero(np.isin(document, drawn))
+        units = np.unique(document[rows], return_inverse=True)[1]
+        zeros = np.zeros(len(rows), np.int64)
+        size = np.array([len(pairs)])
+        return inside[rows], Design("window", len(inside), probability[document[rows]], zeros, units, size)
+
+    if n <= len(inside):
+        found["documents"] = of_documents
+    else:
+        del found["window"]
+    return found
+
+
+def covariance(metric: Metric, weighted: np.ndarray, design: Design, bootstrap: int, seed: int) -> ExampleCovariance:
+    systems = list(weighted[:, None])
+    if not bootstrap:
+        made = covariance_of_design(metric, systems, np.arange(weighted.shape[1]), design)
+        assert made is not None
+        return made
+    drawn = resampled_runs(systems, metric.compute, bootstrap, seed, design)
+    return covariance_of_samples(drawn, len(design.inclusion), design)
+
+
+def cell(metric: Metric, statistics: np.ndarray, draw: Draw, truths: dict[str, np.ndarray], draws: int, boot: int):
+    """Of each draw: the estimates of all systems, whether intervals hold the truth, the same of pairs, plain scores."""
+    rng, found = np.random.default_rng(1), []
+    for number in range(draws):
+        rows, design = draw(rng)
+        drawn = statistics[:, rows]
+        weighted = drawn * design.weights[:, None]
+        values = metric.compute(weighted.sum(axis=1))  # [systems, 1]
+        made = covariance(metric, weighted, design, boot, number)
+        truth, held, pairs = truths[design.population], [], []
+        for system in range(len(values)):
+            of = made.of_runs(0, slice(system, system + 1))
+            low, high = score_interval(of, values[system], metric.top, metric.bottom) or (np.nan, np.nan)
+            held.append(low <= truth[system] <= high)
+        contrasts = Contrasts([one[None] for one in values], made)
+        for one, other in itertools.combinations(range(len(values)), 2):
+            ends = [float(end[0]) for end in contrasts.of(one, other).interval()]
+            pairs.append(ends[0] <= truth[one] - truth[other] <= ends[1])
+        found.append((values[:, 0], held, pairs, metric.compute(drawn.sum(axis=1))[:, 0]))
+    return [np.array(one, float) for one in zip(*found, strict=True)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("release", type=Path)
+    parser.add_argument("--hyp", action="append", required=True, metavar="SYSTEM=FILE")
+    parser.add_argument("--metric", action="append", choices=("mean", "chrf", "bleu"))
+    parser.add_argument("--size", action="append", type=int)
+    parser.add_argument("--draws", type=int, default=2000)
+    parser.add_argument("--bootstrap", type=int, default=0, metavar="N", help="N samples instead of linearisation")
+    given = parser.parse_args()
+    release = Release.open(given.release)
+    table = release.table(text=True)
+    references = sides_of(table, release.languages)[1]
+    systems = [Path(one.partition("=")[2]).read_text(encoding="utf-8").splitlines() for one in given.hyp]
+    own = np.array(sentence_chrf(table["hypothesis"].to_pylist(), references))
+    inside = np.isin(np.array(table["stage"].to_pylist()), ("window", "selected"))
+    print(f"{datetime.date.today()}, {machine()}, {given.draws:,} draws per cell")
+    by = [table[one].to_numpy() for one in (release.configuration["uncertainty"], "rank", "degree")]
+    blocks = strata_of(*by, STRATA, 1)
+    print(
+        f"candidates per stratum {np.bincount(blocks)}, sd of the ensemble's own {deviations_in(blocks, own).round(1)}"
+    )
+    print(f"{len(own):,} candidates, {inside.sum():,} in the window; systems {', '.join(given.hyp)}\n")
+    names = {"mean": MeanChrF, "chrf": ChrF, "bleu": Bleu}
+    for name in given.metric or names:
+        examples = [[one] for one in references]
+        metric = names[name](examples, tokenize="none") if name == "bleu" else names[name](examples)
+        statistics = np.stack(metric.all_statistics(systems))
+        whole, window = (metric.compute(one.sum(axis=1))[:, 0] for one in (statistics, statistics[:, inside]))
+        print(f"{name}: on all candidates {np.round(whole, 2)}, on the window {np.round(window, 2)}\n")
+        print("| metric | n | design | coverage | lowest to highest | differences | bias / se | variance | plain |")
+        print("|---|---:|---|---:|---|---:|---:|---:|---:|")
+        for n in given.size or SIZES:
+            simple = None
+            for label, draw in designs(release, own, n).items():
+                truths = {"candidates": whole, "window": window}
+                values, held, pairs, plain = cell(metric, statistics, draw, truths, given.draws, given.bootstrap)
+                spread, simple = values.var(axis=0), values.var(axis=0) if simple is None else simple
+                of_window = label in ("window", "documents")
+                bias = (values.mean(axis=0) - (window if of_window else whole)) / np.sqrt(spread)
+                rates = held.mean(axis=0)
+                cells = [
+                    *(name, str(n), label, f"{100 * rates.mean():.1f} %"),
+                    *(f"{100 * rates.min():.1f} to {100 * rates.max():.1f} %", f"{100 * pairs.mean():.1f} %"),
+                    f"{bias[np.abs(bias).argmax()]:+.2f}",
+                    "" if of_window else f"{(spread / simple).mean():.2f}",
+                    f"{(plain.mean(axis=0) - whole).mean():+.2f}" if label in ("window", "equal", "neyman") else "",
+                ]
+                print(f"| {' | '.join(cells)} |", flush=True)
+        print()
+
+
+if __name__ == "__main__":
+    main()
