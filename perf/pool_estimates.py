@@ -13,8 +13,8 @@ candidates and on the window is known. Every cell draws samples by a design and 
 - ``documents``: documents of the window (consecutive pairs of the pool, five on average) until there are enough pairs.
 
 Prints a Markdown table: the share of 95 % intervals that hold the truth (mean, lowest and highest over systems), the
-same of differences between systems, the bias in standard errors, and the variance divided by that of ``random``. For
-``window``, also how far the plain score of the sample is from the score on all candidates.
+same of differences between neighbouring systems, the largest bias in standard errors, and the variance divided by that
+of ``random``. ``plain``: how far the score of the sample without weights is from that of all candidates.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def cell(metric: Metric, statistics: np.ndarray, draw: Draw, truths: dict[str, n
             low, high = score_interval(of, values[system], metric.top, metric.bottom) or (np.nan, np.nan)
             held.append(low <= truth[system] <= high)
         contrasts = Contrasts([one[None] for one in values], made)
-        for one, other in itertools.combinations(range(len(values)), 2):
+        for one, other in itertools.pairwise(range(len(values))):
             ends = [float(end[0]) for end in contrasts.of(one, other).interval()]
             pairs.append(ends[0] <= truth[one] - truth[other] <= ends[1])
         found.append((values[:, 0], held, pairs, metric.compute(drawn.sum(axis=1))[:, 0]))

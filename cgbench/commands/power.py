@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from cgbench.benchmark.metrics.design_power import RANDOM, DesignResult
 from cgbench.benchmark.metrics.evaluate import evaluation_of
 from cgbench.benchmark.metrics.import_scores import ImportRequest, ScoresAsked, evaluation_of_scores
 from cgbench.benchmark.metrics.power import PowerRequest, PowerResult, power_of
@@ -30,7 +31,10 @@ from cgbench.tables import render
 @grouped("Input", "--metric", default="exact", show_default=True, help="Metric of the hypotheses (--hyp)")
 @takes(ReportRequest, only=("form",))
 @takes(ScoresAsked, only=("statistic", "scale", "drop_missing"))
-@takes(ScoreRequest, only=("systems", "references", "preset", "accept_text", "ids", "sources", "table", "cluster"))
+@takes(
+    ScoreRequest,
+    only=("systems", "references", "preset", "accept_text", "ids", "sources", "table", "cluster", "estimate"),
+)
 @takes(PowerRequest, but=("pilot",))
 def power_command(
     output: Mapping[str, Any],
@@ -45,23 +49,44 @@ def power_command(
     The variance comes from a pilot of two systems, given as hypotheses or scores, or from --variance. The test is the
     calibrated one (docs/explanation/significance.md).
     """
-    if bool(scores) + ("systems" in pilot) + ("variance" in values) != 1:
+    given = bool(scores) + ("systems" in pilot) + ("variance" in values)
+    if given != 1 and not (given == 0 and "release" in values):
         raise InputError("give a pilot, --scores or --hyp of two systems, or --variance")
+    if "release" in values:
+        pilot = {**pilot, "release": values["release"]}
     if scores:
-        shared = {name: pilot[name] for name in ("ids", "sources", "table", "cluster") if name in pilot}
+        shared = {
+            name: pilot[name] for name in ("ids", "sources", "table", "cluster", "release", "estimate") if name in pilot
+        }
         shown: Evaluation | None = evaluation_of_scores(ImportRequest(scores_by_system(scores), **shared, **said))
     elif "systems" in pilot:
-        if "references" not in pilot:
+        if "references" not in pilot and "release" not in pilot:
             raise InputError("references are needed: --ref FILE")
         shown = evaluation_of(ScoreRequest(metric, **pilot))
     else:
         shown = None
-    click.echo(_shown(power_of(PowerRequest(shown, **values)), output.get("form", "text")))
+    found = power_of(PowerRequest(shown, **values))
+    form = output.get("form", "text")
+    click.echo(_shown(found, form) if isinstance(found, PowerResult) else _designs(found, form))
 
 
 def _examples(found: PowerResult, units: int | None) -> int | None:
     """A number of units as examples, of which a cluster has several."""
     return None if units is None else round(units * found.variance.clusters.size)
+
+
+def _designs(found: DesignResult, form: str) -> str:
+    if form == "json":
+        return json.dumps(dataclasses.asdict(found), indent=1)
+    rows = []
+    for one in found.needs:
+        simple = one.sentences[RANDOM]
+        for design, count in one.sentences.items():
+            ratio = "" if not simple or count is None else f"{count / simple:.2f}"
+            rows.append([one.system, f"{one.width:g}", design, "none" if count is None else f"{count:,}", ratio])
+    head = ["system", f"width in {found.metric}", "design", "sentences", "of simple random"]
+    note = f"for all {found.pairs:,} candidates in {found.strata} strata; width of the 95 % interval"
+    return f"{render(head, rows, form, keys=3)}\n\n{note}"
 
 
 def _shown(found: PowerResult, form: str) -> str:

@@ -1,11 +1,11 @@
 """A stratified sample of all candidates, which can speak for them as the test set cannot.
 
-The candidates are divided into strata by uncertainty, at equal steps of the cumulative square root of its frequency
-(Dalenius and Hodges 1959, "Minimum Variance Stratification", the usual rule), so the few most uncertain candidates are
-strata of their own; and each of them in equal parts by degree. The sample is divided among the strata equally, in proportion to their size, or by Neyman's rule (1934, section III), in proportion
-to size times standard deviation. The standard deviation is that of the sentence scores (chrF) of the ensemble's own
-translations, which stand in for those of the systems. Every stratum has at least two draws, so its variance can be
-estimated (Cochran 1977, "Sampling Techniques", chapters 5 and 5A).
+Strata are formed by uncertainty, at equal steps of the cumulative square root of its frequency (Dalenius and Hodges
+1959, "Minimum Variance Stratification"), so the few most uncertain candidates are strata of their own. Each may be
+divided into equal parts by degree. The sample is divided among the strata equally, in proportion to their size, or by
+Neyman's rule (1934), in proportion to size times standard deviation: that of the sentence scores (chrF) of the
+ensemble's own translations, which stand in for those of the systems. Every stratum has at least two draws, so its
+variance can be estimated (Cochran 1977, "Sampling Techniques", chapters 5 and 5A).
 """
 
 from __future__ import annotations
@@ -52,6 +52,13 @@ def strata_of(
     return found
 
 
+def strata_from(columns: Mapping[str, Sequence[Any]], config: Mapping[str, Any]) -> np.ndarray:
+    """:func:`strata_of` for a table of candidates and a configuration."""
+    measure = config["uncertainty"] if config.get("select_by", "uncertainty") == "uncertainty" else "difficulty"
+    by, rank, degree = (np.array(columns[name], np.float64) for name in (measure, "rank", "degree"))
+    return strata_of(by, rank, degree, int(config.get("strata", 10)), int(config.get("degree_strata", 1)))
+
+
 def allocate(sizes: np.ndarray, deviations: np.ndarray, total: int, how: Allocation) -> np.ndarray:
     """The number of draws from each stratum, int64 ``[strata]``; their sum is ``total``.
 
@@ -96,9 +103,7 @@ def sample_columns(columns: Mapping[str, Sequence[Any]], config: Mapping[str, An
 
     :param columns: the measure that ranks, ``rank``, ``degree``, ``content``, and :data:`OWN_SCORE` for Neyman's rule.
     """
-    measure = config["uncertainty"] if config.get("select_by", "uncertainty") == "uncertainty" else "difficulty"
-    by, rank, degree = (np.array(columns[name], np.float64) for name in (measure, "rank", "degree"))
-    stratum = strata_of(by, rank, degree, int(config.get("strata", 10)), int(config.get("degree_strata", 1)))
+    stratum = strata_from(columns, config)
     sizes = np.bincount(stratum)
     how: Allocation = config.get("allocation", "neyman")
     deviations = deviations_in(stratum, np.array(columns[OWN_SCORE], float)) if how == "neyman" else np.ones(len(sizes))

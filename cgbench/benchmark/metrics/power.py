@@ -27,6 +27,12 @@ import numpy as np
 
 from cgbench.benchmark.metrics.comparison import SystemScores
 from cgbench.benchmark.metrics.contrast import degrees_of_seeds, half_width
+from cgbench.benchmark.metrics.design_power import (
+    DesignResult,
+    enough_for_widths,
+    spread_of_pilot,
+    spread_of_release,
+)
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.metrics.result import Evaluation
 from cgbench.benchmark.metrics.significance import LEVEL, SAMPLES, SEED, resampled_runs
@@ -36,8 +42,9 @@ from cgbench.benchmark.metrics.variance import (
     covariance_of_samples,
     shared_by_runs,
 )
+from cgbench.benchmark.release.release import Release
 from cgbench.errors import InputError, InputWarning, argument
-from cgbench.requests import KW_ONLY, Kind, accepts, option, request
+from cgbench.requests import KW_ONLY, AnyRelease, Kind, accepts, option, request
 
 POWER = 0.8
 MOST_UNITS, MOST_RUNS = 10**9, 10_000
@@ -400,6 +407,13 @@ class PowerRequest:
     differences: tuple[float, ...] = option(
         default=(), help="True differences to plan for", flag="difference", group="Design"
     )
+    release: AnyRelease | None = option(
+        default=None, help="Plan a sample of the candidates of this release, for --width", group="Sample", metavar="DIR"
+    )
+    widths: tuple[float, ...] = option(
+        default=(), help="Width of the 95 % interval of an estimate for all candidates, in points; repeatable",
+        flag="width", group="Sample",
+    )  # fmt: skip
     power: float = option(default=POWER, help="Probability that a true difference is significant", group="Design")
     level: float = option(default=LEVEL, help="Probability that equal systems differ significantly", group="Design")
     samples: int | None = option(
@@ -408,16 +422,34 @@ class PowerRequest:
 
 
 @accepts(PowerRequest)
-def power(request: PowerRequest) -> PowerResult:
-    """The smallest difference that a test set can show, and the examples and seeds that differences need.
+def power(request: PowerRequest) -> PowerResult | DesignResult:
+    """The smallest difference that a test set can show, and the examples and seeds that differences need; with
+    ``widths``, the sentences that estimates for all candidates need, by design.
 
     :raises InputError: neither or both of a pilot and a variance are given, or a value is invalid.
     """
     return power_of(request)
 
 
-def power_of(request: PowerRequest) -> PowerResult:
+def widths_of(request: PowerRequest) -> DesignResult:
+    """What intervals of ``request.widths`` need: from a pilot that is an estimate, or from a release."""
+    pilot = request.pilot
+    if pilot is None and request.release is not None:
+        spread = spread_of_release(Release.of(request.release))
+        return enough_for_widths("chrF of the ensemble", [("", spread)], request.widths)
+    if pilot is None or pilot.scored.metric.design is None:
+        raise InputError(
+            f"{argument('widths')} needs {argument('release')}, or a pilot scored with {argument('estimate')}"
+        )
+    metric = pilot.scored.metric
+    spreads = [(one.system, spread_of_pilot(metric, one, metric.design)) for one in pilot.results]
+    return enough_for_widths(metric.name, spreads, request.widths)
+
+
+def power_of(request: PowerRequest) -> PowerResult | DesignResult:
     """:func:`power` of a request."""
+    if request.widths:
+        return widths_of(request)
     test = PowerTest(request.level, request.power)
     pilot, variance, examples, seeds = request.pilot, request.variance, request.examples, request.seeds
     if (pilot is None) == (variance is None):

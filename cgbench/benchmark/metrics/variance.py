@@ -163,20 +163,18 @@ def covariance_of_design(
     :returns: None if a single unit of a stratum was drawn.
     """
     inside, of_unit = np.isin(np.arange(len(design.units)), rows), design.stratum_of_unit
-    left: list[list[np.ndarray]] = [[] for _ in design.sizes]  # scores without each unit, of each run
     if ((design.drawn < 2) & (design.left > 0)).any():
         return None
+    more = (design.drawn / np.maximum(design.drawn - 1, 1))[of_unit, None]
+    left = []
     for run in (run for system in statistics for run in system):
         sums = metric.collect_clusters(run * inside[:, None], np.arange(len(inside)), design.units)
-        total = sums.sum(axis=0)
-        for stratum, found in enumerate(left):
-            own = sums[of_unit == stratum]
-            others = (own.sum(axis=0) - own) * (len(own) / max(len(own) - 1, 1))
-            found.append(metric.compute(total - own.sum(axis=0) + others))
-    sets = []
-    for scores, drawn, share in zip(left, design.drawn.tolist(), design.left.tolist(), strict=True):
-        whole = np.stack(scores)  # [runs of all, units, scores]
-        apart = (whole - whole.mean(axis=1, keepdims=True)).transpose(2, 0, 1)
+        own = np.stack([np.bincount(of_unit, column, len(design.sizes)) for column in sums.T], axis=1)[of_unit]
+        left.append(metric.compute(sums.sum(axis=0) - own + (own - sums) * more))
+    scores, sets = np.stack(left).transpose(2, 0, 1), []  # [scores, runs of all, units]
+    for stratum, (drawn, share) in enumerate(zip(design.drawn.tolist(), design.left.tolist(), strict=True)):
+        apart = scores[:, :, of_unit == stratum]
+        apart = apart - apart.mean(axis=-1, keepdims=True)
         part = apart @ apart.swapaxes(-1, -2) * (share * (drawn - 1) / drawn)
         sets.append(Ways((part,), (max(drawn - 1.0, 1.0),)))
     return ExampleCovariance(tuple(sets), len(rows), len(np.unique(design.units[rows])))
