@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from cgbench.benchmark.validity.request import ValidateRequest
-from cgbench.commands.options import Command, format_option, grouped, work_option
+from cgbench.commands.options import Command, command_line, format_option, grouped, work_option
 from cgbench.commands.requests import takes
 from cgbench.errors import InputError
 
@@ -38,9 +38,19 @@ def _others(words: tuple[str, ...]) -> dict[str, str]:
     "Systems", "--sources", type=click.Path(path_type=Path), metavar="FILE",
     help="Write the sources of the candidates, for systems to translate, and stop",
 )  # fmt: skip
+@grouped(
+    "Output",
+    "--report",
+    "page",
+    type=click.Path(path_type=Path),
+    metavar="FILE.html",
+    help="Write an HTML report on --measures",
+)
 @work_option
 @format_option
-def validate_command(found: dict[str, Any], release: str, sources: Path | None, work: Path | None, form: str) -> None:
+def validate_command(
+    found: dict[str, Any], release: str, sources: Path | None, page: Path | None, work: Path | None, form: str
+) -> None:
     """Check whether a release is compositional or only hard, ranks systems as its pool does, and is stable.
 
     FAMILY names the type of ensemble that selected the release, such as transformer. Systems of that type are named
@@ -57,7 +67,15 @@ def validate_command(found: dict[str, Any], release: str, sources: Path | None, 
         check_output(sources, [opened.folder])
         write_atomic(sources, "".join(f"{line}\n" for line in candidate_texts(opened)[0]))
         return
-    click.echo(validate(ValidateRequest(opened, name=family, **found)).report(form))
+    if page and not found.get("measures"):
+        raise InputError("--report belongs to --measures")
+    result = validate(ValidateRequest(opened, name=family, **found))
+    if page:
+        from cgbench.report.table_pages import measures_page
+
+        check_output(page, [opened.folder])
+        write_atomic(page, measures_page(result, command_line()))
+    click.echo(result.report(form))
 
 
 def _named(word: str) -> tuple[str | None, str]:

@@ -1,10 +1,12 @@
-"""Pages of tables and charts: ``cgbench concur --report``."""
+"""Pages of tables and charts: ``cgbench concur --report``, ``cgbench validate --measures --report``."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from cgbench.benchmark.validity.concur import Concur
+from cgbench.benchmark.validity.measures import SystemMeasures
+from cgbench.benchmark.validity.result import Validity
 from cgbench.report import charts
 from cgbench.report.page import as_table, render_page
 
@@ -29,6 +31,31 @@ def concur_page(found: Concur, command: str) -> str:
         ("matrix", "Matrix", "Tau, and the number of shared systems.", None, (head, cells)),
         ("pairs", "Pairs", text, drawn, found.table()),
     ])  # fmt: skip
+
+
+def measures_page(found: Validity, command: str) -> str:
+    """The page of measures and errors: a curve of risk over coverage and a table for each system."""
+    text = "Risk: the mean loss of the candidates that a measure ranks easiest. The lower the curve, the better."
+    parts = [
+        (f"system{number}", f"Errors of {one.system}", text, _risks(one), one.table())
+        for number, one in enumerate(found.measures, 1)
+    ]
+    lead = f"How well the measures of the candidates of {found.release.signature} predict errors."
+    return _page("Which measure predicts errors?", lead, command, parts)
+
+
+def _risks(found: SystemMeasures) -> Any:
+    """Risk over coverage: the measure that selects, and the best others."""
+    shown = [one for one in found.measures if one.measure == found.selects]
+    shown += [one for one in found.measures if one.measure != found.selects][: len(charts.DASHES) - 1]
+    rows = [
+        [charts.Whisker(one.measure, risk, colour=colour) for risk in one.risks] for colour, one in enumerate(shown)
+    ]
+    steps = len(found.measures[0].risks)
+    bins: list[tuple[str, int | None]] = [
+        (f"{100 * at // steps}" if at % 4 == 0 else "", None) for at in range(1, steps + 1)
+    ]
+    return charts.lines(rows, bins, ("coverage, %", "risk"), "Risk over coverage", places=3)
 
 
 def _page(title: str, lead: str, command: str, parts: list[tuple[str, str, str, Any, Any]]) -> str:

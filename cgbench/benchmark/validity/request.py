@@ -30,6 +30,10 @@ class ValidateRequest:
         default=None, help="Release that another ensemble selected from the same candidates; repeatable", flag="other",
         metavar="FAMILY=RELEASE", group="Ensembles",
     )  # fmt: skip
+    measures: bool = option(
+        default=False, help="Which measures of the candidates predict the errors of the ensemble and of --hyp",
+        group="Systems",
+    )  # fmt: skip
     metric: Literal["bleu", "chrf", "ter", "exact"] = option(default="bleu", help="Metric", group="Systems")
     preset: str = option(
         default="sacrebleu", help="BLEU preset: react, cognition, lexicon or sacrebleu", group="Systems"

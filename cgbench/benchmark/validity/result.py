@@ -13,6 +13,7 @@ import numpy as np
 from cgbench.benchmark.candidates.correlations import Correlation, correlation_table, shown
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.validity.agreement import Agreement, Common
+from cgbench.benchmark.validity.measures import SystemMeasures
 from cgbench.benchmark.validity.members import Draws
 from cgbench.benchmark.validity.ranking import OwnFamily, PartScores, Ranking
 from cgbench.errors import InputError, argument
@@ -40,7 +41,7 @@ class RankedSystems:
 @dataclass(frozen=True)
 class Validity:
     """The validity of a release: correlations of its measures, the selections of other ensembles, the stability of the
-    selection, and its ranking of systems. None: not requested."""
+    selection, its ranking of systems, and how its measures order errors. None or empty: not requested."""
 
     release: Release
     correlations: list[Correlation]
@@ -48,6 +49,7 @@ class Validity:
     draws: Draws | None
     scored: RankedSystems | None
     notes: tuple[str, ...]
+    measures: tuple[SystemMeasures, ...] = ()
 
     def report(self, form: str = "text") -> str:
         """As text, or as JSON."""
@@ -65,6 +67,7 @@ def _as_json(found: Validity) -> str:
             "overlaps": [one.as_dict() for one in found.agreements],
             "draws": dataclasses.asdict(found.draws) if found.draws else None,
             "scored": _scored_dict(found.scored) if found.scored else None,
+            "measures": [dataclasses.asdict(one) for one in found.measures],
             "notes": list(found.notes),
         },
         ensure_ascii=False,
@@ -102,6 +105,7 @@ def _as_text(found: Validity) -> str:
         parts += [_scores(found.scored), *(_ranking(part, found.scored) for part in found.scored.rankings)]
         if found.scored.own:
             parts.append(_own(found.scored))
+    parts += [one.report() for one in found.measures]
     parts += [f"note: {line}" for line in found.notes]
     return "\n\n".join(parts)
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.metrics.metric import Clusters, ExampleTexts
+from cgbench.benchmark.metrics.metric import Clusters, ExampleTexts, Metric
 from cgbench.benchmark.metrics.registry import make_metric
 from cgbench.benchmark.metrics.significance import SAMPLES
 from cgbench.benchmark.metrics.systems import Runs, System, read_systems
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.validity.agreement import agreements, select_alike
+from cgbench.benchmark.validity.measures import SystemMeasures, losses_of, measure_errors
 from cgbench.benchmark.validity.members import candidate_texts, draw_members
 from cgbench.benchmark.validity.ranking import FEWEST_SYSTEMS, own_family, rank, score_parts
 from cgbench.benchmark.validity.request import ValidateRequest
@@ -41,22 +42,22 @@ def validate(request: ValidateRequest) -> Validity:
     if control and not systems:
         raise InputError(f"{argument('control_systems')} needs {argument('systems')}, for the test set")
     selected = select_alike(releases) if opened.finished else []
-    if not opened.finished and (others or systems):
+    if not opened.finished and (others or systems or request.measures):
         opened.check_finished()
+    if request.measures and control:
+        raise InputError(
+            f"{argument('measures')} needs the hypotheses of all candidates, without {argument('control_systems')}"
+        )
+    measures = _measures(opened, request) if request.measures else ()
     scored = None
-    if systems:
+    if systems and not (request.measures and len(systems) < FEWEST_SYSTEMS):
         parts, references = (
             _test_and_control(opened, systems, control)
             if control
             else _candidates(opened, {one.name: one.rows("selected") for one in selected})
         )
         read = _read(systems, control, parts, references)
-        options = {} if request.metric == "exact" else {"preset": request.preset}
-        options |= {"tokenize": request.tokenize} if request.tokenize else {}
-        metric = make_metric(request.metric, ExampleTexts([[reference] for reference in references]), options)
-        if request.cluster:
-            labels = np.unique(_clusters(opened, request.cluster, control is not None), return_inverse=True)[1]
-            metric.clusters = Clusters((request.cluster,), (labels,))
+        metric = _metric(request, references, opened)
         samples = request.samples or SAMPLES["bootstrap"]
         scored = _score(metric, read, parts, list(releases), samples=samples, seed=request.seed)
     draws = None
@@ -64,7 +65,37 @@ def validate(request: ValidateRequest) -> Validity:
         device = choose_device(request.device)
         draws = draw_members(opened, draws=request.draws, sample=request.sample, seed=request.seed, device=device)
     notes = tuple(_cautions(scored)) if scored else ()
-    return Validity(opened, opened.correlations(), agreements(selected), draws, scored, notes)
+    return Validity(opened, opened.correlations(), agreements(selected), draws, scored, notes, tuple(measures))
+
+
+def _metric(request: ValidateRequest, references: Sequence[str], release: Release) -> Metric:
+    options = {} if request.metric == "exact" else {"preset": request.preset}
+    options |= {"tokenize": request.tokenize} if request.tokenize else {}
+    metric = make_metric(request.metric, ExampleTexts([[reference] for reference in references]), options)
+    if request.cluster:
+        labels = np.unique(
+            _clusters(release, request.cluster, request.control_systems is not None), return_inverse=True
+        )[1]
+        metric.clusters = Clusters((request.cluster,), (labels,))
+    return metric
+
+
+def _measures(release: Release, request: ValidateRequest) -> list[SystemMeasures]:
+    """The measures and the errors of the ensemble, of each system, and of those of no family of the ensemble."""
+    columns = release.table().to_pydict()
+    references = _candidates(release, {})[1]
+    metric = _metric(request, references, release)
+    read = read_systems(request.systems, len(references), "the candidates") if request.systems else []
+    runs = {"the ensemble": [columns["hypothesis"]], **{one.name: one.runs for one in read}}
+    return measure_errors(
+        columns,
+        {name: losses_of(metric, of) for name, of in runs.items()},
+        str(release.configuration.get("uncertainty")),
+        [one.name for one in read if one.name.split("/")[0] != request.name],
+        samples=request.samples or SAMPLES["bootstrap"],
+        seed=request.seed,
+        clusters=metric.clusters.labels[0] if metric.clusters else None,
+    )
 
 
 def _clusters(release: Release, name: str, control: bool) -> list[str]:

@@ -1,0 +1,233 @@
+"""Which measure of the candidates predicts the errors of a system?
+
+A measure orders the candidates from easy to hard. At coverage c a system answers the share c that looks easiest, and
+its risk is the mean loss there. From the curve of risk over coverage follow, as in lm-polygraph's ``ue_metrics``:
+
+- AURC, the area under the curve: the mean risk over all coverages (Geifman and El-Yaniv 2017);
+- PRR, the prediction-rejection ratio: (random - AURC) / (random - oracle), 1 for the order of the losses themselves, 0
+  for a random one (Malinin et al. 2017);
+- ROC-AUC: the probability that a wrong example is ranked harder than a right one.
+
+Examples with equal values count as in random order. The area is then a sum over groups of equal values: with ``k``
+examples of loss ``s`` before a group of ``c`` examples of mean loss ``m``, the risks within it add up to ``c m + (s - k
+m) (H(k + c) - H(k))``, where H are harmonic numbers. It is exact for resamples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cgbench.benchmark.candidates.correlations import Interval, correlations, numeric, shown
+from cgbench.benchmark.metrics.contrast import Contrasts
+from cgbench.benchmark.metrics.intervals import score_interval
+from cgbench.benchmark.metrics.metric import Metric
+from cgbench.benchmark.metrics.significance import bootstrap_counts, holm
+from cgbench.benchmark.metrics.variance import covariance_of_samples
+from cgbench.tables import fixed, p_text, render
+
+EASIER = ("source_rarest", "target_rarest", "log_prob", "reference_log_prob")
+"""Measures whose high values mean easy; those of all others mean hard."""
+OUTSIDE = "outside systems"
+COVERAGES = 20
+LOSS = "loss"
+FIGURES = ("prr", "auc", "aurc")
+
+
+@dataclass(frozen=True)
+class MeasureScore:
+    """How a measure orders the losses of a system. ``intervals`` by name of the score, 95 %; ``given_length``: Spearman
+    with the loss, among sentences of a length; ``difference``: the PRR minus that of the measure that selects, with a
+    paired test, Holm's correction over the measures."""
+
+    measure: str
+    prr: float
+    auc: float
+    aurc: float
+    intervals: dict[str, Interval]
+    rho: float | None
+    given_length: float | None
+    given_length_interval: Interval
+    difference: float
+    difference_interval: Interval
+    p_holm: float | None
+    risks: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class SystemMeasures:
+    """The measures for a system, or for the mean of several (``runs``: seeds or systems), the best first."""
+
+    system: str
+    runs: int
+    loss: float
+    selects: str
+    measures: tuple[MeasureScore, ...]
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Head and rows."""
+        head = ["measure", "PRR", "ROC-AUC", "AURC", "rho given length", f"PRR less {self.selects}", "p (Holm)"]
+        rows = [
+            [
+                one.measure, shown(one.prr, one.intervals["prr"]), shown(one.auc, one.intervals["auc"]),
+                fixed(one.aurc, 3), shown(one.given_length, one.given_length_interval) if one.given_length else "-",
+                "" if one.measure == self.selects else shown(one.difference, one.difference_interval),
+                p_text(one.p_holm),
+            ]
+            for one in self.measures
+        ]  # fmt: skip
+        return head, rows
+
+    def report(self) -> str:
+        """As a table."""
+        several = f" ({self.runs})" if self.runs > 1 else ""
+        title = f"measures and the errors of {self.system}{several}, mean loss {self.loss:.3f}"
+        return f"{title}\n{render(*self.table())}"
+
+
+class Ordering:
+    """The groups of equal values of a measure, from easy to hard."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.order = np.argsort(values, kind="stable")
+        self.starts = np.flatnonzero(np.r_[True, np.diff(values[self.order]) != 0])
+
+    def sums(self, weights: np.ndarray) -> np.ndarray:
+        """The sums of ``[..., n]`` by group."""
+        return np.asarray(np.add.reduceat(weights[..., self.order], self.starts, axis=-1))
+
+    def area(self, counts: np.ndarray, losses: np.ndarray) -> np.ndarray:
+        """AURC of samples, from counts of examples ``[samples, groups]`` and sums of losses, by group."""
+        upto, before = counts.cumsum(-1), losses.cumsum(-1) - losses
+        start = upto - counts
+        harmonic = np.r_[0.0, np.cumsum(1 / np.arange(1, upto.max() + 1))]
+        mean = losses / np.maximum(counts, 1)
+        within = harmonic[upto.astype(np.int64)] - harmonic[start.astype(np.int64)]
+        return np.asarray((losses + (before - start * mean) * within).sum(-1) / upto[..., -1])
+
+    def risks(self, loss: np.ndarray) -> np.ndarray:
+        """The risk at coverage 1/20, 2/20, ..., 1."""
+        counts = np.diff(np.r_[self.starts, len(loss)])
+        mean = np.repeat(self.sums(loss) / counts, counts)
+        at = np.ceil(np.arange(1, COVERAGES + 1) / COVERAGES * len(loss)).astype(np.int64)
+        return np.asarray(mean.cumsum()[at - 1] / at)
+
+
+def figures_of(ordering: Ordering, oracle: Ordering, counts: np.ndarray, loss: np.ndarray) -> np.ndarray:
+    """PRR, ROC-AUC and AURC of samples, ``[samples, 3]``; NaN where all losses are equal.
+
+    :param counts: of each example in each sample, float64 ``[samples, n]``; ``loss`` ``[n]``: wrong is a loss above 0
+        if losses are 0 and 1, else above their median.
+    """
+    wrong = counts * (loss > (0 if np.isin(loss, (0, 1)).all() else np.median(loss)))
+    size, bad = ordering.sums(counts), ordering.sums(wrong)
+    area = ordering.area(size, ordering.sums(counts * loss))
+    best = oracle.area(oracle.sums(counts), oracle.sums(counts * loss))
+    chance, good = (counts * loss).sum(-1) / counts.sum(-1), size - bad
+    with np.errstate(divide="ignore", invalid="ignore"):
+        prr = (chance - area) / (chance - best)
+        pairs = (bad * (good.cumsum(-1) - good / 2)).sum(-1)
+        auc = pairs / (bad.sum(-1) * good.sum(-1))
+    return np.stack([prr, auc, area], axis=-1)
+
+
+def losses_of(metric: Metric, runs: Sequence[Sequence[str]]) -> np.ndarray:
+    """The loss of each example, ``[runs, n]``: 1 less its score, or its error rate (TER), as fractions."""
+    found = []
+    for texts, statistics in zip(runs, metric.all_statistics(runs), strict=True):
+        rows = metric.per_example(texts, statistics)
+        scores = [one["correct"] if "correct" in one else one["score"] / 100 for one in rows]
+        found.append(np.array(scores) if metric.lower_is_better else 1 - np.array(scores))
+    return np.stack(found)
+
+
+def measure_errors(
+    columns: Mapping[str, Sequence[Any]], losses: Mapping[str, np.ndarray], selects: str, outside: Sequence[str],
+    *, samples: int, seed: int, clusters: np.ndarray | None = None,
+) -> list[SystemMeasures]:  # fmt: skip
+    """How well each measure orders the losses of each system, and the mean over the systems ``outside``.
+
+    :param columns: of the candidates; measures with missing or with only equal values are left out.
+    :param losses: by system, ``[runs, n]``.
+    :param clusters: candidates to resample as one, numbered from 0.
+    """
+    found = {name: np.asarray(values, np.float64) for name, values in numeric(columns).items()}
+    found = {name: -one if name in EASIER else one for name, one in found.items() if not np.isnan(one).any()}
+    orderings = {name: Ordering(one) for name, one in found.items() if one.min() < one.max()}
+    runs = np.concatenate(list(losses.values()))
+    oracles = [Ordering(loss) for loss in runs]
+    units = runs.shape[1] if clusters is None else int(clusters.max()) + 1
+
+    def figures(counts: np.ndarray) -> np.ndarray:
+        """``[measures, samples, runs, 3]``."""
+        pairs = list(zip(oracles, runs, strict=True))
+        every = [[figures_of(one, oracle, counts, loss) for oracle, loss in pairs] for one in orderings.values()]
+        return np.array(every).swapaxes(1, 2)
+
+    observed = figures(np.ones((1, runs.shape[1])))[:, 0]
+    drawn = np.concatenate(
+        [
+            figures(part if clusters is None else part[:, clusters])
+            for block in bootstrap_counts(units, samples, seed)
+            for part in np.array_split(block, max(1, len(block) // 64))
+        ],
+        axis=1,
+    )
+    starts = np.cumsum([0, *(len(loss) for loss in losses.values())])
+    rows = {name: slice(a, b) for name, a, b in zip(losses, starts, starts[1:], strict=False)}
+    groups = {name: [slice(at, at + 1) for at in range(row.start, row.stop)] for name, row in rows.items()}
+    if len(outside) > 1:
+        groups[OUTSIDE] = [rows[name] for name in outside]
+    result = []
+    for system, parts in groups.items():
+
+        def mean(values: np.ndarray, parts: Sequence[slice] = parts) -> np.ndarray:
+            return np.stack([values[..., part, :].mean(axis=-2) for part in parts], axis=-2)
+
+        loss = np.mean([runs[part].mean(axis=0) for part in parts], axis=0)
+        ours = _scores(orderings, mean(observed), mean(drawn), units, selects, {**columns, LOSS: loss})
+        result.append(SystemMeasures(system, len(parts), float(loss.mean()), selects, tuple(ours)))
+    return result
+
+
+def _scores(
+    orderings: Mapping[str, Ordering], observed: np.ndarray, drawn: np.ndarray, units: int, selects: str,
+    columns: Mapping[str, Any],
+) -> list[MeasureScore]:  # fmt: skip
+    """:param observed: ``[measures, runs, 3]``; ``drawn``: ``[measures, samples, runs, 3]``."""
+    covariance, runs = covariance_of_samples(list(drawn), units), observed.shape[1]
+    contrasts = Contrasts(list(observed), covariance, shared_seeds=True)
+    names = list(orderings)
+    tests = [contrasts.of(at, names.index(selects)) if selects in names else None for at in range(len(names))]
+    p = [None if one is None or name == selects else float(one.p_value()[0])
+         for name, one in zip(names, tests, strict=True)]  # fmt: skip
+    by = {one.first if one.second == LOSS else one.second: one
+          for one in correlations(columns, LOSS) if LOSS in (one.first, one.second)}  # fmt: skip
+    found = []
+    for at, (name, test, p_holm) in enumerate(zip(names, tests, holm(p), strict=True)):
+        own = slice(at * runs, (at + 1) * runs)
+        intervals = {
+            figure: score_interval(covariance.of_runs(number, own), observed[at, :, number], None, None)
+            for number, figure in enumerate(FIGURES)
+        }
+        prr, auc, aurc = (float(one) for one in observed[at].mean(axis=0))
+        sign = -1 if name in EASIER else 1
+        rho, given = by[name].rho, by[name].given_length
+        ends = sorted(sign * end for end in by[name].given_length_interval or ())
+        low, high = (float(end[0]) for end in test.interval()) if test else (np.nan, np.nan)
+        found.append(
+            MeasureScore(
+                measure=name, prr=prr, auc=auc, aurc=aurc, intervals=intervals,
+                rho=rho and sign * rho,
+                given_length=given and sign * given,
+                given_length_interval=(ends[0], ends[1]) if ends else None,
+                difference=float(test.value[0]) if test else np.nan,
+                difference_interval=None if np.isnan(low) else (low, high),
+                p_holm=p_holm,
+                risks=tuple(orderings[name].risks(np.asarray(columns[LOSS])).tolist()),
+            )
+        )  # fmt: skip
+    return sorted(found, key=lambda one: -one.prr)

@@ -1,0 +1,208 @@
+"""Which measure predicts errors: by definition, by lm-polygraph's figures, by simulation."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from finished_releases import write_finished
+
+import cgbench
+from cgbench.benchmark.metrics.bleu import Ter
+from cgbench.benchmark.metrics.exact_match import ExactMatch
+from cgbench.benchmark.validity.measures import OUTSIDE, Ordering, figures_of, losses_of, measure_errors
+from cgbench.cli import main
+from cgbench.errors import InputError
+
+pytestmark = pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
+
+
+def found(values, loss, counts=None):
+    counts = np.ones(len(loss)) if counts is None else counts
+    return figures_of(Ordering(np.asarray(values, float)), Ordering(loss), counts[None], loss)[0]
+
+
+def by_definition(values, loss):
+    """The mean over every order of equal values."""
+
+    def area(values):
+        orders = [
+            order for order in itertools.permutations(range(len(loss))) if (np.diff(values[list(order)]) >= 0).all()
+        ]
+        return np.mean([np.mean([loss[list(order[:k])].mean() for k in range(1, len(loss) + 1)]) for order in orders])
+
+    wrong = loss > (0 if set(loss) <= {0, 1} else np.median(loss))
+    pairs = [(a > b) + (a == b) / 2 for a in values[wrong] for b in values[~wrong]]
+    random = loss.mean()
+    return (random - area(values)) / (random - area(loss)), np.mean(pairs), area(values)
+
+
+@pytest.mark.parametrize("loss", [[0, 1, 0, 1, 1, 0], [0.1, 0.7, 0.3, 0.3, 1.0, 0.0]])
+@pytest.mark.parametrize("values", [[1, 2, 3, 4, 5, 6], [1, 1, 2, 3, 3, 3], [4, 4, 4, 1, 2, 2]])
+def test_scores_by_definition_with_ties(values, loss):
+    values, loss = np.array(values, float), np.array(loss, float)
+    assert found(values, loss) == pytest.approx(by_definition(values, loss))
+
+
+def arrays(binary):
+    at = np.arange(200)
+    hard = np.sin(1.7 * at) + np.sin(0.3 * at * at)
+    loss = (np.sin(2.9 * at) + 0.5 * hard + 2) / 4
+    return hard, (loss > 0.55).astype(float) if binary else (loss - loss.min()) / (loss.max() - loss.min())
+
+
+@pytest.mark.parametrize(
+    ("binary", "area", "oracle", "normalised", "roc"),
+    [
+        (False, 0.6311043787082269, 0.6916903091559089, 0.7173124850119897, 0.7265),
+        (True, 0.7638632119208291, 0.8893352507931246, 0.6069615132009168, 0.7234802121583027),
+    ],
+)
+def test_figures_of_lm_polygraph(binary, area, oracle, normalised, roc):
+    """lm-polygraph 0.7.0 on the same arrays: PredictionRejectionArea of the measure and of the oracle, normalised by
+    4,000 random orders (here by their exact mean); ROCAUC; RiskCoverageCurveAUC is 1 less the first."""
+    hard, loss = arrays(binary)
+    prr, auc, aurc = found(hard, loss)
+    quality = 1 - loss.mean()
+    assert (1 - aurc, auc) == pytest.approx((area, roc), abs=1e-12)
+    assert prr == pytest.approx((area - quality) / (oracle - quality), abs=1e-12)
+    assert prr == pytest.approx(normalised, abs=2e-3)
+
+
+def test_a_resample_has_the_scores_of_its_examples():
+    rng = np.random.default_rng(3)
+    loss, values = rng.random(60), rng.integers(0, 9, 60).astype(float)
+    counts = rng.integers(0, 4, 60).astype(float)
+    rows = np.repeat(np.arange(60), counts.astype(int))
+    drawn = found(values, loss, counts)
+    assert drawn[[0, 2]] == pytest.approx(found(values[rows], loss[rows])[[0, 2]])
+    binary = (loss > 0.5).astype(float)
+    assert found(values, binary, counts) == pytest.approx(found(values[rows], binary[rows]))
+
+
+def test_risks_end_at_the_mean_loss():
+    hard, loss = arrays(False)
+    risks = Ordering(hard).risks(loss)
+    assert len(risks) == 20 and risks[-1] == pytest.approx(loss.mean())
+    assert risks[0] == pytest.approx(loss[np.argsort(hard)[:10]].mean())
+
+
+def columns(loss, rng, noise=1.0, **more):
+    n = len(loss)
+    lengths = {"source_length": rng.integers(5, 20, n), "target_length": rng.integers(5, 20, n)}
+    return {**lengths, **{name: loss + noise * rng.normal(size=n) for name in ("rmi", "epkl")}, **more}
+
+
+@pytest.mark.parametrize("binary", [True, False])
+def test_intervals_cover_and_equal_measures_seldom_differ(binary, n=100, times=60):
+    """docs/explanation/which-measure.md has a larger grid."""
+
+    def draw(n, rng):
+        loss = rng.random(n)
+        return (loss > 0.6).astype(float) if binary else loss
+
+    rng, inside, rejected = np.random.default_rng([n, binary]), 0, 0
+    loss = draw(40_000, rng)
+    truth = found(columns(loss, rng)["rmi"], loss)[0]
+    for _ in range(times):
+        loss = draw(n, rng)
+        given = {name: values for name, values in columns(loss, rng).items() if "length" not in name}
+        (one,) = measure_errors(given, {"a": loss[None]}, "rmi", (), samples=100, seed=1)
+        by = {row.measure: row for row in one.measures}
+        low, high = by["rmi"].intervals["prr"]
+        inside += low <= truth <= high
+        rejected += by["epkl"].p_holm < 0.05
+    assert inside >= times * 0.95 - 3 * (times * 0.05 * 0.95) ** 0.5
+    assert rejected <= times * 0.05 + 3 * (times * 0.05 * 0.95) ** 0.5
+
+
+def test_a_better_measure_is_found_and_length_is_held_constant():
+    rng = np.random.default_rng(1)
+    length = rng.integers(5, 30, 600).astype(float)
+    skill = rng.normal(size=600)
+    loss = 1 / (1 + np.exp(-(skill + (length - 17) / 6)))
+    given = columns(loss, rng, 3.0, rarest=skill + 0.2 * rng.normal(size=600))
+    given |= {
+        "source_length": length,
+        "source_rarest": -skill,
+        "pieces": loss,
+        "text": ["a"] * 600,
+        "same": [1.0] * 600,
+    }
+    given["missing"] = [float("nan"), *loss[1:]]
+    (one,) = measure_errors(given, {"a": loss[None]}, "rmi", (), samples=200, seed=1)
+    by = {row.measure: row for row in one.measures}
+    assert {"pieces", "text", "same", "missing"}.isdisjoint(by)
+    assert by["rarest"].p_holm < 0.01 and by["rarest"].difference > 0.1
+    assert by["rmi"].p_holm is None and by["rmi"].difference == 0
+    assert by["source_rarest"].prr > 0.4 and by["source_rarest"].given_length > 0.9  # rare words are hard
+    assert by["source_length"].given_length is None
+    assert by["rarest"].given_length > by["rarest"].rho
+    assert [row.prr for row in one.measures] == sorted((row.prr for row in one.measures), reverse=True)
+
+
+def test_seeds_and_outside_systems():
+    rng = np.random.default_rng(2)
+    loss = rng.random((5, 300))
+    given = columns(loss.mean(axis=0), rng, 0.2)
+    found = measure_errors(
+        given, {"a": loss[:2], "b": loss[2:3], "c": loss[3:]}, "rmi", ["b", "c"], samples=100, seed=1
+    )
+    by = {one.system: one for one in found}
+    assert {name: one.runs for name, one in by.items()} == {"a": 2, "b": 1, "c": 2, OUTSIDE: 2}
+    assert by[OUTSIDE].loss == pytest.approx((loss[2].mean() + loss[3:].mean()) / 2)
+    ours = {row.measure: row.prr for row in by[OUTSIDE].measures}["rmi"]
+    each = [{row.measure: row.prr for row in by[name].measures}["rmi"] for name in "bc"]
+    assert ours == pytest.approx(np.mean(each))
+
+
+def test_clusters_widen_the_intervals():
+    rng = np.random.default_rng(4)
+    loss = np.repeat(rng.random(60), 5)
+    given = {name: np.repeat(values, 5) for name, values in columns(loss[::5], rng, 0.3).items()}
+    alone, together = (
+        measure_errors(given, {"a": loss[None]}, "rmi", (), samples=300, seed=1, clusters=clusters)[0].measures
+        for clusters in (None, np.arange(300) // 5)
+    )
+    widths = [{row.measure: np.diff(row.intervals["prr"])[0] for row in rows}["rmi"] for rows in (alone, together)]
+    assert widths[1] == pytest.approx(5**0.5 * widths[0], rel=0.25)
+
+
+def test_losses_are_shares():
+    assert losses_of(ExactMatch([["a"], ["b"]]), [["a", "x"]]).tolist() == [[0.0, 1.0]]
+    assert losses_of(Ter([["a b"], ["c d"]]), [["a b", "c x"]]).tolist() == [[0.0, 0.5]]
+
+
+def test_the_command(tmp_path):
+    rng = np.random.default_rng(5)
+    targets = [f"the cat sees {row % 7} dogs and {row} birds" for row in range(60)]
+    uncertainty = rng.random(60)
+
+    def answers(share):
+        wrong = uncertainty + 0.3 * rng.normal(size=60) > share
+        return ["no" if one else text for one, text in zip(wrong, targets, strict=True)]
+
+    release = write_finished(tmp_path / "r", uncertainty, targets=targets, hypotheses=answers(0.7))
+    for name in "xyz":
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in answers(0.5)))
+    page = tmp_path / "page.html"
+    words = ["validate", f"own={release.folder}", "--measures", "--metric", "exact", "--samples", "100"]
+    hyps = [word for name in ("own/x", "y", "z") for word in ("--hyp", f"{name}={tmp_path / name[-1]}")]
+    said = CliRunner().invoke(main, [*words, *hyps, "--report", str(page)], catch_exceptions=False).output
+    assert "measures and the errors of the ensemble" in said and f"{OUTSIDE} (2)" in said
+    assert "Kendall's tau" in said  # three systems are ranked as well
+    assert "<svg" in page.read_text() and "Risk over coverage" in page.read_text()
+    found = json.loads(CliRunner().invoke(main, [*words, "--format", "json"], catch_exceptions=False).stdout)
+    (one,) = found["measures"]
+    assert (
+        one["system"] == "the ensemble"
+        and one["measures"][0]["measure"] == "rmi"
+        and len(one["measures"][0]["risks"]) == 20
+    )
+    result = cgbench.validate(release, {"y": tmp_path / "y"}, measures=True, metric="exact", samples=100)
+    assert [row.system for row in result.measures] == ["the ensemble", "y"] and result.scored is None
+    refused = CliRunner().invoke(main, ["validate", str(release.folder), "--report", str(page)])
+    assert refused.exit_code == 2 and "--report belongs to --measures" in refused.output
+    with pytest.raises(InputError, match="measures needs the hypotheses of all candidates"):
+        cgbench.validate(release, {"y": "y"}, control_systems={"y": "y"}, measures=True)
