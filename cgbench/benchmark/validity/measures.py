@@ -73,7 +73,7 @@ class SystemMeasures:
         rows = [
             [
                 one.measure, shown(one.prr, one.intervals["prr"]), shown(one.auc, one.intervals["auc"]),
-                fixed(one.aurc, 3), shown(one.given_length, one.given_length_interval) if one.given_length else "-",
+                fixed(one.aurc, 3), shown(one.given_length, one.given_length_interval),
                 "" if one.measure == self.selects else shown(one.difference, one.difference_interval),
                 p_text(one.p_holm),
             ]
@@ -209,21 +209,22 @@ def _scores(
     found = []
     for at, (name, test, p_holm) in enumerate(zip(names, tests, holm(p), strict=True)):
         own = slice(at * runs, (at + 1) * runs)
-        intervals = {
-            figure: score_interval(covariance.of_runs(number, own), observed[at, :, number], None, None)
-            for number, figure in enumerate(FIGURES)
-        }
+        intervals: dict[str, Interval] = {}
+        for number, figure in enumerate(FIGURES):  # in percent, from the best: the interval ends there
+            part = covariance.of_runs(number, own).select(lambda block: 1e4 * block)
+            ends = score_interval(part, 100 * (1 - observed[at, :, number]), None if figure == "prr" else 100.0)
+            intervals[figure] = ends and (1 - ends[1] / 100, 1 - ends[0] / 100)
         prr, auc, aurc = (float(one) for one in observed[at].mean(axis=0))
         sign = -1 if name in EASIER else 1
         rho, given = by[name].rho, by[name].given_length
-        ends = sorted(sign * end for end in by[name].given_length_interval or ())
+        given_ends = sorted(sign * end for end in by[name].given_length_interval or ())
         low, high = (float(end[0]) for end in test.interval()) if test else (np.nan, np.nan)
         found.append(
             MeasureScore(
                 measure=name, prr=prr, auc=auc, aurc=aurc, intervals=intervals,
                 rho=rho and sign * rho,
                 given_length=given and sign * given,
-                given_length_interval=(ends[0], ends[1]) if ends else None,
+                given_length_interval=(given_ends[0], given_ends[1]) if given_ends else None,
                 difference=float(test.value[0]) if test else np.nan,
                 difference_interval=None if np.isnan(low) else (low, high),
                 p_holm=p_holm,
