@@ -10,6 +10,9 @@ from cgbench.benchmark.validity.result import Validity
 from cgbench.report import charts
 from cgbench.report.page import as_table, render_page
 
+DRAWN = ("degree", "source_length", "perplexity", "expected_entropy", "pe_stu", "reference_pe_stu")
+"""Measures whose risk over coverage is drawn: one of each type."""
+
 
 def concur_page(found: Concur, command: str) -> str:
     """The page of rank agreements as HTML: the same bytes for the same input."""
@@ -45,11 +48,12 @@ def measures_page(found: Validity, command: str) -> str:
 
 
 def _risks(found: SystemMeasures) -> Any:
-    """Risk over coverage: the measure that selects, and the best others."""
-    shown = [one for one in found.measures if one.measure == found.selects]
-    shown += [one for one in found.measures if one.measure != found.selects][: len(charts.DASHES) - 1]
+    """Risk over coverage, of the measure that selects and of :data:`DRAWN`."""
+    names = dict.fromkeys((found.selects, *DRAWN))
+    shown = [one for name in names for one in found.measures if one.measure == name] or found.measures[:1]
     rows = [
-        [charts.Whisker(one.measure, risk, colour=colour) for risk in one.risks] for colour, one in enumerate(shown)
+        [charts.Whisker(one.measure, risk, colour=colour) for risk in one.risks]
+        for colour, one in enumerate(shown[: len(charts.DASHES)])
     ]
     steps = len(found.measures[0].risks)
     bins: list[tuple[str, int | None]] = [

@@ -31,6 +31,8 @@ from cgbench.tables import fixed, p_text, render
 
 EASIER = ("source_rarest", "target_rarest", "log_prob", "reference_log_prob")
 """Measures whose high values mean easy; those of all others mean hard."""
+TWICE = "token_"
+"""Part of the names of measures that have another name as well: ``token_pe_tu`` is ``pe_stu``."""
 OUTSIDE = "outside systems"
 COVERAGES = 20
 LOSS = "loss"
@@ -156,7 +158,8 @@ def measure_errors(
     """
     found = {name: np.asarray(values, np.float64) for name, values in numeric(columns).items()}
     found = {name: -one if name in EASIER else one for name, one in found.items() if not np.isnan(one).any()}
-    orderings = {name: Ordering(one) for name, one in found.items() if one.min() < one.max()}
+    kept = {name: one for name, one in found.items() if TWICE not in name and one.min() < one.max()}
+    orderings = {name: Ordering(one) for name, one in kept.items()}
     runs = np.concatenate(list(losses.values()))
     oracles = [Ordering(loss) for loss in runs]
     units = runs.shape[1] if clusters is None else int(clusters.max()) + 1
