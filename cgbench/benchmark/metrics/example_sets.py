@@ -120,6 +120,7 @@ def _read(
         systems,
         leads=made is not None,
         table=table if request.by is not None or request.cluster or request.estimate else None,
+        lines=lines_of_release(request, control=control),
     )
     columns = {
         name: None
@@ -188,6 +189,21 @@ def _table_of(names: Sequence[str]) -> str | None:
     """The first file that is a table; its other columns describe the same examples."""
     paths = (split_name(name)[0] for name in names)
     return next((str(path) for path in paths if form(path) != "plain"), None)
+
+
+def lines_of_release(request: ScoreOptions, *, control: bool = False) -> list[str] | None:
+    """The column ``line`` of the scored set or the control set of a release, if one was given and has it."""
+    if request.release is None:
+        return None
+    from cgbench.benchmark.release.manifest import CONTROL, ID, SAMPLE, SPLIT
+    from cgbench.benchmark.release.release import Release
+
+    release = Release.open(request.release)
+    if control and not release.has_control:
+        return None
+    drawn = SAMPLE if getattr(request, "drawn_set", "test") == "sample" else SPLIT
+    path = release.path(CONTROL if control else drawn)
+    return read_column(f"{path}:{ID}").values if ID in Table(path, named=True).names else None
 
 
 def release_files(folder: Path, name: str = "test") -> dict[str, Path]:

@@ -59,7 +59,9 @@ def write_prompts(
     """
     prompts = read_prompts(given)
     if len(prompts) != 1:
-        raise InputError(f"{argument('write_prompts')}: needs one {argument('prompt')}, with {{source}} for the sentence")
+        raise InputError(
+            f"{argument('write_prompts')}: needs one {argument('prompt')}, with {{source}} for the sentence"
+        )
     assert options.write_prompts is not None
     path = as_path(options.write_prompts)
     check_output(path, files_of(sources))
