@@ -194,7 +194,9 @@ def _with_intervals(scores: list[Score], covariances: list[ExampleCovariance], v
         assert predicted is not None
         center, far = (float(column.mean()) for column in values.T[1:3])
         below, above = np.hypot(center - error[0], predicted[1] - far), np.hypot(error[1] - center, far - predicted[0])
-        bounds[2:] = predicted, (max(center - far - float(below), -100.0), min(center - far + float(above), 100.0))
+        bounds[2:] = predicted, (center - far - float(below), center - far + float(above))
+    if bounds[3]:
+        bounds[3] = max(bounds[3][0], -100.0), min(bounds[3][1], 100.0)
     return [
         score if ends is None else replace(score, ci_low=ends[0], ci_high=ends[1])
         for score, ends in zip(scores, bounds, strict=True)

@@ -164,7 +164,7 @@ def _warnings(scores: PartsScores) -> list[str]:
     for one in scores.systems:
         pairs = np.mean([gate.given.sum() for gate in one.composition.gates])
         if one.composition.figures["residual"].value is None:
-            lines.append(f"{one.composition.system}: no pair is given, so that nothing can be said of composition")
+            lines.append(f"{one.composition.system}: no pair is given, so there is no residual composition error")
         elif pairs < 20:
             lines.append(f"{one.composition.system}: only {pairs:,.0f} pairs are given")
     return lines
