@@ -328,7 +328,8 @@ class PartsDemo:
     ``train``: ordinary training text, and rare words that it has in a single sentence, three times: known n-grams, but
     too few contexts. ``test``: as many pairs with such a word in ordinary combinations (``few-contexts``) as pairs of
     known words in held-out combinations (``new-combination``). ``held-out``: ordinary pairs for probes, also of
-    every rare word. ``combinations``: held-out combinations, to train a model for which those of the test set are not new.
+    every rare word. ``combinations``: held-out combinations, for a model to which those of the test set are not
+    new.
     """
 
     def __init__(self, pool: Pool, train: list[Pair], count: int) -> None:
