@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from cgbench.benchmark.consistency.request import ConsistencyRequest, ItemsRequest
-from cgbench.commands.options import Command, Group, corpus_words, format_option, ranges
+from cgbench.commands.options import Command, Group, format_option, ranges
 from cgbench.commands.requests import takes
 from cgbench.commands.score_output import ScoreOutput
 
@@ -38,7 +38,7 @@ def make_command(found: dict[str, Any], text: Path, form: str) -> None:
 
 @consistency_group.command("score", cls=Command, example=SCORE)
 @click.argument("items", metavar="ITEMS", type=PATH)
-@takes(ConsistencyRequest, but=("items",), read={"orders": ranges, "corpus": corpus_words})
+@takes(ConsistencyRequest, but=("items",), read={"orders": ranges})
 @takes(ScoreOutput, but=("reasons",))
 def score_command(found: dict[str, Any], output: dict[str, Any], items: Path) -> None:
     """Score how alike systems translate what the sentences of ITEMS share.

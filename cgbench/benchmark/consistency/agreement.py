@@ -49,16 +49,14 @@ class Consistency(Metric):
         method: Method = "align",
         of: Unit = "characters",
         orders: Sequence[int] = (),
-        corpus: Sequence[tuple[str, str]] = (),
     ) -> None:
         """
         :param rows: the sentences of all items.
         :param of: what units are made of.
         :param orders: the lengths of units, in words or characters (default: :data:`ORDERS`).
-        :param corpus: more sentence pairs to learn the alignment from.
         :raises InputError: no item has two sentences.
         """
-        self.rows, self.method, self.of, self.corpus = rows, method, of, corpus
+        self.rows, self.method, self.of = rows, method, of
         self.orders = tuple(orders) or ORDERS["ngrams" if method == "ngrams" and of == "characters" else of]
         self._by_script = method == "align" and of == "characters" and not orders
         items: dict[str, list[int]] = {}
@@ -84,8 +82,7 @@ class Consistency(Metric):
     def signature(self) -> Signature:
         """The method and its units."""
         orders = "+".join(map(str, self.orders))
-        items = {"items": len(self.items), "method": self.method, "units": self.of, "n": orders}
-        return Signature(items | {"extra": len(self.corpus) or None})
+        return Signature({"items": len(self.items), "method": self.method, "units": self.of, "n": orders})
 
     def all_statistics(self, runs: Sequence[Sequence[str]]) -> list[np.ndarray]:
         """The statistics of all runs, with the same units."""
@@ -126,21 +123,21 @@ class Consistency(Metric):
     def _units(self, text: str) -> list[str]:
         words = Tokens.of(text).words if self.of == "words" else "".join(words_of(text)).lower()
         joint = "_" if self.of == "words" else ""
-        return [joint.join(words[at : at + n]) for n in self.orders for at in range(len(words) + 1 - n)]
+        found = [joint.join(words[at : at + n]) for n in self.orders for at in range(len(words) + 1 - n)]
+        return found or [joint.join(words)] * bool(words)  # a text that is shorter than every unit is one
 
     def _linked(self, units: Sequence[Sequence[str]]) -> list[set[str]]:
         """The units of each output that are linked to words of the shared part."""
         from cgbench.models.lexicons.alignment import IBM1Settings, align
         from cgbench.models.lexicons.bitext import Bitext, find_cooccurrences
 
-        pairs = [(tokens.words, found) for tokens, found in zip(self._sources, units, strict=True)]
-        pairs += [(Tokens.of(source).words, self._units(target)) for source, target in self.corpus]
-        if not any(found for _, found in pairs):
+        if not any(units):
             return [set() for _ in units]
-        text = Bitext.read((" ".join(source), " ".join(found)) for source, found in pairs)
+        pairs = zip(self._sources, units, strict=True)
+        text = Bitext.read((" ".join(source.words), " ".join(found)) for source, found in pairs)
         places = align(text, find_cooccurrences(text, cells=True), True, IBM1Settings())
         starts = text.target.starts.tolist()
-        spans = zip(starts, units, self._shared, strict=False)
+        spans = zip(starts, units, self._shared, strict=True)
         links = [(places[start : start + len(found)].tolist(), found, own) for start, found, own in spans]
         return [{unit for unit, at in zip(found, of, strict=True) if at in own} for of, found, own in links]
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from cgbench.benchmark.metrics.comparison import Comparison
 from cgbench.benchmark.metrics.score_request import BinEdges, Grouping
-from cgbench.requests import KW_ONLY, Bitext, File, Folder, Systems, Text, option, request
+from cgbench.requests import KW_ONLY, File, Folder, Systems, Text, option, request
 
 
 @request
@@ -59,7 +59,6 @@ class ConsistencyRequest(Comparison):
         default=None, help="Lengths of the units [default: 4 characters, 1,2 in scripts without blanks, for ngrams 2; "
         "1 word]", group="Metric", least=1, most=20,
     )  # fmt: skip
-    corpus: Bitext | None = option(default=None, help="More sentence pairs to learn the alignment from", group="Metric")
     by: Grouping | None = option(
         default=None, help="Break scores down by length or a column of the items: column:change, column:piece",
         group="Breakdown", metavar="NAME",

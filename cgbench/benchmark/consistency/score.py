@@ -9,11 +9,8 @@ from cgbench.benchmark.metrics.comparison import Comparison
 from cgbench.benchmark.metrics.evaluate import evaluation_of
 from cgbench.benchmark.metrics.result import Evaluation
 from cgbench.benchmark.metrics.score_request import ScoreRequest
-from cgbench.errors import InputError, argument
 from cgbench.requests import accepts, fields_of
 from cgbench.text.columns import Column
-from cgbench.text.formats import read_pairs
-from cgbench.text.inputs import as_corpus
 
 CLUSTER = "piece"
 
@@ -28,11 +25,8 @@ def consistency(request: ConsistencyRequest) -> Evaluation:
 
     :raises InputError: the items or outputs cannot be read or do not fit together.
     """
-    if request.corpus is not None and request.method != "align":
-        raise InputError(f"{argument('corpus')} belongs to {argument('method')} align")
     rows = read_items(request.items)
-    pairs = list(read_pairs(as_corpus(request.corpus, None, "corpus"))) if request.corpus is not None else []
-    metric = Consistency(rows, method=request.method, of=request.units, orders=request.orders or (), corpus=pairs)
+    metric = Consistency(rows, method=request.method, of=request.units, orders=request.orders or ())
     passed = {name: getattr(request, name) for name in (*fields_of(Comparison), "by", "bins") if name in request.given}
     clusters = (CLUSTER, *(name for name in request.cluster if name != CLUSTER))
     sources = Column(str(request.items), [row.source for row in rows])

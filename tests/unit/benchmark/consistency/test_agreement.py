@@ -82,15 +82,6 @@ def test_alignment_finds_what_became_of_a_piece_from_the_outputs_alone():
     assert metric.value(metric.statistics(BAD))[0] == pytest.approx(100 * (2 + 8) / 12)
 
 
-def test_more_sentence_pairs_help_the_alignment():
-    rows = rows_of(["x dog", "y dog"], ["dog", "dog"])
-    outputs = ["u hund", "v hund"]
-    corpus = [("x y", "u v"), ("x", "u"), ("y", "v"), ("dog", "hund")]
-    metric = Consistency(rows, of="words", orders=(1,), corpus=corpus)
-    assert [row["became"] for row in metric.per_example(outputs, metric.statistics(outputs))] == ["hund", "hund"]
-    assert "extra:4" in str(metric.signature())
-
-
 def test_a_sentence_alone_in_its_item_does_not_count():
     metric = Consistency(rows_of(["the dog", "a dog", "a cat"], ["dog", "dog", "cat"]), of="words")
     statistics = metric.statistics(["der hund", "ein hund", "eine katze"])
@@ -98,6 +89,11 @@ def test_a_sentence_alone_in_its_item_does_not_count():
     assert metric.value(statistics)[0] == 100 and "1 sentences" in metric.notes[0]
     with pytest.raises(InputError, match="each piece is in one sentence only"):
         Consistency(rows_of(["the dog", "a cat"], ["dog", "cat"]))
+
+
+def test_a_text_shorter_than_every_unit_is_one():
+    metric = Consistency(rows_of(["yes", "yes !"], ["yes"] * 2))
+    assert [metric._units(text) for text in ("Ja", "na ja", "")] == [["ja"], ["naja"], []]
 
 
 @pytest.mark.parametrize("method", ["align", "ngrams"])
