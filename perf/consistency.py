@@ -109,7 +109,7 @@ def cover(trials: int) -> None:
         for trial in range(trials):
             rows, outputs = simulated(np.random.default_rng([trial, pieces, runs]), pieces, 2 * runs)
             both = {"one": outputs[:runs], "two": outputs[runs:]}
-            found = evaluate(Consistency(rows), both, cluster=("piece",), paired=True)
+            found = evaluate(Consistency(rows, of="words"), both, cluster=("piece",), paired=True)
             first, second = (one.whole.figures["consistency"] for one in found.results)
             found_all.append((first.value, first.ci_low, first.ci_high))
             rejected += bool(second.p_value is not None and second.p_value < 0.05)
