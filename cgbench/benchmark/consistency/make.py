@@ -128,7 +128,7 @@ def _pieces(request: ItemsRequest) -> dict[Words, str]:
         place = release.path if release.is_split else release.input_path
         spec = CorpusSpec(tuple(place(str(file["path"])) for file in entry["files"]), entry["columns"] or None)
         pairs = normalise_pairs(read_pairs(spec), release.normalisation, str(spec))
-        known = KnownNgrams.learn(source for source, _ in pairs)
+        known = KnownNgrams.learn((source for source, _ in pairs), min_count=release.configuration["ngram_min_count"])
         lines = (" ".join(piece) for cover in known.cover(release.lines("source")) for piece in cover)
     found = {tuple(Tokens.of(line).words): " ".join(words_of(line)) for line in lines}
     return {words: name for words, name in found.items() if any(word[0].isalnum() for word in words)}

@@ -2,14 +2,17 @@
 
 import json
 import random
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
 from cgbench.benchmark.consistency.items import Tokens, read_items
 from cgbench.benchmark.consistency.make import make_items
+from cgbench.benchmark.release.release import Release
 from cgbench.cli import main
 from cgbench.errors import InputError
+from cgbench.text.normalisation import Normalisation
 
 TEXT = [
     "The dog sleeps.", "I saw the dog, didn't I?", "the dog eats", "A cat sleeps.", "He likes my cat.",
@@ -100,6 +103,24 @@ def test_a_synonym_takes_the_place_and_the_capital_of_a_word(tmp_path):
     assert found["The big dog barks ."] == "The large dog barks ."
     assert found["The dog sleeps."] == "The hound sleeps."
     assert found["I saw the dog, didn't I?"] == "I saw the hound, didn't I?"
+
+
+def test_pieces_of_a_release_are_those_of_the_covers_of_its_sources(tmp_path, monkeypatch):
+    for name, lines in (("train.en", ["the dog", "the dog", "likes Tom .", "likes Tom ."]), ("train.de", ["x"] * 4)):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
+    release = SimpleNamespace(
+        manifest={"inputs": {"train": {"files": [{"path": "train.en"}, {"path": "train.de"}], "columns": None}}},
+        configuration={"ngram_min_count": 2},
+        normalisation=Normalisation(),
+        is_split=False,
+        input_path=lambda path: tmp_path / path,
+        lines=lambda side: ["the dog likes Tom ."] if side == "source" else [],
+    )
+    monkeypatch.setattr(Release, "open", lambda folder: release)
+    made = make_items(["The dog eats.", "A man likes Tom.", "he likes Tom ."], out=tmp_path / "out", release="release")
+    # The cover is "the dog" and "likes Tom ."; the first is in one sentence only.
+    assert {row.piece for row in made.rows} == {"likes Tom ."} and len(made.rows) == 2
+    assert made.left_out == {"the dog": 1}
 
 
 def test_a_second_sentence_follows_without_mark_and_capital(tmp_path):
