@@ -40,7 +40,7 @@ def read_price(text: Any) -> Price | None:
 
 
 def read_budget(text: Any) -> Budget | None:
-    """Read ``5USD``, ``5`` (dollars too) or ``100000tokens``; None if it is not a budget."""
+    """Read ``5USD``, ``5`` (dollars) or ``100000tokens``; None if it is not a budget."""
     if isinstance(text, Budget):
         return text
     found = re.fullmatch(rf"({_NUMBER}) ?(?:USD)?|([0-9]+) ?tokens", str(text), re.ASCII)

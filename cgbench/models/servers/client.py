@@ -262,7 +262,7 @@ class Client:
         return None
 
     def _read(self, reply: Reply) -> Any:
-        """Parse a reply; a prompt refused by the server's filter has one too."""
+        """Parse a reply; the server's refusal of a prompt by its filter is an answer."""
         if reply.status < 400:
             return reply.json()
         if reply.status == 400:

@@ -1,4 +1,4 @@
-"""What is asked of a server, and what it answers: the fields of OpenAI's interface that other servers share.
+"""Requests to a server and its answers: the fields of OpenAI's interface that other servers share.
 
 :class:`Request` is made by whoever writes prompts, :meth:`cgbench.models.servers.client.Client.answers` turns requests
 into :class:`Answer` objects in the same order, and whoever reads hypotheses takes them from there.

@@ -37,7 +37,7 @@ def journal_path(output: Path) -> Path:
 class Journal:
     """The journal of one output and one server.
 
-    :param replies: the answers by key of the request; :param spending: counts every line, those of earlier runs too.
+    :param replies: the answers by key of the request; :param spending: counts every line, also of earlier runs.
     """
 
     def __init__(self, path: Path, url: str) -> None:

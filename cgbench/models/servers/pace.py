@@ -7,27 +7,24 @@ import time
 
 
 class Pace:
-    """At most so many requests and tokens per minute, evenly spaced, and none before the time that the server named."""
+    """Spaces requests evenly, at a rate of requests and of tokens; sends none before the time the server named."""
 
     def __init__(self, requests: float | None, tokens: float | None, stop: threading.Event) -> None:
-        self.requests, self.tokens, self._stop = requests, tokens, stop
-        self._lock, self._next, self._after = threading.Lock(), 0.0, 0.0
+        self._steps = (60 / requests if requests else 0.0, 60 / tokens if tokens else 0.0)
+        self._lock, self._turns, self._after, self._stop = threading.Lock(), [0.0, 0.0], 0.0, stop
 
     def wait(self, tokens: int) -> None:
         """Wait for the turn of a request of at most ``tokens``, or until the run stops."""
         with self._lock:
-            turn = max(time.monotonic(), self._next)
-            per_request = 60 / self.requests if self.requests else 0.0
-            per_token = 60 / self.tokens if self.tokens else 0.0
-            self._next = turn + max(per_request, per_token * tokens)
+            turn = max(time.monotonic(), *self._turns)
+            self._turns = [turn + self._steps[0], turn + self._steps[1] * tokens]
         while (left := max(turn, self._after) - time.monotonic()) > 0 and not self._stop.wait(left):
             pass
 
     def spent(self, fewer: int) -> None:
         """A reply had this many tokens fewer than its request could have had: the next may come earlier."""
-        if self.tokens and not self.requests:
-            with self._lock:
-                self._next -= 60 / self.tokens * fewer
+        with self._lock:
+            self._turns[1] -= self._steps[1] * fewer
 
     def pause(self, seconds: float) -> None:
         """Send nothing for some seconds: the server has said so."""

@@ -20,7 +20,7 @@ NOTHING = Usage()
 
 def cost_of(usage: Usage, price: Price) -> float:
     """What some tokens cost, in US dollars; prices are per million tokens."""
-    fresh = usage.input - usage.cached
+    fresh = max(0, usage.input - usage.cached)
     return (fresh * price.input + usage.cached * price.cached + usage.output * price.output) / 1e6
 
 
@@ -35,16 +35,18 @@ class Spending:
 
     :param usage: of answers; :param discarded: of replies that were no answers, such as too few choices.
     :param unreported: bounds on answers whose usage the server did not say.
-    :param open: bounds on attempts without any reply so far, by request: the server may have counted them.
+    :param pending: bounds on the ``lost`` attempts, which have no reply so far: the server may have counted them.
     """
 
     usage: Usage = NOTHING
     discarded: Usage = NOTHING
     unreported: Usage = NOTHING
-    open: dict[str, list[Usage]] = field(default_factory=dict)
+    pending: Usage = NOTHING
     attempts: int = 0
+    lost: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     silent: int = 0  # answers without usage
+    _bounds: dict[str, list[Usage]] = field(default_factory=dict)  # of the lost attempts, by request
 
     def count(self, line: Mapping[str, Any]) -> None:
         """Count a line of the journal.
@@ -52,13 +54,16 @@ class Spending:
         :raises LookupError, TypeError, ValueError: it is none.
         """
         if "sent" in line:
-            self.attempts += 1
-            self.open.setdefault(line["sent"], []).append(_usage(line["most"]))
+            most = _usage(line["most"])
+            self.attempts, self.lost, self.pending = self.attempts + 1, self.lost + 1, self.pending + most
+            self._bounds.setdefault(line["sent"], []).append(most)
         elif "lost" in line:
             self.failures[str(line["reason"])] += 1
         elif line.get("origin") != "cache":
-            waiting = self.open.get(line["key"]) if "origin" not in line else None
-            most = waiting.pop() if waiting else NOTHING
+            most = NOTHING
+            if "origin" not in line and (waiting := self._bounds.get(line["key"])):
+                most = waiting.pop()
+                self.lost, self.pending = self.lost - 1, self.pending + Usage(-most.input, -most.output)
             found = read_usage(line["reply"]) if "reply" in line else _usage(line["usage"])
             if "reply" not in line:
                 self.discarded += found or NOTHING
@@ -70,14 +75,9 @@ class Spending:
                 self.usage += found
 
     @property
-    def lost(self) -> int:
-        """Number of attempts without any reply."""
-        return sum(map(len, self.open.values()))
-
-    @property
     def most(self) -> Usage:
         """An upper bound on everything that the server can have counted."""
-        return sum((each for waiting in self.open.values() for each in waiting), self.sure + self.unreported)
+        return self.sure + self.unreported + self.pending
 
     @property
     def sure(self) -> Usage:
