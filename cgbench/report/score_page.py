@@ -94,6 +94,7 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
             ("metric", f"{name}, {'lower' if scored.metric.lower_is_better else 'higher'} is better"),
             ("examples", f"{scored.metric.n:,}"),
             *([("clusters", scored.clusters.removeprefix("clusters: "))] if scored.clusters else []),
+            *([("estimate", scored.metric.design.description())] if scored.metric.design else []),
             ("signature", f"{name}|{scored.signature}"),
         ],
         "systems": [_systems_table(scored, parts, figure) for figure in figures],
@@ -246,6 +247,8 @@ def _breakdown(one: ScoredSystems, figure: str, number: int) -> dict[str, Any]:
 def _details(scored: ScoredSystems) -> dict[str, Any] | None:
     """The parts of a figure, means over seeds: brevity penalty, length ratio and precisions of BLEU."""
     metric, rows, head = scored.metric, [], ["system"]
+    if metric.design is not None:  # parts of the sample, not of the estimate
+        return None
     for result in scored.results:
         runs = [metric.details(metric.collect(one, np.arange(metric.n)).sum(axis=0)) for one in result.statistics]
         head = ["system", *runs[0]]

@@ -99,7 +99,7 @@ def _record(found: Evaluation, number: int, benchmark: str, model: str) -> dict[
             "score_details": {
                 "score": score.value,
                 "details": {"seeds": " ".join(map(repr, score.runs))},
-                "uncertainty": _uncertainty(score, result.whole.examples, metric.clusters is not None),
+                "uncertainty": _uncertainty(score, result.whole.examples, not metric.independent),
             },
         }
         for name, score in result.whole.figures.items()
@@ -120,12 +120,12 @@ def _record(found: Evaluation, number: int, benchmark: str, model: str) -> dict[
     }  # fmt: skip
 
 
-def _uncertainty(score: Score, examples: int, clustered: bool) -> dict[str, Any]:
+def _uncertainty(score: Score, examples: int, jackknife: bool) -> dict[str, Any]:
     values: dict[str, Any] = {"num_samples": examples}
     if score.ci_low is not None and score.ci_high is not None:
         values["confidence_interval"] = {
             "lower": score.ci_low, "upper": score.ci_high, "confidence_level": 0.95,
-            "method": "jackknife of clusters" if clustered else "bootstrap",
+            "method": "jackknife" if jackknife else "bootstrap",
         }  # fmt: skip
     return values
 

@@ -157,6 +157,8 @@ def evaluation_of_scores(request: ImportRequest) -> Evaluation:
     outputs = _outputs(request, metric, runs, blank, led.ids if led.prints else None) if request.hypotheses else {}
     if request.strata and request.by is None and not request.cluster:
         shared.pop("table", None)
+    if people is not None and request.estimate:
+        raise InputError(f"{argument('people')} has an estimate of its own; leave {argument('estimate')} out")
     found = evaluation_of(ScoreRequest(metric, runs, request.references, **shared), outputs)
     if people is None:
         if request.strata:

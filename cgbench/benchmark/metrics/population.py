@@ -14,6 +14,7 @@ import numpy as np
 
 from cgbench.benchmark.candidates.documents import DOCUMENT
 from cgbench.benchmark.candidates.inclusion import INCLUSION, inclusion_of
+from cgbench.benchmark.candidates.selection import selection_sizes
 from cgbench.benchmark.candidates.strata import SAMPLE_INCLUSION, STRATUM
 from cgbench.benchmark.metrics.example_sets import ExampleSet, release_files
 from cgbench.benchmark.metrics.features import FeatureInputs, table_column
@@ -41,8 +42,9 @@ def design_of(request: ScoreRequest, test: ExampleSet, inputs: FeatureInputs) ->
     if request.test not in (None, "calibrated"):
         test_name = argument("paired", request.test)
         raise InputError(f"{asked}: {test_name} takes examples as drawn alike; use {argument('paired', 'calibrated')}")
-    if request.control_systems is not None:
-        raise InputError(f"{asked} has no control set: leave {argument('control_systems')} out")
+    for name in ("control_systems", "differences"):
+        if getattr(request, name):
+            raise InputError(f"{asked}: {argument(name)} compares the examples as they are; leave one of them out")
     assert request.release is not None  # checked with the request
     release = Release.open(request.release)
     table = release.table()
@@ -64,12 +66,13 @@ def _design(
     release: Release, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, population: str, drawn: str
 ) -> Design:
     config, counts = release.configuration, release.manifest["counts"]
+    sizes = selection_sizes(config, len(columns[ID]))
     if drawn == "sample":
         inclusion, stratum = np.array(columns[SAMPLE_INCLUSION]), np.array(columns[STRATUM]) - 1
     else:
         stratum = np.zeros(len(columns[ID]), np.int64)
         known = columns.get(INCLUSION)  # earlier versions did not write it
-        inclusion = inclusion_of(columns, config, release.sizes["select"]) if known is None else np.array(known)
+        inclusion = inclusion_of(columns, config, sizes["select"]) if known is None else np.array(known)
     members = np.full(len(inclusion), True)
     if population == "window":
         members = np.isin(np.array(columns["stage"], str), ("window", "selected"))
@@ -90,6 +93,6 @@ def _design(
     if drawn == "test" and config.get("draw_by") == DOCUMENT:
         units = np.unique(np.array(columns[DOCUMENT], str), return_inverse=True)[1]
     first = np.unique(units[members], return_index=True)[1]  # one pair of each unit
-    sizes = np.bincount(stratum[members][first])
+    of_strata = np.bincount(stratum[members][first])
     labels = np.unique(units[rows], return_inverse=True)[1]
-    return Design(population, int(members.sum()), inclusion[rows], stratum[rows], labels, sizes)
+    return Design(population, int(members.sum()), inclusion[rows], stratum[rows], labels, of_strata)

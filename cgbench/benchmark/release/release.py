@@ -139,13 +139,6 @@ class Release:
         return dict(self.manifest["configuration"])
 
     @property
-    def sizes(self) -> dict[str, int]:
-        """The numbers of candidates to drop and draw."""
-        from cgbench.benchmark.candidates.selection import selection_sizes
-
-        return selection_sizes(self.configuration, int(self.manifest["counts"]["candidates"]))
-
-    @property
     def normalisation(self) -> Normalisation:
         """The normalisation of all text in the build."""
         config = self.configuration

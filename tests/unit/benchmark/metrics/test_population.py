@@ -5,8 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
+from cgbench.benchmark.candidates.strata import allocate
 from cgbench.benchmark.metrics.bleu import Bleu, ChrF
 from cgbench.benchmark.metrics.comparison import Comparison, compare
+from cgbench.benchmark.metrics.design_power import Spread
 from cgbench.benchmark.metrics.metric import Design, Metric
 from cgbench.benchmark.metrics.significance import resampled_runs
 from cgbench.benchmark.metrics.systems import System
@@ -134,6 +136,37 @@ def test_the_bootstrap_of_the_design_has_the_same_variance():
     other = covariance_of_design(metric, [weighted], np.arange(90), design).variance(lambda part: part[:, 0, 0])
     assert one[0][0] == pytest.approx(other[0][0], rel=0.12)
     assert one[1] == 87
+
+
+def test_the_planned_number_of_sentences_gives_the_planned_width():
+    """Against the widths of 300 samples of that size."""
+    rng = np.random.default_rng(8)
+    sizes = np.array([100, 300, 600])
+    values = np.concatenate([rng.normal(50 - 10 * h, 12 - 4 * h, size) for h, size in enumerate(sizes.tolist())])
+    stratum = np.repeat([0, 1, 2], sizes)
+    spread = Spread(sizes, *(np.array([one(values[stratum == h]) for h in range(3)]) for one in (np.mean, deviation)))
+    needs = {design: spread.needs(2.0, design) for design in ("simple random", "proportional", "neyman")}
+    assert needs["neyman"] < needs["proportional"] < needs["simple random"]
+    for design, n in needs.items():
+        assert spread.width(n, design) <= 2.0 < spread.width(n - 1, design) * 1.005
+        widths = []
+        for _ in range(300):
+            if design == "simple random":
+                rows, made = rng.choice(1000, n, replace=False), stratified([1000], np.zeros(n, int))
+            else:
+                draws = allocate(sizes, spread.deviations, n, design)
+                parts = [rng.choice(np.flatnonzero(stratum == h), draws[h], replace=False) for h in range(3)]
+                rows, made = np.concatenate(parts), stratified(sizes, np.repeat([0, 1, 2], draws))
+            metric = Mean(n)
+            metric.design = made
+            scored = compare(metric, [System("a", (values[rows].astype(str).tolist(),))], Comparison(confidence=True))
+            score = scored[0].whole.figures["score"]
+            widths.append(score.ci_high - score.ci_low)
+        assert np.mean(widths) == pytest.approx(2.0, rel=0.03)
+
+
+def deviation(values):
+    return values.std(ddof=1)
 
 
 def test_whole_documents_are_the_units_of_the_variance():

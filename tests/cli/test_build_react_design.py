@@ -1,0 +1,150 @@
+"""``build-react --design stratified`` and ``score --estimate``: a sample that speaks for all candidates."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from small_build import CANDIDATES, copy_build, rehash, release_bytes
+from small_release import build_release
+
+from cgbench import evaluate, power
+from cgbench.benchmark.release.release import Release
+from cgbench.errors import InputError
+
+SAMPLE = ("--design", "stratified", "--set", "sample=90", "--set", "strata=4", "--set", "degree_strata=2")
+
+
+@pytest.fixture(scope="module")
+def built(corpora, small_release, tmp_path_factory):
+    """A release with a stratified sample and a control set; its members are those of the release without."""
+    out = copy_build(small_release.folder, tmp_path_factory.mktemp("design") / "release")
+    return build_release(corpora, out, *SAMPLE, "--control")[0]
+
+
+@pytest.fixture
+def release(built, tmp_path):
+    shutil.copytree(built, tmp_path / "release")
+    return tmp_path / "release"
+
+
+def test_the_sample_stands_beside_the_same_test_set(built, small_release):
+    release = Release.open(built)
+    assert release.lines("source") == small_release.lines("source")
+    rows, table = release.sample_rows(), release.table()
+    counts = release.manifest["counts"]
+    assert len(rows) == counts["sample"] == len(release.sample) == 90 and "stage" not in rows[0]
+    assert sum(1 / row["inclusion"] for row in rows) == pytest.approx(counts["candidates"])
+    by_line = {row["line"]: row for row in table.to_pylist()}
+    for row in rows:
+        whole = by_line[row["line"]]
+        assert whole["sampled"] and whole["sample_inclusion"] == row["inclusion"]
+        assert whole["stratum"] == row["stratum"]
+    inclusion = np.array(table["inclusion"])
+    inside = np.isin(table["stage"].to_pylist(), ("window", "selected"))
+    assert set(inclusion[inside]) == {counts["selected"] / counts["window"]} and not inclusion[~inside].any()
+    assert {row["inclusion"] for row in release.split()} == {counts["selected"] / counts["window"]}
+    assert {row["inclusion"] for row in release.control_rows()} == {None}
+    design = release.manifest["design"]
+    assert design["control"] == {"population": None} and design["test"]["population"] == "window"
+    assert len(design["sample"]["strata"]) <= 8 and min(one["drawn"] for one in design["sample"]["strata"]) >= 2
+    card = (built / "README.md").read_text()
+    assert "a stratified sample of all 700 candidates" in card and "speaks for no others" in card
+
+
+def test_the_same_command_writes_the_same_bytes(built, corpora, tmp_path):
+    out = copy_build(built, tmp_path / "again")
+    assert release_bytes(build_release(corpora, out, *SAMPLE, "--control")[0]) == release_bytes(built)
+
+
+def test_verify_redraws_the_sample(built, run):
+    text = run("verify", built, "--recompute", 3).stdout
+    assert "ok      inclusion and strata" in text and "chrF of the translation recomputed: 3" in text
+    assert "DIFFERS" not in text
+
+
+@pytest.mark.parametrize("column", ["inclusion", "sample_inclusion", "hypothesis_chrf"])
+def test_verify_finds_a_changed_probability(release, run, column):
+    import pyarrow.parquet
+
+    table = pyarrow.parquet.read_table(release / CANDIDATES)
+    values = np.array(table[column].to_pylist())
+    values[5:400] += 0.001 if "inclusion" in column else values[5:400]
+    table = table.set_column(table.column_names.index(column), column, [values])
+    pyarrow.parquet.write_table(table, release / CANDIDATES)
+    rehash(release)
+    result = run("verify", release, "--format", "json", status=1)
+    failed = [check["check"] for check in json.loads(result.stdout)["checks"] if check["ok"] is False]
+    assert "inclusion and strata" in failed
+
+
+def test_estimates_weigh_every_pair_by_its_probability(built):
+    release = Release.open(built)
+    scores = np.arange(90.0) % 7
+    found = evaluate("chrf", list(release.sample_lines("target")), release=built, estimate="candidates")
+    assert found.score == 100 and "estimate for 700 candidates, from 90 of them in 8 strata" in repr(found)
+    assert "estimate:candidates|design:jackknife" in found.signature
+
+    from cgbench import import_scores
+
+    shown = import_scores({"a": scores.tolist()}, release=built, estimate="candidates")
+    weights = np.array([1 / row["inclusion"] for row in release.sample_rows()])
+    assert shown.score == pytest.approx(scores @ weights / weights.sum())
+    assert shown.results[0].whole.figures["score"].ci_low < shown.score
+
+
+def test_a_population_that_was_not_drawn_is_refused(built, small_release, run):
+    test = small_release.folder / "test.en"
+    text = run("score", "bleu", "--release", small_release.folder, "--estimate", "window", "--hyp", f"A={test}").stdout
+    assert "estimate for 210 candidates in the window, from 35 of them" in text
+    for folder, name, population, message in (
+        (small_release.folder, "test", "candidates", "the test set was not drawn from 490 of the 700 candidates"),
+        (built, "sample", "pool", "only candidates were drawn, and 1,800 pairs of the pool are not candidates"),
+    ):
+        result = run(
+            "score", "bleu", "--release", folder, "--estimate", population, "--hyp", folder / f"{name}.en", status=2
+        )
+        assert message in result.stderr
+    with pytest.raises(InputError, match="give release"):
+        evaluate("bleu", ["a"], ["a"], estimate="candidates")
+    with pytest.raises(InputError, match="takes examples as drawn alike"):
+        lines = Release.open(built).sample_lines("target")
+        evaluate("bleu", {"a": lines, "b": lines}, release=built, estimate="candidates", paired="bootstrap")
+
+
+def test_releases_of_earlier_versions_speak_for_their_window(small_release, tmp_path):
+    import pyarrow.parquet
+
+    folder = tmp_path / "old"
+    shutil.copytree(small_release.folder, folder)
+    table = pyarrow.parquet.read_table(folder / CANDIDATES).drop_columns(["inclusion"])
+    pyarrow.parquet.write_table(table, folder / CANDIDATES)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    del manifest["files"][CANDIDATES], manifest["design"]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    lines = (folder / "test.en").read_text().splitlines()
+    assert evaluate("chrf", lines, release=folder, estimate="window").score == 100
+
+
+def test_power_plans_the_sample(built, run):
+    rows = json.loads(run("power", "--release", built, "--width", "0.1", "--format", "json").stdout)
+    needs = rows["needs"][0]["sentences"]
+    assert needs["neyman"] <= needs["proportional"] <= needs["simple random"] <= 700 == rows["pairs"]
+    lines = Release.open(built).sample_lines("source")
+    pilot = evaluate("chrf", lines, release=built, estimate="candidates", accept_text=True)
+    one, two = power(pilot, widths=(1.0, 4.0)).needs
+    assert one.sentences["neyman"] > two.sentences["neyman"] >= 16
+    whole = pilot.results[0].whole.figures["chrF2"]
+    # The width of the pilot itself needs about as many pairs as the pilot has.
+    needed = power(pilot, widths=(whole.ci_high - whole.ci_low,)).needs[0].sentences["neyman"]
+    assert 45 < needed < 150
+    with pytest.raises(InputError, match="a pilot scored with estimate"):
+        power(widths=(1.0,))
+
+
+def test_too_small_a_sample_stops_before_training(corpora, tmp_path, run):
+    result = run(
+        "build-react", *corpora, "--preset", "demo", "--model", "tiny", "--design", "stratified", "--set", "sample=19",
+        "--set", "candidates=700", "--out", tmp_path / "release", status=2,
+    )  # fmt: skip
+    assert "sample: 19 of 700 candidates cannot have 2 draws from each of 10 strata" in result.stderr
