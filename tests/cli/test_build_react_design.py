@@ -134,7 +134,7 @@ def test_power_plans_the_sample(built, run):
     pilot = evaluate("chrf", lines, release=built, estimate="candidates", accept_text=True)
     one, two = power(pilot, widths=(1.0, 4.0)).needs
     assert one.sentences["neyman"] > two.sentences["neyman"] >= 16
-    whole = pilot.results[0].whole.figures["chrF2"]
+    whole = pilot.results[0].whole.figures["score"]
     # The width of the pilot itself needs about as many pairs as the pilot has.
     needed = power(pilot, widths=(whole.ci_high - whole.ci_low,)).needs[0].sentences["neyman"]
     assert 45 < needed < 150
