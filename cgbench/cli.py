@@ -43,7 +43,7 @@ COMMANDS = {
         "stats": ("stats:stats_command", "Count novel n-grams and compounds in a test set"),
         "degree": ("degree:degree_command", "Measure the compositional degree of sentences"),
         "overlap": ("overlap:overlap_command", "Measure how much of a test set occurs in a corpus"),
-        "parts": ("parts:parts_command", "Find probes that show whether a system knows the parts of a test set"),
+        "parts": ("parts:parts_command", "Find probes of the parts of a test set"),
     },
     "Maintain": {
         "verify": ("verify:verify_command", "Check the checksums, counts and split of a release"),

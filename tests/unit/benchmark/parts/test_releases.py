@@ -1,0 +1,77 @@
+"""Probes of a release, of a split, and on the command line."""
+
+import json
+import shutil
+
+import pytest
+
+import cgbench
+from cgbench.benchmark.parts.folder import PartsFolder
+from cgbench.benchmark.release.release import SIDES, Release
+
+
+@pytest.fixture(scope="module")
+def found(small_release, tmp_path_factory):
+    return cgbench.parts(small_release, out=tmp_path_factory.mktemp("parts") / "parts")
+
+
+def test_the_pool_of_a_release_without_its_sets(found, small_release):
+    release = small_release
+    assert found.side == release.configuration["degree_side"] and found.match == "words"
+    assert len(found.rows) == len(release.lines("target"))
+    held = {side: {*release.lines(side), *release.control_lines(side)} for side in SIDES}
+    assert found.probes and all(piece.count >= 0 for piece in found.pieces)
+    pools = [release.input_path(file["path"]) for file in release.manifest["inputs"]["pool"][0]["files"]]
+    sources, targets = (path.read_text().splitlines() for path in pools)
+    for probe in found.probes:
+        assert probe.source not in held["source"] and probe.target not in held["target"]
+        assert (probe.source, probe.target) == (sources[probe.line - 1], targets[probe.line - 1])
+    known = release.ngrams()
+    for row, line, degree in zip(found.rows, release.lines("target"), release.test["degree"], strict=True):
+        assert len(row) / row[-1].end == pytest.approx(degree)
+        assert [found.pieces[place.piece].text for place in row] == [" ".join(piece) for piece in known.cover(line)]
+    assert found.manifest["inputs"]["release"] == release.signature
+    assert set(found.manifest["inputs"]) == {"release", "train", "pool-1"}
+
+
+def test_what_the_workspace_lost_is_learned_again(found, small_release, tmp_path):
+    copy = tmp_path / "release"
+    shutil.copytree(small_release.folder, copy)
+    release = small_release
+    train = [release.input_path(file["path"]) for file in release.manifest["inputs"]["train"]["files"]]
+    pool = [release.input_path(file["path"]) for file in release.manifest["inputs"]["pool"][0]["files"]]
+    again = cgbench.parts(copy, train=train, corpora=pool, out=tmp_path / "parts")
+    assert (again.pieces, again.probes, again.rows) == (found.pieces, found.probes, found.rows)
+    with pytest.raises(cgbench.InputError, match="no such file"):
+        cgbench.parts(copy, train=train, out=tmp_path / "parts")
+    with pytest.raises(cgbench.InputError, match="known n-grams are learned from the training corpus: give train"):
+        cgbench.parts(copy, corpora=pool, out=tmp_path / "parts")
+
+
+def test_the_command(run, small_release, tmp_path):
+    printed = run("parts", small_release.folder, "--out", tmp_path / "parts", "--k", 2, "--jobs", 1).stdout
+    made = PartsFolder.open(tmp_path / "parts")
+    counts = made.manifest["counts"]
+    assert f"{counts['probes']:,}" in printed and printed.endswith(f"written to {tmp_path / 'parts'}\n")
+    assert all(len(piece.probes) <= 2 for piece in made.pieces)
+    words = ("parts", small_release.folder, "--out", tmp_path / "parts", "--k", 2, "--format", "json")
+    assert json.loads(run(*words).stdout) == made.manifest
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/notes").write_text("mine")
+    error = run("parts", small_release.folder, "--out", tmp_path / "other", status=2).stderr
+    assert "the folder holds something else already; give a new one with --out" in error
+    error = run("parts", small_release.folder, "--test", "a", "b", "--out", tmp_path / "x", status=2).stderr
+    assert "give a release or --test, not both" in error
+
+
+def test_a_split_has_its_training_set(run, tmp_path):
+    lines = ["walk left", "walk right", "run left", "run twice", "walk twice", "jump", "run right", "jump twice"]
+    (tmp_path / "all.xx").write_text("".join(f"{line}\n" for line in lines))
+    (tmp_path / "all.yy").write_text("".join(f"{line.upper()}\n" for line in lines))
+    files = tmp_path / "all.xx", tmp_path / "all.yy"
+    run("split", "--corpus", *files, "--method", "random", "--test-size", 2, "--train-size", 6, "--out", tmp_path / "s")
+    made = cgbench.parts(tmp_path / "s", pieces="words", out=tmp_path / "parts")
+    release = Release.open(tmp_path / "s")
+    assert made.side == "source" and made.match == "exact"
+    assert {probe.source for probe in made.probes} <= set(release.train_lines("source"))
+    assert {piece.text for piece in made.pieces} == {word for line in release.lines("source") for word in line.split()}
