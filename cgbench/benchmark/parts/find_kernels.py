@@ -26,10 +26,11 @@ def number_pieces(ids, bounds, words, slots, numbers, longer):
 
 
 @kernel
-def find_pieces(ids, lengths, words, slots, numbers, longer, lines, pieces, starts):
+def find_pieces(ids, lengths, words, slots, numbers, longer, last, counts, lines, pieces, starts):
     """Write line, piece and first word (an index of ``ids``) of every occurrence, as far as there is room.
 
     :param ids: int32, the words of all sentences; ``lengths`` int32, words per sentence.
+    :param last: int64 ``[pieces]``, -1; ``counts`` int64 ``[pieces]`` out, the lines with each piece.
     :returns: the number of occurrences
     """
     found = 0
@@ -42,10 +43,13 @@ def find_pieces(ids, lengths, words, slots, numbers, longer, lines, pieces, star
                 continue
             j = i
             while True:
-                if numbers[node] >= 0:
+                piece = numbers[node]
+                if piece >= 0:
+                    counts[piece] += last[piece] != line
+                    last[piece] = line
                     if found < lines.size:
                         lines[found] = line
-                        pieces[found] = numbers[node]
+                        pieces[found] = piece
                         starts[found] = i
                     found += 1
                 j += 1

@@ -68,16 +68,17 @@ class NgramPieces:
     def __len__(self) -> int:
         return len(self.sizes)
 
-    def find(self, ids: np.ndarray, lengths: np.ndarray) -> Places:
-        """Every occurrence in sentences."""
+    def find(self, ids: np.ndarray, lengths: np.ndarray) -> tuple[Places, np.ndarray]:
+        """Every occurrence in sentences; and the sentences with each piece, int64 ``[pieces]``."""
         from cgbench.benchmark.parts.find_kernels import find_pieces
 
         room, size = 0, len(ids)
         while size > room:
             room = size
             found = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
-            size = find_pieces(ids, lengths, *self._arrays, *found)
-        return found[0][:size], found[1][:size], found[2][:size]
+            counts = np.zeros(len(self), np.int64)
+            size = find_pieces(ids, lengths, *self._arrays, np.full(len(self), -1), counts, *found)
+        return (found[0][:size], found[1][:size], found[2][:size]), counts
 
     def neighbours(self, ids: np.ndarray, lengths: np.ndarray, found: Places) -> np.ndarray:
         """How many of the neighbours of each occurrence, 0 to 2, are known together with it, int64 ``[occurrences]``;
@@ -112,7 +113,7 @@ class NgramPieces:
 
     def count(self, blocks: Iterator[Block]) -> np.ndarray:
         """The occurrences of each piece in a text, int64 ``[pieces]``."""
-        counts = (np.bincount(self.find(*self.ids(block))[1], minlength=len(self)) for block in blocks)
+        counts = (np.bincount(self.find(*self.ids(block))[0][1], minlength=len(self)) for block in blocks)
         return sum(counts, np.zeros(len(self), np.int64))
 
 
@@ -175,9 +176,8 @@ class Search:
             rare += np.bincount(np.repeat(np.arange(len(rare)), lengths[at])[ids >= words.usable], minlength=len(rare))
         lengths[self.own][states != word_kernels.KEPT] = 0
         covers, _ = self.pieces.known.count_pieces(ids, lengths[self.own])
-        places = self.pieces.find(ids, lengths[self.own])
+        places, found_in = self.pieces.find(ids, lengths[self.own])
         lines, pieces, _ = places
-        found_in = np.bincount(self.pieces.best(places, np.zeros_like(lines))[1], minlength=len(self.pieces))
         # The stage of a piece is that of its best pair.
         stage = np.zeros(len(self.pieces), np.int64)
         free = ~(np.isin(codes[0], self.held[0]) | np.isin(codes[1], self.held[1]))
@@ -224,7 +224,7 @@ class Search:
         served, degrees = [], [np.zeros(0)]
         for block in join_blocks(texts[self.own]):
             ids, lengths = self.pieces.ids(block)
-            places = self.pieces.find(ids, lengths)
+            places, _ = self.pieces.find(ids, lengths)
             lines, mine, near = self.pieces.best(places, self.pieces.neighbours(ids, lengths, places))
             good = near >= self.near[mine]
             served += np.split(mine[good], np.searchsorted(lines[good], np.arange(1, len(lengths))))

@@ -88,6 +88,10 @@ def report(found: PartsFolder) -> str:
 
     row = [f"{counts['rows']:,}", f"{counts['pieces']:,}", share("probed", "pieces"), share("full", "pieces")]
     lines = [render(head, [[*row, share("rows_probed", "rows"), f"{counts['probes']:,}"]])]
+    near = [piece.neighbours for piece in found.pieces if piece.neighbours is not None]
+    if near:
+        rows = [[str(known), f"{near.count(known):,}"] for known in (2, 1, 0)]
+        lines += ["", render(["neighbours known with a piece in each probe", "pieces"], rows)]
     if reasons:
         lines += ["", render(["pieces", f"have fewer than {found.k} probes: they are"],
                              [[f"{count:,}", REASONS[name]] for name, count in reasons.items()])]  # fmt: skip
