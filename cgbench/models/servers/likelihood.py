@@ -79,7 +79,7 @@ def _tokens(answer: Answer, where: str) -> list[Token]:
     except (LookupError, TypeError, AttributeError, ValueError):
         raise InputError(
             f"{where}: the server returns no log-probabilities of a given text (completions with echo, or "
-            "prompt_logprobs of vLLM); measure samples instead (see docs/how-to/llm.md)"
+            "prompt_logprobs of vLLM); measure samples instead (docs/how-to/prompts-and-answers.md)"
         ) from None
 
 
