@@ -167,16 +167,12 @@ def cut_reasoning(text: str, source: str = "") -> str | None:
         return _HARMONY_END.sub("", text[final[-1].end() :]).strip()
     if _HARMONY.search(text) and "<|" not in source:
         return None
-    kept = _GRANITE.sub("", text)
+    kept: str | None = _GRANITE.sub("", text)
     for start, end in TAGS:
-        if start in source or end in source:
-            continue
-        while (last := kept.find(end)) >= 0 or start in kept:
-            first = kept.find(start)
-            if last < 0:
-                return None
-            # A first mark that is missing, or that only follows, was in the prompt.
-            kept = kept[: first if 0 <= first < last else 0] + kept[last + len(end) :]
+        if kept is not None and (start in kept or end in kept) and start not in source and end not in source:
+            kept = _outside(kept, start, end)
+    if kept is None:
+        return None
     if kept == text:
         return text
     kept = kept.strip()
@@ -184,6 +180,17 @@ def cut_reasoning(text: str, source: str = "") -> str | None:
         if kept.startswith(start):
             kept = kept.removeprefix(start).removesuffix(end).strip()
     return kept
+
+
+def _outside(text: str, start: str, end: str) -> str | None:
+    """The text outside marks, in time linear in its length; None if the last ``start`` has no ``end``."""
+    kept, inside = list[str](), False
+    for part in re.split(f"({re.escape(start)}|{re.escape(end)})", text):
+        if part in (start, end):
+            kept, inside = kept if inside or part == start else [], part == start
+        elif not inside:
+            kept.append(part)
+    return None if inside else "".join(kept)
 
 
 def count(readings: Iterable[Reading]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cgbench.errors import InputError
+from cgbench.models.servers import answers
 from cgbench.models.servers.answers import TAGS, count, cut_reasoning, parse_rule, read_choice, warnings_of
 from cgbench.models.servers.exchange import Choice
 
@@ -97,6 +98,15 @@ def test_reasoning_as_read_character_by_character(text):
     assert (found and found.strip()) == (expected and expected.strip())
 
 
+@pytest.mark.parametrize(
+    "text", ["</think>", "<think></think>", "<think>", "a\n", '"', "analysis", "<|channel|>final "]
+)
+def test_an_answer_of_megabytes_takes_no_time(text):
+    begin = time.monotonic()
+    read(text * (4_000_000 // len(text)))
+    assert time.monotonic() - begin < 20
+
+
 @given(st.text(max_size=60))
 def test_nothing_is_cut_without_a_mark_or_a_rule(text):
     marked = any(mark in text for pair in TAGS for mark in pair) or "<|" in text or text.strip().startswith("analysis")
@@ -180,9 +190,10 @@ def test_the_schema_of_a_field():
     assert json.loads(json.dumps(asked)) == asked and parse_rule("last-line").response_format is None
 
 
-def test_a_regular_expression_has_bounded_time():
+def test_a_regular_expression_has_bounded_time(monkeypatch):
+    monkeypatch.setattr(answers, "_SECONDS", 0.1)
     begin = time.monotonic()
-    with pytest.raises(InputError, match="takes more than 2 s on an answer that begins 'aaaa"):
+    with pytest.raises(InputError, match=r"takes more than 0\.1 s on an answer that begins 'aaaa"):
         read("a" * 60 + "b", "regex:(?:a|aa)+$")
     assert time.monotonic() - begin < 20
 
