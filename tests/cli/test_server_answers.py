@@ -69,12 +69,18 @@ def test_reasoning_and_prefaces(source, run, tmp_path):
 
 
 def test_another_rule_does_not_overwrite_an_output(source, run, tmp_path):
-    with serving(Speaker()) as url:
+    with serving(fake := Speaker()) as url:
         command = ("translate", source, "--system", f"{url}?model=m", "-o", tmp_path / "out", "--prompt", "{source}")
         run(*command)
         assert "translations with another answer" in run(*command, "--answer", "last-line", status=2).stderr
         error = run(*command, "--system-message", "Hello you.", status=2).stderr
         assert "translations with another system_message" in error
+        for name in ("out", "out.system.json"):
+            (tmp_path / name).unlink()
+        asked = len(fake.bodies)
+        run(*command, "--answer", "tag:en")  # the raw answers are still there
+        assert len(fake.bodies) == asked == 3
+        assert (tmp_path / "out").read_text().splitlines() == ["", "", "A dog sleeps.", ""]
 
 
 def test_a_schema_is_sent(source, run, tmp_path):
