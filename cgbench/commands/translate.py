@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from cgbench.benchmark.shots.request import PromptOptions
 from cgbench.commands.options import Command, log_every_option
 from cgbench.commands.requests import takes
 from cgbench.models.translation_request import TranslateRequest
@@ -20,12 +21,13 @@ def _folders(given: tuple[tuple[Path, ...], ...]) -> list[Path]:
 @click.command("translate", cls=Command, example="cgbench translate test.de --model models/run --output hypotheses.en")
 @click.argument("sources", metavar="[SOURCE]", default="-", type=click.Path())
 @takes(TranslateRequest, read={"model": _folders})
+@takes(PromptOptions)
 @log_every_option
-def translate_command(request: TranslateRequest) -> None:
+def translate_command(request: TranslateRequest, options: PromptOptions) -> None:
     """Translate SOURCE by beam search over the mean probabilities of one or several models.
 
     With --system, an external model or a server translates, and an interrupted command resumes. A server's raw answers
-    are kept in FILE.answers.jsonl.
+    are kept in FILE.answers.jsonl. With --shots, each prompt shows examples chosen for its sentence.
 
     SOURCE has one sentence per line: a plain or compressed file (.gz, .zst), TABLE:COLUMN, or standard input.
     """
@@ -35,6 +37,15 @@ def translate_command(request: TranslateRequest) -> None:
     if is_stdin(request.sources) and len(models) > 1 and split_name(models[-1])[0].is_file():
         # --model takes all the words after it, but a text is no folder
         request = changed(request, sources=str(models.pop()), model=models)
+    if options.given:
+        from cgbench.benchmark.release.reserved import reserved_for
+        from cgbench.benchmark.shots.prompts import with_shots
+
+        reserved = reserved_for(request.sources, options.release)
+        request, written = with_shots(request, options, reserved)
+        if written is not None:
+            click.echo(written)
+            return
     lines = translated(request)
     if request.output is None or request.sends_nothing:
         click.echo("".join(line + "\n" for line in lines), nl=False)

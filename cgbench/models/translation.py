@@ -59,7 +59,7 @@ def translated(request: TranslateRequest) -> list[str]:
     if request.system is not None:
         from cgbench.models.external.systems import translate_by_system
 
-        return translate_by_system(request, _template(request.prompt))
+        return translate_by_system(request, *_template(request))
     lines = _by_checkpoints(request)
     if request.output is not None:
         write_atomic(as_path(request.output), "".join(line + "\n" for line in lines))
@@ -87,15 +87,18 @@ def by_prompt(request: TranslateRequest) -> Iterator[TranslateRequest]:
             left = {"budget": budget_left(changed(request, output=path, **left))}
 
 
-def _template(given: Sequence[str]) -> str | None:
-    """The prompt of a Hugging Face model, which must be plain."""
-    from cgbench.models.servers.prompts import SOURCE, read_prompts
+def _template(request: TranslateRequest) -> tuple[str | None, list[str] | None]:
+    """The prompt of a Hugging Face model, which must be plain, and the text of the shots of each sentence."""
+    from cgbench.models.servers.prompts import SHOTS, Shot, Shots, read_prompts
 
-    for prompt in read_prompts(given):
-        if not prompt.is_plain or prompt.uses != {SOURCE}:
-            raise InputError(f"{argument('prompt')}: Jinja and shots need a server; write {{source}} for the sentence")
-        return prompt.text
-    return None
+    examples, prompts = request.examples, read_prompts(request.prompt)
+    if not all(prompt.is_plain for prompt in prompts):
+        raise InputError(f"{argument('prompt')}: Jinja needs a server; write {{source}} for the sentence")
+    if any(SHOTS in prompt.uses for prompt in prompts) != (examples is not None):
+        where = "has no place for shots, {shots}" if examples is not None else "uses shots, but none are given"
+        raise InputError(f"{argument('prompt')}: {where}")
+    shots = None if examples is None else [str(Shots(Shot(*pair) for pair in one)) for one in examples]
+    return prompts[0].text if prompts else None, shots
 
 
 def _check(request: TranslateRequest) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from cgbench.models.search_options import SearchOptions
 from cgbench.models.server_options import ServerOptions
 from cgbench.requests import KW_ONLY, File, Files, Kind, Model, Text, option, request
+from cgbench.steps import hash_value
 
 
 def _are_texts(value: Any) -> bool:
@@ -49,6 +50,10 @@ class TranslateRequest(SearchOptions, ServerOptions):
         default=None, help="Where a server's answer has the hypothesis: last-line, tag:NAME, regex:PATTERN, json:FIELD",
         group="Models", metavar="RULE",
     )  # fmt: skip
+    examples: Any = option(
+        default=None, help="Few-shot examples of each sentence, pairs of source and target, for {shots} in the prompt",
+        python_only=True,
+    )  # fmt: skip
     output: File | None = option(default=None, help="Output file, written when it is complete", group="Output")
     format: Literal["text", "json"] = option(
         default="text", help="Print one translation per line, or one JSON object with its scores", group="Output"
@@ -73,6 +78,11 @@ class TranslateRequest(SearchOptions, ServerOptions):
     def search(self) -> dict[str, Any]:
         """The arguments of a search."""
         return {"beam": self.beam, "length_penalty": self.length_penalty, **super().search}
+
+    @property
+    def shots_identity(self) -> dict[str, str]:
+        """What a translation depends on besides system and prompt: the examples of all sentences, as a hash."""
+        return {} if self.examples is None else {"shots": hash_value([list(map(list, one)) for one in self.examples])}
 
     @property
     def is_server(self) -> bool:

@@ -94,9 +94,9 @@ def test_inspect_runs_the_task_and_its_log_is_scored(release, run, demo, tmp_pat
     lines = tmp_path / "same.txt"
     lines.write_text("Default output from mockllm/model\n" * 35)
     again = run("score", "bleu", "--hyp", f"mock={lines}", "--release", release, "--format", "json").stdout
-    assert json.loads(answers)[0]["value"] == json.loads(again)[0]["value"]
+    assert json.loads(answers)["value"] == json.loads(again)["value"]
     scores = run("score", "import", "--scores", f"mock={log}", "--format", "json").stdout
-    assert json.loads(scores)[0]["n"] == 35
+    assert json.loads(scores)["n"] == 35
 
 
 def test_a_task_of_lm_eval_has_shots_for_each_document(release, run, demo, tmp_path, chosen):

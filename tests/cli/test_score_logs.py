@@ -187,10 +187,21 @@ def test_a_log_that_lacks_an_example_is_refused(texts, tmp_path, run):
     log = wmt(tmp_path / "log", lines[:-2], ids[:-2])
     said = run("score", "bleu", "--release", release.folder, "--hyp", f"a={log}", status=2).stderr
     assert f"has no answer for 2 of {len(lines)} examples (line {ids[-2]})" in said
-    twice = write_rows(tmp_path / "twice.jsonl", [{"doc_id": key, "hypothesis": "x"} for key in (0, 1, 1)])
-    (tmp_path / "three.txt").write_text("a b\nc d\ne f\n")
-    said = run("score", "bleu", "--ref", tmp_path / "three.txt", "--hyp", f"a={twice}", status=2).stderr
-    assert "its ids, such as '0'" in said
+    twice = lm_eval(tmp_path / "twice", [*lines, lines[0]], None)
+    rows = [{**row, "doc_id": min(row["doc_id"], len(lines) - 1)} for row in map(json.loads, twice.open())]
+    write_rows(twice, rows)
+    said = run("score", "bleu", "--release", release.folder, "--hyp", f"a={twice}", status=2).stderr
+    assert "its ids, such as" in said or "is also in row" in said
+
+
+def test_a_table_whose_doc_id_repeats_is_read_by_rows(tmp_path, run):
+    """A document of several segments."""
+    table = write_rows(
+        tmp_path / "table.jsonl", [{"doc_id": "a", "hypothesis": "a b"}, {"doc_id": "a", "hypothesis": "c d"}]
+    )
+    (tmp_path / "two.txt").write_text("a b\nc d\n")
+    (found,) = scores(run, "exact", "--ref", tmp_path / "two.txt", "--hyp", f"a={table}")
+    assert found["value"] == 100
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,7 @@ def make_feature(name: str, n: int, inputs: FeatureInputs) -> Feature:
         "one-shot": lambda: _one_shot(name, inputs),
         "uncertainty": lambda: feature_of_column(name, table_column(inputs, argument("by", name), UNCERTAINTIES, n)),
         "reference": lambda: feature_of_column(name, table_column(inputs, argument("by", name), (REFERENCE,), n)),
+        "prompt_degree": lambda: feature_of_column(name, table_column(inputs, argument("by", name), (name,), n)),
         "difficulty": lambda: feature_of_column(name, table_column(inputs, argument("by", name), (name,), n)),
         "perplexity": lambda: _perplexity(name, inputs, n),
         "exposure": lambda: _exposure(name, inputs),

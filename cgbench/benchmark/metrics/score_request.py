@@ -21,7 +21,7 @@ FEATURES_OF: dict[str, tuple[str, ...] | None] = {
     "min_count": ("degree", "exposure"),
     "exposure": ("exposure",),
     "exposed": ("exposure",),
-    "table": ("degree", "uncertainty", "difficulty", "perplexity", "column:"),
+    "table": ("degree", "uncertainty", "difficulty", "perplexity", "prompt_degree", "column:"),
     "lm": ("perplexity",),
 }
 """Arguments that need ``by``, and the features that use them (None: all)."""
@@ -73,8 +73,9 @@ class ScoreOptions(Comparison):
     _: KW_ONLY
     by: Grouping | None = option(
         default=None,
-        help="Break scores down by length, degree, frequency, one-shot, uncertainty, difficulty, reference, "
-        "perplexity, exposure or column:NAME; for CTER also by compound-length, context-length, modifier or type",
+        help="Break scores down by length, degree, prompt_degree, frequency, one-shot, uncertainty, difficulty, "
+        "reference, perplexity, exposure or column:NAME; for CTER also by compound-length, context-length, modifier "
+        "or type",
         group="Breakdown", metavar="NAME",
     )  # fmt: skip
     bins: BinEdges | None = option(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from cgbench.benchmark.shots.choose import Choice, choose_shots
@@ -11,19 +12,35 @@ from cgbench.benchmark.shots.request import PromptOptions, ShotsOptions, ShotsRe
 from cgbench.errors import InputError, argument
 from cgbench.files import check_output, write_atomic
 from cgbench.models.servers.prompts import SHOTS, Prompt, messages, read_prompts, read_system_message
-from cgbench.requests import as_path, fields_of
+from cgbench.models.translation_request import TranslateRequest
+from cgbench.requests import as_path, changed, fields_of
+from cgbench.tables import counted
 from cgbench.text.formats import Pair
 from cgbench.text.inputs import files_of, lines_of
+from cgbench.text.streams import is_stdin
 
 
-def shots_of(options: PromptOptions, sources: Any, reserved: Iterable[Pair]) -> list[Choice] | None:
-    """The shots of each sentence; None if none are requested.
+def with_shots(
+    request: TranslateRequest, options: PromptOptions, reserved: Iterable[Pair]
+) -> tuple[TranslateRequest, str | None]:
+    """A translation with its shots; and, if no model is to be asked, the line that says what was written.
 
     :param reserved: pairs that are never shots.
+    :raises InputError: as :func:`~cgbench.benchmark.shots.choose.choose_shots` and :func:`prompt_rows`.
     """
-    given: frozenset[str] = options.given  # type: ignore[attr-defined]
-    asked = {name: getattr(options, name) for name in fields_of(ShotsOptions) if name in given}
-    return choose_shots(ShotsRequest(sources, exclude=list(reserved), **asked)) if asked else None
+    if is_stdin(request.sources):
+        raise InputError(f"{argument('shots')}: standard input can be read once; give the sentences as a file")
+    asked = {name: getattr(options, name) for name in fields_of(ShotsOptions) if name in options.given}
+    choices = choose_shots(ShotsRequest(request.sources, exclude=list(reserved), **asked)) if asked else None
+    if options.write_prompts is not None:
+        number = write_prompts(as_path(options.write_prompts), request, choices)
+        if request.system is None and not request.model:
+            return request, f"{counted(number, 'prompt')} written to {options.write_prompts}"
+    elif choices is None:
+        raise InputError(f"{argument('release', options.release)} has no effect without {argument('shots')}")
+    if choices is not None and request.system is None:
+        raise InputError(f"{argument('shots')} needs {argument('system')}, or {argument('write_prompts')} alone")
+    return (request if choices is None else changed(request, examples=[one.pairs for one in choices])), None
 
 
 def prompt_rows(
@@ -49,23 +66,18 @@ def prompt_rows(
     return rows
 
 
-def write_prompts(
-    options: PromptOptions, sources: Any, given: Sequence[str], system: str | None, choices: Sequence[Choice] | None
-) -> int:
-    """Write the prompts as JSON lines; returns their number.
+def write_prompts(path: Path, request: TranslateRequest, choices: Sequence[Choice] | None) -> int:
+    """Write the prompts of a translation as JSON lines; returns their number.
 
-    :param given: the one prompt; ``system``: the system message.
     :raises InputError: as :func:`prompt_rows`, or there is not one prompt.
     """
-    prompts = read_prompts(given)
+    prompts = read_prompts(request.prompt)
     if len(prompts) != 1:
         raise InputError(
-            f"{argument('write_prompts')}: needs one {argument('prompt')}, with {{source}} for the sentence"
+            f"{argument('write_prompts')} needs one {argument('prompt')}, with {{source}} for the sentence"
         )
-    assert options.write_prompts is not None
-    path = as_path(options.write_prompts)
-    check_output(path, files_of(sources))
-    message = None if system is None else read_system_message(system)
-    rows: Sequence[Mapping[str, Any]] = prompt_rows(lines_of(sources, "sources")[0], prompts[0], message, choices)
+    check_output(path, files_of(request.sources))
+    system = None if request.system_message is None else read_system_message(request.system_message)
+    rows = prompt_rows(lines_of(request.sources, "sources")[0], prompts[0], system, choices)
     write_atomic(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
     return len(rows)

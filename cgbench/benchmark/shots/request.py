@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from cgbench.requests import KW_ONLY, Bitext, File, Folder, NamePair, Text, option, request
 
@@ -48,6 +48,7 @@ class ShotsRequest(ShotsOptions):
 class PromptOptions(ShotsOptions):
     """Shots of a translation, prompts as a file, and what no prompt may show."""
 
+    given: ClassVar[frozenset[str]]  # the names that were given
     _: KW_ONLY
     write_prompts: File | None = option(
         default=None, help="Write the prompts with their shots and prompt_degree as JSON lines; without --system, no "

@@ -21,7 +21,7 @@ from torch import Tensor
 from cgbench.errors import InputError, argument
 from cgbench.models.devices import one_thread
 from cgbench.models.ensemble import Translation
-from cgbench.models.external.addresses import PLACE
+from cgbench.models.external.addresses import PLACE, SHOTS
 from cgbench.models.external.generation import generate
 from cgbench.models.external.member import Done, Head, Member, Search, check_lengths, in_order
 from cgbench.models.search import length_limits
@@ -57,6 +57,7 @@ class HuggingFaceMember(Member):
         self.model, self.tokenizer = model, tokenizer
         self._template, self._special_tokens = template, special_tokens
         self._device, self._shown = torch.device(device), shown
+        self._shots: Mapping[str, str] = {}
         config, settings = model.config, model.generation_config
         self._encodes = bool(config.is_encoder_decoder)
         if not self._encodes and template is None:
@@ -144,13 +145,26 @@ class HuggingFaceMember(Member):
         else:  # mBART-25 starts with the target language code
             self._start = written
 
+    def give_shots(self, shots: Mapping[str, str]) -> None:
+        """Set the text of the examples of each sentence, for ``{shots}`` in the template.
+
+        :raises InputError: the model has an encoder.
+        """
+        if self._encodes:
+            super().give_shots(shots)
+        self._shots = shots
+
+    def _prompt(self, template: str, line: str) -> str:
+        parts = template.split(SHOTS) if self._shots else [template]  # braces in shots have no meaning
+        return self._shots.get(line, "").join(part.replace(PLACE, line) for part in parts)
+
     # Ids of inputs and outputs.
 
     def read(self, lines: Sequence[str]) -> list[np.ndarray]:
         """Input ids of the sentences in their prompt template."""
         if not lines:
             return []
-        texts = list(lines) if self._template is None else [self._template.replace(PLACE, line) for line in lines]
+        texts = list(lines) if self._template is None else [self._prompt(self._template, line) for line in lines]
         read = self._ids(text=texts, add_special_tokens=self._special_tokens)
         return self._check_read([np.array(ids, np.int64) for ids in read], self._rows[0])
 

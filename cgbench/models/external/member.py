@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import read_tensors, write_tensors
 
 if TYPE_CHECKING:
@@ -61,6 +61,13 @@ class Member(ABC):
         :raises InputError: a sentence is longer than the model's positions.
         """
         return self.search_lines(lines, Search(**search), done)
+
+    def give_shots(self, shots: Mapping[str, str]) -> None:
+        """Set the text of the examples of each sentence, for ``{shots}`` in the prompt.
+
+        :raises InputError: this kind of model has no prompts.
+        """
+        raise InputError(f"{argument('shots')}: only servers and decoder-only models (hf:) have prompts with examples")
 
     @abstractmethod
     def search_lines(self, lines: Sequence[str], search: Search, done: Done | None) -> list[list[Translation]]:

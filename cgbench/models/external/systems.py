@@ -32,10 +32,12 @@ def plan_system(text: str, prompt: str | None) -> Planned:
     return plan_member(text, prompt)
 
 
-def translate_by_system(request: TranslateRequest, template: str | None) -> list[str]:
+def translate_by_system(
+    request: TranslateRequest, template: str | None, shots: Sequence[str] | None = None
+) -> list[str]:
     """Translate, and write the output with its sidecar; an interrupted run resumes.
 
-    :param template: the prompt, with ``{source}``.
+    :param template: the prompt, with ``{source}``; ``shots``: the text of ``{shots}`` for each sentence.
     :returns: the lines of the output.
     :raises InputError: a sentence is too long for the model, the server fails, or the output contains translations by
         another system or prompt, or of another text.
@@ -46,8 +48,8 @@ def translate_by_system(request: TranslateRequest, template: str | None) -> list
     lines, _ = lines_of(request.sources, "sources")
     device = choose_device(request.device)
     config: dict[str, Any] = {
-        "system": dict(system.identity), "nbest": nbest or 1, "search": request.search, "device": device,
-        "shard": SHARD, "batch_tokens": request.batch_tokens,
+        "system": {**system.identity, **request.shots_identity}, "nbest": nbest or 1, "search": request.search,
+        "device": device, "shard": SHARD, "batch_tokens": request.batch_tokens,
     }  # fmt: skip
     step = Step("translations", config, {"source": hash_value(lines)})
     check_earlier(output, {**config["system"], "source": step.inputs["source"]})
@@ -55,7 +57,8 @@ def translate_by_system(request: TranslateRequest, template: str | None) -> list
 
     def make(out: Path) -> None:
         search = {**request.search, "nbest": nbest or 1, "batch_tokens": request.batch_tokens}
-        _by_model(system, lines, out, search, device)
+        texts = {} if shots is None else dict(zip(lines, shots, strict=True))
+        _by_model(system, lines, out, search, device, texts)
 
     with locked(workspace.root / "lock", wait=False):
         folder = workspace.run(step, make, resumable=True)
@@ -71,8 +74,13 @@ def translate_by_system(request: TranslateRequest, template: str | None) -> list
     return written
 
 
-def _by_model(system: Planned, lines: Sequence[str], out: Path, search: Mapping[str, Any], device: str) -> None:
-    """Translate shard by shard; every finished shard is a file."""
+def _by_model(
+    system: Planned, lines: Sequence[str], out: Path, search: Mapping[str, Any], device: str, shots: Mapping[str, str]
+) -> None:
+    """Translate shard by shard; every finished shard is a file.
+
+    :param shots: the text of the examples of each sentence.
+    """
     starts = range(0, len(lines), SHARD)
     paths = {start: out / f"part-{start // SHARD:05d}.jsonl" for start in starts}
     waiting = [start for start in starts if not paths[start].is_file()]
@@ -81,6 +89,8 @@ def _by_model(system: Planned, lines: Sequence[str], out: Path, search: Mapping[
     finished = sum(len(lines[start : start + SHARD]) for start in starts if start not in waiting)
     with bar(len(lines), "translating", "sentence", initial=finished) as shown:
         member = system.open(device)
+        if shots:
+            member.give_shots(shots)
         for start in waiting:
             found = member.translate(lines[start : start + SHARD], **search, done=shown.update)
             rows = [

@@ -66,10 +66,11 @@ class Conversation:
         """One request per sentence.
 
         :param columns: the values of :attr:`columns` in each row; ``shots``: the examples of each prompt.
-        :raises InputError: a template uses shots and there are none, or fails on a row.
+        :raises InputError: a template uses shots and there are none, or the reverse; it fails on a row.
         """
-        if SHOTS in self.uses and shots is None:
-            raise InputError(f"{argument('prompt')}: uses {SHOTS}, but no shots are given")
+        if (SHOTS in self.uses) != (shots is not None):
+            what = "has no place for shots, {shots}" if shots is not None else "uses shots, but none are given"
+            raise InputError(f"{argument('prompt')}: {what}")
         rows = columns or [{}] * len(lines)
         return [self._request(*each) for each in zip(lines, shots or [()] * len(lines), rows, strict=True)]
 

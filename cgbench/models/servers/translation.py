@@ -45,9 +45,9 @@ def translate_by_server(request: TranslateRequest) -> list[str]:
     server = parse_server(str(request.system))
     lines, _ = lines_of(request.sources, "sources")
     conversation = Conversation.of(request, server)
-    system, source = {**server.identity, **conversation.identity}, hash_value(lines)
+    system, source = {**server.identity, **conversation.identity, **request.shots_identity}, hash_value(lines)
     check_earlier(output, {**system, "source": source})
-    made = conversation.requests(lines, columns_of(request.sources, conversation.columns))
+    made = conversation.requests(lines, columns_of(request.sources, conversation.columns), request.examples)
     asked = [each if line.strip() else None for line, each in zip(lines, made, strict=True)]
     requests = [each for each in asked if each is not None]
     if request.dry_run:
