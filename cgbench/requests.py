@@ -342,6 +342,14 @@ def _is_bitext(value: Any) -> bool:
     return _is_path(value) or isinstance(value, Sequence) or hasattr(value, "paths")
 
 
+def are_pairs(value: Any) -> bool:
+    """Whether a value is a list of pairs of strings."""
+    return isinstance(value, (list, tuple)) and all(
+        isinstance(pair, (list, tuple)) and len(pair) == 2 and all(isinstance(side, str) for side in pair)
+        for pair in value
+    )
+
+
 def _is_pair(value: Any) -> bool:
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, (list, tuple)) or len(parts) != 2:
@@ -377,6 +385,7 @@ Bitext: TypeAlias = Annotated[
 ]
 """A text in two languages: a :class:`~cgbench.text.formats.CorpusSpec` or what one is made from."""
 Bitexts: TypeAlias = Annotated[Any, Kind("corpora", "a corpus, or a list of corpora", _is_bitext, many=True)]
+Pairs: TypeAlias = Annotated[Any, Kind("pairs", "a list of pairs, (source, target)", are_pairs)]
 AnyEngine: TypeAlias = Annotated[
     Any, Kind("engine", "an engine of cgbench.engines", lambda value: hasattr(value, "at_once"))
 ]

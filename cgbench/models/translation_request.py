@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from cgbench.models.search_options import SearchOptions
 from cgbench.models.server_options import ServerOptions
-from cgbench.requests import KW_ONLY, File, Files, Kind, Model, Text, option, request
+from cgbench.requests import KW_ONLY, File, Files, Kind, Model, Text, are_pairs, option, request
 from cgbench.steps import hash_value
 
 
@@ -23,6 +23,16 @@ Prompts: TypeAlias = Annotated[
     Kind("prompts", "a text, the name of a file with one, or a list of these", _are_texts, many=True, read=_listed),
 ]
 """Templates (:mod:`cgbench.models.servers.prompts`)."""
+
+
+Examples: TypeAlias = Annotated[
+    Any,
+    Kind(
+        "examples",
+        "a list with the pairs of each sentence",
+        lambda value: isinstance(value, (list, tuple)) and all(map(are_pairs, value)),
+    ),
+]
 
 
 @request
@@ -50,7 +60,7 @@ class TranslateRequest(SearchOptions, ServerOptions):
         default=None, help="Where a server's answer has the hypothesis: last-line, tag:NAME, regex:PATTERN, json:FIELD",
         group="Models", metavar="RULE",
     )  # fmt: skip
-    examples: Any = option(
+    examples: Examples | None = option(
         default=None, help="Few-shot examples of each sentence, pairs of source and target, for {shots} in the prompt",
         python_only=True,
     )  # fmt: skip

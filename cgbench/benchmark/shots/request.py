@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from cgbench.requests import KW_ONLY, Bitext, File, Folder, NamePair, Text, option, request
+from cgbench.requests import KW_ONLY, Bitext, File, Folder, NamePair, Pairs, Text, option, request
 
 
 @request
@@ -41,7 +41,7 @@ class ShotsRequest(ShotsOptions):
 
     sources: Text = option(help="Sentences that need shots; they are never shots themselves", python_only=True)
     _: KW_ONLY
-    exclude: Any = option(default=(), help="Pairs of sentences that are never shots", python_only=True)
+    exclude: Pairs = option(default=(), help="Pairs of sentences that are never shots", python_only=True)
 
 
 @request
