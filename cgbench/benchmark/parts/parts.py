@@ -134,7 +134,7 @@ class _Texts:
     def corpora(self) -> list[ParallelText]:
         """The corpora that probes are taken from."""
         request, release = self.request, self.release
-        if request.corpora is not None:
+        if request.corpora:
             specs = corpora_of(request.corpora, "from", columns=request.columns, texts=self.folder)
             return [self._plain(f"from-{number}", spec) for number, spec in enumerate(specs, 1)]
         if release is not None and not release.is_split:

@@ -196,3 +196,9 @@ def test_a_release_is_needed_or_a_test_set(tmp_path):
         cgbench.parts(out=tmp_path / "parts")
     with pytest.raises(InputError, match="known n-grams are learned from the training corpus"):
         cgbench.parts(test=_pair(tmp_path, "test", ["a b"]), out=tmp_path / "parts")
+
+
+def test_a_test_set_of_unknown_words_only(tmp_path):
+    found = _parts(tmp_path, ["zebra yak", ""], ["the old man"])
+    assert [piece.reason for piece in found.pieces] == ["unknown", "unknown"] and found.probes == ()
+    assert [len(row) for row in found.rows] == [2, 0] and found.manifest["counts"]["rows_probed"] == 0
