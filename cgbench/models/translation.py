@@ -95,7 +95,7 @@ def _template(request: TranslateRequest) -> tuple[str | None, list[str] | None]:
     if not all(prompt.is_plain for prompt in prompts):
         raise InputError(f"{argument('prompt')}: Jinja needs a server; write {{source}} for the sentence")
     if any(SHOTS in prompt.uses for prompt in prompts) != (examples is not None):
-        where = "has no place for shots, {shots}" if examples is not None else "uses shots, but none are given"
+        where = "has no place for shots, {shots}" if examples is not None else "uses shots, but no shots are given"
         raise InputError(f"{argument('prompt')}: {where}")
     shots = None if examples is None else [str(Shots(Shot(*pair) for pair in one)) for one in examples]
     return prompts[0].text if prompts else None, shots

@@ -69,7 +69,7 @@ class Conversation:
         :raises InputError: a template uses shots and there are none, or the reverse; it fails on a row.
         """
         if (SHOTS in self.uses) != (shots is not None):
-            what = "has no place for shots, {shots}" if shots is not None else "uses shots, but none are given"
+            what = "has no place for shots, {shots}" if shots is not None else "uses shots, but no shots are given"
             raise InputError(f"{argument('prompt')}: {what}")
         rows = columns or [{}] * len(lines)
         return [self._request(*each) for each in zip(lines, shots or [()] * len(lines), rows, strict=True)]
