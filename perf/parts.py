@@ -2,8 +2,8 @@
 
     python perf/parts.py TRAIN POOL TEST [--lines 20000]
 
-Each is one side of a text, as plain files. Prints a Markdown table: pairs read per second of processor time, in one
-thread. Both must find the same pairs with each piece, and the same pieces with known neighbours, or nothing is printed.
+Each is one side of a text, as plain files. Prints a Markdown table: pairs read per second of processor time. Both must
+find the same pairs with each piece, and the same pieces with known neighbours, or nothing is printed.
 """
 
 from __future__ import annotations
@@ -62,11 +62,9 @@ def main() -> None:
         text.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         none = np.zeros(0, np.uint64)
         for _ in range(2):  # the first compiles
-            search = Search(
-                NgramPieces(known, list(pieces)), known.words, "target", Limits(9999, 1.0, 2, 50, 5), (none, none)
-            )
+            search = Search(NgramPieces(known, list(pieces)), known.words, "target", Limits(9999, 2, 5), (none, none))
             began = time.process_time()
-            search.read([index_pair(text, text)], 1)
+            search.read([index_pair(text, text)])
             ours = time.process_time() - began
     began = time.process_time()
     found, good = plain(known, pieces, [line for line in lines if line])

@@ -49,17 +49,6 @@ class SystemParts:
     bins: tuple[tuple[Bin, SubsetScores], ...]
     outcomes: tuple[Outcomes, ...]
 
-    def knownness(self, parts: Parts) -> np.ndarray:
-        """The smallest share of right probes among the pieces of each test row, mean over runs, float64 ``[rows]``.
-
-        NaN if a piece has no probe, or the row no pieces.
-        """
-        found = np.full((len(self.composition.gates), len(parts.length)), np.inf)
-        for of_run, gate in zip(found, self.composition.gates, strict=True):
-            with np.errstate(invalid="ignore"):  # NaN wins
-                np.minimum.at(of_run, parts.rows.sentence, gate.shares[parts.rows.piece])
-        return np.where(np.isfinite(found), found, np.nan).mean(axis=0)
-
 
 @dataclass(frozen=True)
 class PartsScores:
@@ -74,9 +63,8 @@ class PartsScores:
     @property
     def untested(self) -> int:
         """The number of test rows with a piece that has no probe, or without pieces: they are not given."""
-        lacking = np.zeros(len(self.parts.length), bool)
-        lacking[self.parts.rows.sentence[~self.folder.probed[self.parts.rows.piece]]] = True
-        return int(np.count_nonzero(lacking | (np.bincount(self.parts.rows.sentence, minlength=len(lacking)) == 0)))
+        places = self.folder.rows
+        return sum(not row or any(not self.folder.pieces[place.piece].probes for place in row) for row in places)
 
 
 def check_parts(request: ScoreRequest) -> None:
@@ -150,23 +138,21 @@ def score_parts(
 
 def _warnings(scores: PartsScores) -> list[str]:
     lines = []
-    single = int(np.count_nonzero(scores.parts.counts == 1))
     if untested := scores.untested:
         lines.append(
             f"{untested:,} of {len(scores.folder.rows):,} test pairs have a piece without a probe (or no piece) and "
             "count as not given"
         )
-    if single:
+    if single := sum(len(piece.probes) == 1 for piece in scores.folder.pieces):
         lines.append(
             f"{single:,} pieces have one probe: it decides whether they are known, and none is left to predict their "
             "error"
         )
     for one in scores.systems:
-        pairs = np.mean([gate.given.sum() for gate in one.composition.gates])
         if one.composition.figures["residual"].value is None:
             lines.append(f"{one.composition.system}: no pair is given, so there is no residual composition error")
-        elif pairs < 20:
-            lines.append(f"{one.composition.system}: only {pairs:,.0f} pairs are given")
+        elif one.given.examples < 20:
+            lines.append(f"{one.composition.system}: only {one.given.examples:,} pairs are given")
     return lines
 
 
@@ -188,14 +174,15 @@ def _read_probes(request: ScoreRequest, folder: PartsFolder, test: ExampleSet) -
     kept = {*fields_of(MetricOptions), "metric", "normalise", "accept_text", "settings"} & request.given
     values: dict[str, Any] = {name: getattr(request, name) for name in kept}
     values["systems"] = same_systems("probe_systems", request.probe_systems, request.systems)
-    sides = {side: Column(str(folder.folder / f"probes.{side}"), [getattr(one, side) for one in folder.probes])
-             for side in ("source", "target")}  # fmt: skip
-    values["sources"] = sides["source"]
+    sources, references, compounds = (
+        Column(f"{folder.folder}: {name}s of probes", [getattr(one, name) for one in folder.probes])
+        for name in ("source", "target", "compound")
+    )
+    values["sources"] = sources
     if folder.match == "compound":
-        values["compounds"] = Column(str(folder.folder / "probes.compound"), [one.compound for one in folder.probes])
-        values["group_size"] = 1
+        values |= {"compounds": compounds, "group_size": 1}
     else:
-        values["references"] = sides["target"]
+        values["references"] = references
         values.pop("compounds", None)
     if request.normalise == "release":
         values["release"] = request.release

@@ -3,27 +3,20 @@
 A *piece* is a part that a test row is composed of: a known n-gram of its cover, a word, an atom of its form, or a
 shorter compound. A *probe* is a pair in which pieces stand in known surroundings. One probe may serve many pieces.
 
-================ ======================================================================================================
-file             content
-================ ======================================================================================================
-probes.source    one probe per line: what a system translates
-probes.target    its reference
-probes.compound  its compound; only if the pieces are compounds
-probes.jsonl     per probe: ``probe`` (its line, from 1), ``corpus`` and ``line`` (where it was found, from 1;
-                 corpus 0 is the test set),
-                 ``degree``, ``pieces`` (the numbers of those that it serves)
-pieces.jsonl     per distinct piece: ``piece`` (its number, from 1), ``text``, ``words``, ``count`` (occurrences in
-                 training; null if there is no training text), ``found`` (pairs of the corpora that contain it),
-                 ``rows`` (test rows that it is part of), ``neighbours`` (how many of its neighbours, 2 to 0, are known
-                 with it in each of its probes; null if it is no n-gram), ``probes`` (lines), ``reason`` (why it has
-                 fewer than k probes; empty if it has k)
-rows.jsonl       per row of the test set: ``row`` (from 1), ``pieces``: the number of each piece of it with the words
-                 that it begins and ends at, ``[piece, start, end]``, from 0, the end exclusive; null if it has no place
-manifest.json    ``side`` (of the pieces), ``k``, ``pieces`` (their kind), ``match`` (how an output shows that a piece
-                 is known), all settings, inputs and files with checksums, counts, the reasons, a digest
-================ ======================================================================================================
+============== ========================================================================================================
+file           content
+============== ========================================================================================================
+probes.source  one probe per line: what a system translates
+probes.target  its reference
+probes.jsonl   the other fields of each :class:`Probe`
+pieces.jsonl   each distinct :class:`Piece`; ``probes`` are lines of ``probes.source``, from 1
+rows.jsonl     the pieces of each test row: ``[piece, start, end]``, the line of the piece in ``pieces.jsonl`` (from 1)
+               and its place as in :class:`Place`
+manifest.json  ``side`` (of the pieces), ``k``, ``pieces`` (their type), ``match`` (how an output shows that a piece is
+               known), all settings, inputs and files with checksums, counts, the reasons, a digest
+============== ========================================================================================================
 
-Files count from 1, Python from 0. Text is normalised like that of the release.
+Text is normalised like that of the release.
 """
 
 from __future__ import annotations
@@ -31,32 +24,29 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from cgbench.benchmark.release.export.pairs import write_lines, write_rows
 from cgbench.benchmark.release.manifest import MANIFEST, digest
 from cgbench.benchmark.release.writer import replacing
 from cgbench.checksums import check_digests, digests_of
 from cgbench.errors import InputError, argument
-from cgbench.files import check_shape, file_name, ordinary_file, parse_json, read_json, write_atomic, write_json
+from cgbench.files import ordinary_file, read_json, write_json
 from cgbench.requests import check_path
-from cgbench.text.plain_text import words_of
 from cgbench.text.streams import read_lines
 
 FORMAT, KIND = 1, "parts"
 SIDES = ("source", "target")
-MATCHES = ("words", "exact", "compound")
-"""How an output shows that a piece is known: it has the piece's words in a row; it is the reference of the probe; it
-translates the compound of the probe."""
 
 REASONS = {
     "unknown": "not known from the training text",
     "absent": "in no pair of the corpora",
     "held back": "only in pairs of the test set, the control set or the excluded text",
-    "limits": "only in pairs that are too long or of too high a degree",
+    "limits": "only in pairs that are too long",
     "neighbours": "only next to words that are not known with it",
     "few": "in fewer pairs than asked for",
 }
@@ -66,45 +56,25 @@ STAGES = tuple(REASONS)[1:]
 """The reasons in the order of the conditions: how many a piece's best pair has met."""
 
 _REMEDY = "run cgbench parts again"
-_COUNT = (int, None)
-_SHAPE = {
-    "kind": lambda value: value == KIND,
-    "format": int,
-    "digest": str,
-    "side": lambda value: value in SIDES,
-    "match": lambda value: value in MATCHES,
-    "pieces": str,
-    "k": int,
-    "settings": dict,
-    "inputs": dict,
-    "counts": {str: int},
-    "reasons": {str: int},
-    "files": {file_name: str},
-}
-_PIECE = {
-    "text": str, "words": int, "count": _COUNT, "found": int, "rows": int, "neighbours": _COUNT, "probes": [int],
-    "reason": str,
-}  # fmt: skip
-_PROBE = {"corpus": int, "line": int, "degree": (float, None), "pieces": [int]}
 
 
 class Place(NamedTuple):
-    """Where a piece stands in a test row: its first word and the word after its last, on the side of the pieces; -1
-    if it has no place. ``piece`` counts from 0."""
+    """Where a piece stands in a test row: its first word and the word after its last, from 0, on the side of the
+    pieces; -1 if it has no place. ``piece`` counts from 0."""
 
     piece: int
-    start: int
-    end: int
+    start: int = -1
+    end: int = -1
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A distinct piece. ``count``: occurrences in training, if known; ``found``: pairs of the corpora that contain it;
-    ``rows``: test rows that it is part of; ``neighbours``: how many neighbours are known with it in each of its probes;
-    ``probes``: from 0; ``reason``: one of :data:`REASONS`, or empty."""
+    """A distinct piece. ``count``: occurrences in training, None without training text; ``found``: pairs of the corpora
+    that contain it; ``rows``: test rows that it is part of; ``neighbours``: how many of its neighbours, 0 to 2, are
+    known with it in each of its probes, None if it is no n-gram; ``probes``: from 0; ``reason``: one of
+    :data:`REASONS`, empty if it has k probes."""
 
     text: str
-    words: int
     count: int | None
     found: int
     rows: int
@@ -115,15 +85,14 @@ class Piece:
 
 @dataclass(frozen=True)
 class Probe:
-    """A probe, and the ``pieces`` that it serves, from 0. ``corpus`` and ``line`` count from 1; corpus 0 is the test
-    set. ``degree``: None if pieces are not n-grams."""
+    """A probe. ``corpus`` and ``line``, where it was found, count from 1; corpus 0 is the test set. ``degree``: None if
+    pieces are not n-grams. ``compound``: empty if pieces are not compounds."""
 
     source: str
     target: str
     corpus: int
     line: int
     degree: float | None = None
-    pieces: tuple[int, ...] = ()
     compound: str = ""
 
 
@@ -153,39 +122,19 @@ class PartsFolder:
             raise InputError(f"{path}: not a folder of cgbench parts")
         if manifest.get("format") != FORMAT:
             raise InputError(f"{path}: format {manifest.get('format')} is not known to this version of cgbench")
-        check_shape(manifest, _SHAPE, path / MANIFEST, _REMEDY)
-        if manifest["digest"] != digest(manifest):
+        if manifest.get("digest") != digest(manifest):
             raise InputError(f"{path / MANIFEST}: was changed: its digest differs; {_REMEDY}")
         check_digests(path, manifest["files"], _REMEDY)
-        pieces = tuple(
-            Piece(**{**_only(row, _PIECE), "probes": tuple(one - 1 for one in row["probes"])})
-            for row in _read(path / "pieces.jsonl", _PIECE)
-        )
-        texts = [list(read_lines(path / f"probes.{side}")) for side in SIDES]
-        compounds = path / "probes.compound"
-        texts.append(list(read_lines(compounds)) if compounds.name in manifest["files"] else [""] * len(texts[0]))
-        facts = list(_read(path / "probes.jsonl", _PROBE))
-        if any(len(side) != len(facts) for side in texts):
-            raise InputError(f"{path}: the files of the probes differ in length; {_REMEDY}")
-        probes = tuple(
-            Probe(
-                source, target, compound=compound,
-                **{**_only(row, _PROBE), "pieces": tuple(one - 1 for one in row["pieces"])},
-            )
-            for source, target, compound, row in zip(*texts, facts, strict=True)
-        )  # fmt: skip
-        rows = tuple(
+        sides = (read_lines(path / f"probes.{side}") for side in SIDES)
+        return cls(
+            path,
+            manifest,
             tuple(
-                Place(number - 1, *((-1, -1) if start is None else (start, end)))
-                for number, start, end in row["pieces"]
-            )
-            for row in _read(path / "rows.jsonl", {"pieces": [_is_place]})
+                Piece(**{**row, "probes": tuple(line - 1 for line in row["probes"])}) for row in _rows(path, "pieces")
+            ),
+            tuple(Probe(*pair, **row) for *pair, row in zip(*sides, _rows(path, "probes"), strict=True)),
+            tuple(tuple(Place(line - 1, *words) for line, *words in row) for row in _rows(path, "rows")),
         )
-        inside = all(0 <= one < len(probes) for piece in pieces for one in piece.probes)
-        inside = inside and all(0 <= place.piece < len(pieces) for row in rows for place in row)
-        if not inside or not all(0 <= one < len(pieces) for probe in probes for one in probe.pieces):
-            raise InputError(f"{path}: names a piece or a probe that it does not have; {_REMEDY}")
-        return cls(path, manifest, pieces, probes, rows)
 
     @property
     def side(self) -> str:
@@ -199,17 +148,9 @@ class PartsFolder:
 
     @property
     def match(self) -> str:
-        """How an output shows that a piece is known, one of :data:`MATCHES`."""
+        """How an output shows that a piece is known. ``words``: it has the piece's words in a row; ``exact``: it is the
+        reference of the probe; ``compound``: it translates the compound of the probe."""
         return str(self.manifest["match"])
-
-    @property
-    def probed(self) -> np.ndarray:
-        """Whether each piece has a probe, bool ``[pieces]``."""
-        return np.array([bool(piece.probes) for piece in self.pieces], bool)
-
-    def lengths(self, side: str = "source") -> np.ndarray:
-        """The words of each probe on a side, int64 ``[probes]``."""
-        return np.array([len(words_of(getattr(probe, side))) for probe in self.probes], np.int64)
 
     @property
     def frequencies(self) -> np.ndarray:
@@ -243,16 +184,16 @@ def write_parts(
     }
     manifest["reasons"] = {name: lacking.count(name) for name in REASONS if name in lacking}
     with replacing(out) as folder:
-        for side in (*SIDES, *(["compound"] if manifest["match"] == "compound" else [])):
-            write_atomic(folder / f"probes.{side}", "".join(f"{getattr(probe, side)}\n" for probe in probes))
-        tables: dict[str, Iterator[dict[str, Any]]] = {
-            "probes": (_row("probe", n, one, _PROBE, "pieces") for n, one in enumerate(probes, 1)),
-            "pieces": (_row("piece", n, one, _PIECE, "probes") for n, one in enumerate(pieces, 1)),
-            "rows": ({"row": n, "pieces": list(map(_place, row))} for n, row in enumerate(rows, 1)),
+        for side in SIDES:
+            write_lines(folder / f"probes.{side}", (getattr(probe, side) for probe in probes))
+        fields = (asdict(probe) for probe in probes)
+        tables: dict[str, Iterator[Any]] = {
+            "probes": ({name: row[name] for name in row if name not in SIDES} for row in fields),
+            "pieces": (asdict(one) | {"probes": [number + 1 for number in one.probes]} for one in pieces),
+            "rows": ([[number + 1, *words] for number, *words in row] for row in rows),
         }
         for name, table in tables.items():
-            lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in table)
-            write_atomic(folder / f"{name}.jsonl", "".join(lines))
+            write_rows(folder / f"{name}.jsonl", table)
         manifest["files"] = digests_of(folder, sorted(path.name for path in folder.iterdir()))
         manifest["digest"] = digest(manifest)
         write_json(folder / MANIFEST, manifest)
@@ -272,30 +213,6 @@ def check_output_folder(out: Path) -> None:
             raise InputError(f"{out}: the folder holds something else already; give a new one with {argument('out')}")
 
 
-def _place(place: Place) -> list[int | None]:
-    number, *words = place
-    return [number + 1, *(words if words[0] >= 0 else (None, None))]
-
-
-def _is_place(value: Any) -> bool:
-    if not isinstance(value, list) or len(value) != 3:
-        return False
-    whole = [type(one) is int and one >= 0 for one in value]
-    return all(whole) or (whole[0] and value[1] is value[2] is None)
-
-
-def _row(name: str, number: int, one: Any, shape: dict[str, Any], numbers: str) -> dict[str, Any]:
-    """A row of a table; its numbers of other rows are counted from 1."""
-    found = {name: number, **{key: getattr(one, key) for key in shape}}
-    return found | {numbers: [other + 1 for other in getattr(one, numbers)]}
-
-
-def _only(row: dict[str, Any], shape: dict[str, Any]) -> dict[str, Any]:
-    return {name: row[name] for name in shape}
-
-
-def _read(path: Path, shape: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(read_lines(path), 1):
-        row = parse_json(line, f"{path}, row {number}")
-        check_shape(row, shape, f"{path}, row {number}", _REMEDY)
-        yield row
+def _rows(folder: Path, name: str) -> Iterator[Any]:
+    """The rows of a table, as written: the checksums were checked."""
+    return map(json.loads, read_lines(folder / f"{name}.jsonl"))

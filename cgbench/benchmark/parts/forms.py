@@ -7,12 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cgbench.benchmark.candidates.scan import line_hashes, pair_hash
+from cgbench.benchmark.candidates.scan import content_of, line_hashes, pair_hash
 from cgbench.benchmark.divergence.elements import ElementType, elements_of
 from cgbench.benchmark.parts.folder import SIDES, STAGES, Piece, Place, Probe
-from cgbench.benchmark.parts.ngrams import Limits
+from cgbench.benchmark.parts.ngrams import CHOICES, Limits
 from cgbench.benchmark.parts.select import Candidates, once_per_source
-from cgbench.text.columns import Column
 from cgbench.text.plain_text import words_of
 
 Pairs = tuple[str, Sequence[tuple[str, str]]]
@@ -44,13 +43,15 @@ def element_candidates(
         new += np.bincount(one.rows[one.counts(in_train)[one.ids] == 0], minlength=found.examples)
     atoms = [mine.tolist() for mine in np.split(found.atoms.ids, found.atoms.starts[1:-1])]
     of_test, of_corpora = atoms[len(train[1]) : first], atoms[first:]
-    places = [(corpus, line) for corpus, (_, mine) in enumerate(corpora, 1) for line in range(1, len(mine) + 1)]
-    pairs = [pair for _, mine in corpora for pair in mine]
-    hashes = [line_hashes(pair[at] for pair in pairs) for at in (0, 1)]
+    probes = [
+        Probe(*pair, corpus, line) for corpus, (_, mine) in enumerate(corpora, 1) for line, pair in enumerate(mine, 1)
+    ]
+    hashes = [line_hashes(getattr(probe, name) for probe in probes) for name in SIDES]
+    words = np.array([len(words_of(probe.source)) for probe in probes], np.int64)
+    # How many conditions each row meets, one after the other.
     free = ~(np.isin(hashes[0], held[0]) | np.isin(hashes[1], held[1]))
-    words = np.array([len(words_of(source)) for source, _ in pairs], np.int64)
-    stages = free + 1 + (free & (words <= limits.max_length))
-    stages += (stages == 3) & (new[first:] == 0)
+    fits = free & (words <= limits.max_length)
+    stages = 1 + free + fits + (fits & (new[first:] == 0))
     stage, there = Counter[int](), Counter[int]()
     for mine, passed in zip(of_corpora, stages.tolist(), strict=True):
         there.update(mine)
@@ -59,10 +60,7 @@ def element_candidates(
     numbers = {atom: number for number, atom in enumerate(used)}
     names = {atom: found.atoms.names[atom] for atom in used}
     reasons = {atom: STAGES[stage[atom]] if trained[atom] else "unknown" for atom in used}
-    pieces = [
-        Piece(name, len(words_of(name)), int(trained[atom]), there[atom], used[atom], reason=reasons[atom])
-        for atom, name in names.items()
-    ]
+    pieces = [Piece(names[atom], int(trained[atom]), there[atom], used[atom], reason=reasons[atom]) for atom in used]
     rows = [
         [_place(numbers[atom], names[atom], words_of(pair[own])) for atom in mine]
         for mine, pair in zip(of_test, test[1], strict=True)
@@ -70,23 +68,22 @@ def element_candidates(
     good = np.flatnonzero(stages == 4)
     order: list[int] = good[np.lexsort([pair_hash(*hashes)[good], words[good]])].tolist()
     served = [np.array([numbers[one] for one in of_corpora[row] if one in numbers], np.int64) for row in order]
-    served = once_per_source([pairs[row][0] for row in order], served)
-    met, kept = Counter[int](), []  # the shortest of each piece
+    served = once_per_source([probes[row].source for row in order], served)
+    seen, kept = Counter[int](), []  # the shortest of each piece
     for place, mine in enumerate(served):
-        if any(met[piece] < limits.choices for piece in mine.tolist()):
+        if any(seen[piece] < max(CHOICES, limits.k) for piece in mine.tolist()):
             kept.append(place)
-        met.update(mine.tolist())
-    order, served = [order[place] for place in kept], [served[place] for place in kept]
-    return Candidates(pieces, rows, served, lambda number: Probe(*pairs[order[number]], *places[order[number]]))
+        seen.update(mine.tolist())
+    return Candidates(pieces, rows, [served[place] for place in kept], lambda number: probes[order[kept[number]]])
 
 
-def compound_candidates(pairs: Sequence[tuple[str, str]], compounds: Column) -> Candidates:
+def compound_candidates(pairs: Sequence[tuple[str, str]], compounds: Sequence[str]) -> Candidates:
     """The parts of CTER's compounds (Li et al. 2021): the shorter compounds of the test set whose words occur in a
     compound in this order, and the words that are in none of them. The test rows of a shorter compound are its probes.
 
     :param compounds: that of each pair.
     """
-    contents = pair_hash(*(line_hashes(pair[side] for pair in pairs) for side in (0, 1)))
+    contents = content_of([source for source, _ in pairs], [target for _, target in pairs])
     rows_of: dict[str, list[int]] = {}
     for row, compound in enumerate(compounds):
         rows_of.setdefault(compound, []).append(row)
@@ -97,22 +94,15 @@ def compound_candidates(pairs: Sequence[tuple[str, str]], compounds: Column) -> 
         within = [one for one, other in words.items() if len(other) < len(mine) and _in_order(other, mine)]
         rest = [word for word in mine if all(word not in words[one] for one in within)]
         parts[compound] = [numbers.setdefault(part, len(numbers)) for part in dict.fromkeys([*within, *rest])]
-    used = np.bincount([one for compound in compounds for one in parts[compound]], minlength=len(numbers))
-    pieces = [
-        Piece(part, len(words_of(part)), None, len(rows_of.get(part, ())), int(used[number]), reason="absent")
-        for part, number in numbers.items()
-    ]
+    used = Counter(one for compound in compounds for one in parts[compound])
+    pieces = [Piece(part, None, len(rows_of.get(part, ())), used[number], reason="absent")
+              for part, number in numbers.items()]  # fmt: skip
     served = [row for part in numbers for row in rows_of.get(part, ())]
     served.sort(key=lambda row: (len(words_of(pairs[row][0])), int(contents[row])))
-    sources = [pairs[row][0] for row in served]
-
-    def probe(number: int) -> Probe:
-        row = served[number]
-        return Probe(*pairs[row], 0, row + 1, compound=compounds.values[row])
-
-    rows = [[Place(part, -1, -1) for part in parts[compound]] for compound in compounds]
-    of_rows = [np.array([numbers[compounds.values[row]]]) for row in served]
-    return Candidates(pieces, rows, once_per_source(sources, of_rows), probe)
+    probes = [Probe(*pairs[row], 0, row + 1, compound=compounds[row]) for row in served]
+    of_probes = [np.array([numbers[probe.compound]]) for probe in probes]
+    rows = [[Place(part) for part in parts[compound]] for compound in compounds]
+    return Candidates(pieces, rows, once_per_source([probe.source for probe in probes], of_probes), probes.__getitem__)
 
 
 def _in_order(few: Sequence[str], many: Sequence[str]) -> bool:
@@ -124,4 +114,4 @@ def _in_order(few: Sequence[str], many: Sequence[str]) -> bool:
 def _place(piece: int, name: str, words: Sequence[str]) -> Place:
     """Where an atom that is a word stands first; others have no place."""
     start = words.index(name) if name in words else -1
-    return Place(piece, start, start + 1 if start >= 0 else -1)
+    return Place(piece, start, start + 1) if start >= 0 else Place(piece)

@@ -10,20 +10,19 @@ Memory depends on the pieces, not on the corpus.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cgbench.benchmark.candidates.cut import fetch_texts
 from cgbench.benchmark.candidates.scan import NO_LIMIT, Chunk, chunks_of, in_threads, open_sides, pair_hash
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
-from cgbench.benchmark.known_ngrams.learning import empty_slots
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.parts.folder import SIDES, STAGES, Piece, Place, Probe
 from cgbench.benchmark.parts.select import Candidates, once_per_source
+from cgbench.machine import usable_cores
 from cgbench.progress import bar
 from cgbench.text.blocks import Block, check_text, join_blocks, padded, read_range
 from cgbench.text.corpus import ParallelText
@@ -32,53 +31,72 @@ Places = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Line, piece and first word (an index of the words of all lines) of occurrences of pieces."""
 
 Rows = dict[str, np.ndarray]
+CHOICES = 50
+"""Pairs kept per piece, for the selection."""
 _ORDER = ("line", "pool", "content", "rank")
 _NEAR = np.uint64(62)  # where the neighbours that are not known begin in a rank
 _COLUMNS = ("piece", "rank", "content", "source", "pool", "line", "source_offset", "target_offset")
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What a probe may be: at most the words of its source, at most the degree on the side of the pieces, and at least
-    the neighbours that are known with a piece. ``choices``: the pairs kept per piece, of which ``k`` are wanted."""
+class Limits(NamedTuple):
+    """What a probe may be: at most the words of its source, and at least the neighbours that are known with a piece;
+    ``k``: the probes wanted per piece."""
 
     max_length: int
-    max_degree: float
     neighbours: int
-    choices: int
     k: int
 
 
 class NgramPieces:
-    """Pieces of known words, to be found in sentences of ids."""
+    """Pieces of known words, to be found in sentences of ids by their beginnings.
+
+    ``_levels[i]`` has the beginnings of i + 1 words: their keys, sorted, and the piece that each is (-1: none). A key
+    is the place of the beginning without its last word on the level before, and that word.
+    """
 
     def __init__(self, known: KnownNgrams, pieces: Sequence[Sequence[str]]) -> None:
-        from cgbench.benchmark.known_ngrams.trie_kernels import build_phrases
-        from cgbench.benchmark.parts.find_kernels import number_pieces
-
         self.known, self.sizes = known, np.array(list(map(len, pieces)), np.int64)
         ids = known.words.ids([word for piece in pieces for word in piece])
-        bounds = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
-        slots, words = empty_slots(len(ids)), len(known.words)
-        build_phrases(ids, bounds, words, slots)
-        numbers, longer = np.full(words + len(slots), -1, np.int32), np.zeros(words + len(slots), np.uint8)
-        number_pieces(ids, bounds, words, slots, numbers, longer)
-        self._arrays = words, slots, numbers, longer
+        first, node = np.cumsum(self.sizes) - self.sizes, np.zeros(len(pieces), np.int64)
+        self._levels = []
+        for size in range(1, self.sizes.max(initial=0) + 1):
+            longer = np.flatnonzero(self.sizes >= size)
+            keys, node[longer] = np.unique(_key(node[longer], ids[first[longer] + size - 1]), return_inverse=True)
+            numbers, ending = np.full(len(keys), -1), np.flatnonzero(self.sizes == size)
+            numbers[node[ending]] = ending
+            self._levels.append((keys, numbers))
 
     def __len__(self) -> int:
         return len(self.sizes)
 
-    def find(self, ids: np.ndarray, lengths: np.ndarray) -> tuple[Places, np.ndarray]:
-        """Every occurrence in sentences; and the sentences with each piece, int64 ``[pieces]``."""
-        from cgbench.benchmark.parts.find_kernels import find_pieces
+    def find(self, ids: np.ndarray, lengths: np.ndarray) -> Places:
+        """Every occurrence in sentences.
 
-        room, size = 0, len(ids)
-        while size > room:
-            room = size
-            found = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
-            counts = np.zeros(len(self), np.int64)
-            size = find_pieces(ids, lengths, *self._arrays, np.full(len(self), -1), counts, *found)
-        return (found[0][:size], found[1][:size], found[2][:size]), counts
+        :param ids: the words of all sentences; ``lengths``: words per sentence.
+        """
+        lines = np.repeat(np.arange(len(lengths)), lengths)
+        ends = np.cumsum(lengths, dtype=np.int64)[lines]
+        starts, node = np.arange(len(ids)), np.zeros(len(ids), np.int64)
+        pieces, places = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        for offset, (keys, numbers) in enumerate(self._levels):
+            inside = starts + offset < ends[starts]
+            starts, node = starts[inside], node[inside]
+            wanted = _key(node, ids[starts + offset])
+            node = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+            there = keys[node] == wanted
+            starts, node = starts[there], node[there]
+            whole = numbers[node] >= 0
+            pieces.append(numbers[node[whole]])
+            places.append(starts[whole])
+        found = np.concatenate(places)
+        return lines[found], np.concatenate(pieces), found
+
+    def lines_with(self, found: Places, near: np.ndarray) -> Places:
+        """Lines with their pieces, each pair of them once, by line; and the most that ``near``, 0 to 2, is there."""
+        size = max(len(self), 1)
+        both = np.unique((found[0] * size + found[1]) * 3 + (2 - near))
+        both = both[np.unique(both // 3, return_index=True)[1]]
+        return both // 3 // size, both // 3 % size, 2 - both % 3
 
     def neighbours(self, ids: np.ndarray, lengths: np.ndarray, found: Places) -> np.ndarray:
         """How many of the neighbours of each occurrence, 0 to 2, are known together with it, int64 ``[occurrences]``;
@@ -95,13 +113,6 @@ class NgramPieces:
         places = np.repeat(first - (np.cumsum(sizes) - sizes), sizes) + np.arange(int(sizes.sum()))
         return self.known.count_pieces(ids[places], sizes.astype(np.int32))[0] == 1
 
-    def best(self, found: Places, near: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Lines with their pieces, each pair of them once, by line; and the most that ``near`` is in its places."""
-        size = max(len(self), 1)
-        both = np.unique((found[0] * size + found[1]) * 3 + (2 - near))
-        both = both[np.unique(both // 3, return_index=True)[1]]
-        return both // 3 // size, both // 3 % size, 2 - both % 3
-
     def ids(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
         """The ids of all words of a block, int32, and the words of each line, int32."""
         from cgbench.text import word_kernels
@@ -113,7 +124,7 @@ class NgramPieces:
 
     def count(self, blocks: Iterator[Block]) -> np.ndarray:
         """The occurrences of each piece in a text, int64 ``[pieces]``."""
-        counts = (np.bincount(self.find(*self.ids(block))[0][1], minlength=len(self)) for block in blocks)
+        counts = (np.bincount(self.find(*self.ids(block))[1], minlength=len(self)) for block in blocks)
         return sum(counts, np.zeros(len(self), np.int64))
 
 
@@ -132,8 +143,9 @@ class Search:
         self.found, self.stage, self.near = (np.full(len(pieces), value) for value in (0, 0, 2))
         self._worst = np.full(len(pieces), 2**64 - 1, np.uint64)  # pairs of a higher rank are not kept
 
-    def read(self, corpora: Sequence[ParallelText], jobs: int) -> None:
-        """Find the best pairs of each piece; they depend neither on ``jobs`` nor on the order of pairs."""
+    def read(self, corpora: Sequence[ParallelText]) -> None:
+        """Find the best pairs of each piece; they depend neither on the number of cores nor on the order of pairs."""
+        jobs = usable_cores()
         waiting: list[Rows] = []
         for number, corpus in enumerate(corpora):
             with (
@@ -176,20 +188,20 @@ class Search:
             rare += np.bincount(np.repeat(np.arange(len(rare)), lengths[at])[ids >= words.usable], minlength=len(rare))
         lengths[self.own][states != word_kernels.KEPT] = 0
         covers, _ = self.pieces.known.count_pieces(ids, lengths[self.own])
-        places, found_in = self.pieces.find(ids, lengths[self.own])
+        places = self.pieces.find(ids, lengths[self.own])
         lines, pieces, _ = places
+        with_piece = self.pieces.lines_with(places, np.zeros(len(lines), np.int64))[1]
         # The stage of a piece is that of its best pair.
         stage = np.zeros(len(self.pieces), np.int64)
         free = ~(np.isin(codes[0], self.held[0]) | np.isin(codes[1], self.held[1]))
         fits = free & (lengths[0] <= self.limits.max_length)
-        fits &= covers <= self.limits.max_degree * lengths[self.own] + 1e-9
         for passed, rows in enumerate((np.ones_like(free), free, fits), 1):
             stage[pieces[rows[lines]]] = passed
         content = pair_hash(codes[0], codes[1])
         rank = _rank(rare, covers, lengths.sum(axis=0), content)
         left = fits[lines] & (rank[lines] <= self._worst[pieces])
         places = lines[left], pieces[left], places[2][left]
-        lines, pieces, near = self.pieces.best(places, self.pieces.neighbours(ids, lengths[self.own], places))
+        lines, pieces, near = self.pieces.lines_with(places, self.pieces.neighbours(ids, lengths[self.own], places))
         lines, pieces, near = (values[near >= self.limits.neighbours] for values in (lines, pieces, near))
         stage[pieces] = 4
         ranks = rank[lines] | ((2 - near).astype(np.uint64) << _NEAR)
@@ -197,7 +209,7 @@ class Search:
             *(pieces, ranks, content[lines], codes[0][lines], np.full(len(lines), number), lines + first),
             *(offsets[0][lines], offsets[1][lines]),
         )
-        return dict(zip(_COLUMNS, columns, strict=True)), found_in, stage
+        return dict(zip(_COLUMNS, columns, strict=True)), np.bincount(with_piece, minlength=len(stage)), stage
 
     def _keep(self, parts: Sequence[Rows]) -> Rows:
         """The best pairs of each piece, of different sources."""
@@ -207,9 +219,10 @@ class Search:
         new[1:] = (np.diff(rows["piece"]) != 0) | (rows["source"][1:] != rows["source"][:-1])
         rows = _ordered({name: values[new] for name, values in rows.items()}, "content", "rank", "piece")
         place = _places(rows["piece"])
-        last = place == self.limits.choices - 1
+        choices = max(CHOICES, self.limits.k)
+        last = place == choices - 1
         self._worst[rows["piece"][last]] = rows["rank"][last]
-        return {name: values[place < self.limits.choices] for name, values in rows.items()}
+        return {name: values[place < choices] for name, values in rows.items()}
 
     def served(self, corpora: Sequence[ParallelText]) -> tuple[Rows, list[list[str]], list[np.ndarray]]:
         """The pairs kept, the best first; their texts by side; and the pieces of each: all whose neighbours are known
@@ -224,8 +237,8 @@ class Search:
         served, degrees = [], [np.zeros(0)]
         for block in join_blocks(texts[self.own]):
             ids, lengths = self.pieces.ids(block)
-            places, _ = self.pieces.find(ids, lengths)
-            lines, mine, near = self.pieces.best(places, self.pieces.neighbours(ids, lengths, places))
+            places = self.pieces.find(ids, lengths)
+            lines, mine, near = self.pieces.lines_with(places, self.pieces.neighbours(ids, lengths, places))
             good = near >= self.near[mine]
             served += np.split(mine[good], np.searchsorted(lines[good], np.arange(1, len(lengths))))
             degrees.append(self.pieces.known.count_pieces(ids, lengths)[0] / lengths)
@@ -238,7 +251,6 @@ def ngram_candidates(
     search: tuple[Vocabulary, str, Limits, Sequence[np.ndarray]],
     train: Iterator[Block] | None,
     corpora: Sequence[ParallelText],
-    jobs: int,
 ) -> Candidates:
     """The pieces of a test text, and the pairs of corpora that may be their probes.
 
@@ -251,13 +263,13 @@ def ngram_candidates(
     numbers = {piece: number for number, piece in enumerate(dict.fromkeys([*good, *distinct]))}
     pieces = NgramPieces(known, good)
     looked = Search(pieces, *search)
-    looked.read(corpora, jobs)
+    looked.read(corpora)
     kept, texts, served = looked.served(corpora)
     counts = pieces.count(train) if train is not None else None
     used = np.bincount([numbers[piece] for cover in covers for piece in set(cover)], minlength=len(numbers))
     listed = []
     for number, piece in enumerate(numbers):
-        facts: dict[str, Any] = {"text": " ".join(piece), "words": len(piece), "rows": int(used[number])}
+        facts: dict[str, Any] = {"text": " ".join(piece), "rows": int(used[number])}
         if number >= len(good):
             listed.append(Piece(**facts, count=known.words.count(piece[0]), found=0, reason="unknown"))
             continue
@@ -278,6 +290,10 @@ def ngram_candidates(
         for cover in covers
     ]
     return Candidates(listed, rows, served, probe)
+
+
+def _key(node: np.ndarray, word: np.ndarray) -> np.ndarray:
+    return (node << 32) | word.astype(np.int64)
 
 
 def _ordered(rows: Rows, *names: str) -> Rows:

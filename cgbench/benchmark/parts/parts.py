@@ -21,7 +21,6 @@ from cgbench.benchmark.parts.request import PartsRequest
 from cgbench.benchmark.parts.select import Candidates, bound
 from cgbench.benchmark.release.release import Release
 from cgbench.errors import InputError, argument
-from cgbench.machine import usable_cores
 from cgbench.requests import accepts, as_path
 from cgbench.steps import Workspace, hash_value
 from cgbench.tables import render
@@ -33,7 +32,7 @@ from cgbench.text.inputs import as_column, as_corpus, corpora_of
 from cgbench.text.streams import read_lines
 
 NGRAM_MIN_COUNT = 3
-SETTINGS = ("k", "pieces", "neighbours", "max_length", "max_degree", "choices")
+SETTINGS = ("k", "pieces", "neighbours", "max_length")
 
 
 @accepts(PartsRequest)
@@ -41,24 +40,20 @@ def parts(request: PartsRequest) -> PartsFolder:
     """Find probes for the pieces of a test set: pairs that show whether a system knows its parts.
 
     Every piece of the test set gets up to k probes, in which it stands in known surroundings; one probe serves many
-    pieces. The same input gives the same probes, whatever the number of threads and the order of the corpora's pairs.
+    pieces. The same input gives the same probes, whatever the order of the corpora's pairs.
 
     :raises InputError: an input is missing or invalid, or the output folder holds something else.
     """
     out = as_path(request.out)
     check_output_folder(out)
-    if (request.release is None) == (request.test is None):
-        raise InputError(f"give a release or {argument('test')}, not both" if request.test else
-                         f"give a release, or a test set ({argument('test')})")  # fmt: skip
+    if request.release is None and request.test is None:
+        raise InputError(f"give a release, or a test set ({argument('test')})")
+    if request.release is not None and request.test is not None:
+        raise InputError(f"give a release or {argument('test')}, not both")
     with tempfile.TemporaryDirectory(prefix="cgbench-") as folder:
         texts = _Texts(request, Path(folder))
         if request.compounds is not None:
-            compounds = as_column(request.compounds, "compounds", "compound")
-            found, match, texts.inputs["compounds"] = (
-                _of_compounds(texts, compounds),
-                "compound",
-                hash_value(compounds.values),
-            )
+            found, match = _of_compounds(texts, as_column(request.compounds, "compounds", "compound")), "compound"
         elif request.pieces == "ngrams":
             found, match = _of_ngrams(texts), "words" if texts.side == "target" else "exact"
         else:
@@ -116,8 +111,7 @@ class _Texts:
             self.normalisation, self.min_count = request.normalisation_of(spec), request.min_count or NGRAM_MIN_COUNT
             self.side = request.side or ("target" if request.pieces == "ngrams" else "source")
             self.test = pairs_of(self._plain("test", spec))
-        choices = max(request.choices, request.k)
-        self.limits = Limits(request.max_length, request.max_degree, request.neighbours, choices, request.k)
+        self.limits = Limits(request.max_length, request.neighbours, request.k)
         self.other = SIDES[self.side == "source"]
 
     def train(self) -> ParallelText | None:
@@ -127,7 +121,7 @@ class _Texts:
         if self.release is None:
             return None
         if self.release.is_split:
-            return self._plain("train", self._own())
+            return self._plain("train", CorpusSpec(tuple(map(self.release.train_path, SIDES))))
         spec, recorded = self._recorded(self.release.manifest["inputs"]["train"])
         return self._plain("train", spec, recorded) if all(path.is_file() for path in spec.files) else None
 
@@ -156,10 +150,6 @@ class _Texts:
             for at, side in enumerate(SIDES)
         ]  # fmt: skip
 
-    def _own(self) -> CorpusSpec:
-        assert self.release is not None
-        return CorpusSpec(tuple(self.release.train_path(side) for side in SIDES))
-
     def _recorded(self, entry: dict[str, Any]) -> tuple[CorpusSpec, list[str]]:
         """A corpus of the manifest of a release, and the checksums of its files."""
         assert self.release is not None
@@ -182,12 +172,10 @@ class _Texts:
 
 def _of_ngrams(texts: _Texts) -> Candidates:
     request, release, train = texts.request, texts.release, texts.train()
-    learned = (
-        release.step("known-ngrams")
-        if release and request.train is None and texts.side == release.configuration["degree_side"]
-        else None
-    )
-    if learned and request.min_count is None:
+    learned = None
+    if release and request.train is None and request.min_count is None:
+        learned = release.step("known-ngrams") if texts.side == release.configuration["degree_side"] else None
+    if learned:
         known, other = KnownNgrams.load(learned / NGRAMS), Vocabulary.load(learned / WORDS)
     elif train is not None:
         paths = (getattr(train, side).path for side in (texts.side, texts.other))
@@ -198,18 +186,18 @@ def _of_ngrams(texts: _Texts) -> Candidates:
     blocks = read_blocks(getattr(train, texts.side).path) if train is not None else None
     lines = [pair[SIDES.index(texts.side)] for pair in texts.test]
     search = other, texts.side, texts.limits, texts.held()
-    return ngram_candidates(lines, known, search, blocks, corpora, request.jobs or usable_cores())
+    return ngram_candidates(lines, known, search, blocks, corpora)
 
 
 def _of_elements(texts: _Texts) -> Candidates:
-    request, train = texts.request, texts.train()
-    kind = element_type(request.pieces, name="pieces")
+    train = texts.train()
+    kind = element_type(texts.request.pieces, name="pieces")
     if train is None:
         raise InputError(
             f"which atoms and compounds are known follows from the training corpus: give {argument('train')}"
         )
     corpora = [(f"corpus {number}", pairs_of(text)) for number, text in enumerate(texts.corpora(), 1)]
-    named = (("the test set", texts.test), ("the training corpus", pairs_of(train)))
+    named = ("the test set", texts.test), ("the training corpus", pairs_of(train))
     return element_candidates(kind, texts.side, *named, corpora, texts.held(), texts.limits)
 
 
@@ -218,7 +206,8 @@ def _of_compounds(texts: _Texts, compounds: Column) -> Candidates:
         raise InputError(
             f"{compounds.name} has {len(compounds):,} rows and the test set {len(texts.test):,}: give one per pair"
         )
-    return compound_candidates(texts.test, compounds)
+    texts.inputs["compounds"] = hash_value(compounds.values)
+    return compound_candidates(texts.test, compounds.values)
 
 
 def pairs_of(text: ParallelText) -> list[tuple[str, str]]:

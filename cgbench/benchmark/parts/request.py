@@ -50,11 +50,3 @@ class PartsRequest(PairOptions):
     max_length: int = option(
         default=30, help="Maximum length of the source of a probe", least=1, unit="words", group="Probes"
     )
-    max_degree: float = option(default=1.0, help="Maximum degree of a probe", least=0, most=1, group="Probes")
-    choices: int = option(
-        default=50, help="Number of best pairs per piece that the selection considers", least=1, group="Advanced"
-    )
-    jobs: int | None = option(
-        default=None, help="Number of threads, which does not change the output [default: all cores]", least=1,
-        group="Advanced",
-    )  # fmt: skip

@@ -87,14 +87,9 @@ class Candidates:
     def select(self, k: int) -> tuple[list[Piece], list[Probe]]:
         """The pieces with their probes, k each where there are as many; and these probes, the best first."""
         taken = choose(self.served, len(self.pieces), k)
-        given = best_of_each(taken, self.served, len(self.pieces), k)
-        numbers = {number: place for place, number in enumerate(taken)}
-        serves: list[list[int]] = [[] for _ in taken]
+        places = {number: place for place, number in enumerate(taken)}
         pieces = []
-        for index, (piece, mine) in enumerate(zip(self.pieces, given, strict=True)):
+        for piece, mine in zip(self.pieces, best_of_each(taken, self.served, len(self.pieces), k), strict=True):
             reason = piece.reason if not mine else "few" if len(mine) < k else ""
-            pieces.append(replace(piece, probes=tuple(numbers[one] for one in mine), reason=reason))
-            for one in mine:
-                serves[numbers[one]].append(index)
-        probes = (replace(self.probe(one), pieces=tuple(mine)) for one, mine in zip(taken, serves, strict=True))
-        return pieces, list(probes)
+            pieces.append(replace(piece, probes=tuple(places[one] for one in mine), reason=reason))
+        return pieces, list(map(self.probe, taken))

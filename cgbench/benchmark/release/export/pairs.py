@@ -127,6 +127,6 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
         path.write_text("".join(line + "\n" for line in lines), encoding="utf-8", newline="\n")
 
 
-def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+def write_rows(path: Path, rows: Iterable[Any]) -> None:
     """Write JSON lines."""
     write_lines(path, (json.dumps(row, ensure_ascii=False) for row in rows))

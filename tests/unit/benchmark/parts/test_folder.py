@@ -8,13 +8,13 @@ from cgbench.benchmark.parts.folder import PartsFolder, Piece, Place, Probe, che
 from cgbench.errors import InputError
 
 PIECES = [
-    Piece("the house", 2, 4, 2, 1, 2, (0, 1)),
-    Piece("of ice", 2, 3, 1, 1, 0, (1,), "few"),
-    Piece("zebra", 1, 0, 0, 1, None, (), "absent"),
+    Piece("the house", 4, 2, 1, 2, (0, 1)),
+    Piece("of ice", 3, 1, 1, 0, (1,), "few"),
+    Piece("zebra", 0, 0, 1, None, (), "absent"),
 ]
 PROBES = [
-    Probe("ein Haus", "in the house", 1, 7, 1 / 3, (0,)),
-    Probe("das Haus\tist Eis", "the house of ice", 2, 1, 0.5, (0, 1)),
+    Probe("ein Haus", "in the house", 1, 7, 1 / 3),
+    Probe("das Haus\tist Eis", "the house of ice", 2, 1, 0.5),
 ]
 ROWS = [(Place(0, 0, 2), Place(1, 2, 4)), (Place(2, -1, -1),), ()]
 MANIFEST = {"side": "target", "match": "words", "k": 2, "pieces": "ngrams", "settings": {"k": 2}, "inputs": {}}
@@ -31,21 +31,19 @@ def test_a_folder_is_read_as_it_was_written(tmp_path):
         "rows": 3, "pieces": 3, "probed": 2, "full": 1, "rows_probed": 1, "probes": 2,
     }  # fmt: skip
     assert found.manifest["reasons"] == {"absent": 1, "few": 1}
-    assert found.probed.tolist() == [True, True, False]
-    assert found.lengths().tolist() == [2, 4] and found.frequencies.tolist() == [4, 3, 0]
+    assert found.frequencies.tolist() == [4, 3, 0]
     rows = [json.loads(line) for line in (tmp_path / "parts/rows.jsonl").read_text().splitlines()]
-    assert rows[:2] == [{"row": 1, "pieces": [[1, 0, 2], [2, 2, 4]]}, {"row": 2, "pieces": [[3, None, None]]}]
+    assert rows == [[[1, 0, 2], [2, 2, 4]], [[3, -1, -1]], []]
+    table = [json.loads(line) for line in (tmp_path / "parts/pieces.jsonl").read_text().splitlines()]
+    assert [row["probes"] for row in table] == [[1, 2], [2], []]  # lines of probes.source
     write_parts(tmp_path / "parts", PIECES, PROBES, ROWS, MANIFEST)  # an earlier one is replaced
 
 
-def test_compounds_have_a_file(tmp_path):
-    probes = [Probe("a dog ran", "x", 1, 1, None, (0,), "a dog")]
-    write_parts(
-        tmp_path / "p", [Piece("a dog", 2, None, 1, 1, None, (0,))], probes, [[]], MANIFEST | {"match": "compound"}
-    )
+def test_compounds_of_probes(tmp_path):
+    probes = [Probe("a dog ran", "x", 1, 1, compound="a dog")]
+    write_parts(tmp_path / "p", [Piece("a dog", None, 1, 1, None, (0,))], probes, [[]], MANIFEST)
     found = PartsFolder.open(tmp_path / "p")
-    assert (tmp_path / "p/probes.compound").read_text() == "a dog\n"
-    assert found.probes[0].compound == "a dog"
+    assert found.probes == tuple(probes)
     assert found.frequencies.tolist() == [1]  # of the corpora: there is no training text
 
 
@@ -75,10 +73,4 @@ def test_a_changed_file_is_named(tmp_path, name, old, new, said):
     assert old in text
     path.write_text(text.replace(old, new, 1))
     with pytest.raises(InputError, match=said):
-        PartsFolder.open(tmp_path / "p")
-
-
-def test_a_number_outside_is_refused(tmp_path):
-    write_parts(tmp_path / "p", [Piece("a", 1, 1, 1, 1, None, (2,))], PROBES, [], MANIFEST)
-    with pytest.raises(InputError, match="names a piece or a probe that it does not have"):
         PartsFolder.open(tmp_path / "p")

@@ -8,6 +8,7 @@ import pytest
 
 import cgbench
 from cgbench.benchmark.candidates import scan
+from cgbench.benchmark.parts import ngrams
 from cgbench.benchmark.parts.folder import PartsFolder
 from cgbench.errors import InputError
 
@@ -117,10 +118,12 @@ def test_against_the_definition(tmp_path, seed, monkeypatch):
     sources = [draw.choice(["u", "v w", f"s {line}"]) + f" {draw.randint(0, 40)}" for line in corpus]
     least, most, k, need = draw.randint(0, 2), draw.randint(4, 20), draw.randint(1, 4), draw.randint(0, 2)
     monkeypatch.setattr(scan, "CHUNK", 100)  # many chunks
+    monkeypatch.setattr(ngrams, "CHOICES", 1000)
+    monkeypatch.setattr(ngrams, "usable_cores", lambda: 2)
     texts = {"train": _pair(tmp_path, "train", train), "test": _pair(tmp_path, "test", test)}
     pool = _pair(tmp_path, "pool", corpus, sources)
-    settings = {"min_count": need + 1, "k": k, "neighbours": least, "max_length": most, "choices": 1000}
-    found = cgbench.parts(**texts, corpora=pool, out=tmp_path / "parts", jobs=2, **settings)
+    settings = {"min_count": need + 1, "k": k, "neighbours": least, "max_length": most}
+    found = cgbench.parts(**texts, corpora=pool, out=tmp_path / "parts", **settings)
 
     known = _known(train, need + 1)
     fine = [
@@ -167,16 +170,19 @@ def test_against_the_definition(tmp_path, seed, monkeypatch):
     draw.shuffle(order)
     pool = _pair(tmp_path / "b", "pool", [corpus[n] for n in order], [sources[n] for n in order])
     monkeypatch.setattr(scan, "CHUNK", 1 << 20)
-    cgbench.parts(**texts, corpora=pool, out=tmp_path / "other", jobs=1, **settings)
+    monkeypatch.setattr(ngrams, "usable_cores", lambda: 1)
+    cgbench.parts(**texts, corpora=pool, out=tmp_path / "other", **settings)
     for name in ("probes.source", "probes.target", "pieces.jsonl", "rows.jsonl"):
         assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "other" / name).read_bytes(), name
 
 
-def test_few_choices_bound_what_is_kept_not_who_is_served(tmp_path):
+def test_few_choices_bound_what_is_kept_not_who_is_served(tmp_path, monkeypatch):
     draw = random.Random(1)
     train, test, corpus = _sentences(draw, 40), _sentences(draw, 6), _sentences(draw, 400, 9)
-    wide = _parts(tmp_path / "a", test, corpus, train, choices=1000, k=3)
-    few = _parts(tmp_path / "b", test, corpus, train, choices=1, k=3)
+    monkeypatch.setattr(ngrams, "CHOICES", 1000)
+    wide = _parts(tmp_path / "a", test, corpus, train, k=3)
+    monkeypatch.setattr(ngrams, "CHOICES", 1)
+    few = _parts(tmp_path / "b", test, corpus, train, k=3)
     for one, other in zip(wide.pieces, few.pieces, strict=True):
         assert (one.text, len(one.probes), one.neighbours) == (other.text, len(other.probes), other.neighbours)
     assert len(wide.probes) <= len(few.probes)

@@ -49,7 +49,7 @@ def test_what_the_workspace_lost_is_learned_again(found, small_release, tmp_path
 
 
 def test_the_command(run, small_release, tmp_path):
-    printed = run("parts", small_release.folder, "--out", tmp_path / "parts", "--k", 2, "--jobs", 1).stdout
+    printed = run("parts", small_release.folder, "--out", tmp_path / "parts", "--k", 2).stdout
     made = PartsFolder.open(tmp_path / "parts")
     counts = made.manifest["counts"]
     assert f"{counts['probes']:,}" in printed and printed.endswith(f"written to {tmp_path / 'parts'}\n")
