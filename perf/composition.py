@@ -75,15 +75,13 @@ def simulate(
             [not fails(int(piece), length[row]) for piece, row in zip(in_rows.piece, in_rows.sentence, strict=True)]
         )
         came = plain & (random.random(len(plain)) >= cost)
-    model = Residual(parts)
-    with_cost = model.compute(model.statistics(Outcomes(probes, came), LEAST).sum(axis=0, keepdims=True))[0]
     # in expectation: what does not fail by itself fails with probability ``cost``
-    return parts, Outcomes(probes, came), cost * (100 - _error(parts, probes, plain, with_cost))
+    return parts, Outcomes(probes, came), cost * (100 - _error(parts, probes, plain))
 
 
-def _error(parts: Parts, probes: np.ndarray, plain: np.ndarray, _: np.ndarray) -> float:
-    model = Residual(parts)
-    return float(model.compute(model.statistics(Outcomes(probes, plain), LEAST).sum(axis=0, keepdims=True))[0, 1])
+def _error(parts: Parts, probes: np.ndarray, plain: np.ndarray) -> float:
+    model = Residual(parts, LEAST)
+    return float(model.compute(model.statistics(Outcomes(probes, plain)).sum(axis=0, keepdims=True))[0, 1])
 
 
 def naive(parts: Parts, run: Outcomes) -> tuple[float, float]:

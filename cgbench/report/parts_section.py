@@ -19,7 +19,6 @@ CAPTIONS = {
     "residual": "Given pairs, and their error beyond what the probes predict, in percent",
     "pairs": "Differences of the residual composition error, all pairs",
     "scores": "Scores on given pairs, and on the rest",
-    "bins": "Scores on given pairs alone",
 }
 
 

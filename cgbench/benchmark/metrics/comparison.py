@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
 import numpy as np
 
 from cgbench.benchmark.metrics.bins import Bin
 from cgbench.benchmark.metrics.contrast import Contrasts
-from cgbench.benchmark.metrics.intervals import FEWEST, percentile_interval, score_interval
+from cgbench.benchmark.metrics.intervals import FEWEST, percentile_interval
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.metrics.significance import (
     SAMPLES,
@@ -178,15 +179,14 @@ def compare(
         have one hypothesis per example, or a bin has invalid rows.
     """
     _check_sizes(metric, systems, bins)
-    baseline = _baseline(systems, comparison)
+    names = [system.name for system in systems]
+    baseline = _baseline(names, comparison)
     _check_test(metric, systems, comparison)
     found = iter(metric.all_statistics([run for system in systems for run in system.runs]))
     statistics = [np.stack([next(found) for _ in system.runs]) for system in systems]
     confidence = comparison.confidence or bool(comparison.paired)
-    names = [system.name for system in systems]
-    wholes = _Slice(metric, statistics, np.arange(metric.n), comparison, confidence, names).parts(baseline)
+    wholes = compare_statistics(metric, names, statistics, comparison, confidence)
     binned = [_Slice(metric, statistics, one.rows, comparison, True, names).parts(baseline) for one in bins]
-    wholes = _adjust([wholes])[0]
     binned = _adjust(binned)
     return [
         SystemScores(
@@ -198,6 +198,15 @@ def compare(
         )
         for number, system in enumerate(systems)
     ]
+
+
+def compare_statistics(
+    metric: Metric, names: Sequence[str], statistics: Sequence[np.ndarray], comparison: Comparison, confidence: bool
+) -> list[SubsetScores]:
+    """The scores of systems over all examples, from the statistics of their runs ``[runs, n, k]``, as in
+    :func:`compare`; with intervals if ``confidence``."""
+    whole = _Slice(metric, statistics, np.arange(metric.n), comparison, confidence, names)
+    return _adjust([whole.parts(_baseline(names, comparison))])[0]
 
 
 def parts_of(
@@ -226,13 +235,13 @@ def _check_sizes(metric: Metric, systems: Sequence[System], bins: Sequence[Bin])
             raise InputError(f"the bin {one.label} has rows that are not among the {metric.n:,} examples")
 
 
-def _baseline(systems: Sequence[System], comparison: Comparison) -> int | None:
-    names, wanted = [system.name for system in systems], comparison.baseline
+def _baseline(names: Sequence[str], comparison: Comparison) -> int | None:
+    wanted = comparison.baseline
     if wanted is not None and wanted not in names:
         raise InputError(f"{argument('baseline', wanted)}: no such system; there is {', '.join(names)}")
     if comparison.all_pairs and wanted is not None:
         raise InputError(f"{argument('all_pairs')} compares all pairs of systems; leave {argument('baseline')} out")
-    if comparison.paired and wanted is None and len(systems) < 2:
+    if comparison.paired and wanted is None and len(names) < 2:
         raise InputError(
             f"{argument('paired', comparison.paired)} compares systems; give a second {argument('systems')}"
         )
@@ -386,10 +395,9 @@ class _Slice:
             return None
         starts = np.cumsum([0, *map(len, self.values)])
         runs = slice(starts[number], starts[number + 1])
-        covariance = self.covariance.of_runs(figure, runs)
         if self.metric.design is not None and len(self.values[number]) == 1 and not self.metric.design.left.any():
             return float(self.values[number][0, figure]), float(self.values[number][0, figure])  # nothing is unknown
-        return score_interval(covariance, self.values[number][:, figure], self.metric.top, self.metric.bottom)
+        return self.metric.interval(figure, partial(self.covariance.of_runs, runs=runs), self.values[number])
 
     def _bounds(self, number: int, other: int) -> list[tuple[float | None, float | None]]:
         """The 95 % confidence interval of each difference, for several runs."""

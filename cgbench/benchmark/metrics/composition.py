@@ -27,17 +27,16 @@ The variance is that of :mod:`variance`, by piece and by sentence. ``perf/compos
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cgbench.benchmark.metrics.comparison import Comparison, Pair, Score
-from cgbench.benchmark.metrics.contrast import Contrasts
+from cgbench.benchmark.metrics.comparison import CALIBRATED, Comparison, Score, compare_statistics
 from cgbench.benchmark.metrics.intervals import score_interval
-from cgbench.benchmark.metrics.metric import Clusters
-from cgbench.benchmark.metrics.significance import holm
-from cgbench.benchmark.metrics.variance import ExampleCovariance, covariance_of_clusters
+from cgbench.benchmark.metrics.metric import Clusters, Metric
+from cgbench.benchmark.metrics.variance import ExampleCovariance
 from cgbench.benchmark.parts.folder import PartsFolder
 
 FIGURES = ("given", "error", "predicted", "residual")
@@ -151,97 +150,33 @@ def compare_composition(
 
     :param systems: the names of the systems, and what came out in each of their runs.
     """
-    model = Residual(parts)
-    statistics = [np.stack([model.statistics(run, least) for run in runs]) for _, runs in systems]
-    every = np.arange(model.n)
-    covariance = covariance_of_clusters(model, statistics, every, model.clusters)
-    values = [model.compute(one.sum(axis=1)) for one in statistics]
-    names, starts = [name for name, _ in systems], np.cumsum([0, *map(len, values)])
-    found: list[list[Score]] = []
-    for number, of_runs in enumerate(values):
-        own = slice(starts[number], starts[number + 1])
-        found.append([_score(one) for one in of_runs.T])
-        if covariance:
-            found[-1] = _with_intervals(found[-1], [covariance.of_runs(f, own) for f in range(len(FIGURES))], of_runs)
-    if covariance and (comparison.paired or comparison.all_pairs):
-        contrasts = Contrasts(values, covariance, shared_seeds=comparison.shared_seeds)
-        _compare(found, names, contrasts, comparison)
-    gates = [tuple(gate_of(parts, run.probes, least) for run in runs) for _, runs in systems]
+    model = Residual(parts, least)
+    statistics = [np.stack(list(map(model.statistics, runs))) for _, runs in systems]
+    comparison = replace(comparison, paired=CALIBRATED if comparison.paired else None)
+    found = compare_statistics(model, [name for name, _ in systems], statistics, comparison, confidence=True)
     return [
-        Composition(name, dict(zip(FIGURES, scores, strict=True)), own)
-        for name, scores, own in zip(names, found, gates, strict=True)
+        Composition(name, scores.figures, tuple(gate_of(parts, run.probes, least) for run in runs))
+        for (name, runs), scores in zip(systems, found, strict=True)
     ]
 
 
-def _score(values: np.ndarray) -> Score:
-    if np.isnan(values).any():
-        return Score(None)
-    return Score(float(values.mean()), tuple(values.tolist()), float(values.std(ddof=1)) if len(values) > 1 else None)
+class Residual(Metric):
+    """:data:`FIGURES` as a metric of units: a unit is a piece in a test row or in a probe.
 
-
-def _with_intervals(scores: list[Score], covariances: list[ExampleCovariance], values: np.ndarray) -> list[Score]:
-    """The scores of a system with their intervals.
-
-    If all held-back probes come out right, or all wrong, the residual seems as certain as the error is. Then its
-    interval is made of those of error and prediction (Zou and Donner 2008), which count each piece as one draw.
-    """
-    bounds = []
-    for name, covariance, of_runs in zip(FIGURES, covariances, values.T, strict=True):
-        limits = {"top": None, "bottom": None} if name == "residual" else {}
-        bounds.append(None if np.isnan(of_runs).any() else score_interval(covariance, of_runs, **limits))
-    if bounds[1] and bounds[2] and float(covariances[2].trace()) < 1e-6:
-        error, predicted = bounds[1], score_interval(covariances[2].select(np.zeros_like), np.round(values[:, 2]))
-        assert predicted is not None
-        center, far = (float(column.mean()) for column in values.T[1:3])
-        below, above = np.hypot(center - error[0], predicted[1] - far), np.hypot(error[1] - center, far - predicted[0])
-        bounds[2:] = predicted, (center - far - float(below), center - far + float(above))
-    if bounds[3]:
-        bounds[3] = max(bounds[3][0], -100.0), min(bounds[3][1], 100.0)
-    return [
-        score if ends is None else replace(score, ci_low=ends[0], ci_high=ends[1])
-        for score, ends in zip(scores, bounds, strict=True)
-    ]
-
-
-def _compare(found: list[list[Score]], names: Sequence[str], contrasts: Contrasts, comparison: Comparison) -> None:
-    """Add the differences between systems to their scores."""
-    base = 0 if comparison.baseline is None else names.index(comparison.baseline)
-    pairs = [(one, base) for one in range(len(names)) if one != base]
-    if comparison.all_pairs:
-        pairs = [(one, other) for one in range(len(names)) for other in range(one)]
-    made = [contrasts.of(*pair) for pair in pairs]
-    p_values, bounds = [one.p_value() for one in made], [one.interval() for one in made]
-    for figure in range(len(FIGURES)):
-        p = [None if np.isnan(one[figure]) else float(one[figure]) for one in p_values]
-        for (one, other), contrast, ends, value, adjusted in zip(pairs, made, bounds, p, holm(p), strict=True):
-            if found[one][figure].value is None or found[other][figure].value is None:
-                continue
-            low, high = (None if np.isnan(end[figure]) else float(end[figure]) for end in ends)
-            fields = {"difference": float(contrast.value[figure]), "p_value": value, "p_holm": adjusted}
-            fields |= {"difference_low": low, "difference_high": high}
-            score = found[one][figure]
-            if comparison.all_pairs:
-                found[one][figure] = replace(score, pairs=(*score.pairs, Pair(names[other], **fields)))  # type: ignore[arg-type]
-            else:
-                found[one][figure] = replace(score, **fields)  # type: ignore[arg-type]
-
-
-class Residual:
-    """:data:`FIGURES` from sums over units, as :func:`.covariance_of_clusters` needs.
-
-    A unit is a piece in a test row or in a probe. Its statistics are the counts of the gate and the error on given
-    pairs, then the weights in cells of test rows, of probes, and of probes that are wrong.
+    Its statistics are the counts of the gate and the error on given pairs, then the weights in cells of test rows, of
+    probes, and of probes that are wrong.
     """
 
-    def __init__(self, parts: Parts) -> None:
-        self.parts = parts
+    name, figures = "composition", FIGURES
+
+    def __init__(self, parts: Parts, least: int) -> None:
+        self.parts, self.least = parts, least
         rows, probes = parts.rows, parts.probes
         order = np.lexsort((rows.piece, parts.frequency[rows.piece], rows.sentence))
         first = np.ones(len(order), bool)
         first[1:] = np.diff(rows.sentence[order]) != 0
         self.rarest = np.zeros(len(order), bool)  # one unit per test row stands for it
         self.rarest[order[first]] = True
-        self.n = len(rows.piece) + len(probes.piece)
         self._covered = self.rarest.sum() / max(len(parts.length), 1)  # rows without pieces are not given
         labels = np.concatenate([rows.piece, probes.piece])
         sentences = np.concatenate([rows.sentence, len(parts.length) + probes.sentence])
@@ -250,9 +185,9 @@ class Residual:
         frequencies = [parts.frequency[rows.piece], parts.frequency[probes.piece]]
         if parts.whole:  # a sentence is as frequent as its rarest piece
             for number, one in enumerate((rows, probes)):
-                least = np.full(int(one.sentence.max(initial=-1)) + 1, np.inf)
-                np.minimum.at(least, one.sentence, frequencies[number])
-                frequencies[number] = least[one.sentence]
+                lowest = np.full(int(one.sentence.max(initial=-1)) + 1, np.inf)
+                np.minimum.at(lowest, one.sentence, frequencies[number])
+                frequencies[number] = lowest[one.sentence]
         measured = [
             np.stack([np.log(np.maximum(length, 1)), np.log1p(frequency)], axis=1)
             for length, frequency in zip(lengths, frequencies, strict=True)
@@ -265,9 +200,14 @@ class Residual:
         ]  # [cells, 3] each
         self._prior = np.array([0.0, 1.0 if parts.whole else 0.0, 0.0])
 
-    def statistics(self, run: Outcomes, least: int) -> np.ndarray:
+    @property
+    def n(self) -> int:
+        """The number of units."""
+        return len(self.parts.rows.piece) + len(self.parts.probes.piece)
+
+    def statistics(self, run: Outcomes) -> np.ndarray:  # type: ignore[override]
         """The statistics of all units of a run."""
-        parts = self.parts
+        parts, least = self.parts, self.least
         rows, probes, counts = parts.rows, parts.probes, parts.counts
         right, total = run.probes.astype(np.float64), np.bincount(probes.piece, run.probes, len(counts))
         starts = np.searchsorted(probes.piece, np.arange(len(counts)))
@@ -299,14 +239,6 @@ class Residual:
         found[second, 3 + sum(sizes) + self._cells[1][0]] = held * ~run.probes
         return found
 
-    def collect(self, statistics: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """The statistics of some units."""
-        return statistics[rows]
-
-    def collect_clusters(self, statistics: np.ndarray, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """The sums by cluster, ``[clusters, k]``."""
-        return np.stack([np.bincount(labels, column) for column in statistics[rows].T], axis=1)
-
     def compute(self, sums: np.ndarray) -> np.ndarray:
         """:data:`FIGURES` in percent, ``[m, 4]``; NaN if no pair is given or no known piece has a second probe."""
         pairs, probes = (len(design) for design in self._designs)
@@ -322,6 +254,28 @@ class Residual:
             return np.stack(
                 [100 * self._covered * sums[:, 0] / sums[:, 1], error, predicted, error - predicted], axis=1
             )
+
+    def interval(
+        self, figure: int, covariance: Callable[[int], ExampleCovariance], values: np.ndarray
+    ) -> tuple[float, float] | None:
+        """The 95 % interval of a figure.
+
+        If all held-back probes come out right, or all wrong, the prediction seems certain. Then each piece counts as
+        one draw, and the interval of the residual is made of those of error and prediction (Zou and Donner 2008).
+        """
+        certain = float(covariance(2).trace()) < 1e-6
+        if figure == 2 and certain:
+            return score_interval(covariance(2).select(np.zeros_like), np.round(values[:, 2]))
+        if figure < 3:
+            return score_interval(covariance(figure), values[:, figure])
+        found = score_interval(covariance(3), values[:, 3], None, None)
+        if certain:
+            error, predicted = (self.interval(one, covariance, values) for one in (1, 2))
+            assert error is not None and predicted is not None
+            _, mean, expected, residual = values.mean(axis=0).tolist()
+            below = math.hypot(mean - error[0], predicted[1] - expected)
+            found = residual - below, residual + math.hypot(error[1] - mean, expected - predicted[0])
+        return found and (max(found[0], -100.0), min(found[1], 100.0))
 
     def _fit(self, count: np.ndarray, wrong: np.ndarray) -> np.ndarray:
         """The coefficients ``[m, 3]`` for weights in the cells of probes ``[m, cells]``, by Fisher scoring.

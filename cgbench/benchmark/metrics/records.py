@@ -33,17 +33,11 @@ def as_rows(records: Iterable[dict[str, Any]]) -> list[list[str]]:
 
 
 def _records(scored: ScoredSystems) -> Iterator[dict[str, Any]]:
-    shared: dict[str, Any] = {"metric": scored.metric.name, "signature": str(scored.signature)}
-    shared["signature_short"] = scored.signature.format(short=True)
     for result, more in zip(scored.results, scored.more, strict=True):
-        own = shared | {"system": result.system, "runs": result.runs, "baseline": scored.baseline}
-        parts = [(None, None, result.whole), *((scored.by, one.label, part) for one, part in result.bins)]
-        for by, label, part in parts:
-            for name, one in part.figures.items():
-                row = own | {"by": by, "bin": label, "n": part.examples, "figure": name, **floats(one)}
-                yield row
-                for pair in one.pairs:  # the other system is in the column ``baseline``
-                    yield row | dict.fromkeys(FLOATS) | floats(pair) | {"value": one.value, "baseline": pair.against}
+        own = system_record(scored, result)
+        yield from part_records(own, result.whole)
+        for bin, part in result.bins:
+            yield from part_records(own | {"by": scored.by, "bin": bin.label}, part)
         for name, lost in scored.drops.get(result.system, {}).items():
             row = own | {"by": "control", "n": scored.control, "figure": name}
             yield row | {"bin": "control", "value": lost.control, "baseline": None}
@@ -57,9 +51,28 @@ def _records(scored: ScoredSystems) -> Iterator[dict[str, Any]]:
         for name, share in (more.get("human") or {}).items():
             yield own | {"by": "human", "n": scored.metric.n, "figure": name, "value": _percent(share)}
     for of in scored.published:
-        row = shared | {"system": of.system, "by": "published", "bin": of.benchmark, "figure": of.metric}
+        row = _shared(scored) | {"system": of.system, "by": "published", "bin": of.benchmark, "figure": of.metric}
         row |= {"runs": of.runs, "value": of.value, "stdev": of.spread}
         yield row | {"signature": of.source, "signature_short": of.source}
+
+
+def _shared(scored: ScoredSystems) -> dict[str, Any]:
+    long, short = (scored.signature.format(short=short) for short in (False, True))
+    return {"metric": scored.metric.name, "signature": long, "signature_short": short}
+
+
+def system_record(scored: ScoredSystems, result: SystemScores) -> dict[str, Any]:
+    """What all records of a system have."""
+    return _shared(scored) | {"system": result.system, "runs": result.runs, "baseline": scored.baseline}
+
+
+def part_records(own: dict[str, Any], part: SubsetScores) -> Iterator[dict[str, Any]]:
+    """``own`` with each score over some examples, and with its differences from other systems."""
+    for name, one in part.figures.items():
+        row = own | {"n": part.examples, "figure": name, **floats(one)}
+        yield row
+        for pair in one.pairs:  # the other system is in the column ``baseline``
+            yield row | dict.fromkeys(FLOATS) | floats(pair) | {"value": one.value, "baseline": pair.against}
 
 
 def floats(one: Score | Pair | Drop) -> dict[str, float | None]:

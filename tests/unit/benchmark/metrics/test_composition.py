@@ -61,8 +61,8 @@ def by_hand(parts, run, least):
 @pytest.mark.parametrize("seed", range(4))
 def test_weights_are_those_of_loops(seed, whole):
     parts, run = drawn(seed, whole)
-    model = Residual(parts)
-    found = model.statistics(run, 3)
+    model = Residual(parts, 3)
+    found = model.statistics(run)
     given, weight = by_hand(parts, run, 3)
     units = len(parts.rows.piece)
     pairs = found[:units, 3:].sum(axis=1)
@@ -83,8 +83,8 @@ def test_weights_are_those_of_loops(seed, whole):
 @pytest.mark.parametrize("whole", [False, True])
 def test_the_curve_is_that_of_maximum_likelihood(whole):
     parts, run = drawn(7, whole, rows=80, pieces=30)
-    model = Residual(parts)
-    sums = model.statistics(run, 3).sum(axis=0, keepdims=True)
+    model = Residual(parts, 3)
+    sums = model.statistics(run).sum(axis=0, keepdims=True)
     pairs, probes = (len(design) for design in model._designs)
     count, wrong = sums[0, 3 + pairs : 3 + pairs + probes], sums[0, 3 + pairs + probes :]
 
