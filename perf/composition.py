@@ -111,7 +111,7 @@ def main() -> None:
             random = np.random.default_rng([setting, seed])
             parts, run, true = simulate(random, whole, spread, growth, rows, cost)
             (one,) = compare_composition(parts, [("a", [run])], LEAST, Comparison(confidence=True))
-            score = one.figures["residual"]
+            score = one["residual"]
             low, high = score.ci_low, score.ci_high
             inside = low is not None and high is not None and low <= true <= high
             found.append((true, score.value, inside, *naive(parts, run)))

@@ -45,7 +45,7 @@ def _examples(
     scores: PartsScores, one: SystemParts, outputs: Sequence[str], inputs: EvaluationInputs
 ) -> list[dict[str, Any]]:
     """Wrong pairs of the first run: those that are given first, then those with the fewest unknown pieces."""
-    parts, gate, came = scores.parts, one.composition.gates[0], one.outcomes[0].rows
+    parts, gate, came = scores.parts, one.gates[0], one.outcomes[0].rows
     rows = parts.rows.sentence
     wrong = np.bincount(rows, ~came, len(parts.length)) > 0
     unknown = np.bincount(rows, ~gate.known[parts.rows.piece], len(parts.length))

@@ -42,7 +42,8 @@ from cgbench.benchmark.parts.folder import PartsFolder
 FIGURES = ("given", "error", "predicted", "residual")
 LENGTHS, FREQUENCIES = 6, 4
 """Cells of similar length and frequency."""
-_STEPS, _AGAIN, _MANY = 40, 4, 64
+_STEPS, _CLOSE = 40, 1e-6
+_RANGE = -12.0, 3.0  # of the logarithm of the hazard
 _PRIOR = 0.1  # of a probe
 
 
@@ -109,15 +110,6 @@ class Gate:
     given: np.ndarray
 
 
-@dataclass(frozen=True)
-class Composition:
-    """The scores of :data:`FIGURES` of one system, in percent, and its gates, one per run."""
-
-    system: str
-    figures: dict[str, Score]
-    gates: tuple[Gate, ...]
-
-
 def gate_of(parts: Parts, right: np.ndarray, least: int) -> Gate:
     """Which pieces a run knows, and which test rows are given to it.
 
@@ -142,8 +134,8 @@ def _given(parts: Parts, known: np.ndarray) -> np.ndarray:
 
 def compare_composition(
     parts: Parts, systems: Sequence[tuple[str, Sequence[Outcomes]]], least: int, comparison: Comparison
-) -> list[Composition]:
-    """The gate and the residual composition error of every system, with intervals and tests.
+) -> list[dict[str, Score]]:
+    """:data:`FIGURES` of every system in percent, with intervals and tests.
 
     Tests compare systems with the baseline, or all pairs, if ``comparison`` asks for tests; by Student's t of variance
     components (:mod:`contrast`) with Holm's correction.
@@ -154,10 +146,7 @@ def compare_composition(
     statistics = [np.stack(list(map(model.statistics, runs))) for _, runs in systems]
     comparison = replace(comparison, paired=CALIBRATED if comparison.paired else None)
     found = compare_statistics(model, [name for name, _ in systems], statistics, comparison, confidence=True)
-    return [
-        Composition(name, scores.figures, tuple(gate_of(parts, run.probes, least) for run in runs))
-        for (name, runs), scores in zip(systems, found, strict=True)
-    ]
+    return [scores.figures for scores in found]
 
 
 class Residual(Metric):
@@ -282,32 +271,29 @@ class Residual(Metric):
 
         The fit of the mean is where those of single samples begin, which are close to it.
         """
-        start = np.zeros((1, 3))
-        share = wrong.sum() / max(count.sum(), 1e-9)
-        start[0, 0] = np.log(-np.log1p(-np.clip(share, 1e-6, 1 - 1e-6)))
-        start = self._steps(start, count.mean(axis=0, keepdims=True), wrong.mean(axis=0, keepdims=True), _STEPS)
-        return self._steps(np.repeat(start, len(count), axis=0), count, wrong, _AGAIN if len(count) > _MANY else _STEPS)
+        share = np.clip(wrong.sum() / max(count.sum(), 1e-9), 1e-6, 1 - 1e-6)
+        found = np.array([[np.log(-np.log1p(-share)), 0.0, 0.0]])
+        found = self._steps(found, count.mean(axis=0, keepdims=True), wrong.mean(axis=0, keepdims=True))
+        return self._steps(np.repeat(found, len(count), axis=0), count, wrong)
 
-    def _steps(self, found: np.ndarray, count: np.ndarray, wrong: np.ndarray, steps: int) -> np.ndarray:
-        design = self._designs[1]
-        penalty = np.diag([1e-6, _PRIOR, _PRIOR])
-        for _ in range(steps):
-            eta = np.clip(found @ design.T, -12.0, 3.0)
-            hazard = np.exp(eta)
+    def _steps(self, found: np.ndarray, count: np.ndarray, wrong: np.ndarray) -> np.ndarray:
+        design, penalty = self._designs[1], np.diag([1e-6, _PRIOR, _PRIOR])
+        for _ in range(_STEPS):
+            hazard = np.exp(np.clip(found @ design.T, *_RANGE))
             p = np.clip(-np.expm1(-hazard), 1e-9, 1 - 1e-9)
             slope = hazard * (1 - p)  # of p
-            score = slope * (wrong - count * p) / (p * (1 - p))
-            information = count * slope**2 / (p * (1 - p))
-            gradient = score @ design - (found - self._prior) @ penalty
-            curvature = np.einsum("mc,ci,cj->mij", information, design, design) + penalty
+            gradient = (slope * (wrong - count * p) / (p * (1 - p))) @ design - (found - self._prior) @ penalty
+            curvature = np.einsum("mc,ci,cj->mij", count * slope**2 / (p * (1 - p)), design, design) + penalty
             step = np.linalg.solve(curvature, gradient[:, :, None])[:, :, 0]
             found = found + step / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1.0)
-            found[:, 0] = np.clip(found[:, 0], -12.0, 3.0)
+            found[:, 0] = np.clip(found[:, 0], *_RANGE)
+            if np.abs(step).max(initial=0.0) < _CLOSE:
+                break
         return found
 
 
 def _curve(eta: np.ndarray) -> np.ndarray:
-    return np.asarray(-np.expm1(-np.exp(np.clip(eta, -12.0, 3.0))))
+    return np.asarray(-np.expm1(-np.exp(np.clip(eta, *_RANGE))))
 
 
 def _cells(measured: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.metrics.bins import Bin, Feature, lengths, make_bins
-from cgbench.benchmark.metrics.comparison import SubsetScores, SystemScores, parts_of
-from cgbench.benchmark.metrics.composition import Composition, Outcomes, Parts, compare_composition
+from cgbench.benchmark.metrics.comparison import Score, SubsetScores, SystemScores, parts_of
+from cgbench.benchmark.metrics.composition import Gate, Outcomes, Parts, compare_composition, gate_of
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.cter_lexicon import TranslationLexicon
 from cgbench.benchmark.metrics.exact_match import ExactMatch
@@ -40,14 +40,15 @@ OPTIONS = ("probe_systems", "known", "piece_lexicon", "piece_match")
 
 @dataclass(frozen=True)
 class SystemParts:
-    """The results of one system: its gates and errors; its scores on ``given`` pairs, on the ``rest``, and on given
-    pairs in ``bins`` of degree; what came out, by run."""
+    """The results of one system: its residual composition error (:data:`.composition.FIGURES`); its scores on ``given``
+    pairs, on the ``rest``, and on given pairs in ``bins``; what came out and the gates, by run."""
 
-    composition: Composition
+    figures: dict[str, Score]
     given: SubsetScores
     rest: SubsetScores
     bins: tuple[tuple[Bin, SubsetScores], ...]
     outcomes: tuple[Outcomes, ...]
+    gates: tuple[Gate, ...]
 
 
 @dataclass(frozen=True)
@@ -119,24 +120,25 @@ def score_parts(
         _outcomes(parts, match, system, result, other, test.metric, probes.metric)
         for system, other, result in zip(test.systems, probes.systems, results, strict=True)
     ]
-    found = compare_composition(
-        parts, list(zip([one.name for one in test.systems], outcomes, strict=True)), request.known, request.comparison()
-    )
-    counts = np.bincount(parts.rows.sentence, minlength=test.metric.n)
-    by = "degree" if not parts.whole else "pieces"
-    values = counts / np.maximum(parts.length, 1) if by == "degree" else counts.astype(np.float64)
-    bins = make_bins(Feature(by, values), None)
+    named = zip([one.name for one in test.systems], outcomes, strict=True)
+    found = compare_composition(parts, list(named), request.known, request.comparison())
+    by, values = "pieces", [float(len(row)) for row in folder.rows]
+    if folder.manifest["pieces"] == "ngrams":  # which cover the row
+        by, values = "degree", [len(row) / row[-1].end if row else 0.0 for row in folder.rows]
+    bins = make_bins(Feature(by, np.array(values)), None)
     systems = []
-    for composition, runs, result in zip(found, outcomes, results, strict=True):
-        given = np.stack([gate.given for gate in composition.gates])
+    for figures, runs, result in zip(found, outcomes, results, strict=True):
+        gates = tuple(gate_of(parts, run.probes, request.known) for run in runs)
+        given = np.stack([gate.given for gate in gates])
         inside, *binned = _masked(test.metric, result, given, request, bins)
         (outside,) = _masked(test.metric, result, ~given, request, [])
-        systems.append(SystemParts(composition, inside, outside, tuple(zip(bins, binned, strict=True)), tuple(runs)))
+        of_bins = tuple(zip(bins, binned, strict=True))
+        systems.append(SystemParts(figures, inside, outside, of_bins, tuple(runs), gates))
     scores = PartsScores(folder, parts, request.known, tuple(systems), by)
-    return scores, [f"probes: {line}" for line in probes.warnings] + _warnings(scores)
+    return scores, [f"probes: {line}" for line in probes.warnings] + _warnings(scores, results)
 
 
-def _warnings(scores: PartsScores) -> list[str]:
+def _warnings(scores: PartsScores, results: Sequence[SystemScores]) -> list[str]:
     lines = []
     if untested := scores.untested:
         lines.append(
@@ -148,11 +150,13 @@ def _warnings(scores: PartsScores) -> list[str]:
             f"{single:,} pieces have one probe: it decides whether they are known, and none is left to predict their "
             "error"
         )
-    for one in scores.systems:
-        if one.composition.figures["residual"].value is None:
-            lines.append(f"{one.composition.system}: no pair is given, so there is no residual composition error")
+    for result, one in zip(results, scores.systems, strict=True):
+        if not any(gate.given.any() for gate in one.gates):
+            lines.append(f"{result.system}: no pair is given, so there is no residual composition error")
+        elif one.figures["residual"].value is None:
+            lines.append(f"{result.system}: too few pieces have a second probe, so no error can be predicted")
         elif one.given.examples < 20:
-            lines.append(f"{one.composition.system}: only {one.given.examples:,} pairs are given")
+            lines.append(f"{result.system}: only {one.given.examples:,} pairs are given")
     return lines
 
 

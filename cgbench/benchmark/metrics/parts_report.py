@@ -27,7 +27,7 @@ def tables_of(scores: PartsScores, scored: ScoredSystems, width: int) -> list[Ta
     """The residual composition error, its differences between systems, and scores of given pairs and of the rest."""
     rows, pairs = [], []
     for result, one in zip(scored.results, scores.systems, strict=True):
-        given, error, predicted, residual = one.composition.figures.values()
+        given, error, predicted, residual = one.figures.values()
         row = [scored.title(result.system), number(given.value, 1), span(given.ci_low, given.ci_high, 1)]
         row += [number(error.value, 1), number(predicted.value, 1), number(residual.value, 1)]
         rows.append([*row, span(residual.ci_low, residual.ci_high, 1, "+"), *_difference(residual)])
@@ -68,7 +68,7 @@ def _cells(part: SubsetScores, width: int) -> list[str]:
 def long_records(scores: PartsScores, scored: ScoredSystems) -> Iterator[dict[str, Any]]:
     """Records of the long table: ``by`` is ``parts``; ``bin`` is given, rest, a bin of given pairs, or all."""
     for result, one in zip(scored.results, scores.systems, strict=True):
-        whole = SubsetScores(scored.metric.n, scored.metric.n, one.composition.figures)
+        whole = SubsetScores(scored.metric.n, scored.metric.n, one.figures)
         for label, part in [("all", whole), *_parts(scores, one)]:
             yield from part_records(system_record(scored, result) | {"by": "parts", "bin": label}, part)
 
@@ -85,7 +85,7 @@ def as_values(scores: PartsScores, system: int) -> dict[str, Any]:
         "probes": len(scores.folder.probes),
         "untested": scores.untested,
         "match": scores.folder.match,
-        **{name: figure_values(score) for name, score in one.composition.figures.items()},
+        **{name: figure_values(score) for name, score in one.figures.items()},
         "on_given": values(one.given),
         "on_rest": values(one.rest),
         "by": scores.by,

@@ -116,7 +116,7 @@ def test_an_example_by_hand():
     # error of 1 and piece 1 of 0; in the row, piece 1 is missing. So the error is 50 %, and 50 % are predicted.
     out = Outcomes(right, np.array([True, True, False, True, True, True]))
     (one,) = compare_composition(parts, [("a", [out])], 4, Comparison())
-    found = {name: score.value for name, score in one.figures.items()}
+    found = {name: score.value for name, score in one.items()}
     assert found["given"] == 25.0
     assert found["error"] == pytest.approx(50.0)
     assert found["predicted"] == pytest.approx(50.0, abs=1.0)
@@ -144,7 +144,7 @@ def test_nothing_is_found_where_composition_costs_nothing():
     for seed in range(30):
         parts, run = simulated(seed, 0.0)
         (one,) = compare_composition(parts, [("a", [run])], 4, Comparison())
-        score = one.figures["residual"]
+        score = one["residual"]
         found.append(score.value)
         inside += score.ci_low <= 0 <= score.ci_high
         gate = gate_of(parts, run.probes, 4)
@@ -161,27 +161,27 @@ def test_a_cost_is_found_and_compared():
     runs = [[Outcomes(plain.probes, plain.rows & (random.random(len(plain.rows)) >= cost)) for _ in range(2)]
             for cost in (0.0, 0.3)]  # fmt: skip
     found = compare_composition(parts, [("a", runs[0]), ("b", runs[1])], 4, Comparison(paired=True))
-    score = found[1].figures["residual"]
-    assert score.difference == pytest.approx(score.value - found[0].figures["residual"].value)
+    score = found[1]["residual"]
+    assert score.difference == pytest.approx(score.value - found[0]["residual"].value)
     assert 20 < score.difference < 32 and score.difference_low > 0 and score.p_holm < 0.05
     assert len(score.runs) == 2 and score.stdev is not None
     # Both know the same pieces.
-    assert found[1].figures["given"].difference == 0 and found[1].figures["given"].p_holm == 1.0
+    assert found[1]["given"].difference == 0 and found[1]["given"].p_holm == 1.0
     every = compare_composition(parts, [("a", runs[0]), ("b", runs[1])], 4, Comparison(all_pairs=True))
-    (pair,) = every[1].figures["residual"].pairs
+    (pair,) = every[1]["residual"].pairs
     assert pair.against == "a" and pair.p_value == pytest.approx(score.p_value)
 
 
 def test_nothing_given_has_no_residual():
     parts, run = drawn(3)
     (one,) = compare_composition(parts, [("a", [Outcomes(np.zeros_like(run.probes), run.rows)])], 4, Comparison())
-    assert one.figures["given"].value == 0 and one.figures["residual"].value is None
+    assert one["given"].value == 0 and one["residual"].value is None
 
 
 def test_probes_that_all_come_out_leave_doubt():
     parts, run = simulated(2, 0.1)
     (one,) = compare_composition(parts, [("a", [Outcomes(np.ones_like(run.probes), run.rows)])], 4, Comparison())
-    error, predicted, residual = (one.figures[name] for name in ("error", "predicted", "residual"))
+    error, predicted, residual = (one[name] for name in ("error", "predicted", "residual"))
     assert predicted.value < 0.01 and predicted.ci_high > 2
     assert residual.value == pytest.approx(error.value, abs=0.01)
     below = math.hypot(error.value - error.ci_low, predicted.ci_high - predicted.value)

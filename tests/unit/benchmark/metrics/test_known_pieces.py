@@ -53,12 +53,12 @@ def test_words_that_stand_in_a_row_come_out(tmp_path):
     hypotheses = [text.replace("house", "houses") for text in REFERENCES]
     found = evaluate("bleu", hypotheses, REFERENCES, parts=folder, probe_systems=probes)
     one = found.parts.systems[0]
-    gate = one.composition.gates[0]
+    gate = one.gates[0]
     assert gate.known.tolist() == [True, True, False, True, False]
     assert gate.given.tolist() == [True, False, True, False, False] * 4
     assert one.outcomes[0].rows.tolist() == [piece != 1 for piece in found.parts.parts.rows.piece.tolist()]
     assert one.given.examples == 8 and one.rest.examples == 12
-    figures = {name: score.value for name, score in one.composition.figures.items()}
+    figures = {name: score.value for name, score in one.figures.items()}
     assert figures["given"] == 40.0 and 0 < figures["error"] < 50
     # One score among given pairs, another among the rest: those of BLEU on these rows alone.
     rows = [0, 2]
@@ -73,9 +73,9 @@ def test_case_is_ignored_where_the_metric_ignores_it(tmp_path):
     found = evaluate(
         "bleu", REFERENCES, REFERENCES, parts=folder, probe_systems=upper, lowercase=True, accept_text=True
     )
-    assert found.parts.systems[0].composition.gates[0].known.tolist() == [True] * 4 + [False]
+    assert found.parts.systems[0].gates[0].known.tolist() == [True] * 4 + [False]
     found = evaluate("bleu", REFERENCES, REFERENCES, parts=folder, probe_systems=upper, accept_text=True)
-    assert not found.parts.systems[0].composition.gates[0].known.any()
+    assert not found.parts.systems[0].gates[0].known.any()
 
 
 def test_whole_sentences_are_exact(tmp_path):
@@ -84,21 +84,39 @@ def test_whole_sentences_are_exact(tmp_path):
     hypotheses = [*REFERENCES[:-1], "a green house"]
     found = evaluate("exact", hypotheses, REFERENCES, parts=folder, probe_systems=probes)
     one = found.parts.systems[0]
-    assert one.composition.gates[0].known.tolist() == [True, True, False, True, False]
+    assert one.gates[0].known.tolist() == [True, True, False, True, False]
     assert one.outcomes[0].rows.tolist() == [row != 19 for row in found.parts.parts.rows.sentence.tolist()]
     assert one.given.figures["exact"].value == 100
     # Row 19 has a known piece and one that only the other of its two probes shows: given where that one is held back.
-    assert one.composition.figures["error"].value == pytest.approx(100 * 0.5 / (8 + 4 * 0.5 + 4 * 0.5))
+    assert one.figures["error"].value == pytest.approx(100 * 0.5 / (8 + 4 * 0.5 + 4 * 0.5))
     with pytest.raises(InputError, match="right or wrong as a whole"):
         evaluate("bleu", hypotheses, REFERENCES, parts=folder, probe_systems=probes)
     lexicon = tmp_path / "pieces.tsv"
     lexicon.write_text("".join(f"{text}\t{text}\n" for text in PIECES))
     words = evaluate("bleu", hypotheses, REFERENCES, parts=folder, probe_systems=probes, piece_lexicon=lexicon)
-    assert words.parts.systems[0].composition.gates[0].known.tolist() == [True, True, False, True, False]
+    assert words.parts.systems[0].gates[0].known.tolist() == [True, True, False, True, False]
     lexicon.write_text("".join(f"{text}\tso.*{text[-1]}\n" for text in PIECES))
     regex = {"piece_lexicon": lexicon, "piece_match": "regex"}
     found = evaluate("bleu", hypotheses, REFERENCES, parts=folder, probe_systems=probes, **regex)
-    assert found.parts.systems[0].composition.gates[0].known.tolist() == [True, True, True, True, False]
+    assert found.parts.systems[0].gates[0].known.tolist() == [True, True, True, True, False]
+
+
+def test_bins_are_of_the_degree_of_the_pieces_side(tmp_path):
+    folder = folder_of(tmp_path, match="exact", side="source")
+    found = evaluate("exact", REFERENCES, REFERENCES, parts=folder, probe_systems=outputs(folder, {}))
+    low, high = (bin for bin, _ in found.parts.systems[0].bins)
+    assert found.parts.by == "degree" and low.high == pytest.approx(2 / 3)  # not of the words of the references
+    assert low.rows.tolist() == [row for row in range(20) if row % 5 == 3] and len(high.rows) == 16
+
+
+def test_why_there_is_no_residual(tmp_path):
+    places = [[Place(0, 0, 2)]] * 20
+    write_parts(tmp_path / "parts", [Piece("the red", 9, 1, 20, probes=(0,))], [Probe("q", "the red", 1, 1)], places,
+                MANIFEST)  # fmt: skip
+    for probe, said in (("the red", "a: too few pieces have a second probe"), ("a red", "a: no pair is given")):
+        with pytest.warns(InputWarning, match=said):
+            evaluate("bleu", {"a": ["the red one"] * 20}, ["the red one"] * 20, parts=tmp_path / "parts",
+                     probe_systems={"a": [probe]})  # fmt: skip
 
 
 def test_compounds_are_judged_as_cter_does(tmp_path):
@@ -114,13 +132,13 @@ def test_compounds_are_judged_as_cter_does(tmp_path):
     hypotheses = ["小狗"] * 5 + ["狗"] + ["小狗"] * 4
     found = evaluate("cter", hypotheses, probe_systems=["狗", "狗", "狗"], **given)
     one = found.parts.systems[0]
-    assert one.composition.figures["given"].value == 100
-    assert one.composition.figures["error"].value == pytest.approx(10.0)
+    assert one.figures["given"].value == 100
+    assert one.figures["error"].value == pytest.approx(10.0)
     assert one.given.figures["instance"].value == pytest.approx(10.0)
     assert one.given.figures["aggregate"].value == pytest.approx(50.0)
     assert one.rest.figures["instance"].value is None
     found = evaluate("cter", hypotheses, probe_systems=["狗", "狗", "猫"], **given)
-    assert found.parts.systems[0].composition.figures["given"].value == 0
+    assert found.parts.systems[0].figures["given"].value == 0
     assert found.parts.systems[0].rest.figures["aggregate"].value == pytest.approx(50.0)
     with pytest.raises(InputError, match="judges the compounds"):
         evaluate("cter", hypotheses, probe_systems=["狗"] * 3, piece_lexicon=tmp_path / "lexicon", **given)
