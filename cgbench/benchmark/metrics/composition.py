@@ -1,27 +1,17 @@
 """Is it the composition? The error of a system on test pairs whose parts it knows, beyond what its parts explain.
 
-A *piece* is a part of a test pair, and a *probe* a pair in which it stands in known surroundings
-(:mod:`cgbench.benchmark.parts.folder`). A piece is *known* to a run of a system if at least ``least`` of its probes
-come out right, or all of fewer. A test pair is *given* if all its pieces are known.
+A piece is *known* to a run of a system if at least ``least`` of its probes come out right, or all of fewer. A test pair
+is *given* if all its pieces are known. The **residual composition error** is the error on given pairs minus the error
+that probes predict: the share of pieces that are missing (pieces that are words), or of wrong outputs (whole
+sentences). docs/explanation/is-it-the-composition.md has the reasons for the three corrections:
 
-**Residual composition error**: the error on given pairs minus the error that probes predict. The error is measured in
-the same way on both sides: the share of pieces that are missing in the output (pieces that are words), or the share of
-outputs that are wrong (whole sentences). Three things would bias the difference even if composition cost nothing:
+- Each probe in turn is held back: the others decide whether the piece is known, the one held back predicts.
+- The held-back probes of a piece weigh as much as its given pairs (Peters 1941; Belson 1956).
+- The predicted error of a probe or a pair with ``l`` words, whose piece occurs ``f`` times in training (whole
+  sentences: its rarest piece), is ``1 - exp(-exp(a + b log(l) + c log(1 + f)))``, fitted to the held-back probes by
+  maximum likelihood, in cells of similar length and frequency. A weak prior, worth a tenth of a probe, draws c to 0,
+  and b to 0 for pieces and to 1 for whole sentences (where it says that words fail independently).
 
-- *The gate.* A piece that passed by luck fails more often afterwards. Therefore each probe in turn is held back: the
-  others decide whether the piece is known, the one held back predicts. What is known by n - 1 probes is also what makes
-  pairs given here, so pairs and held-back probes are selected alike.
-- *The pieces.* Some stand in many test pairs. The held-back probes of a piece weigh as much as its given pairs.
-- *Length and frequency.* Test pairs are longer than probes. The predicted error of a probe or a pair with ``l`` words,
-  whose piece occurs ``f`` times in training (whole sentences: its rarest piece), is
-
-      1 - exp(-exp(a + b log(l) + c log(1 + f)))
-
-  with a, b and c fitted to the held-back probes by maximum likelihood, in cells of similar length and frequency. A weak
-  prior, worth a tenth of a probe, draws c to 0, and b to 0 for pieces and to 1 for whole sentences (where it says that
-  words fail independently).
-
-The estimate is that of Peters (1941) and Belson (1956), with weights: unbiased if the weights or the curve are right.
 The variance is that of :mod:`variance`, by piece and by sentence. ``perf/composition.py`` simulates bias and coverage.
 """
 

@@ -172,14 +172,18 @@ class _Texts:
 
 def _of_ngrams(texts: _Texts) -> Candidates:
     request, release, train = texts.request, texts.release, texts.train()
-    learned = None
-    if release and request.train is None and request.min_count is None:
-        learned = release.step("known-ngrams") if texts.side == release.configuration["degree_side"] else None
+    learned, words = None, None
+    if release and texts.side == release.configuration["degree_side"] and request.min_count is None:
+        words = release.configuration.get("word_min_count")
+        learned = release.step("known-ngrams") if request.train is None else None
+        if request.train is None and not learned and {"ngrams", "known_from"} & set(release.manifest["inputs"]):
+            raise InputError(f"{release.folder}: its known n-grams come from other text than its training corpus, and "
+                             "its work folder is missing; restore that folder")  # fmt: skip
     if learned:
         known, other = KnownNgrams.load(learned / NGRAMS), Vocabulary.load(learned / WORDS)
     elif train is not None:
         paths = (getattr(train, side).path for side in (texts.side, texts.other))
-        known, other = learn_sides(*paths, min_count=texts.min_count)
+        known, other = learn_sides(*paths, min_count=texts.min_count, word_min_count=words)
     else:
         raise InputError(f"known n-grams are learned from the training corpus: give {argument('train')}")
     corpora = texts.corpora()

@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 import cgbench
+from cgbench.benchmark.parts import parts as parts_module
 from cgbench.benchmark.parts.folder import PartsFolder
 from cgbench.benchmark.release.release import SIDES, Release
 
@@ -46,6 +47,24 @@ def test_what_the_workspace_lost_is_learned_again(found, small_release, tmp_path
         cgbench.parts(copy, train=train, out=tmp_path / "parts")
     with pytest.raises(cgbench.InputError, match="known n-grams are learned from the training corpus: give train"):
         cgbench.parts(copy, corpora=pool, out=tmp_path / "parts")
+
+
+def test_known_ngrams_of_the_release_are_not_replaced_by_others(small_release, tmp_path, monkeypatch):
+    release = Release.open(shutil.copytree(small_release.folder, tmp_path / "release"))
+    files = {
+        name: [small_release.input_path(file["path"]) for file in entry["files"]]
+        for name, entry in (("train", release.manifest["inputs"]["train"]),
+                            ("corpora", release.manifest["inputs"]["pool"][0]))
+    }  # fmt: skip
+    release.manifest["configuration"]["word_min_count"] = 7  # not that of n-grams
+    counts = []
+    learn = parts_module.learn_sides
+    monkeypatch.setattr(parts_module, "learn_sides", lambda *paths, **more: counts.append(more) or learn(*paths))
+    cgbench.parts(release, out=tmp_path / "parts", **files)
+    assert counts == [{"min_count": release.configuration["ngram_min_count"], "word_min_count": 7}]
+    release.manifest["inputs"]["ngrams"] = {"path": "list", "sha256": ""}
+    with pytest.raises(cgbench.InputError, match="come from other text than its training corpus"):
+        cgbench.parts(release, corpora=files["corpora"], out=tmp_path / "parts")
 
 
 def test_the_command(run, small_release, tmp_path):
