@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Final, Literal, TypeVar
@@ -12,7 +12,7 @@ import numpy as np
 
 from cgbench.benchmark.metrics.bins import Bin
 from cgbench.benchmark.metrics.contrast import Contrasts
-from cgbench.benchmark.metrics.intervals import FEWEST, percentile_interval
+from cgbench.benchmark.metrics.intervals import FEWEST, percentile_interval, score_interval
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.metrics.significance import (
     SAMPLES,
@@ -200,12 +200,22 @@ def compare(
     ]
 
 
+IntervalOf = Callable[[int, Callable[[int], ExampleCovariance], np.ndarray], tuple[float, float] | None]
+"""The interval of a score of a system: from its place among the metric's, the covariance of the runs of any score, and
+the scores of the runs ``[runs, scores]``."""
+
+
 def compare_statistics(
-    metric: Metric, names: Sequence[str], statistics: Sequence[np.ndarray], comparison: Comparison, confidence: bool
+    metric: Metric,
+    names: Sequence[str],
+    statistics: Sequence[np.ndarray],
+    comparison: Comparison,
+    confidence: bool,
+    interval: IntervalOf | None = None,
 ) -> list[SubsetScores]:
     """The scores of systems over all examples, from the statistics of their runs ``[runs, n, k]``, as in
-    :func:`compare`; with intervals if ``confidence``."""
-    whole = _Slice(metric, statistics, np.arange(metric.n), comparison, confidence, names)
+    :func:`compare`; with intervals if ``confidence``, which ``interval`` may make from clustered covariances."""
+    whole = _Slice(metric, statistics, np.arange(metric.n), comparison, confidence, names, interval)
     return _adjust([whole.parts(_baseline(names, comparison))])[0]
 
 
@@ -283,8 +293,9 @@ class _Slice:
         comparison: Comparison,
         confidence: bool,
         names: Sequence[str],
+        interval: IntervalOf | None = None,
     ) -> None:
-        self.metric, self.comparison, self.names = metric, comparison, names
+        self.metric, self.comparison, self.names, self.interval = metric, comparison, names, interval
         self.sacrebleu_p = metric.as_sacrebleu and comparison.paired == "bootstrap"  # for single runs
         self._randomized: dict[tuple[int, int], list[float | None]] = {}
         self.rows = rows = metric.counted(rows)
@@ -397,7 +408,10 @@ class _Slice:
         runs = slice(starts[number], starts[number + 1])
         if self.metric.design is not None and len(self.values[number]) == 1 and not self.metric.design.left.any():
             return float(self.values[number][0, figure]), float(self.values[number][0, figure])  # nothing is unknown
-        return self.metric.interval(figure, partial(self.covariance.of_runs, runs=runs), self.values[number])
+        if self.interval is not None:
+            return self.interval(figure, partial(self.covariance.of_runs, runs=runs), self.values[number])
+        covariance = self.covariance.of_runs(figure, runs)
+        return score_interval(covariance, self.values[number][:, figure], self.metric.top, self.metric.bottom)
 
     def _bounds(self, number: int, other: int) -> list[tuple[float | None, float | None]]:
         """The 95 % confidence interval of each difference, for several runs."""

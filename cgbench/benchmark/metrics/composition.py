@@ -135,7 +135,7 @@ def compare_composition(
     model = Residual(parts, least)
     statistics = [np.stack(list(map(model.statistics, runs))) for _, runs in systems]
     comparison = replace(comparison, paired=CALIBRATED if comparison.paired else None)
-    found = compare_statistics(model, [name for name, _ in systems], statistics, comparison, confidence=True)
+    found = compare_statistics(model, [name for name, _ in systems], statistics, comparison, True, model.interval)
     return [scores.figures for scores in found]
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from cgbench.benchmark.metrics.bins import Feature
 from cgbench.errors import InputError
 from cgbench.text.columns import Column
 from cgbench.text.hypothesis_form import Reading
-
-if TYPE_CHECKING:
-    from cgbench.benchmark.metrics.variance import ExampleCovariance
 
 
 class Signature:
@@ -276,18 +273,6 @@ class Metric(ABC):
         :param labels: the cluster of each of the rows, from 0.
         """
         return np.stack([np.bincount(labels, column) for column in statistics[rows].T], axis=1)
-
-    def interval(
-        self, figure: int, covariance: Callable[[int], ExampleCovariance], values: np.ndarray
-    ) -> tuple[float, float] | None:
-        """The 95 % confidence interval of a score of a system; None if it is undefined on a sample.
-
-        :param figure: the place of the score in ``figures``; ``covariance`` gives that of the runs for any score.
-        :param values: the scores of the runs ``[runs, len(figures)]``.
-        """
-        from cgbench.benchmark.metrics.intervals import score_interval
-
-        return score_interval(covariance(figure), values[:, figure], self.top, self.bottom)
 
     def outcomes(self, statistics: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray] | None:
         """For binary metrics, 0 or 1 for each unit, by score; else None."""

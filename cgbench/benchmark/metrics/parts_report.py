@@ -36,15 +36,14 @@ def tables_of(scores: PartsScores, scored: ScoredSystems, width: int) -> list[Ta
     head = ["parts", "given %", "95 % interval", "error", "predicted", "residual", "95 % interval", *last]
     tables: list[Table] = [("residual", head, rows)]
     tables += [("pairs", ["residual: all pairs", "against", *last], pairs)] if pairs else []
-    rows = [
-        ["" if later else label, scored.title(result.system), f"{part.examples:,}", *_cells(part, width)]
-        for label, parts in zip(
-            (label for label, _ in _parts(scores, scores.systems[0])),
-            zip(*([part for _, part in _parts(scores, one)] for one in scores.systems), strict=True),
-            strict=True,
-        )
-        for later, (result, part) in enumerate(zip(scored.results, parts, strict=True))
-    ]
+    rows = []
+    for place, (label, _) in enumerate(_parts(scores, scores.systems[0])):
+        for later, (result, one) in enumerate(zip(scored.results, scores.systems, strict=True)):
+            _, part = _parts(scores, one)[place]
+            row = ["" if later else label, scored.title(result.system), f"{part.examples:,}"]
+            for score in part.figures.values():
+                row += [number(score.value, width), span(score.ci_low, score.ci_high, width)]
+            rows.append(row)
     head = [cell for name in scored.metric.figures for cell in (scored.metric.label(name), "95 % interval")]
     return [*tables, ("scores", ["test pairs", "system", "n", *head], rows)]
 
@@ -58,11 +57,6 @@ def _parts(scores: PartsScores, one: SystemParts) -> list[tuple[str, SubsetScore
 def _difference(one: Score | Pair) -> list[str]:
     bounds = span(one.difference_low, one.difference_high, 1, "+")
     return [fixed(one.difference, 1, "+") + stars(one.p_holm), bounds, p_text(one.p_holm)]
-
-
-def _cells(part: SubsetScores, width: int) -> list[str]:
-    pairs = ((number(one.value, width), span(one.ci_low, one.ci_high, width)) for one in part.figures.values())
-    return [cell for pair in pairs for cell in pair]
 
 
 def long_records(scores: PartsScores, scored: ScoredSystems) -> Iterator[dict[str, Any]]:

@@ -248,13 +248,17 @@ class Search:
 def ngram_candidates(
     lines: Sequence[str],
     known: KnownNgrams,
-    search: tuple[Vocabulary, str, Limits, Sequence[np.ndarray]],
+    other: Vocabulary,
+    side: str,
+    limits: Limits,
+    held: Sequence[np.ndarray],
     train: Iterator[Block] | None,
     corpora: Sequence[ParallelText],
 ) -> Candidates:
     """The pieces of a test text, and the pairs of corpora that may be their probes.
 
-    :param search: the arguments of :class:`Search` after the pieces. ``train``: the training text of their side.
+    :param other: the words of the other side than ``side``, that of the pieces; ``held``: as for :class:`Search`.
+    :param train: the training text of their side, if it is there.
     """
     covers = known.cover(lines)
     least = known.min_count if known.closed else 1
@@ -262,9 +266,9 @@ def ngram_candidates(
     good = [piece for piece in distinct if len(piece) > 1 or known.words.count(piece[0]) >= least]
     numbers = {piece: number for number, piece in enumerate(dict.fromkeys([*good, *distinct]))}
     pieces = NgramPieces(known, good)
-    looked = Search(pieces, *search)
-    looked.read(corpora)
-    kept, texts, served = looked.served(corpora)
+    search = Search(pieces, other, side, limits, held)
+    search.read(corpora)
+    kept, texts, served = search.served(corpora)
     counts = pieces.count(train) if train is not None else None
     used = np.bincount([numbers[piece] for cover in covers for piece in set(cover)], minlength=len(numbers))
     listed = []
@@ -273,10 +277,10 @@ def ngram_candidates(
         if number >= len(good):
             listed.append(Piece(**facts, count=known.words.count(piece[0]), found=0, reason="unknown"))
             continue
-        stage = STAGES[looked.stage[number]]
-        near = int(looked.near[number]) if stage == "few" else None
+        stage = STAGES[search.stage[number]]
+        near = int(search.near[number]) if stage == "few" else None
         count = None if counts is None else int(counts[number])
-        listed.append(Piece(**facts, count=count, found=int(looked.found[number]), reason=stage, neighbours=near))
+        listed.append(Piece(**facts, count=count, found=int(search.found[number]), reason=stage, neighbours=near))
 
     def probe(number: int) -> Probe:
         row = {name: kept[name][number].item() for name in ("pool", "line", "degree")}

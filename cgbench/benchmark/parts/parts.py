@@ -189,8 +189,7 @@ def _of_ngrams(texts: _Texts) -> Candidates:
     corpora = texts.corpora()
     blocks = read_blocks(getattr(train, texts.side).path) if train is not None else None
     lines = [pair[SIDES.index(texts.side)] for pair in texts.test]
-    search = other, texts.side, texts.limits, texts.held()
-    return ngram_candidates(lines, known, search, blocks, corpora)
+    return ngram_candidates(lines, known, other, texts.side, texts.limits, texts.held(), blocks, corpora)
 
 
 def _of_elements(texts: _Texts) -> Candidates:
