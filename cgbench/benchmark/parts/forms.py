@@ -56,11 +56,11 @@ def element_candidates(
     for mine, passed in zip(of_corpora, stages.tolist(), strict=True):
         there.update(mine)
         stage.update({atom: passed - stage[atom] for atom in mine if passed > stage[atom]})
-    used = Counter(atom for mine in of_test for atom in mine)
+    used = dict.fromkeys(atom for mine in of_test for atom in mine)
     numbers = {atom: number for number, atom in enumerate(used)}
     names = {atom: found.atoms.names[atom] for atom in used}
     reasons = {atom: STAGES[stage[atom]] if trained[atom] else "unknown" for atom in used}
-    pieces = [Piece(names[atom], int(trained[atom]), there[atom], used[atom], reason=reasons[atom]) for atom in used]
+    pieces = [Piece(names[atom], int(trained[atom]), there[atom], reason=reasons[atom]) for atom in used]
     rows = [
         [_place(numbers[atom], names[atom], words_of(pair[own])) for atom in mine]
         for mine, pair in zip(of_test, test[1], strict=True)
@@ -94,9 +94,7 @@ def compound_candidates(pairs: Sequence[tuple[str, str]], compounds: Sequence[st
         within = [one for one, other in words.items() if len(other) < len(mine) and _in_order(other, mine)]
         rest = [word for word in mine if all(word not in words[one] for one in within)]
         parts[compound] = [numbers.setdefault(part, len(numbers)) for part in dict.fromkeys([*within, *rest])]
-    used = Counter(one for compound in compounds for one in parts[compound])
-    pieces = [Piece(part, None, len(rows_of.get(part, ())), used[number], reason="absent")
-              for part, number in numbers.items()]  # fmt: skip
+    pieces = [Piece(part, None, len(rows_of.get(part, ())), reason="absent") for part in numbers]
     served = [row for part in numbers for row in rows_of.get(part, ())]
     served.sort(key=lambda row: (len(words_of(pairs[row][0])), int(contents[row])))
     probes = [Probe(*pairs[row], 0, row + 1, compound=compounds[row]) for row in served]

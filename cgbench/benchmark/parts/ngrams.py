@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -270,17 +270,16 @@ def ngram_candidates(
     search.read(corpora)
     kept, texts, served = search.served(corpora)
     counts = pieces.count(train) if train is not None else None
-    used = np.bincount([numbers[piece] for cover in covers for piece in set(cover)], minlength=len(numbers))
     listed = []
     for number, piece in enumerate(numbers):
-        facts: dict[str, Any] = {"text": " ".join(piece), "rows": int(used[number])}
+        text = " ".join(piece)
         if number >= len(good):
-            listed.append(Piece(**facts, count=known.words.count(piece[0]), found=0, reason="unknown"))
+            listed.append(Piece(text, known.words.count(piece[0]), 0, reason="unknown"))
             continue
         stage = STAGES[search.stage[number]]
         near = int(search.near[number]) if stage == "few" else None
         count = None if counts is None else int(counts[number])
-        listed.append(Piece(**facts, count=count, found=int(search.found[number]), reason=stage, neighbours=near))
+        listed.append(Piece(text, count, int(search.found[number]), near, reason=stage))
 
     def probe(number: int) -> Probe:
         row = {name: kept[name][number].item() for name in ("pool", "line", "degree")}

@@ -33,7 +33,7 @@ def folder_of(path: Path, **manifest: str) -> Path:
         Probe(f"quelle {number}", f"so {PIECES[number // 2]} is {number}", 1, number + 1, 0.5) for number in range(8)
     ]
     pieces = [
-        Piece(text, 9, 2, 8, probes=(2 * number, 2 * number + 1) if number < 4 else ())
+        Piece(text, 9, 2, probes=(2 * number, 2 * number + 1) if number < 4 else ())
         for number, text in enumerate(PIECES)
     ]
     write_parts(path / "parts", pieces, probes, places, {**MANIFEST, **manifest})
@@ -111,7 +111,7 @@ def test_bins_are_of_the_degree_of_the_pieces_side(tmp_path):
 
 def test_why_there_is_no_residual(tmp_path):
     places = [[Place(0, 0, 2)]] * 20
-    write_parts(tmp_path / "parts", [Piece("the red", 9, 1, 20, probes=(0,))], [Probe("q", "the red", 1, 1)], places,
+    write_parts(tmp_path / "parts", [Piece("the red", 9, 1, probes=(0,))], [Probe("q", "the red", 1, 1)], places,
                 MANIFEST)  # fmt: skip
     for probe, said in (("the red", "a: too few pieces have a second probe"), ("a red", "a: no pair is given")):
         with pytest.warns(InputWarning, match=said):
@@ -125,7 +125,7 @@ def test_compounds_are_judged_as_cter_does(tmp_path):
     sources = [f"he saw the small dog {number}" for number in range(10)]
     places = [[Place(0, -1, -1)]] * 10
     probes = [Probe(f"the dog ran {n}", "", 0, n + 1, compound="the dog") for n in range(3)]
-    write_parts(tmp_path / "parts", [Piece("the dog", None, 3, 10, probes=(0, 1, 2))], probes, places,
+    write_parts(tmp_path / "parts", [Piece("the dog", None, 3, probes=(0, 1, 2))], probes, places,
                 MANIFEST | {"match": "compound", "side": "source", "pieces": "compounds"})  # fmt: skip
     given = {"sources": sources, "compounds": ["the small dog"] * 10, "lexicon": tmp_path / "lexicon",
              "atoms": str(tmp_path / "atoms"), "parts": tmp_path / "parts"}  # fmt: skip

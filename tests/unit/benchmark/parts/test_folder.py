@@ -8,9 +8,9 @@ from cgbench.benchmark.parts.folder import PartsFolder, Piece, Place, Probe, che
 from cgbench.errors import InputError
 
 PIECES = [
-    Piece("the house", 4, 2, 1, 2, (0, 1)),
-    Piece("of ice", 3, 1, 1, 0, (1,), "few"),
-    Piece("zebra", 0, 0, 1, None, (), "absent"),
+    Piece("the house", 4, 2, 2, (0, 1)),
+    Piece("of ice", 3, 1, 0, (1,), "few"),
+    Piece("zebra", 0, 0, None, (), "absent"),
 ]
 PROBES = [
     Probe("ein Haus", "in the house", 1, 7, 1 / 3),
@@ -41,7 +41,7 @@ def test_a_folder_is_read_as_it_was_written(tmp_path):
 
 def test_compounds_of_probes(tmp_path):
     probes = [Probe("a dog ran", "x", 1, 1, compound="a dog")]
-    write_parts(tmp_path / "p", [Piece("a dog", None, 1, 1, None, (0,))], probes, [[]], MANIFEST)
+    write_parts(tmp_path / "p", [Piece("a dog", None, 1, None, (0,))], probes, [[]], MANIFEST)
     found = PartsFolder.open(tmp_path / "p")
     assert found.probes == tuple(probes)
     assert found.frequencies.tolist() == [1]  # of the corpora: there is no training text
