@@ -70,8 +70,8 @@ class Place(NamedTuple):
 @dataclass(frozen=True)
 class Piece:
     """A distinct piece. ``count``: occurrences in training, None without training text; ``found``: pairs of the corpora
-    that contain it; ``neighbours``: how many of its neighbours, 0 to 2, are known with it in each of its probes, None if
-    it is no n-gram; ``probes``: from 0; ``reason``: one of :data:`REASONS`, empty if it has k probes."""
+    that contain it; ``neighbours``: how many of its neighbours, 0 to 2, are known with it in each of its probes, None
+    if it is no n-gram; ``probes``: from 0; ``reason``: one of :data:`REASONS`, empty if it has k probes."""
 
     text: str
     count: int | None
