@@ -37,11 +37,11 @@ def judged(folder: Path, kind: str) -> tuple[list[Row], list[str], np.ndarray]:
     with gzip.open(folder / f"paper_results_{kind}.tsv.gz", "rt", encoding="utf-8") as file:
         read = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     rows = []
-    for number, one in enumerate(read):
-        tokens, words = Tokens.of(one["source"]), Tokens.of(one["compound"]).words
-        place = tokens.find(words)
-        shared = ((tokens.spans[place][0], tokens.spans[place + len(words) - 1][1]),)
-        rows.append(Row(one["compound"], one["compound"], "context", str(number), shared, one["source"]))
+    for one in read:
+        words = Tokens.of(one["compound"]).words
+        place = Tokens.of(one["source"]).find(words)
+        shared = frozenset(range(place, place + len(words)))
+        rows.append(Row(one["compound"], one["compound"], one["source"], shared))
     return rows, [one["hypothesis"] for one in read], np.array([int(one["human_correct"]) for one in read])
 
 
@@ -65,14 +65,12 @@ def interval(values: np.ndarray, right: np.ndarray, groups: list[np.ndarray]) ->
 def people(folder: Path) -> None:
     rows, outputs, right = judged(folder, "NP")
     table = []
-    variants = [("align", "characters", orders) for orders in ((1,), (2,), (1, 2), (1, 2, 3), (2, 3))]
-    variants += [("align", "words", (1,)), ("align", "words", (1, 2))]
-    variants += [("ngrams", "characters", orders) for orders in ((1,), (2,), (3,), (1, 2), (1, 2, 3))]
-    variants += [("ngrams", "words", (1,))]
-    for method, of, orders in variants:
-        metric = Consistency(rows, method=method, of=of, orders=orders)  # type: ignore[arg-type]
+    variants = [("align", orders) for orders in ((1,), (2,), (1, 2), (1, 2, 3), (2, 3))]
+    variants += [("ngrams", orders) for orders in ((1,), (2,), (3,), (1, 2), (1, 2, 3))]
+    for method, orders in variants:
+        metric = Consistency(rows, method=method, orders=orders)  # type: ignore[arg-type]
         values = metric.statistics(outputs)[:, 0]
-        table.append([f"{method}, {of} {'+'.join(map(str, orders))}", f"{auc(values, right):.3f}"])
+        table.append([f"{method}, {'+'.join(map(str, orders))}", f"{auc(values, right):.3f}"])
     print(render(["variant, on NP", "AUC"], table, "markdown"), "\n")
     table = []
     for kind in ("NP", "VP"):
@@ -87,17 +85,17 @@ def people(folder: Path) -> None:
 
 
 def simulated(draw: np.random.Generator, pieces: int, systems: int) -> tuple[list[Row], list[list[str]]]:
-    """Items, and the outputs of equally good systems, which share what is hard."""
+    """Items, and the outputs of equally good systems, which share what is hard; a character of an output is a word."""
     rows, outputs = [], [list[str]() for _ in range(systems)]
     for number, usual in enumerate(draw.beta(4, 2, pieces)):
         name = f"p{number}"
-        for context in range(5):
+        for _ in range(5):
             words = draw.integers(30, size=3).tolist()
             source = " ".join(f"c{word}" for word in words) + f" {name}"
-            rows.append(Row(name, name, "context", str(context), ((len(source) - len(name), len(source)),), source))
+            rows.append(Row(name, name, source, frozenset([3])))
             for own in outputs:
-                said = "t" if draw.random() < usual else "w"
-                own.append(" ".join(f"z{word}" for word in words) + f" {said}{name}")
+                said = 2 * number + (draw.random() < usual)
+                own.append("".join(chr(0x3400 + word) for word in words) + chr(0x4E00 + said))
     return rows, outputs
 
 
@@ -109,7 +107,7 @@ def cover(trials: int) -> None:
         for trial in range(trials):
             rows, outputs = simulated(np.random.default_rng([trial, pieces, runs]), pieces, 2 * runs)
             both = {"one": outputs[:runs], "two": outputs[runs:]}
-            found = evaluate(Consistency(rows, of="words"), both, cluster=("piece",), paired=True)
+            found = evaluate(Consistency(rows, orders=(1,)), both, cluster=("piece",), paired=True)
             first, second = (one.whole.figures["consistency"] for one in found.results)
             found_all.append((first.value, first.ci_low, first.ci_high))
             rejected += bool(second.p_value is not None and second.p_value < 0.05)

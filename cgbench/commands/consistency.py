@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from cgbench.benchmark.consistency.request import ConsistencyRequest, ItemsRequest
-from cgbench.commands.options import Command, Group, format_option, ranges
+from cgbench.commands.options import Command, Group
 from cgbench.commands.requests import takes
 from cgbench.commands.score_output import ScoreOutput
 
@@ -25,20 +25,19 @@ def consistency_group() -> None:
 @consistency_group.command("make", cls=Command, example=EXAMPLE)
 @click.argument("text", metavar="TEXT", type=PATH)
 @takes(ItemsRequest, but=("text",))
-@format_option
-def make_command(found: dict[str, Any], text: Path, form: str) -> None:
+def make_command(found: dict[str, Any], text: Path) -> None:
     """Draw or change sentences of TEXT that share pieces, for systems to translate.
 
     TEXT is monolingual, with one sentence per line.
     """
     from cgbench.benchmark.consistency.make import make_items
 
-    click.echo(make_items(ItemsRequest(str(text), **found)).report(form))
+    click.echo(make_items(ItemsRequest(str(text), **found)).report())
 
 
 @consistency_group.command("score", cls=Command, example=SCORE)
 @click.argument("items", metavar="ITEMS", type=PATH)
-@takes(ConsistencyRequest, but=("items",), read={"orders": ranges})
+@takes(ConsistencyRequest, but=("items",))
 @takes(ScoreOutput, but=("reasons",))
 def score_command(found: dict[str, Any], output: dict[str, Any], items: Path) -> None:
     """Score how alike systems translate what the sentences of ITEMS share.

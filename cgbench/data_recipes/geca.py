@@ -146,14 +146,12 @@ class Alphabet:
 class TemplateTable:
     """The tuples of fragments that fit each template.
 
-    ``fits[begin[t]:begin[t + 1]]`` are the numbers of the tuples of template t, in rising order. ``legal``: the only
-    fragments that may be replaced (None: as the settings say).
+    ``fits[begin[t]:begin[t + 1]]`` are the numbers of the tuples of template t, in rising order.
     """
 
     text: Sequence[tuple[str, str]]
     alphabet: Alphabet
     settings: Settings
-    legal: set[str] | None = None
     templates: list[str] = field(init=False)
     tuples: list[tuple[str, ...]] = field(init=False)
     begin: list[int] = field(init=False)
@@ -161,9 +159,7 @@ class TemplateTable:
 
     def __post_init__(self) -> None:
         self._candidates: dict[tuple[Tuples, Tuples], tuple[list[int], list[int]]] = {}
-        legal = self.legal
-        if legal is None:
-            legal = _fragments(dict.fromkeys(self.text) if self.settings.unique else self.text, self.settings)
+        legal = _fragments(dict.fromkeys(self.text) if self.settings.unique else self.text, self.settings)
         templates: dict[str, int] = {}
         tuples: dict[tuple[str, ...], int] = {}
         found = array("q")
@@ -220,7 +216,8 @@ class TemplateTable:
         own = self.of(template)
         near = own
         if self.settings.window:
-            near = self.in_surroundings(template)
+            environment, together = self._environments
+            near = together[environment[template]]
         key = (near, own)
         if key not in self._candidates:
             self._candidates[key] = self._find(near, own)
@@ -253,11 +250,6 @@ class TemplateTable:
     def of(self, template: int) -> Tuples:
         """The tuples of a template."""
         return tuple(self.fits[self.begin[template] : self.begin[template + 1]])
-
-    def in_surroundings(self, template: int) -> Tuples:
-        """The tuples that occur in the surroundings of a template: ``settings.window`` words on each side."""
-        environment, together = self._environments
-        return together[environment[template]]
 
     @cached_property
     def _environments(self) -> tuple[list[int], list[Tuples]]:

@@ -3,11 +3,11 @@
 The sentences of an item have a part in common, such as a piece in five contexts. Two methods find what became of it:
 
 ``align``: IBM Model 1 (Brown et al. 1993) is learned from the sources and the system's own outputs. What became of the
-shared part are the units of the output (words, or n-grams of characters) that are linked to its words. The consistency
-of an output is the share of the units linked in the item's other outputs that it also has.
+shared part are the n-grams of characters of the output that are linked to its words. The consistency of an output is
+the share of the n-grams linked in the item's other outputs that it also has.
 
-``ngrams``: the consensus of an item are the n-grams of more than half of its outputs. The consistency of an output is
-the share of the consensus that it has.
+``ngrams``: the consensus of an item are the n-grams of at least two fifths of its outputs. The consistency of an output
+is the share of the consensus that it has.
 
 docs/lab/consistency.md compares both with human judgements. Alignment is better with more sentences, so scores are
 comparable between systems on the same items, not between sets of items. A system that always says the same is also
@@ -17,7 +17,7 @@ consistent: consistency complements a score of adequacy and does not replace it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -28,10 +28,8 @@ from cgbench.errors import InputError, argument
 from cgbench.text.plain_text import words_of
 from cgbench.text.profile import profile
 
-Method = Literal["align", "ngrams"]
-Unit = Literal["words", "characters"]
-ORDERS = {"words": (1,), "characters": (4,), "unspaced": (1, 2), "ngrams": (2,)}
-"""Default lengths of units: words, and characters in scripts with and without blanks; docs/lab/consistency.md."""
+ALIGNED, UNSPACED, CONSENSUS = (4,), (1, 2), (2,)
+"""Lengths of n-grams: ``align`` in scripts with blanks and without, and ``ngrams``; docs/lab/consistency.md."""
 
 
 class Consistency(Metric):
@@ -43,22 +41,16 @@ class Consistency(Metric):
     unit = "%"
 
     def __init__(
-        self,
-        rows: Sequence[Row],
-        *,
-        method: Method = "align",
-        of: Unit = "characters",
-        orders: Sequence[int] = (),
+        self, rows: Sequence[Row], *, method: Literal["align", "ngrams"] = "align", orders: Sequence[int] = ()
     ) -> None:
         """
         :param rows: the sentences of all items.
-        :param of: what units are made of.
-        :param orders: the lengths of units, in words or characters (default: :data:`ORDERS`).
+        :param orders: the lengths of n-grams, in characters (default: by method and script).
         :raises InputError: no item has two sentences.
         """
-        self.rows, self.method, self.of = rows, method, of
-        self.orders = tuple(orders) or ORDERS["ngrams" if method == "ngrams" and of == "characters" else of]
-        self._by_script = method == "align" and of == "characters" and not orders
+        self.rows, self.method = rows, method
+        self._by_script = method == "align" and not orders
+        self.orders = tuple(orders) or (ALIGNED if method == "align" else CONSENSUS)
         items: dict[str, list[int]] = {}
         for place, row in enumerate(rows):
             items.setdefault(row.item, []).append(place)
@@ -66,13 +58,9 @@ class Consistency(Metric):
         if not self.items:
             raise InputError(f"{argument('items')}: each piece is in one sentence only; consistency needs at least two")
         self._used = np.isin(np.arange(len(rows)), np.concatenate(self.items))
-        self.columns: Mapping[str, Sequence[str]] = {
-            name: [getattr(row, name) for row in rows] for name in ("item", "piece", "change", "context")
-        }
+        self.columns = {"item": [row.item for row in rows], "piece": [row.piece for row in rows]}
         if alone := int((~self._used).sum()):
             self.notes = (f"{alone:,} sentences are the only ones of their item and are left out",)
-        self._sources = [Tokens.of(row.source) for row in rows]
-        self._shared = [tokens.within(row.shared) for tokens, row in zip(self._sources, rows, strict=True)]
 
     @property
     def n(self) -> int:
@@ -82,12 +70,12 @@ class Consistency(Metric):
     def signature(self) -> Signature:
         """The method and its units."""
         orders = "+".join(map(str, self.orders))
-        return Signature({"items": len(self.items), "method": self.method, "units": self.of, "n": orders})
+        return Signature({"items": len(self.items), "method": self.method, "characters": orders})
 
     def all_statistics(self, runs: Sequence[Sequence[str]]) -> list[np.ndarray]:
-        """The statistics of all runs, with the same units."""
+        """The statistics of all runs, with n-grams of the same lengths."""
         if self._by_script and profile(text for run in runs for text in run).script:
-            self.orders = ORDERS["unspaced"]
+            self.orders = UNSPACED
         return super().all_statistics(runs)
 
     def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
@@ -105,26 +93,23 @@ class Consistency(Metric):
         return rows[self._used[rows]]
 
     def per_example(self, hypotheses: Sequence[str], statistics: np.ndarray) -> list[dict[str, Any]]:
-        """The item, its piece and change, the consistency (empty if alone), and the units linked to the shared part."""
+        """The item, its piece, the consistency (empty if alone), and the n-grams linked to the shared part."""
         units = [self._units(text) for text in hypotheses]
         linked = self._linked(units) if self.method == "align" else [set[str]() for _ in units]
-        became = [" ".join(unit for unit in all_ if unit in one) for all_, one in zip(units, linked, strict=True)]
         return [
             {
                 "item": row.item,
                 "piece": row.piece,
-                "change": row.change,
                 "consistency": f"{value:.4f}" if used else "",
-                "became": text,
+                "became": " ".join(unit for unit in found if unit in own),
             }
-            for row, (value, used), text in zip(self.rows, statistics.tolist(), became, strict=True)
+            for row, (value, used), found, own in zip(self.rows, statistics.tolist(), units, linked, strict=True)
         ]
 
     def _units(self, text: str) -> list[str]:
-        words = Tokens.of(text).words if self.of == "words" else "".join(words_of(text)).lower()
-        joint = "_" if self.of == "words" else ""
-        found = [joint.join(words[at : at + n]) for n in self.orders for at in range(len(words) + 1 - n)]
-        return found or [joint.join(words)] * bool(words)  # a text that is shorter than every unit is one
+        """The n-grams of characters of a text, without blanks; all of it if it is shorter."""
+        text = "".join(words_of(text)).lower()
+        return [text[at : at + n] for n in self.orders for at in range(len(text) + 1 - n)] or [text] * bool(text)
 
     def _linked(self, units: Sequence[Sequence[str]]) -> list[set[str]]:
         """The units of each output that are linked to words of the shared part."""
@@ -133,13 +118,14 @@ class Consistency(Metric):
 
         if not any(units):
             return [set() for _ in units]
-        pairs = zip(self._sources, units, strict=True)
-        text = Bitext.read((" ".join(source.words), " ".join(found)) for source, found in pairs)
+        sources = [" ".join(Tokens.of(row.source).words) for row in self.rows]
+        text = Bitext.read(zip(sources, map(" ".join, units), strict=True))
         places = align(text, find_cooccurrences(text, cells=True), True, IBM1Settings())
-        starts = text.target.starts.tolist()
-        spans = zip(starts, units, self._shared, strict=True)
-        links = [(places[start : start + len(found)].tolist(), found, own) for start, found, own in spans]
-        return [{unit for unit, at in zip(found, of, strict=True) if at in own} for of, found, own in links]
+        of_texts = np.split(places, text.target.starts[1:])
+        return [
+            {unit for unit, place in zip(found, of, strict=True) if place in row.shared}
+            for found, of, row in zip(units, of_texts, self.rows, strict=True)
+        ]
 
 
 def agreement(linked: Sequence[set[str]], present: Sequence[set[str]], items: Sequence[np.ndarray]) -> np.ndarray:

@@ -6,33 +6,31 @@ here they come from any text. A draw depends on the sentences, the pieces and th
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from heapq import nsmallest
-from itertools import chain
 from pathlib import Path
 
-from cgbench.benchmark.consistency.items import SENTENCES, TABLE, Row, Span, Tokens, as_table
+from cgbench.benchmark.consistency.items import HEAD, SENTENCES, TABLE, Row, Tokens, Words, read_items
 from cgbench.benchmark.consistency.request import ItemsRequest
-from cgbench.data_recipes.geca import Alphabet, Settings, TemplateTable
 from cgbench.errors import InputError, argument
 from cgbench.files import check_output, write_atomic, write_json
 from cgbench.requests import accepts, as_path
 from cgbench.steps import check_folder
-from cgbench.tables import counted
+from cgbench.tables import counted, render
 from cgbench.text.columns import read_column, read_text
-from cgbench.text.inputs import as_column, is_path
+from cgbench.text.inputs import as_column, files_of, is_path
 from cgbench.text.plain_text import words_of
 
 MADE = "made.json"
+LONGEST = 40  # words of a sentence
 POOL = 50  # times as many sentences of a piece as are drawn, to find swaps in
-NEEDS = {"context": ("pieces", "release"), "swap": ("pieces", "release"), "synonym": ("synonyms",), "conjunction": ()}
-_END, _TOKENISED = re.compile(r"\s*[.!?\u2026\u3002\uff01\uff1f]+\s*$"), re.compile(r"\s[.!?]$")
-Words = tuple[str, ...]
+_END = re.compile(r"\s*[.!?\u2026\u3002\uff01\uff1f]+\s*$")
+Cells = tuple[str, str, str, str, str]
+"""A row of the table: :data:`~cgbench.benchmark.consistency.items.HEAD`."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +42,17 @@ class Found:
     tokens: Tokens
     place: int = 0
 
-    def span(self, size: int) -> Span:
-        """Where a piece of ``size`` words begins and ends, in characters."""
-        return self.tokens.spans[self.place][0], self.tokens.spans[self.place + size - 1][1]
+    def near(self, size: int) -> tuple[str, str]:
+        """The words before and after a piece of ``size`` words; empty at an end of the sentence."""
+        words = ("", *self.tokens.words, "")
+        return words[self.place], words[self.place + size + 1]
+
+    def changed(self, size: int, other: str) -> tuple[str, str, str]:
+        """The piece as it stands here; another one with its capital; and the sentence with that in its place."""
+        begin, end = self.tokens.spans[self.place][0], self.tokens.spans[self.place + size - 1][1]
+        if self.place == 0 and self.text[begin].isupper():
+            other = other[:1].upper() + other[1:]
+        return self.text[begin:end], other, self.text[:begin] + other + self.text[end:]
 
 
 @dataclass(frozen=True)
@@ -57,12 +63,9 @@ class Items:
     left_out: dict[str, int]
     out: Path
 
-    def report(self, form: str = "text") -> str:
-        """The counts, as ``text`` or ``json``."""
+    def report(self) -> str:
+        """The counts."""
         items, pieces = len({row.item for row in self.rows}), len({row.piece for row in self.rows})
-        if form == "json":
-            found = {"items": items, "pieces": pieces, "sentences": len(self.rows), "left_out": len(self.left_out)}
-            return json.dumps(found | {"out": str(self.out)}, ensure_ascii=False, indent=1)
         left = f"; left out, with too few contexts: {len(self.left_out):,} ({self.out / MADE})" if self.left_out else ""
         return (
             f"{counted(items, 'item')} of {counted(pieces, 'piece')}, {counted(len(self.rows), 'sentence')}{left}\n"
@@ -78,68 +81,69 @@ def make_items(request: ItemsRequest) -> Items:
 
     :raises InputError: a text cannot be read, options do not fit together, or no item can be made.
     """
-    out, change, needs = as_path(request.out), request.change, NEEDS[request.change]
-    given = [name for name in ("pieces", "release", "synonyms") if getattr(request, name) is not None]
-    if len(given) != min(len(needs), 1) or not set(given) <= set(needs):
-        what = f"give {' or '.join(map(argument, needs))}, and nothing else" if needs else "it takes no pieces"
-        raise InputError(f"{argument('change', change)}: {what}")
+    out, ways = as_path(request.out), ("pieces", "synonyms", "conjunction")
+    if sum(getattr(request, name) is not None for name in ways) != 1:
+        raise InputError(f"give one of {', '.join(map(argument, ways))}")
+    if request.swap and request.pieces is None:
+        raise InputError(f"{argument('swap')} belongs to {argument('pieces')}")
     if not (out / TABLE).is_file():  # an earlier result is replaced
         check_folder(out)
     else:
-        check_output(out / SENTENCES, [Path(one) for one in (request.text, request.pieces) if is_path(one)])  # type: ignore[arg-type]
-    rows, left_out = list(_conjoined(request)) if change == "conjunction" else [], dict[str, int]()
-    if change != "conjunction":
-        synonyms = _synonyms(request.synonyms) if request.synonyms else {}
-        pieces = {piece: " ".join(piece) for piece in synonyms} or _pieces(request)
-        found = _occurrences(request, pieces, request.contexts * (POOL if change == "swap" else 1))
-        others = {piece: [synonyms.get(piece, "")] * len(some) for piece, some in found.items()}
-        if change == "swap":
-            found, others = _swaps(found, pieces, request)
-        sizes = {piece: len(found.get(piece, ())) for piece in pieces}
-        least = 2 if change == "context" else 1
-        left_out = {name: sizes[piece] for piece, name in sorted(pieces.items()) if sizes[piece] < least}
-        kept = (piece for piece in pieces if sizes[piece] >= least)
-        drawn = nsmallest(request.most, kept, key=lambda piece: _key(request.seed, *piece))
-        rows = [row for one in sorted(drawn) for row in _rows(change, one, pieces[one], found[one], others[one])]
-    if not rows:
-        raise InputError(
-            f"{argument('change', change)}: no item can be made from this text; give a longer text or other pieces"
-        )
+        check_output(out / SENTENCES, files_of(request.text, request.pieces))
+    left_out: dict[str, int] = {}
+    cells = list(_of_pieces(request, left_out) if request.conjunction is None else _conjoined(request))
+    if not cells:
+        raise InputError("no item can be made from this text; give a longer text or other pieces")
     out.mkdir(parents=True, exist_ok=True)
-    write_atomic(out / SENTENCES, "".join(f"{row.source}\n" for row in rows))
-    names = ("change", "contexts", "most", "max_words", "window", "conjunction", "seed")
+    write_atomic(out / SENTENCES, "".join(f"{source}\n" for *_, source in cells))
+    names = ("swap", "conjunction", "contexts", "most", "seed")
     write_json(out / MADE, {name: getattr(request, name) for name in names} | {"left_out": left_out})
-    write_atomic(out / TABLE, as_table(rows))
-    return Items(rows, left_out, out)
+    write_atomic(out / TABLE, render(HEAD, cells, "tsv") + "\n")
+    return Items(read_items(out), left_out, out)
+
+
+def _of_pieces(request: ItemsRequest, left_out: dict[str, int]) -> Iterator[Cells]:
+    """An item with all contexts of a piece, or one for each sentence and its change."""
+    synonyms = {} if request.synonyms is None else _synonyms(request.synonyms)
+    pieces = {piece: " ".join(piece) for piece in synonyms} or _pieces(request)
+    found = _occurrences(request, pieces, request.contexts * (POOL if request.swap else 1))
+    least = 1
+    if request.swap:
+        drawn = _swaps(found, pieces, request)
+    elif synonyms:
+        drawn = {
+            piece: [(one, other) for one in found[piece] if _fits(one, len(piece), other)]
+            for piece, other in synonyms.items()
+        }
+    else:
+        drawn, least = {piece: [(one, "") for one in some] for piece, some in found.items()}, 2
+    few = (piece for piece in sorted(pieces) if len(drawn[piece]) < least)
+    left_out |= {pieces[piece]: len(drawn[piece]) for piece in few}
+    kept = (piece for piece in pieces if len(drawn[piece]) >= least)
+    for piece in sorted(nsmallest(request.most, kept, key=lambda piece: _key(request.seed, *piece))):
+        name = pieces[piece]
+        for one, other in drawn[piece]:
+            if not other:
+                yield name, name, "", str(one.line), one.text
+                continue
+            here, there, text = one.changed(len(piece), other)
+            yield f"{name}:{one.line}", name, here, str(one.line), one.text
+            yield f"{name}:{one.line}", name, there, str(one.line), text
 
 
 def _pieces(request: ItemsRequest) -> dict[Words, str]:
-    """The distinct pieces that have a letter or digit: given, or those of the covers of a release's sources."""
-    if request.release is None:
-        lines: Iterable[str] = as_column(request.pieces, "pieces", "piece", "compound").values  # type: ignore[arg-type]
-    else:
-        from cgbench.benchmark.known_ngrams.known import KnownNgrams
-        from cgbench.benchmark.release.release import Release
-        from cgbench.text.formats import CorpusSpec, read_pairs
-        from cgbench.text.normalisation import normalise_pairs
-
-        release = Release.open(Path(request.release))
-        entry = release.manifest["inputs"]["train"]
-        place = release.path if release.is_split else release.input_path
-        spec = CorpusSpec(tuple(place(str(file["path"])) for file in entry["files"]), entry["columns"] or None)
-        pairs = normalise_pairs(read_pairs(spec), release.normalisation, str(spec))
-        known = KnownNgrams.learn((source for source, _ in pairs), min_count=release.configuration["ngram_min_count"])
-        lines = (" ".join(piece) for cover in known.cover(release.lines("source")) for piece in cover)
-    found = {tuple(Tokens.of(line).words): " ".join(words_of(line)) for line in lines}
+    """The distinct pieces that have a letter or digit."""
+    lines = as_column(request.pieces, "pieces", "piece", "compound", "text")  # type: ignore[arg-type]
+    found = {Tokens.of(line).words: " ".join(words_of(line)) for line in lines}
     return {words: name for words, name in found.items() if any(word[0].isalnum() for word in words)}
 
 
-def _synonyms(path: str | object) -> dict[Words, str]:
+def _synonyms(path: object) -> dict[Words, str]:
     """The synonym of each word or phrase."""
     first, second = read_column(f"{path}:1"), read_column(f"{path}:2")
     found = {}
-    for row, (words, other) in enumerate(zip(first.values, second.values, strict=True)):
-        if not (key := tuple(Tokens.of(words).words)) or not words_of(other):
+    for row, (words, other) in enumerate(zip(first, second, strict=True)):
+        if not (key := Tokens.of(words).words) or not Tokens.of(other).words:
             raise InputError(f"{first.row(row)}: needs a word and its synonym, separated by a tab")
         found[key] = " ".join(words_of(other))
     return found
@@ -150,77 +154,62 @@ def _sentences(request: ItemsRequest) -> Iterator[Found]:
     given = request.text
     for line, text in enumerate(read_text(given, "text", "source") if is_path(given) else given, 1):
         tokens = Tokens.of(text := " ".join(words_of(text)))
-        if 0 < len(tokens.words) <= request.max_words:
+        if 0 < len(tokens.words) <= LONGEST:
             yield Found(line, text, tokens)
 
 
 def _occurrences(request: ItemsRequest, pieces: Iterable[Words], most: int) -> dict[Words, list[Found]]:
-    """The distinct sentences with each piece; at most ``most``, drawn by the seed."""
+    """The distinct sentences with each piece, in random order; at most ``most``, drawn by the seed."""
     begins: dict[str, list[Words]] = {}
+    found: dict[Words, dict[Words, Found]] = {}
     for piece in pieces:
         begins.setdefault(piece[0], []).append(piece)
-    found: dict[Words, dict[Words, Found]] = {}
+        found[piece] = {}
 
     def drawn(piece: Words) -> list[tuple[Words, Found]]:
         return nsmallest(most, found[piece].items(), key=lambda one: _key(request.seed, *piece, *one[0]))
 
     for sentence in _sentences(request):
-        words = tuple(sentence.tokens.words)
+        words = sentence.tokens.words
         for place, word in enumerate(words):
             for piece in begins.get(word, ()):
                 if words[place : place + len(piece)] == piece:
-                    one = found.setdefault(piece, {})
-                    one.setdefault(words, Found(sentence.line, sentence.text, sentence.tokens, place))
-                    if len(one) > 8 * most:
+                    found[piece].setdefault(words, Found(sentence.line, sentence.text, sentence.tokens, place))
+                    if len(found[piece]) > 8 * most:
                         found[piece] = dict(drawn(piece))
     return {piece: [one for _, one in drawn(piece)] for piece in found}
 
 
 def _swaps(
     found: dict[Words, list[Found]], pieces: dict[Words, str], request: ItemsRequest
-) -> tuple[dict[Words, list[Found]], dict[Words, list[str]]]:
-    """Sentences in which a piece can be swapped, and for each the other piece, drawn from those that occur in the same
-    surroundings elsewhere in the text, as GECA finds them."""
-    alphabet = Alphabet(1)
-    hole = alphabet.holes[0]
-    fragments = {alphabet.encode(" ".join(piece)): piece for piece in found}
-    texts = {alphabet.encode(" ".join(one.tokens.words)): one for one in chain.from_iterable(found.values())}
-    settings = Settings(size=max(map(len, found), default=1), holes=1, window=request.window)
-    table = TemplateTable([(text, "") for text in texts], alphabet, settings, set(fragments))
-    best: dict[Words, list[tuple[str, Found, str]]] = {}
-    for number, template in enumerate(table.templates):
-        near = [table.tuples[one][0] for one in table.in_surroundings(number)]
-        for (fragment,) in (table.tuples[one] for one in table.of(number)):
-            others = [fragments[one] for one in near if set(one).isdisjoint(fragment + template)]
-            if template.count(hole) == 1 and others:
-                piece, text = fragments[fragment], template.partition(alphabet.border)[0]
-                one = texts[text.replace(hole, fragment)]
-                key, other = min((_key(request.seed, one.text, *words), words) for words in others)
-                at = Found(one.line, one.text, one.tokens, text.index(hole))
-                best.setdefault(piece, []).append((key, at, pieces[other]))
-    drawn = {piece: nsmallest(request.contexts, some, key=lambda one: one[0]) for piece, some in best.items()}
-    return (
-        {piece: [one for _, one, _ in some] for piece, some in drawn.items()},
-        {piece: [other for _, _, other in some] for piece, some in drawn.items()},
-    )
+) -> dict[Words, list[tuple[Found, str]]]:
+    """Sentences in which a piece can be swapped, each with the other piece.
+
+    It is drawn from those that occur elsewhere in the text between the same two words and have no word of the sentence,
+    as in GECA (Andreas 2020) with a window of one word.
+    """
+    near: dict[tuple[str, str], set[Words]] = {}
+    for piece, some in found.items():
+        for one in some:
+            near.setdefault(one.near(len(piece)), set()).add(piece)
+    swaps: dict[Words, list[tuple[Found, str]]] = {piece: [] for piece in found}
+    for piece, some in found.items():
+        for one in some:
+            words = one.tokens.words
+            others = [other for other in near[one.near(len(piece))] if set(other).isdisjoint(words)]
+            if others and len(words) > len(piece) and len(swaps[piece]) < request.contexts:
+                other = min(others, key=lambda other: _key(request.seed, *words, *other))
+                swaps[piece].append((one, pieces[other]))
+    return swaps
 
 
-def _rows(change: str, piece: Words, name: str, found: Sequence[Found], others: Sequence[str]) -> Iterator[Row]:
-    """The rows of a piece: one item with all contexts, or one item for each sentence and its change."""
-    for one, other in zip(found, others, strict=True):
-        begin, end = one.span(len(piece))
-        if change == "context":
-            yield Row(name, name, change, str(one.line), ((begin, end),), one.text)
-            continue
-        if one.place == 0 and one.text[begin].isupper():
-            other = other[:1].upper() + other[1:]
-        changed = one.text[:begin] + other + one.text[end:]
-        for kind, text, until in (("original", one.text, end), (change, changed, begin + len(other))):
-            if shared := tuple(span for span in ((0, begin), (until, len(text))) if text[slice(*span)].strip()):
-                yield Row(f"{name}:{one.line}", name, kind, str(one.line), shared, text)
+def _fits(one: Found, size: int, other: str) -> bool:
+    """Whether a sentence has more than its piece, and no earlier place of the other."""
+    words = Tokens.of(other).words
+    return len(one.tokens.words) > size and Tokens.of(one.changed(size, other)[2]).find(words) == one.place
 
 
-def _conjoined(request: ItemsRequest) -> Iterator[Row]:
+def _conjoined(request: ItemsRequest) -> Iterator[Cells]:
     """A sentence alone, and joined with another that follows it."""
     within: Counter[str] = Counter()
     drawn: dict[str, Found] = {}
@@ -239,11 +228,10 @@ def _conjoined(request: ItemsRequest) -> Iterator[Row]:
         word = second.text[begin:end]
         # The first word keeps its capital only if it mostly has one within sentences: a name, a German noun.
         word = word if within[word] > within[word.lower()] else word.lower()
-        blank = " " if request.conjunction[:1].isalnum() or _TOKENISED.search(first.text) else ""
-        joined = f"{kept}{blank}{request.conjunction} {second.text[:begin]}{word}{second.text[end:]}"
-        if kept:
-            for kind, line, text in (("original", "", first.text), ("conjunction", f"+{second.line}", joined)):
-                yield Row(f"line {first.line}", kept, kind, f"{first.line}{line}", ((0, len(kept)),), text)
+        joined = f"{kept}{request.conjunction}{second.text[:begin]}{word}{second.text[end:]}"
+        if Tokens.of(kept).words:
+            yield kept, kept, "", str(first.line), first.text
+            yield kept, kept, "", f"{first.line}+{second.line}", joined
 
 
 def _key(seed: int, *words: str) -> str:

@@ -10,7 +10,6 @@ from cgbench.benchmark.metrics.evaluate import evaluation_of
 from cgbench.benchmark.metrics.result import Evaluation
 from cgbench.benchmark.metrics.score_request import ScoreRequest
 from cgbench.requests import accepts, fields_of
-from cgbench.text.columns import Column
 
 CLUSTER = "piece"
 
@@ -25,11 +24,8 @@ def consistency(request: ConsistencyRequest) -> Evaluation:
 
     :raises InputError: the items or outputs cannot be read or do not fit together.
     """
-    rows = read_items(request.items)
-    metric = Consistency(rows, method=request.method, of=request.units, orders=request.orders or ())
-    passed = {name: getattr(request, name) for name in (*fields_of(Comparison), "by", "bins") if name in request.given}
-    clusters = (CLUSTER, *(name for name in request.cluster if name != CLUSTER))
-    sources = Column(str(request.items), [row.source for row in rows])
-    return evaluation_of(
-        ScoreRequest(metric=metric, systems=request.systems, sources=sources, **passed | {"cluster": clusters})
-    )
+    metric = Consistency(read_items(request.items), method=request.method)
+    passed = {name: getattr(request, name) for name in fields_of(Comparison) if name in request.given}
+    passed["cluster"] = (CLUSTER, *(name for name in request.cluster if name != CLUSTER))
+    sources = [row.source for row in metric.rows]
+    return evaluation_of(ScoreRequest(metric=metric, systems=request.systems, sources=sources, **passed))

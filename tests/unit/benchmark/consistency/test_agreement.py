@@ -8,8 +8,9 @@ import pytest
 from scipy.stats import rankdata
 from shared_data import SHARED, needs
 
+from cgbench.benchmark.consistency import agreement as agreement_module
 from cgbench.benchmark.consistency.agreement import Consistency, agreement, consensus
-from cgbench.benchmark.consistency.items import Row, read_items
+from cgbench.benchmark.consistency.items import Row, Tokens, read_items
 from cgbench.benchmark.consistency.score import consistency
 from cgbench.errors import InputError
 
@@ -19,8 +20,9 @@ ITEM = [np.array([0, 1, 2])]
 def rows_of(sources, pieces):
     found = []
     for source, piece in zip(sources, pieces, strict=True):
-        begin = source.index(piece)
-        found.append(Row(piece, piece, "context", "1", ((begin, begin + len(piece)),), source))
+        words = Tokens.of(piece).words
+        place = Tokens.of(source).find(words)
+        found.append(Row(piece, piece, source, frozenset(range(place, place + len(words)))))
     return found
 
 
@@ -59,32 +61,27 @@ def test_both_are_as_defined_on_random_sets():
             assert agreed[row] == pytest.approx(sum(unit in present[row] for unit in many) / max(len(many), 1))
 
 
-CONTEXTS = {
-    "x sleeps": "y schläft",
-    "we see x": "wir sehen y",
-    "x eats now": "jetzt isst y",
-    "give x water": "gib y wasser",
-}
-WORDS = {"dog": "hund", "cat": "katze", "cow": "kuh"}
+CONTEXTS = {"x sleeps": "y s", "we see x": "w i y", "x eats now": "j e y", "give x water": "g y n"}
+WORDS = {"dog": "h", "cat": "k", "cow": "u"}  # one character per word
 PIECES = [piece for piece in WORDS for _ in CONTEXTS]
 SOURCES = [context.replace("x", piece) for piece in WORDS for context in CONTEXTS]
 GOOD = [context.replace("y", word) for word in WORDS.values() for context in CONTEXTS.values()]
-BAD = [*GOOD[:3], "gib wolf wasser", *GOOD[4:]]
+BAD = [*GOOD[:3], "g f n", *GOOD[4:]]
 
 
 def test_alignment_finds_what_became_of_a_piece_from_the_outputs_alone():
-    metric = Consistency(rows_of(SOURCES, PIECES), of="words", orders=(1,))
+    metric = Consistency(rows_of(SOURCES, PIECES), orders=(1,))
     assert metric.statistics(GOOD)[:, 0].tolist() == [1.0] * 12
     found = metric.per_example(BAD, metric.statistics(BAD))
-    assert [row["became"] for row in found[:5]] == ["hund", "hund", "hund", "wolf", "katze"]
-    # The others linked hund, hund and wolf to the dog: an output with hund has 2 of 3; the others of wolf have none.
+    assert [row["became"] for row in found[:5]] == ["h", "h", "h", "f", "k"]
+    # The others linked h, h and f to the dog: an output with h has 2 of 3; the others of f have none.
     assert [row["consistency"] for row in found[:5]] == ["0.6667", "0.6667", "0.6667", "0.0000", "1.0000"]
     assert metric.value(metric.statistics(BAD))[0] == pytest.approx(100 * (2 + 8) / 12)
 
 
 def test_a_sentence_alone_in_its_item_does_not_count():
-    metric = Consistency(rows_of(["the dog", "a dog", "a cat"], ["dog", "dog", "cat"]), of="words")
-    statistics = metric.statistics(["der hund", "ein hund", "eine katze"])
+    metric = Consistency(rows_of(["the dog", "a dog", "a cat"], ["dog", "dog", "cat"]), orders=(1,))
+    statistics = metric.statistics(["d h", "e h", "e k"])
     assert metric.counted(np.arange(3)).tolist() == [0, 1] and statistics[2].tolist() == [0, 0]
     assert metric.value(statistics)[0] == 100 and "1 sentences" in metric.notes[0]
     with pytest.raises(InputError, match="each piece is in one sentence only"):
@@ -105,26 +102,26 @@ def test_empty_outputs_are_inconsistent(method):
 def test_units_are_shorter_where_a_script_has_no_blanks():
     rows = rows_of(["the dog sleeps", "a dog eats"] * 20, ["dog"] * 40)
     chinese, german = ["狗 睡 觉", "狗 吃"] * 20, ["der Hund schläft", "ein Hund isst"] * 20
-    for outputs, units in ((chinese, "units:characters|n:1+2"), (german, "units:characters|n:4")):
+    for outputs, units in ((chinese, "characters:1+2"), (german, "characters:4")):
         metric = Consistency(rows)
         metric.all_statistics([outputs])
         assert units in str(metric.signature())
 
 
-def test_pieces_are_clusters_and_systems_are_compared(tmp_path):
+def test_pieces_are_clusters_and_systems_are_compared(tmp_path, monkeypatch):
     path = tmp_path / "items.tsv"
     path.write_text(
         "source\tpiece\n" + "".join(f"{source}\t{piece}\n" for source, piece in zip(SOURCES, PIECES, strict=True))
     )
+    monkeypatch.setattr(agreement_module, "ALIGNED", (1,))
     systems = {"good": [GOOD, GOOD], "bad": [BAD, BAD]}
-    found = consistency(path, systems, paired=True, units="words", orders=[1], by="column:piece")
+    found = consistency(path, systems, paired=True)
     assert "clusters:piece(3)" in found.signature
     good, bad = (result.whole.figures["consistency"] for result in found.results)
     assert (good.value, bad.value, bad.difference) == pytest.approx((100, 1000 / 12, -200 / 12))
     # Clusters of equal size: the variance of the mean is that of the three means of pieces (50, 100, 100) over 3.
     half = 4.302653 * np.std([50, 100, 100], ddof=1) / np.sqrt(3)
     assert (bad.difference_low, bad.difference_high) == pytest.approx((-200 / 12 - half, -200 / 12 + half), rel=1e-5)
-    assert [one.label for one, _ in found.results[0].bins] == ["cat", "cow", "dog"]
 
 
 @pytest.mark.parametrize(
@@ -132,8 +129,7 @@ def test_pieces_are_clusters_and_systems_are_compared(tmp_path):
     [
         ("source\tpiece\nthe dog\tcat\n", "row 1: the piece 'cat' is not in it"),
         ("source\tcompound\nthe dog\tdog\n", "no column 'piece'"),
-        ("source\tpiece\tshared\nthe dog\tdog\t4-9\n", "row 1: '4-9' are no parts of the sentence"),
-        ("source\tpiece\tshared\nthe dog\tdog\tx\n", "row 1: 'x' are no parts of the sentence"),
+        ("source\tpiece\tchanged\nthe dog\tdog\tcat\n", "row 1: the piece 'cat' is not in it"),
         ("source\tpiece\n", "no items"),
     ],
 )
@@ -170,9 +166,9 @@ def test_intervals_cover_the_consistency_of_the_system():
         for name, usual in zip(names, rng.beta(4, 2, pieces), strict=True):
             for _ in range(5):
                 words = rng.integers(30, size=3)
-                said = f"T{name}" if rng.random() < usual else f"W{name}"
+                said = len(sources) // 5 * 2 + (rng.random() < usual)
                 sources.append(" ".join(f"c{word}" for word in words) + f" {name}")
-                outputs.append(" ".join(f"z{word}" for word in words) + f" {said}")
+                outputs.append("".join(chr(0x3400 + word) for word in words) + chr(0x4E00 + said))
         rows = rows_of(sources, np.repeat(names, 5).tolist())
         return rows, outputs
 
@@ -186,6 +182,6 @@ def test_intervals_cover_the_consistency_of_the_system():
 def score_of(rows, outputs):
     from cgbench.benchmark.metrics.evaluate import evaluate
 
-    metric = Consistency(rows, of="words")
+    metric = Consistency(rows, orders=(1,))
     found = evaluate(metric, {"system": [outputs]}, cluster=("piece",))
     return found.results[0].whole.figures["consistency"]

@@ -2,17 +2,14 @@
 
 import json
 import random
-from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
 from cgbench.benchmark.consistency.items import Tokens, read_items
 from cgbench.benchmark.consistency.make import make_items
-from cgbench.benchmark.release.release import Release
 from cgbench.cli import main
 from cgbench.errors import InputError
-from cgbench.text.normalisation import Normalisation
 
 TEXT = [
     "The dog sleeps.", "I saw the dog, didn't I?", "the dog eats", "A cat sleeps.", "He likes my cat.",
@@ -21,17 +18,19 @@ TEXT = [
 
 
 def shared_text(row):
-    return [row.source[begin:end] for begin, end in row.shared]
+    """The words that the sentences of the item share, and in the place of the others a bar."""
+    words = [word if place in row.shared else "|" for place, word in enumerate(Tokens.of(row.source).words)]
+    return " ".join(words).strip("| ") if row.piece == row.item else " ".join(words)
 
 
 def test_contexts_are_distinct_sentences_with_the_piece_whatever_its_case(tmp_path):
     made = make_items(TEXT, ["the dog", "tom", "a whale", "?!"], out=tmp_path / "out")
-    assert {(row.piece, row.source, *shared_text(row)) for row in made.rows} == {
-        ("the dog", "The dog sleeps.", "The dog"),
+    assert {(row.piece, row.source, shared_text(row)) for row in made.rows} == {
+        ("the dog", "The dog sleeps.", "the dog"),
         ("the dog", "I saw the dog, didn't I?", "the dog"),
         ("the dog", "the dog eats", "the dog"),
-        ("tom", "He likes Tom.", "Tom"),
-        ("tom", "Tom sleeps.", "Tom"),
+        ("tom", "He likes Tom.", "tom"),
+        ("tom", "Tom sleeps.", "tom"),
     }
     assert len(made.rows) == 5
     assert made.left_out == {"a whale": 0}
@@ -52,11 +51,11 @@ def test_draws_depend_on_sentences_and_seed_alone(tmp_path):
 
 def test_a_swap_is_a_piece_of_the_same_surroundings(tmp_path):
     # Tom and "my cat" both occur between "likes" and "."; "Tom" and "A cat" between the beginning and "sleeps".
-    made = make_items(TEXT, ["Tom", "my cat", "a cat", "the dog"], out=tmp_path / "out", change="swap")
+    made = make_items(TEXT, ["Tom", "my cat", "a cat", "the dog"], out=tmp_path / "out", swap=True)
     found = {}
     for first, second in zip(made.rows[::2], made.rows[1::2], strict=True):
-        assert (first.change, second.change, first.item) == ("original", "swap", second.item)
-        assert [text.strip() for text in shared_text(first)] == [text.strip() for text in shared_text(second)]
+        assert (first.item, first.piece) == (second.item, second.piece)
+        assert shared_text(first).replace("| |", "|") == shared_text(second).replace("| |", "|")
         found.setdefault(first.source, set()).add(second.source)
     assert found["He likes my cat."] == {"He likes Tom."}
     assert found["He likes Tom."] == {"He likes my cat."}
@@ -77,71 +76,49 @@ def test_every_swap_fits_by_a_slow_definition(tmp_path):
             for at in range(1, len(words) - size):
                 if words[at : at + size] == piece.split():
                     near.setdefault((words[at - 1], words[at + size]), set()).add(piece)
-    made = make_items(text, pieces, out=tmp_path / "out", change="swap", contexts=50)
+    made = make_items(text, pieces, out=tmp_path / "out", swap=True, contexts=50)
     assert len(made.rows) > 40
     for first, second in zip(made.rows[::2], made.rows[1::2], strict=True):
-        before, after = first.source[: _begin(first, second)].split(), first.source.split()
-        after = after[len(before) + len(first.piece.split()) :]
-        new = second.source.split()[len(before) : len(second.source.split()) - len(after)]
-        assert [*before, *first.piece.split(), *after] == first.source.split()
-        assert {" ".join(new), first.piece} <= near[before[-1] if before else "<s>", after[0] if after else "</s>"]
-
-
-def _begin(first, second):
-    """Where the piece begins: the words before it are shared."""
-    size = len(first.piece)
-    places = [at for at in range(len(first.source)) if first.source[at : at + size] == first.piece]
-    spans = set(range(len(first.source))) - {at for begin, end in first.shared for at in range(begin, end)}
-    return next(at for at in places if set(range(at, at + size)) == spans)
+        sizes = [len(row.source.split()) - len(row.shared) for row in (first, second)]
+        words, changed = (["<s>", *row.source.split(), "</s>"] for row in (first, second))
+        at = next(place for place in range(len(words)) if place not in first.shared) + 1
+        assert words[:at] + words[at + sizes[0] :] == changed[:at] + changed[at + sizes[1] :]
+        new = " ".join(changed[at : at + sizes[1]])
+        assert first.piece == " ".join(words[at : at + sizes[0]]) != new
+        assert {new, first.piece} <= near[words[at - 1], words[at + sizes[0]]]
 
 
 def test_a_synonym_takes_the_place_and_the_capital_of_a_word(tmp_path):
     table = tmp_path / "synonyms.tsv"
     table.write_text("big\tlarge\nthe dog\tthe hound\n")
-    made = make_items(TEXT, out=tmp_path / "out", change="synonym", synonyms=table)
+    made = make_items(TEXT, out=tmp_path / "out", synonyms=table)
     found = {first.source: second.source for first, second in zip(made.rows[::2], made.rows[1::2], strict=True)}
     assert found["The big dog barks ."] == "The large dog barks ."
     assert found["The dog sleeps."] == "The hound sleeps."
     assert found["I saw the dog, didn't I?"] == "I saw the hound, didn't I?"
-
-
-def test_pieces_of_a_release_are_those_of_the_covers_of_its_sources(tmp_path, monkeypatch):
-    for name, lines in (("train.en", ["the dog", "the dog", "likes Tom .", "likes Tom ."]), ("train.de", ["x"] * 4)):
-        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
-    release = SimpleNamespace(
-        manifest={"inputs": {"train": {"files": [{"path": "train.en"}, {"path": "train.de"}], "columns": None}}},
-        configuration={"ngram_min_count": 2},
-        normalisation=Normalisation(),
-        is_split=False,
-        input_path=lambda path: tmp_path / path,
-        lines=lambda side: ["the dog likes Tom ."] if side == "source" else [],
-    )
-    monkeypatch.setattr(Release, "open", lambda folder: release)
-    made = make_items(["The dog eats.", "A man likes Tom.", "he likes Tom ."], out=tmp_path / "out", release="release")
-    # The cover is "the dog" and "likes Tom ."; the first is in one sentence only.
-    assert {row.piece for row in made.rows} == {"likes Tom ."} and len(made.rows) == 2
-    assert made.left_out == {"the dog": 1}
+    # Where the synonym would be found before its place, or nothing else is in the sentence, there is no item.
+    made = make_items(["large and big", "big and large", "Big"], out=tmp_path / "few", synonyms=table)
+    assert [row.source for row in made.rows] == ["big and large", "large and large"]
 
 
 def test_a_second_sentence_follows_without_mark_and_capital(tmp_path):
     text = ["He sleeps.", "She likes it.", "Here he is.", "Tom eats .", "Did he see Tom ?", "what he says is Tom !"]
-    made = make_items(text, out=tmp_path / "out", change="conjunction")
+    made = make_items(text, out=tmp_path / "out", conjunction=", and ")
     assert len(made.rows) == 6
     for first, second in zip(made.rows[::2], made.rows[1::2], strict=True):
-        assert shared_text(first) == shared_text(second) == [first.source.rstrip(" .?!")]
-        other = second.source[len(shared_text(first)[0]) :]
-        assert other.startswith(" , and " if first.source[-2] == " " else ", and ")
+        assert shared_text(first) == shared_text(second) == " ".join(Tokens.of(first.piece).words)
+        assert first.piece == first.source.rstrip(" .?!") and second.source.startswith(first.piece + ", and ")
         # Tom is a name: it has a capital within sentences.
-        assert other.partition("and ")[2] in {"he sleeps.", "she likes it.", "here he is.", "Tom eats .",
+        assert second.source.partition("and ")[2] in {"he sleeps.", "she likes it.", "here he is.", "Tom eats .",
                                               "did he see Tom ?", "what he says is Tom !"}  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({}, "give pieces or release, and nothing else"),
-        ({"pieces": ["a"], "change": "conjunction"}, "it takes no pieces"),
-        ({"pieces": ["a"], "change": "synonym"}, "give synonyms, and nothing else"),
+        ({}, "give one of pieces, synonyms, conjunction"),
+        ({"pieces": ["a"], "conjunction": ", and "}, "give one of pieces, synonyms, conjunction"),
+        ({"conjunction": ", and ", "swap": True}, "swap belongs to pieces"),
         ({"pieces": ["whale"]}, "no item can be made from this text"),
         ({"pieces": ["dog"], "contexts": 1}, "contexts=1: it must be a whole number, at least 2"),
     ],
@@ -155,20 +132,19 @@ def test_the_commands_make_and_score(tmp_path):
     text, pieces, out = tmp_path / "mono.en", tmp_path / "pieces.txt", tmp_path / "out"
     text.write_text("".join(f"{line}\n" for line in TEXT))
     pieces.write_text("the dog\nTom\n")
-    words = ["consistency", "make", text, "--pieces", pieces, "--out", out, "--format", "json"]
+    words = ["consistency", "make", text, "--pieces", pieces, "--out", out]
     for _ in range(2):  # the same command replaces its result
         result = CliRunner().invoke(main, list(map(str, words)))
         assert result.exit_code == 0, result.stderr
-        made = json.loads(result.stdout)
-    assert (made["items"], made["sentences"]) == (2, 5)
+        assert result.stdout.startswith("2 items of 2 pieces, 5 sentences\ntranslate ")
     hypotheses = tmp_path / "system.de"
     hypotheses.write_text("".join(f"{' '.join(Tokens.of(row.source).words)}\n" for row in read_items(out)))
     table = tmp_path / "rows.tsv"
-    words = ["consistency", "score", out, "--hyp", f"copy={hypotheses}", "--per-example", table, "--units", "words"]
+    words = ["consistency", "score", out, "--hyp", f"copy={hypotheses}", "--per-example", table]
     result = CliRunner().invoke(main, list(map(str, words)))
     assert result.exit_code == 0, result.stderr
-    assert result.stdout.startswith("consistency|items:2|clusters:piece(2)|method:align|units:words|n:1")
-    assert table.read_text().splitlines()[0] == "row\tsystem\trun\titem\tpiece\tchange\tconsistency\tbecame"
+    assert result.stdout.startswith("consistency|items:2|clusters:piece(2)|method:align|characters:4")
+    assert table.read_text().splitlines()[0] == "row\tsystem\trun\titem\tpiece\tconsistency\tbecame"
     result = CliRunner().invoke(
         main, ["consistency", "make", str(text), "--pieces", str(pieces), "--out", str(tmp_path)]
     )
