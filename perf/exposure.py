@@ -20,6 +20,7 @@ import random
 import tempfile
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scan import machine
@@ -48,9 +49,9 @@ def trial(seed: int, n: int, gain: float, runs: int, documents: int, samples: in
     texts = [["right" if one else "wrong" for one in draw.random(n) < right + own] for own in luck]
     systems, comparison = [System("system", tuple(texts))], Comparison(samples=samples)
     results = compare(metric, systems, comparison)
-    found = compare_exposure(metric, systems, results, comparison, leaked.astype(float), lengths, 0.5)
+    found = compare_exposure(metric, systems, results, comparison, leaked.astype(float), lengths)
     assert not isinstance(found, str)
-    one, values = found.scores["system"]["difference"], results[0].statistics[:, :, 0]
+    one, values = found.results[0].whole.figures["difference"], results[0].statistics[:, :, 0]
     assert one.value is not None and one.ci_low is not None and one.ci_high is not None
     plain = 100 * float(values[:, leaked].mean() - values[:, ~leaked].mean())
     return plain, one.value, one.ci_low <= 100 * gain <= one.ci_high
@@ -75,13 +76,18 @@ def of_texts(seed: int, gain: float) -> tuple[float, float, bool, float]:
         cgbench.overlap(lines, path, out=Path(folder) / "seen")
         train = [" ".join(side) for side in sides for _ in range(3)]
         outputs = [line if one else "x" for line, one in zip(lines, right, strict=True)]
-        seen = {"exposure": Path(folder) / "seen", "train": train, "by": "exposure", "bins": "2", "samples": 200}
-        found = cgbench.evaluate("exact", outputs, lines, **seen).exposure
+        seen: dict[str, Any] = {"exposure": Path(folder) / "seen", "train": train, "by": "exposure", "bins": "2"}
+        found = cgbench.evaluate("exact", outputs, lines, samples=200, **seen).exposure
     assert found is not None
-    one, known = found.scores["system"]["difference"], np.array(leaked)
+    one, known = found.results[0].whole.figures["difference"], np.array(leaked)
     assert one.value is not None and one.ci_low is not None and one.ci_high is not None
     plain = 100 * float(np.array(right)[known].mean() - np.array(right)[~known].mean())
-    return plain, one.value, one.ci_low <= 100 * gain <= one.ci_high, found.sizes[0] / known.sum()
+    return (
+        plain,
+        one.value,
+        one.ci_low <= 100 * gain <= one.ci_high,
+        float(found.signature.items["exposed"]) / known.sum(),
+    )
 
 
 def main() -> None:

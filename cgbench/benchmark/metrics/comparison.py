@@ -408,10 +408,8 @@ class _Slice:
         runs = slice(starts[number], starts[number + 1])
         if self.metric.design is not None and len(self.values[number]) == 1 and not self.metric.design.left.any():
             return float(self.values[number][0, figure]), float(self.values[number][0, figure])  # nothing is unknown
-        if self.interval is not None:
-            return self.interval(figure, partial(self.covariance.of_runs, runs=runs), self.values[number])
-        covariance = self.covariance.of_runs(figure, runs)
-        return score_interval(covariance, self.values[number][:, figure], self.metric.top, self.metric.bottom)
+        limits = self.metric.limits(self.metric.figures[figure])
+        return score_interval(covariance, self.values[number][:, figure], *limits)
 
     def _bounds(self, number: int, other: int) -> list[tuple[float | None, float | None]]:
         """The 95 % confidence interval of each difference, for several runs."""

@@ -85,7 +85,7 @@ def evaluation_of(request: ScoreRequest, outputs: Mapping[str, tuple[Sequence[st
         from cgbench.benchmark.metrics.exposure import compare_exposure
 
         values, sizes = binning.feature.values, lengths(inputs.text.values)
-        found = compare_exposure(test.metric, test.systems, scored.results, comparison, values, sizes, request.exposed)
+        found = compare_exposure(test.metric, test.systems, scored.results, comparison, values, sizes)
         lines, seen = ([*lines, found], None) if isinstance(found, str) else (lines, found)
     if binning and not request.groups and (line := coinciding(binning.feature, binning.how)):
         lines.append(line)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -43,7 +42,7 @@ class FeatureInputs:
     ids: str | None = None
     first: Column | None = None
     control: bool = False
-    exposure: Any = None
+    exposure: AnyPath | None = None
 
 
 def make_feature(name: str, n: int, inputs: FeatureInputs) -> Feature:

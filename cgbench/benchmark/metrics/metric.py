@@ -208,6 +208,10 @@ class Metric(ABC):
         """A score with the name of the metric; only the name if it has one score."""
         return f"{self.name} {figure}" if len(self.figures) > 1 else self.name
 
+    def limits(self, figure: str) -> tuple[float | None, float | None]:
+        """The highest and the lowest possible value of a score, None for no limit."""
+        return self.top, self.bottom
+
     def axis(self, figure: str) -> str:
         """A score with its unit, for charts and pages."""
         return self.label(figure) + (f" ({self.unit})" if self.unit else "")

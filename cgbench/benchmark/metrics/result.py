@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import pandas
 
     from cgbench.benchmark.metrics.differences import Differences
-    from cgbench.benchmark.metrics.exposure import ExposureComparison
     from cgbench.benchmark.metrics.known_pieces import PartsScores
     from cgbench.plots import PointPanel
 
@@ -73,7 +72,7 @@ class Evaluation:
     inputs: EvaluationInputs | None = None
     differences: tuple[Differences, ...] = ()
     parts: PartsScores | None = None
-    exposure: ExposureComparison | None = None
+    exposure: ScoredSystems | None = None
 
     @property
     def score(self) -> float:
@@ -122,7 +121,7 @@ class Evaluation:
 
             rows = [row | {"parts": parts_report.as_values(self.parts, place)} for place, row in enumerate(rows)]
         if self.exposure:
-            rows = [row | {"exposure": self.exposure.as_dict(str(row["system"]))} for row in rows]
+            rows = [row | {"exposure": own} for row, own in zip(rows, as_json(self.exposure), strict=True)]
         if not self.differences:
             return rows
         from cgbench.benchmark.metrics.differences_report import as_values
@@ -161,7 +160,7 @@ class Evaluation:
 
             table = "\n\n".join([table, *parts_report.as_tables(self.parts, self.scored, form, width)])
         if self.exposure:
-            table = "\n\n".join([table, self.exposure.table(form, width)])
+            table = "\n\n".join([table, report(self.exposure, form, width)])
         if self.differences:
             from cgbench.benchmark.metrics.differences_report import as_tables
 

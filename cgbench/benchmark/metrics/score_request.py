@@ -20,7 +20,6 @@ FEATURES_OF: dict[str, tuple[str, ...] | None] = {
     "train": ("degree", "frequency", "one-shot", "exposure"),
     "min_count": ("degree", "exposure"),
     "exposure": ("exposure",),
-    "exposed": ("exposure",),
     "table": ("degree", "uncertainty", "difficulty", "perplexity", "prompt_degree", "column:"),
     "lm": ("perplexity",),
 }
@@ -60,11 +59,6 @@ MetricOrName: TypeAlias = Annotated[
     Any, Kind("metric", "the name of a metric, or a Metric", lambda value: isinstance(value, (str, Metric)))
 ]
 
-_SEEN = Kind(
-    "exposure", "a folder of cgbench overlap, infini-gram:INDEX, or an object with count()",
-    lambda it: is_path(it) or hasattr(it, "count"),
-)  # fmt: skip
-
 
 @request
 class ScoreOptions(Comparison):
@@ -97,13 +91,9 @@ class ScoreOptions(Comparison):
         group="Advanced",
         least=1,
     )
-    exposure: Annotated[Any, _SEEN] | None = option(
+    exposure: Folder | None = option(
         default=None, help="Corpus that a model may have seen, for --by exposure: a folder of overlap --out on "
         "this text, or infini-gram:INDEX[@URL]", group="Breakdown", metavar="FOLDER|infini-gram:INDEX",
-    )  # fmt: skip
-    exposed: float = option(
-        default=0.5, help="Share of new combinations in that corpus from which a pair is exposed", group="Advanced",
-        least=0, most=1,
     )  # fmt: skip
     table: File | None = option(
         default=None, help="Table with one row per example, for --by column:NAME, uncertainty or difficulty",

@@ -8,46 +8,49 @@ import numpy as np
 import pytest
 
 import cgbench
+from cgbench.benchmark.known_ngrams.known import KnownNgrams
+from cgbench.benchmark.metrics import exposure as exposure_module
 from cgbench.benchmark.metrics.bleu import Bleu
 from cgbench.benchmark.metrics.comparison import Comparison, compare
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.exposure import Matched, compare_exposure, exposure_of, new_combinations, strata_of
+from cgbench.benchmark.metrics.metric import Design
 from cgbench.benchmark.metrics.systems import System
+from cgbench.benchmark.overlap.sources import InfiniGram
 from cgbench.errors import InputError
 
 TRAIN = ["a b c"] * 3 + ["d e"] * 3
 
 
-class Counts:
-    """A source of counts: the n-grams of some sentences."""
+@pytest.fixture
+def index(monkeypatch):
+    """An infini-gram index of some sentences, instead of the one on the net."""
 
-    name = "sentences"
+    def of(lines):
+        counts = Counter(ngram for line in lines for ngram in ngrams_of(line.split()))
+        monkeypatch.setattr(InfiniGram, "count", lambda self, words: counts[tuple(words)])
+        return "infini-gram:sentences"
 
-    def __init__(self, lines):
-        self.counts = Counter(ngram for line in lines for ngram in ngrams_of(line.split()))
-
-    def count(self, words):
-        return self.counts[tuple(words)]
+    return of
 
 
 def ngrams_of(words):
     return [tuple(words[i:j]) for i in range(len(words)) for j in range(i + 1, len(words) + 1)]
 
 
-def test_a_new_combination_is_the_shortest_ngram_that_joins_two_pieces():
+def test_a_new_combination_is_the_shortest_ngram_that_joins_two_pieces(index):
     # a b | d e: the pieces are known, "b d" is not. a b c | a: "c a". d e: nothing is new.
-    new, sizes = new_combinations(["a b d e", "a b c a", "d e"], TRAIN, 3)
-    assert new.tolist() == [False, False, True, False, False, False, False, True, False, False]
-    assert sizes[new].tolist() == [2, 2]
+    lines, known = ["a b d e", "a b c a", "d e"], KnownNgrams.learn(TRAIN)
+    assert [new_combinations(line, known) for line in lines] == [[(2, 2)], [(3, 2)], []]
     for corpus, wanted in (("x b d", [1, 0, np.nan]), ("c a b", [0, 1, np.nan]), ("a b", [0, 0, np.nan])):
-        found = exposure_of(["a b d e", "a b c a", "d e"], Counts([corpus]), TRAIN, 3)
+        found = exposure_of(lines, index([corpus]), TRAIN, 3)
         assert np.array_equal(found, np.array(wanted, float), equal_nan=True)
     # Without a training text: the longest span.
-    assert exposure_of(["a b d e", "", "d e"], Counts(["b d e"]), None, 3)[[0, 2]].tolist() == [0.75, 1]
+    assert exposure_of(["a b d e", "", "d e"], index(["b d e"]), None, 3)[[0, 2]].tolist() == [0.75, 1]
 
 
 @pytest.mark.parametrize("min_count", [1, 2, 3])
-def test_new_combinations_are_as_defined(min_count):
+def test_new_combinations_are_as_defined(min_count, index):
     draw = random.Random(min_count)
     text = [" ".join(draw.choices("abcde", k=draw.randint(1, 7))) for _ in range(160)]
     train, lines, corpus = text[:60], text[60:100], text[100:]
@@ -56,7 +59,7 @@ def test_new_combinations_are_as_defined(min_count):
         for one, count in Counter(n for line in train for n in ngrams_of(line.split())).items()
         if count >= min_count
     }
-    there = set(Counts(corpus).counts)
+    there = {ngram for line in corpus for ngram in ngrams_of(line.split())}
     wanted = []
     for line in lines:
         words, begin, found = line.split(), 0, []
@@ -66,53 +69,68 @@ def test_new_combinations_are_as_defined(min_count):
                 found.append(tuple(words[at + 1 - size : at + 1]) in there)
                 begin = at
         wanted.append(np.mean(found) if found else np.nan)
-    assert np.array_equal(exposure_of(lines, Counts(corpus), train, min_count), np.array(wanted), equal_nan=True)
+    assert np.array_equal(exposure_of(lines, index(corpus), train, min_count), np.array(wanted), equal_nan=True)
 
 
-def test_a_folder_of_overlap_gives_what_counts_give(tmp_path):
+def test_a_folder_of_overlap_gives_what_counts_give(tmp_path, index):
     draw = random.Random(5)
     text = [" ".join(draw.choices("abcde", k=draw.randint(1, 7))) for _ in range(90)]
     train, lines = text[:40], text[40:70]
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("".join(f"{line}\n" for line in text[70:]))
     cgbench.overlap(lines, corpus, out=tmp_path / "seen")
-    found = [exposure_of(lines, given, train, 1) for given in (tmp_path / "seen", Counts(text[70:]))]
+    found = [exposure_of(lines, given, train, 1) for given in (tmp_path / "seen", index(text[70:]))]
     assert np.array_equal(*found, equal_nan=True)
     with pytest.raises(InputError, match="row 1 of the text is not in the text that cgbench overlap was run on"):
         exposure_of(["q r s"], tmp_path / "seen", train, 1)
 
 
-def matched(metric, runs, exposed, strata, **options):
-    statistics = np.stack([metric.statistics(run) for run in runs])
+def matched(metric, outputs, exposed, lengths, monkeypatch, rows=None):
+    monkeypatch.setattr(exposure_module, "FEWEST", 1)
+    statistics = metric.statistics(outputs)[None]
     results = [type("Result", (), {"statistics": statistics})()]
-    own = Matched(metric, results, exposed, strata, **options)
-    return own, own.all_statistics(runs)
+    own = Matched(metric, results, exposed, lengths, np.arange(len(lengths)) if rows is None else rows)
+    return own, own.all_statistics([outputs])[0]
 
 
-def test_others_are_weighted_to_the_lengths_of_the_exposed():
+def test_others_are_weighted_to_the_lengths_of_the_exposed(monkeypatch):
     # Short pairs: 1 exposed (right), 3 others (1 right). Long pairs: 3 exposed (1 right), 1 other (wrong).
     exposed = np.array([1, 0, 0, 0, 1, 1, 1, 0], bool)
-    strata = np.array([0, 0, 0, 0, 1, 1, 1, 1])
+    lengths = np.array([2, 2, 2, 2, 6, 6, 6, 6.0])
     metric = ExactMatch([["a"]] * 8)
-    own, (wide,) = matched(metric, [["a", "a", "b", "b", "a", "b", "b", "b"]], exposed, strata)
+    own, wide = matched(metric, ["a", "a", "b", "b", "a", "b", "b", "b"], exposed, lengths, monkeypatch)
     # Exposed: 2 of 4. Matched: (1 · 1/3 + 3 · 0) of 4. Without: others (1 of 4) and that, 4/3 of 8.
-    assert own.value(wide) == pytest.approx([50, 100 / 12, 100 * (1 + 1 / 3) / 8])
-    own, (wide,) = matched(metric, [["a", "a", "b", "b", "a", "b", "b", "b"]], exposed, strata, difference=True)
-    assert own.value(wide) == pytest.approx([50 - 100 / 12])
+    assert own.value(wide) == pytest.approx([50, 100 / 12, 50 - 100 / 12, 100 * (1 + 1 / 3) / 8])
     # A stratum without others does not count: 1 of 1, 1 of 3, (1 + 1/3) of 4.
-    rows = np.arange(7)
-    assert own.compute(wide[rows].sum(axis=0, keepdims=True))[0] == pytest.approx([100 - 100 / 3])
+    assert own.compute(wide[:7].sum(axis=0, keepdims=True))[0] == pytest.approx([100, 100 / 3, 200 / 3, 100 / 3])
+    # Lengths of the exposed, of the others as weighted (1/3 for three short ones, 3 for the long one), of the others.
+    assert "exposed:4|others:4|lengths:5.0+5.0+3.0" in str(own.signature())
 
 
-def test_a_corpus_score_is_computed_from_weighted_statistics():
+def test_an_estimate_weighs_pairs_by_their_design(monkeypatch):
+    exposed, lengths = np.array([1, 1, 0, 0], bool), np.full(4, 3.0)
+    metric = ExactMatch([["a"]] * 4)
+    inclusion, units = np.array([0.5, 0.25, 0.5, 0.25]), np.arange(4)
+    metric.design = Design("pool", 12, inclusion, np.zeros(4, int), units, np.array([12]))
+    systems = [System("system", (["a", "b", "b", "a"],))]
+    comparison = Comparison()
+    monkeypatch.setattr(exposure_module, "FEWEST", 1)
+    results = compare(metric, systems, comparison)
+    found = compare_exposure(metric, systems, results, comparison, exposed.astype(float), lengths)
+    # Weights are 2, 4, 2 and 4: 2 of 6 exposed are right, 4 of 6 others.
+    assert found.results[0].whole.figures["difference"].value == pytest.approx(100 * (2 - 4) / 6)
+
+
+def test_a_corpus_score_is_computed_from_weighted_statistics(monkeypatch):
     lines = ["a b c d e", "a b c d", "d e f g a b", "x y z a b c", "b c d e", "a b c d e f"]
     outputs = ["a b c d e", "a b c e", "d e f g b a", "x y z a b", "b c d e", "a b d e f"]
-    exposed, strata = np.array([1, 1, 1, 0, 0, 0], bool), np.zeros(6, int)
+    exposed, lengths = np.array([1, 1, 1, 0, 0, 0], bool), np.zeros(6)
     metric = Bleu([[line] for line in lines], preset="react")
-    own, (wide,) = matched(metric, [outputs], exposed, strata)
+    own, wide = matched(metric, outputs, exposed, lengths, monkeypatch)
     statistics = metric.statistics(outputs)
     sums = [statistics[exposed].sum(0), statistics[~exposed].sum(0), 2 * statistics[~exposed].sum(0)]
-    assert own.value(wide) == pytest.approx([metric.compute(one[None])[0, 0] for one in sums])
+    ours, theirs, without = (metric.compute(one[None])[0, 0] for one in sums)
+    assert own.value(wide) == pytest.approx([ours, theirs, ours - theirs, without])
 
 
 def test_strata_have_enough_of_both_and_lengths_stay_together():
@@ -127,7 +145,6 @@ def test_strata_have_enough_of_both_and_lengths_stay_together():
     order = rows[np.argsort(lengths[rows], kind="stable")]
     assert (np.diff(strata[order]) >= 0).all()
     assert all(len(set(strata[rows][lengths[rows] == one].tolist())) == 1 for one in set(lengths[rows].tolist()))
-    assert strata_of(lengths, exposed & (np.cumsum(exposed) < 4), rows) is None
 
 
 def simulate(seed, n, gain, runs, leaked_longer=True):
@@ -146,7 +163,7 @@ def estimate(seed, n, gain, runs):
     metric, systems = ExactMatch([["right"]] * n), [System("system", tuple(texts))]
     comparison = Comparison(samples=100)
     results = compare(metric, systems, comparison)
-    return compare_exposure(metric, systems, results, comparison, values, lengths, 0.5), (results, values > 0)
+    return compare_exposure(metric, systems, results, comparison, values, lengths), (results, values > 0)
 
 
 @pytest.mark.parametrize(("gain", "runs"), [(0.0, 1), (0.25, 2)])
@@ -154,11 +171,12 @@ def test_the_estimate_covers_a_planted_gain_and_the_plain_difference_does_not(ga
     inside, naive = 0, []
     for seed in range(30):
         found, (results, exposed) = estimate(seed, 300, gain, runs)
-        one = found.scores["system"]["difference"]
+        one = found.results[0].whole.figures["difference"]
         inside += one.ci_low <= 100 * gain <= one.ci_high
         means = [results[0].statistics[:, exposed == which, 0].mean() for which in (True, False)]
         naive.append(100 * (means[0] - means[1]))
-        assert abs(found.lengths[0] - found.lengths[1]) < 0.9 < abs(found.lengths[0] - found.lengths[2])
+        ours, weighted, others = map(float, found.signature.items["lengths"].split("+"))
+        assert abs(ours - weighted) < 0.9 < abs(ours - others)
     assert inside >= 25  # of 28.5 expected; fewer has a probability of 1 %; perf/exposure.py has a grid
     assert abs(np.mean(naive) - 100 * gain) > 3  # the plain difference is that of lengths, too
 
@@ -178,12 +196,15 @@ def test_the_command_reports_bins_and_the_comparison(tmp_path):
         found = cgbench.evaluate(
             "exact", {"one": outputs, "two": lines}, lines, by="exposure", exposure=seen, train=train, paired=True
         )
-    assert sum(len(one.rows) for one, _ in found.results[0].bins) == 125 - found.exposure.sizes[2]
-    assert found.exposure.sizes[0] >= 40
-    one, two = (found.exposure.scores[name]["difference"] for name in ("one", "two"))
+    items = found.exposure.signature.items
+    assert sum(len(one.rows) for one, _ in found.results[0].bins) == items["exposed"] + items["others"]
+    assert items["exposed"] >= 40
+    one, two = (result.whole.figures["difference"] for result in found.exposure.results)
+    right = found.exposure.results[1].whole.figures["without"]  # no error seen is not none
+    assert right.ci_low < 97 and right.value == right.ci_high == 100
     assert one.value > 30 and two.value == 0 and two.difference == pytest.approx(-one.value)
-    assert "others, matched" in found.report("markdown") and "of their new combinations" in found.report()
-    assert found.to_json()[0]["exposure"]["difference"]["value"] == one.value
+    assert "exact difference" in found.report("markdown") and f"exposed:{items['exposed']}" in found.report()
+    assert found.to_json()[0]["exposure"]["figures"]["difference"]["value"] == pytest.approx(one.value)
     with pytest.raises(InputError, match="needs the corpus; give exposure"):
         cgbench.evaluate("exact", {"one": outputs}, lines, by="exposure", train=train)
     with pytest.raises(InputError, match="exposure belongs to by"):
