@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from heapq import nsmallest
@@ -53,6 +53,11 @@ class Found:
         if self.place == 0 and self.text[begin].isupper():
             other = other[:1].upper() + other[1:]
         return self.text[begin:end], other, self.text[:begin] + other + self.text[end:]
+
+    def fits(self, size: int, other: str) -> bool:
+        """Whether the sentence has more than its piece, and no earlier place of another that is put there."""
+        changed = Tokens.of(self.changed(size, other)[2])
+        return len(self.tokens.words) > size and changed.find(Tokens.of(other).words) == self.place
 
 
 @dataclass(frozen=True)
@@ -106,29 +111,47 @@ def _of_pieces(request: ItemsRequest, left_out: dict[str, int]) -> Iterator[Cell
     """An item with all contexts of a piece, or one for each sentence and its change."""
     synonyms = {} if request.synonyms is None else _synonyms(request.synonyms)
     pieces = {piece: " ".join(piece) for piece in synonyms} or _pieces(request)
-    found = _occurrences(request, pieces, request.contexts * (POOL if request.swap else 1))
-    least = 1
-    if request.swap:
-        drawn = _swaps(found, pieces, request)
-    elif synonyms:
-        drawn = {
-            piece: [(one, other) for one in found[piece] if _fits(one, len(piece), other)]
-            for piece, other in synonyms.items()
-        }
-    else:
-        drawn, least = {piece: [(one, "") for one in some] for piece, some in found.items()}, 2
-    few = (piece for piece in sorted(pieces) if len(drawn[piece]) < least)
-    left_out |= {pieces[piece]: len(drawn[piece]) for piece in few}
-    kept = (piece for piece in pieces if len(drawn[piece]) >= least)
+    context = not request.swap and not synonyms
+    found = _occurrences(request, pieces, request.contexts * (1 if context else POOL))
+    near: dict[tuple[str, str], set[str]] = {}  # as in GECA (Andreas 2020) with a window of one word
+    for piece, some in found.items():
+        for one in some:
+            near.setdefault(one.near(len(piece)), set()).add(pieces[piece])
+    drawn: dict[Words, list[tuple[Found, str]]] = {}
+    for piece, some in found.items():
+        if context:
+            drawn[piece] = [(one, "") for one in some]
+        elif synonyms:
+            drawn[piece] = _changes(request, piece, some, [{synonyms[piece]}] * len(some))
+        else:
+            others = [near[one.near(len(piece))] - {pieces[piece]} for one in some]
+            drawn[piece] = _changes(request, piece, some, others)
+    kept = []
+    for piece, name in sorted(pieces.items()):
+        if len(drawn[piece]) < (2 if context else 1):
+            left_out[name] = len(drawn[piece])
+        else:
+            kept.append(piece)
     for piece in sorted(nsmallest(request.most, kept, key=lambda piece: _key(request.seed, *piece))):
         name = pieces[piece]
         for one, other in drawn[piece]:
-            if not other:
+            if context:
                 yield name, name, "", str(one.line), one.text
                 continue
             here, there, text = one.changed(len(piece), other)
             yield f"{name}:{one.line}", name, here, str(one.line), one.text
             yield f"{name}:{one.line}", name, there, str(one.line), text
+
+
+def _changes(
+    request: ItemsRequest, piece: Words, some: Sequence[Found], others: Sequence[set[str]]
+) -> list[tuple[Found, str]]:
+    """The first sentences in which one of the ``others`` (of each sentence) fits, and which one, drawn by the seed."""
+    changes = []
+    for one, names in zip(some, others, strict=True):
+        if fitting := [name for name in names if one.fits(len(piece), name)]:
+            changes.append((one, min(fitting, key=lambda name: _key(request.seed, one.text, name))))
+    return changes[: request.contexts]
 
 
 def _pieces(request: ItemsRequest) -> dict[Words, str]:
@@ -178,35 +201,6 @@ def _occurrences(request: ItemsRequest, pieces: Iterable[Words], most: int) -> d
                     if len(found[piece]) > 8 * most:
                         found[piece] = dict(drawn(piece))
     return {piece: [one for _, one in drawn(piece)] for piece in found}
-
-
-def _swaps(
-    found: dict[Words, list[Found]], pieces: dict[Words, str], request: ItemsRequest
-) -> dict[Words, list[tuple[Found, str]]]:
-    """Sentences in which a piece can be swapped, each with the other piece.
-
-    It is drawn from those that occur elsewhere in the text between the same two words and have no word of the sentence,
-    as in GECA (Andreas 2020) with a window of one word.
-    """
-    near: dict[tuple[str, str], set[Words]] = {}
-    for piece, some in found.items():
-        for one in some:
-            near.setdefault(one.near(len(piece)), set()).add(piece)
-    swaps: dict[Words, list[tuple[Found, str]]] = {piece: [] for piece in found}
-    for piece, some in found.items():
-        for one in some:
-            words = one.tokens.words
-            others = [other for other in near[one.near(len(piece))] if set(other).isdisjoint(words)]
-            if others and len(words) > len(piece) and len(swaps[piece]) < request.contexts:
-                other = min(others, key=lambda other: _key(request.seed, *words, *other))
-                swaps[piece].append((one, pieces[other]))
-    return swaps
-
-
-def _fits(one: Found, size: int, other: str) -> bool:
-    """Whether a sentence has more than its piece, and no earlier place of the other."""
-    words = Tokens.of(other).words
-    return len(one.tokens.words) > size and Tokens.of(one.changed(size, other)[2]).find(words) == one.place
 
 
 def _conjoined(request: ItemsRequest) -> Iterator[Cells]:
