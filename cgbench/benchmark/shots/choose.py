@@ -25,7 +25,7 @@ import numpy as np
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.overlap.units import Words
 from cgbench.benchmark.shots.cover import cover_sets
-from cgbench.benchmark.shots.postings import Postings, bm25_postings, piece_postings
+from cgbench.benchmark.shots.postings import bm25_weights, piece_counts
 from cgbench.benchmark.shots.request import ShotsRequest
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.progress import bar
@@ -35,7 +35,6 @@ from cgbench.text.formats import Pair, read_pairs
 from cgbench.text.inputs import as_corpus, lines_of
 from cgbench.text.plain_text import words_of
 
-WIDEST = 1 << 14  # sources that a cover is chosen from, at most
 BITS = 64  # pieces of a sentence that a cover considers, at most; the rarest if it has more
 
 
@@ -163,40 +162,27 @@ class _Chooser:
             yield list(chosen), 0
 
     def _nearest(self, lines: Sequence[str]) -> Iterable[tuple[list[int], int]]:
-        from cgbench.benchmark.shots.kernels import take_best
-
         degrees = np.array(self.known.degree(source for source, _ in self.pairs))
-        taken, best = np.zeros(len(self.rows), np.bool_), np.empty(self.size, np.int64)
         for degree in self.known.degree(lines):
-            take_best(-np.abs(degrees - degree), taken, best)
-            yield best[::-1].tolist(), 0
+            yield best(-np.abs(degrees - degree), self.size)[::-1], 0
 
     def _similar(self, lines: Sequence[str]) -> Iterable[tuple[list[int], int]]:
         """By BM25; with ``cover``, after the fewest that cover the sentence."""
-        from cgbench.benchmark.shots.kernels import add_weights, take_best
-
         words = Words(self.known.words)
         ids, lengths = words.read_lines([source for source, _ in self.pairs])
         queries, sizes = words.read_lines(lines)
         inside = np.unique(queries[queries < len(words)])
-        postings, weights = bm25_postings(ids, lengths, inside)
+        weights = bm25_weights(ids, lengths, inside)
         covers = self._covers(queries, sizes, ids, lengths) if self.by == "cover" else None
-        scores, best = np.empty(len(self.rows)), np.empty(self.size, np.int64)
         for query in np.split(queries, np.cumsum(sizes)[:-1]):
             distinct, counts = np.unique(query[query < len(words)], return_counts=True)
-            rows = np.searchsorted(inside, distinct)
-            add_weights(rows, counts, postings.starts, postings.sources, weights, scores)
+            scores = counts @ weights[np.searchsorted(inside, distinct)]
             chosen = next(covers) if covers else []
-            taken = np.zeros(len(self.rows), np.bool_)
-            taken[chosen] = True
-            filled = take_best(scores, taken, best[: self.size - len(chosen)]) if len(chosen) < self.size else 0
-            every = sorted([*chosen, *best[:filled].tolist()], key=lambda place: (scores[place], -place))
-            yield every, len(chosen)
+            filled = [place for place in best(scores, self.size) if place not in chosen][: self.size - len(chosen)]
+            yield sorted([*chosen, *filled], key=lambda place: (scores[place], -place)), len(chosen)
 
     def _covers(self, queries: np.ndarray, sizes: np.ndarray, ids: np.ndarray, lengths: np.ndarray) -> Any:
         """The places of the pairs that cover each sentence."""
-        from cgbench.benchmark.shots.kernels import find_widest
-
         begins = np.flatnonzero(self.known.count_pieces(queries, sizes)[1])
         numbers: dict[tuple[int, ...], int] = {}
         pieces: list[list[int]] = [[] for _ in sizes]
@@ -205,17 +191,33 @@ class _Chooser:
             number = numbers.setdefault(tuple(piece.tolist()), len(numbers))
             if number not in pieces[sentence]:
                 pieces[sentence].append(number)
-        postings: Postings = piece_postings(list(numbers), ids, lengths)
-        held = np.diff(postings.starts)
-        masks, kept, rows = np.empty(len(lengths), np.uint64), np.empty(WIDEST, np.uint64), np.empty(WIDEST, np.int64)
+        found = piece_counts(list(numbers), ids, lengths)
+        held = np.diff(found.indptr)
         for of_sentence in pieces:
             rarest = sorted((number for number in of_sentence if held[number]), key=lambda number: int(held[number]))
-            wanted = np.array(rarest[:BITS], np.int64)
-            count = find_widest(wanted, postings.starts, postings.sources, masks, kept, rows)
-            order = np.argsort(rows[:count])
-            chosen, proved = cover_sets(kept[:count][order].tolist(), self.size)
-            self.unproved += not proved or count == WIDEST
-            yield rows[:count][order][chosen].tolist()
+            masks = np.zeros(len(lengths), np.uint64)
+            for bit, number in enumerate(rarest[:BITS]):
+                masks[found.indices[found.indptr[number] : found.indptr[number + 1]]] |= np.uint64(1 << bit)
+            rows = sorted(int(np.argmax(masks == mask)) for mask in widest(masks))
+            chosen, proved = cover_sets(masks[rows].tolist(), self.size)
+            self.unproved += not proved
+            yield [rows[place] for place in chosen]
+
+
+def best(scores: np.ndarray, size: int) -> list[int]:
+    """The places of the highest scores, best first; of equal ones the first."""
+    least = np.partition(scores, -size)[-size]
+    places = np.flatnonzero(scores >= least)
+    return places[np.argsort(-scores[places], kind="stable")][:size].tolist()
+
+
+def widest(masks: np.ndarray) -> list[np.uint64]:
+    """The distinct sets, as bit masks uint64, that are not within another one."""
+    found, rest = [], np.unique(masks)[::-1]  # a set within another is a smaller number
+    while len(rest) and rest[0]:
+        found.append(rest[0])
+        rest = rest[rest & ~rest[0] != 0]
+    return found
 
 
 def _hash(*parts: str) -> bytes:

@@ -13,7 +13,7 @@ from twins import words_of
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.shots.choose import choose_shots, prompt_degree
 from cgbench.benchmark.shots.cover import cover_sets
-from cgbench.benchmark.shots.postings import bm25_postings, piece_postings
+from cgbench.benchmark.shots.postings import bm25_weights, piece_counts
 from cgbench.errors import InputError
 
 WORDS = ["the", "a", "big", "small", "red", "dog", "cat", "house", "sees", "finds", "likes", "near", "under", "old"]
@@ -106,14 +106,8 @@ def ids_of(texts):
 def bm25_of(query, sources):
     numbers, ids, lengths = ids_of(sources)
     wanted = np.array(sorted({numbers[word] for word in query if word in numbers}))
-    postings, weights = bm25_postings(ids, lengths, wanted)
-    scores = np.zeros(len(sources))
-    for word in query:
-        if word in numbers:
-            row = int(np.searchsorted(wanted, numbers[word]))
-            at = slice(postings.starts[row], postings.starts[row + 1])
-            scores[postings.sources[at]] += weights[at]
-    return scores
+    weights = bm25_weights(ids, lengths, wanted)
+    return sum(weights[np.searchsorted(wanted, numbers[word])].toarray()[0] for word in query if word in numbers)
 
 
 def test_bm25_is_its_formula(train):
@@ -134,14 +128,11 @@ def test_pieces_are_found_where_their_words_stand_in_a_row():
     texts = ["a b a b c", "b a", "a", "c a b", "b c"]
     numbers, ids, lengths = ids_of(texts)
     pieces = [("a", "b"), ("a",), ("b", "a", "b"), ("c", "c"), ("a", "b", "c"), ("b", "c", "a")]
-    postings = piece_postings([tuple(numbers[word] for word in piece) for piece in pieces], ids, lengths)
-    for row, piece in enumerate(pieces):
-        at = slice(postings.starts[row], postings.starts[row + 1])
-        assert postings.sources[at].tolist() == [
-            place for place, text in enumerate(texts) if twins.contains(words_of(text), piece)
-        ]
-    assert postings.counts[0] == 2
-    assert len(piece_postings([], ids, lengths).sources) == 0
+    counts = piece_counts([tuple(numbers[word] for word in piece) for piece in pieces], ids, lengths)
+    for row, piece in zip(counts.toarray(), pieces, strict=True):
+        assert (row > 0).tolist() == [twins.contains(words_of(text), piece) for text in texts]
+    assert counts[0].toarray().tolist() == [[2, 0, 0, 1, 0]]
+    assert piece_counts([], ids, lengths).nnz == 0
 
 
 @pytest.mark.parametrize("by", ["cover", "bm25", "random", "degree", "fixed"])
