@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import coo_matrix, csr_matrix
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 K1, B = 1.5, 0.75  # the defaults of rank_bm25 and bm25s
 
@@ -28,6 +31,8 @@ def bm25_weights(ids: np.ndarray, lengths: np.ndarray, wanted: np.ndarray) -> cs
 
 def piece_counts(pieces: Sequence[tuple[int, ...]], ids: np.ndarray, lengths: np.ndarray) -> csr_matrix:
     """How often each source contains each piece, a tuple of word ids: ``[pieces, sources]``, indices rising."""
+    from scipy.sparse import coo_matrix
+
     ends = np.repeat(np.cumsum(lengths, dtype=np.int64), lengths)
     found = _places(pieces, ids, ends - np.arange(len(ids)))
     places = np.concatenate([np.zeros(0, np.int64), *found])
