@@ -156,7 +156,7 @@ def _changes(
 
 def _pieces(request: ItemsRequest) -> dict[Words, str]:
     """The distinct pieces that have a letter or digit."""
-    lines = as_column(request.pieces, "pieces", "piece", "compound", "text")  # type: ignore[arg-type]
+    lines = as_column(request.pieces, "pieces", "piece", "compound")  # type: ignore[arg-type]
     found = {Tokens.of(line).words: " ".join(words_of(line)) for line in lines}
     return {words: name for words, name in found.items() if any(word[0].isalnum() for word in words)}
 
