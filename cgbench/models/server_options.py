@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from cgbench.requests import KW_ONLY, File, Folder, Kind, Paths, option, request
 
@@ -22,13 +22,13 @@ class Price:
 
 @dataclass(frozen=True)
 class Budget:
-    """The most that may be spent: ``usd``, or ``tokens`` of input and output; the other one is None."""
+    """The most that may be spent: dollars, or tokens of input and output."""
 
-    usd: float | None
-    tokens: int | None
+    amount: float
+    unit: Literal["USD", "tokens"]
 
     def __str__(self) -> str:
-        return f"{self.usd:g}USD" if self.tokens is None else f"{self.tokens}tokens"
+        return f"{self.amount:.10g}{self.unit}"
 
 
 def read_price(text: Any) -> Price | None:
@@ -44,7 +44,9 @@ def read_budget(text: Any) -> Budget | None:
     if isinstance(text, Budget):
         return text
     found = re.fullmatch(rf"({_NUMBER}) ?(?:USD)?|([0-9]+) ?tokens", str(text), re.ASCII)
-    return Budget(float(found[1]) if found[1] else None, int(found[2]) if found[2] else None) if found else None
+    if not found:
+        return None
+    return Budget(float(found[1]), "USD") if found[1] else Budget(int(found[2]), "tokens")
 
 
 def _kind(what: str, read: Any) -> Kind:

@@ -89,14 +89,12 @@ def by_prompt(request: TranslateRequest) -> Iterator[TranslateRequest]:
 
 def _template(request: TranslateRequest) -> tuple[str | None, list[str] | None]:
     """The prompt of a Hugging Face model, which must be plain, and the text of the shots of each sentence."""
-    from cgbench.models.servers.prompts import SHOTS, Shot, Shots, read_prompts
+    from cgbench.models.servers.prompts import Shot, Shots, check_shots, read_prompts
 
     examples, prompts = request.examples, read_prompts(request.prompt)
-    if not all(prompt.is_plain for prompt in prompts):
+    if any(prompt.jinja for prompt in prompts):
         raise InputError(f"{argument('prompt')}: Jinja needs a server; write {{source}} for the sentence")
-    if any(SHOTS in prompt.uses for prompt in prompts) != (examples is not None):
-        where = "has no place for shots, {shots}" if examples is not None else "uses shots, but no shots are given"
-        raise InputError(f"{argument('prompt')}: {where}")
+    check_shots(prompts, examples)
     shots = None if examples is None else [str(Shots(Shot(*pair) for pair in one)) for one in examples]
     return prompts[0].text if prompts else None, shots
 

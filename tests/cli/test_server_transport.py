@@ -63,6 +63,8 @@ def test_a_dry_run_is_a_bound_and_writes_nothing(ask, tmp_path):
         assert fake.input <= most["tokens"] or most["tokens"] == 3 * 512
         assert record(tmp_path, "out")["cost_usd"] <= most["cost"]
         again = ask(url, "out", "--dry-run").stdout
+        endless = ask(url, "new", "--dry-run", "--price", PRICE, options="&max_tokens=none").stdout
+    assert "no limit; set ?max_tokens=N" in endless and "cost" not in endless
     assert re.search("requests to send +0\n", again) and re.search("with an answer already +3\n", again)
     assert f"spent before             {fake.input + fake.output:,} tokens" in re.sub(" {2,}", " " * 13, again)
 
@@ -150,14 +152,6 @@ def test_a_batch_of_another_model_is_refused(ask, tmp_path):
         ask(url, "out", "--batch-out", batch, options="&parallel=1")
         error = ask(url, "out", "--batch-in", batch_output(batch, model="m-2"), status=2, options="&parallel=1").stderr
     assert "the model that answers has changed from 'm-1' on 'fake' to 'm-2'" in error
-
-
-def test_a_large_batch_is_several_files(ask, tmp_path, monkeypatch):
-    monkeypatch.setattr("cgbench.models.servers.batch_files.MOST_REQUESTS", 2)
-    batch = tmp_path / "b.jsonl"
-    assert "b-2.jsonl" in ask("openai:http://127.0.0.1:9/v1", "out", "--batch-out", batch).stdout
-    parts = [batch, tmp_path / "b-2.jsonl"]
-    assert [len(path.read_text().splitlines()) for path in parts] == [2, 1]
 
 
 def test_the_key_is_in_no_file_and_no_message(ask, tmp_path, monkeypatch):

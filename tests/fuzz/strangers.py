@@ -41,7 +41,9 @@ def _pieces(folder):
 def _asked():
     from cgbench.models.servers.exchange import Request
 
-    return [Request(model="m", messages=({"role": "user", "content": f"Say: {line}"},)) for line in LINES]
+    return [
+        Request({"model": "m", "messages": [{"role": "user", "content": f"Say: {line}"}], "n": 1}) for line in LINES
+    ]
 
 
 def _ask(address, journal, tries):
@@ -50,9 +52,7 @@ def _ask(address, journal, tries):
 
     client.TRIES, client.FIRST_WAIT, client.LONGEST_PAUSE = tries, 0.0, 0.1
     with client.Client(parse_server(address), journal) as asked:
-        return [
-            json.dumps([answer.text, answer.reasoning, vars(answer)["model"]]) for answer in asked.answers(_asked())
-        ]
+        return [json.dumps([*answer.choices[0][:2], answer.raw.get("model")]) for answer in asked.answers(_asked())]
 
 
 def _chat(folder):

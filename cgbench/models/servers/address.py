@@ -61,10 +61,11 @@ class Server(ServerSettings):
 
     @property
     def sampling(self) -> dict[str, Any]:
-        """The arguments of a :class:`~cgbench.models.servers.exchange.Request` that the address sets."""
-        names = ("model", "temperature", "top_p", "seed", "max_tokens", "max_completion_tokens")
-        found = {name: getattr(self, name) for name in names}
-        return found if self.max_completion_tokens is None else found | {"max_tokens": None}
+        """The fields of a request's body that the address sets."""
+        found = {name: value for name in SENT if (value := getattr(self, name)) is not None}
+        if "max_completion_tokens" in found:
+            found.pop("max_tokens", None)
+        return found
 
     def headers(self) -> dict[str, str]:
         """The key for the server, if there is one.

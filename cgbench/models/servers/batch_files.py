@@ -14,35 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from cgbench.errors import InputError, InputWarning
-from cgbench.files import atomic_path, parse_json
+from cgbench.files import parse_json, write_atomic
 from cgbench.models.servers.client import Client
 from cgbench.models.servers.exchange import BadAnswerError, Request, is_filtered
 from cgbench.tables import counted
 
-MOST_REQUESTS = 50_000  # of one file, as OpenAI allows
-MOST_BYTES = 200_000_000
 
-
-def write_batch(path: Path, requests: Sequence[Request]) -> list[Path]:
-    """Write requests as files to submit, none larger than allowed.
-
-    :returns: the files: ``path``, then ``NAME-2.jsonl``, ``NAME-3.jsonl``, ...
-    """
-    parts: list[list[str]] = [[]]
-    size = 0
-    for request in requests:
-        line = {"custom_id": request.key, "method": "POST", "url": f"/v1/{request.endpoint}", "body": request.body}
-        text = json.dumps(line, ensure_ascii=False) + "\n"
-        size += len(text.encode())
-        if len(parts[-1]) == MOST_REQUESTS or size > MOST_BYTES:
-            parts.append([])
-            size = len(text.encode())
-        parts[-1].append(text)
-    paths = [path if not number else path.with_stem(f"{path.stem}-{number + 1}") for number in range(len(parts))]
-    for each, lines in zip(paths, parts, strict=True):
-        with atomic_path(each) as temporary:
-            temporary.write_text("".join(lines), encoding="utf-8")
-    return paths
+def write_batch(path: Path, requests: Sequence[Request]) -> None:
+    """Write requests as a file to submit."""
+    rows = (
+        {"custom_id": request.key, "method": "POST", "url": f"/v1/{request.endpoint}", "body": request.body}
+        for request in requests
+    )
+    write_atomic(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
 def read_batch(path: Path, client: Client, requests: Sequence[Request]) -> None:
@@ -51,7 +35,7 @@ def read_batch(path: Path, client: Client, requests: Sequence[Request]) -> None:
     :raises InputError: it is no such file, or has no answer to any of the requests.
     """
     asked = {request.key: request for request in requests}
-    matched, others, failed = 0, 0, dict[str, str]()
+    lines, others, failed = 0, 0, dict[str, str]()
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
@@ -61,17 +45,15 @@ def read_batch(path: Path, client: Client, requests: Sequence[Request]) -> None:
                 request, body = asked.get(found["custom_id"]), _body(found)
             except (InputError, LookupError, TypeError, AttributeError):
                 raise InputError(f"{path}, line {number}: not a line of a batch output file") from None
+            lines += 1
             if request is None:
                 others += 1
-                continue
-            matched += 1
-            if request.key in client.journal.replies:
-                continue
-            try:
-                client.keep(request, body, "", origin="batch")
-            except BadAnswerError as error:
-                failed[request.key] = str(found.get("error") or error)
-    if not matched:
+            elif request.key not in client.journal.replies:
+                try:
+                    client.keep(request, body, "", origin="batch")
+                except BadAnswerError as error:
+                    failed[request.key] = str(found.get("error") or error)
+    if others == lines:
         raise InputError(f"{path}: answers no request of this command; use the same source, prompt and settings")
     still = [reason for key, reason in failed.items() if key not in client.journal.replies]
     if others or still:

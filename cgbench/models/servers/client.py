@@ -8,10 +8,9 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from cgbench.errors import InputError, argument, printable
@@ -20,7 +19,6 @@ from cgbench.models.servers.address import Server
 from cgbench.models.servers.exchange import Answer, BadAnswerError, Request, Usage, is_filtered, read_answer, read_usage
 from cgbench.models.servers.journal import REMEDY, Cache, Journal
 from cgbench.models.servers.pace import Pace
-from cgbench.models.servers.spending import at_most
 from cgbench.progress import Bar, bar
 from cgbench.text.web import NoReply, Reply, post_json
 
@@ -35,18 +33,23 @@ _KEPT = "finished answers are kept: run the same command again to resume"
 
 
 class Client:
-    """A server, the journal of its answers, and what may be spent; a context manager that holds the journal open."""
+    """A server, the journal of its answers, and what may be spent.
+
+    As a context manager it writes the journal; without, it only reads it and the cache.
+    """
 
     def __init__(
         self, server: Server, journal: Path, *, cache: Path | None = None, price: Price | None = None,
         budget: Budget | None = None,
     ) -> None:  # fmt: skip
-        """Open the journal.
+        """Read the journal.
 
-        :raises InputError: it is of another server or damaged, or a budget in dollars has no price.
+        :raises InputError: it is of another server or damaged, or the cost of a request has no bound.
         """
-        if budget is not None and budget.usd is not None and price is None:
+        if budget is not None and budget.unit == "USD" and price is None:
             raise InputError(f"{argument('budget')}: a limit in dollars needs {argument('price')}, or write N tokens")
+        if budget is not None and not {"max_tokens", "max_completion_tokens"} & {*server.sampling}:
+            raise InputError(f"{argument('budget')}: a reply without a limit may cost anything; set ?max_tokens=N")
         self.server, self.price, self.budget = server, price, budget
         self.journal = Journal(journal, server.url)
         self.cache = None if cache is None else Cache(cache, server.url)
@@ -59,9 +62,10 @@ class Client:
             self._check_same(kept["model"], kept["reply"], kept["server"])
 
     def __enter__(self) -> Client:
+        self.journal.open()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         self.journal.close()
 
     def answers(self, requests: Sequence[Request]) -> list[Answer]:
@@ -71,33 +75,23 @@ class Client:
 
         :raises InputError: the server fails or changes, or the budget ends; what was answered is kept.
         """
-        waiting = self.waiting(requests)
-        known = self._known(requests)
-        if waiting:
-            with bar(len(known) + len(waiting), "asking", "request", initial=len(known)) as shown:
+        if waiting := self.waiting(requests):
+            number = len({request.key for request in requests})
+            with bar(number, "asking", "request", initial=number - len(waiting)) as shown:
                 self._ask_all(waiting, shown)
-            known |= self._known(waiting)
+        try:
+            known = {one.key: read_answer(self.journal.replies[one.key]["reply"], one) for one in requests}
+        except BadAnswerError as error:
+            raise InputError(f"{self.journal.path}: is damaged ({error}); {REMEDY}") from None
         return [known[request.key] for request in requests]
-
-    def _known(self, requests: Sequence[Request]) -> dict[str, Answer]:
-        """The answers in the journal, by request."""
-        found = {}
-        for request in requests:
-            if request.key not in found and (kept := self.journal.replies.get(request.key)):
-                try:
-                    found[request.key] = read_answer(kept["reply"], request, kept["server"])
-                except BadAnswerError as error:
-                    raise InputError(f"{self.journal.path}: is damaged ({error}); {REMEDY}") from None
-        return found
 
     def waiting(self, requests: Sequence[Request]) -> list[Request]:
         """The requests that have no answer yet, each once; the cache is searched first."""
-        unique = {request.key: request for request in requests}
-        if self.cache is not None:
-            for request in unique.values():
-                if request.key not in self.journal.replies and (found := self.cache.get(request)):
-                    with contextlib.suppress(BadAnswerError):
-                        self.keep(request, found["reply"], str(found.get("server") or ""), origin="cache")
+        unique = {request.key: request for request in requests if request.key not in self.journal.replies}
+        for request in unique.values():
+            if self.cache is not None and (found := self.cache.get(request)):
+                with contextlib.suppress(BadAnswerError):
+                    self.keep(request, found["reply"], str(found["server"]), origin="cache")
         return [request for request in unique.values() if request.key not in self.journal.replies]
 
     def keep(self, request: Request, reply: Any, server: str, *, origin: str | None = None) -> None:
@@ -105,23 +99,27 @@ class Client:
 
         :param origin: where it comes from, if it was not asked for in this run: ``cache``, ``batch``.
         :raises BadAnswerError: it is no answer to the request.
+        :raises InputError: another model has answered.
         """
-        read_answer(reply, request, server)
-        self._check_same(request.model, reply, server)
-        asked = {"endpoint": request.endpoint, "body": request.body, "sample": request.sample}
+        read_answer(reply, request)
+        self._check_same(request.body["model"], reply, server)
+        asked = {"endpoint": request.endpoint, "body": request.body}
         marked = {} if origin is None else {"origin": origin}
         self.journal.write({"key": request.key, "request": asked, "server": server, **marked, "reply": reply})
         if self.cache is not None and origin != "cache":
             self.cache.put(request, server, reply)
 
-    def record(self, answers: Sequence[Answer], requests: Sequence[Request]) -> dict[str, Any]:
+    def record(self, requests: Sequence[Request]) -> dict[str, Any]:
         """What was answered and what it took, for a sidecar."""
-        origins = Counter(self.journal.replies[one.key]["origin"] for one in {r.key: r for r in requests}.values())
-        distinct = {id(answer): answer for answer in answers}.values()
+        kept = [self.journal.replies[key] for key in {request.key for request in requests}]
+        origins = Counter(one["origin"] for one in kept)
+        versions = Counter(str(one["reply"].get("system_fingerprint") or "") for one in kept)
+        model, software = self._seen.get(self.server.model, ("", ""))
         return {
-            **dict(zip(("model", "software"), self._seen.get(self.server.model, ("", "")), strict=True)),
-            "system_fingerprints": dict(sorted(Counter(one.system_fingerprint for one in distinct).items())),
-            "requests": sum(origins.values()),
+            "model": model,
+            "software": software,
+            "system_fingerprints": dict(sorted(versions.items())),
+            "requests": len(kept),
             "from_cache": origins["cache"],
             "from_batch": origins["batch"],
             **self.journal.spending.as_dict(self.price),
@@ -163,8 +161,8 @@ class Client:
         try:
             futures = [pool.submit(one, request) for request in waiting]
             done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-            for failed in (future for future in done if future.exception()):
-                failed.result()
+            for future in done:
+                future.result()
         finally:  # after an error or Ctrl-C, no thread sends another request
             self._halt()
             pool.shutdown(wait=True, cancel_futures=True)
@@ -176,28 +174,32 @@ class Client:
 
     def _ask(self, request: Request, headers: Mapping[str, str]) -> bool:
         """Ask until there is an answer; false if the run stops before."""
-        most, wrong = at_most(request), 0
+        most, wrong = request.most, 0
         for attempt in range(TRIES):
             self._pace.wait(most.total)
             if not self._reserve(request, most):
                 return False
-            failure = self._try(request, headers, most)
-            if failure is None:
-                return True
-            wrong += isinstance(failure.__cause__, BadAnswerError)
-            if wrong == PAID_TRIES or attempt + 1 == TRIES:
+            try:
+                self._try(request, headers, most)
+            except NoReply as error:
+                wrong += isinstance(error, BadAnswerError)
+                if wrong == PAID_TRIES or attempt + 1 == TRIES:
+                    raise InputError(
+                        f"{self.server.text}: a request has no answer after {attempt + 1} tries ({error}); {_KEPT}"
+                    ) from None
+                self._rest(attempt, error.after)
+            else:
                 break
-            self._rest(attempt, failure.after)
-        raise InputError(f"{self.server.text}: a request has no answer after {attempt + 1} tries ({failure}); {_KEPT}")
+        return True
 
     def _reserve(self, request: Request, most: Usage) -> bool:
         """Wait until the request fits into the budget, and note that it is sent; false if the run stops."""
+        spending, budget = self.journal.spending, self.budget
         with self._free:
-            spending = self.journal.spending
-            while not self._stop.is_set() and not spending.fits(most, self.budget, self.price):
+            while not self._stop.is_set() and budget is not None and spending.left(budget, self.price, most) < 0:
                 if not self._flying:
                     raise InputError(
-                        f"{argument('budget', self.budget)}: the next request might exceed it "
+                        f"{argument('budget', budget)}: the next request might exceed it "
                         f"({spending.shown(self.price)} so far, at most {most.total:,} tokens for the next); "
                         f"finished answers are kept: raise it and run the command again to resume"
                     )
@@ -208,58 +210,38 @@ class Client:
             self.journal.write({"sent": request.key, "most": [most.input, most.output]})
             return True
 
-    @contextlib.contextmanager
-    def _landed(self) -> Iterator[None]:
-        """Write what became of a request that was in flight."""
-        with self._free:
-            try:
-                yield
-            finally:
-                self._flying -= 1
-                self._free.notify_all()
+    def _try(self, request: Request, headers: Mapping[str, str], most: Usage) -> None:
+        """Ask once, and note what became of it.
 
-    def _try(self, request: Request, headers: Mapping[str, str], most: Usage) -> NoReply | None:
-        """Ask once: None when the answer is kept, else why there is none.
-
+        :raises NoReply: there is no answer, but the next try may bring one.
         :raises InputError: asking again would not help.
         """
-
-        def without(reason: str, usage: Usage | None) -> dict[str, Any]:
-            """A line of the journal; ``usage`` None: the server may have counted the request."""
-            if usage is None:
-                return {"lost": request.key, "reason": reason}
-            return {"key": request.key, "usage": list(vars(usage).values()), "reason": reason}
-
+        used: Usage | None = Usage()
+        reason = "refused"
         try:
-            url = f"{self.server.url}/{request.endpoint}"
-            reply = post_json(url, request.body, headers, seconds=self.server.timeout)
+            reply = post_json(
+                f"{self.server.url}/{request.endpoint}", request.body, headers, seconds=self.server.timeout
+            )
             with _PARSING:
                 raw = self._read(reply)
-        except NoReply as error:
-            free = not error.sent or (error.status is not None and error.status not in _GATEWAYS)
-            with self._landed():
-                reason = "not reached" if not error.sent else f"status {error.status}" if error.status else "no reply"
-                self.journal.write(without(reason, Usage() if free else None))
-            return error
-        except InputError:
-            with self._landed():
-                self.journal.write(without("refused", Usage()))
-            raise
-        with self._landed():
-            found = read_usage(raw)
-            try:
+            used, reason = read_usage(raw), "not an answer"
+            with self._free:
                 self.keep(request, raw, reply.server)
-            except BadAnswerError as error:
-                self.journal.write(without("not an answer", found))
-                failure = NoReply(str(error))
-                failure.__cause__ = error
-                return failure
-            except InputError:
-                self.journal.write(without("another model", found))
-                raise
-        if found:
-            self._pace.spent(most.total - found.total)
-        return None
+        except (NoReply, InputError) as error:
+            if isinstance(error, NoReply) and not isinstance(error, BadAnswerError):
+                may_count = error.sent and error.status in (None, *_GATEWAYS)
+                used = None if may_count else Usage()
+                reason = "not reached" if not error.sent else f"status {error.status}" if error.status else "no reply"
+            counts = None if used is None else list(vars(used).values())
+            with self._free:
+                self.journal.write({"key": request.key, "usage": counts, "reason": reason})
+            raise
+        finally:
+            with self._free:
+                self._flying -= 1
+                self._free.notify_all()
+        if used:
+            self._pace.spent(most.total - used.total)
 
     def _read(self, reply: Reply) -> Any:
         """Parse a reply; the server's refusal of a prompt by its filter is an answer."""

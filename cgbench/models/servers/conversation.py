@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from cgbench.errors import InputError, argument
 from cgbench.models.servers.address import Server
 from cgbench.models.servers.answers import AnswerRule, parse_rule
 from cgbench.models.servers.exchange import Request
-from cgbench.models.servers.prompts import SHOTS, Prompt, messages, read_prompts, read_system_message
+from cgbench.models.servers.prompts import Pairs, Prompt, check_shots, messages, read_prompts, read_system_message
 from cgbench.models.translation_request import TranslateRequest
-
-Pairs = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -50,11 +47,6 @@ class Conversation:
         return {"prompt": self.prompt.text, **system, **({"answer": self.rule.text} if self.rule.text else {})}
 
     @property
-    def uses(self) -> frozenset[str]:
-        """The names of all values in the templates."""
-        return self.prompt.uses | (self.system.uses if self.system else frozenset())
-
-    @property
     def columns(self) -> frozenset[str]:
         """The names of columns in the templates."""
         return self.prompt.columns | (self.system.columns if self.system else frozenset())
@@ -68,15 +60,16 @@ class Conversation:
         :param columns: the values of :attr:`columns` in each row; ``shots``: the examples of each prompt.
         :raises InputError: a template uses shots and there are none, or the reverse; it fails on a row.
         """
-        if (SHOTS in self.uses) != (shots is not None):
-            what = "has no place for shots, {shots}" if shots is not None else "uses shots, but no shots are given"
-            raise InputError(f"{argument('prompt')}: {what}")
+        check_shots([self.prompt, *([self.system] if self.system else [])], shots)
         rows = columns or [{}] * len(lines)
         return [self._request(*each) for each in zip(lines, shots or [()] * len(lines), rows, strict=True)]
 
     def _request(self, line: str, shots: Pairs, columns: Mapping[str, str]) -> Request:
-        asked: dict[str, Any] = {**self.server.sampling, "n": self.n, "response_format": self.rule.response_format}
-        if self.server.endpoint == "completions":  # ends at a line break, as those of Hugging Face models do
-            stop = () if self.rule.text else ("\n",)
-            return Request(**asked, prompt=self.prompt.render(line, shots, columns), stop=stop)
-        return Request(**asked, messages=messages(self.prompt, self.system, line, shots, columns))
+        body = {**self.server.sampling, "n": self.n}
+        if self.rule.response_format:
+            body["response_format"] = self.rule.response_format
+        if self.server.endpoint == "chat":
+            return Request({**body, "messages": messages(self.prompt, self.system, line, shots, columns)})
+        if not self.rule.text:  # ends at a line break, as those of Hugging Face models do
+            body["stop"] = ["\n"]
+        return Request({**body, "prompt": self.prompt.render(line, shots, columns)})

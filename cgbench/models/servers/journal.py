@@ -1,12 +1,12 @@
-"""Answers on disk: the journal of an output, and a cache that outputs share.
+"""Answers on disk, and what they took: the journal of an output, and a cache that outputs share.
 
-The journal has one JSON object per line, in the order of events::
+The journal has one JSON object per line, in the order of events. Everything that is known of tokens and money is
+counted from its lines, so a resumed run counts as the first one did::
 
     {"format": 1, "url": URL}                                 first line
     {"sent": KEY, "most": [INPUT, OUTPUT]}                    before a request is sent: bounds on its tokens
     {"key": KEY, "request": ..., "server": ..., "reply": ...} an answer, as the server gave it
-    {"key": KEY, "usage": [...], "reason": ...}               a reply that is no answer
-    {"lost": KEY, "reason": ...}                              no reply: the server may have counted the request
+    {"key": KEY, "usage": [...], "reason": ...}               no answer; null: the server may have counted the request
 
 ``origin`` says that an answer came from the cache or from a batch file. KEY: :attr:`Request.key`.
 """
@@ -15,14 +15,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from cgbench.errors import InputError
 from cgbench.files import parse_json, write_atomic
-from cgbench.models.servers.exchange import Request
-from cgbench.models.servers.spending import Spending
+from cgbench.models.server_options import Budget, Price
+from cgbench.models.servers.exchange import Request, Usage, read_usage
 from cgbench.steps import hash_value
 
 FORMAT = 1
@@ -34,21 +35,113 @@ def journal_path(output: Path) -> Path:
     return output.with_name(f"{output.name}.answers.jsonl")
 
 
-class Journal:
-    """The journal of one output and one server.
+def cost_of(usage: Usage, price: Price) -> float:
+    """What some tokens cost, in US dollars; prices are per million tokens."""
+    fresh = max(0, usage.input - usage.cached)
+    return (fresh * price.input + usage.cached * price.cached + usage.output * price.output) / 1e6
 
-    :param replies: the answers by key of the request; :param spending: counts every line, also of earlier runs.
+
+class Spending:
+    """What the lines of a journal say about tokens.
+
+    ``usage`` is of answers, ``discarded`` of replies that were no answers, ``unreported`` a bound on the ``silent``
+    answers, whose usage the server did not say.
+    """
+
+    def __init__(self) -> None:
+        self.usage = self.discarded = self.unreported = Usage()
+        self.attempts = self.silent = 0
+        self.failures = Counter[str]()
+        self._open = dict[str, list[Usage]]()  # bounds on attempts that the server may have counted, by request
+
+    def count(self, line: Mapping[str, Any]) -> None:
+        """Count a line of the journal.
+
+        :raises LookupError, TypeError, ValueError: it is none.
+        """
+        if "sent" in line:
+            self.attempts += 1
+            self._open.setdefault(line["sent"], []).append(_usage(line["most"]))
+            return
+        if "reply" not in line:
+            self.failures[str(line["reason"])] += 1
+            if line["usage"] is not None:
+                self._close(line["key"])
+                self.discarded += _usage(line["usage"])
+        elif (origin := line.get("origin")) != "cache":
+            most, found = Usage() if origin else self._close(line["key"]), read_usage(line["reply"])
+            self.silent += found is None
+            self.unreported += most if found is None else Usage()
+            self.usage += found or Usage()
+
+    def _close(self, key: str) -> Usage:
+        bounds = self._open.get(key, [Usage()])
+        most = bounds.pop()
+        if not bounds:
+            self._open.pop(key, None)
+        return most
+
+    @property
+    def lost(self) -> int:
+        """The number of attempts without a reply so far."""
+        return sum(map(len, self._open.values()))
+
+    @property
+    def sure(self) -> Usage:
+        """What the server has counted, as far as it said."""
+        return self.usage + self.discarded
+
+    @property
+    def most(self) -> Usage:
+        """An upper bound on everything that the server can have counted."""
+        return sum((bound for bounds in self._open.values() for bound in bounds), self.sure + self.unreported)
+
+    def left(self, budget: Budget, price: Price | None, more: Usage = Usage()) -> float:  # noqa: B008 - it is frozen
+        """What is left of a budget at the least after ``more`` tokens, in its unit."""
+        after = self.most + more
+        return budget.amount - (after.total if price is None or budget.unit == "tokens" else cost_of(after, price))
+
+    def shown(self, price: Price | None) -> str:
+        """The tokens and their cost, for a message."""
+        cost = "" if price is None else f", {cost_of(self.most, price):.4f} USD"
+        return f"{self.most.total:,} tokens{cost}"
+
+    def as_dict(self, price: Price | None) -> dict[str, Any]:
+        """For the sidecar."""
+        found = {
+            "attempts": self.attempts,
+            "without_reply": self.lost,
+            "failures": dict(sorted(self.failures.items())),
+            "usage": vars(self.usage),
+            "usage_discarded": vars(self.discarded),
+            "answers_without_usage": self.silent,
+        }
+        if price is None:
+            return found
+        costs = {"cost_usd": cost_of(self.sure, price), "cost_usd_at_most": cost_of(self.most, price)}
+        return {**found, "price": vars(price), **costs}
+
+
+def _usage(counts: Sequence[int]) -> Usage:
+    return Usage(*map(int, counts))
+
+
+class Journal:
+    """The journal of one output and one server; :meth:`write` keeps nothing on disk before :meth:`open`.
+
+    ``replies``: the answers by key of the request; ``spending`` counts every line, also of earlier runs.
     """
 
     def __init__(self, path: Path, url: str) -> None:
-        """Read the journal, or begin one; an incomplete last line is removed.
+        """Read the journal if there is one; an incomplete last line is left out.
 
         :raises InputError: it is of another server, or damaged.
         """
-        self.path, self.spending, self.replies = path, Spending(), dict[str, dict[str, Any]]()
+        self.path, self.url, self.spending, self.replies = path, url, Spending(), dict[str, dict[str, Any]]()
+        self._file: BinaryIO | None = None
         data = path.read_bytes() if path.is_file() else b""
-        whole = data[: data.rfind(b"\n") + 1]
-        for number, line in enumerate(whole.splitlines(), 1):
+        self._size = data.rfind(b"\n") + 1
+        for number, line in enumerate(data[: self._size].splitlines(), 1):
             try:
                 event = parse_json(line, path)
                 if number == 1:
@@ -59,30 +152,38 @@ class Journal:
                 raise InputError(f"{path}, line {number}: is damaged; {REMEDY}") from None
             if number == 1 and begun != (FORMAT, url):
                 raise InputError(f"{path}: has answers of another server ({begun[1]}); choose another output")
-        self._file = path.open("ab")
-        self._file.truncate(len(whole))
-        if not whole:
-            self.write({"format": FORMAT, "url": url}, count=False)
+
+    def open(self) -> None:
+        """Write from here on; an incomplete last line is removed."""
+        self._file = self.path.open("ab")
+        self._file.truncate(self._size)
+        if not self._size:
+            self._append({"format": FORMAT, "url": self.url})
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
 
-    def write(self, event: Mapping[str, Any], *, count: bool = True) -> None:
+    def write(self, event: Mapping[str, Any]) -> None:
         """Append a line, and make it durable unless it only says that something is about to be sent."""
+        self._append(event)
+        self._take(event)
+
+    def _append(self, event: Mapping[str, Any]) -> None:
+        if self._file is None:
+            return
         self._file.write((json.dumps(event, ensure_ascii=False) + "\n").encode("utf-8"))
         self._file.flush()
         if "sent" not in event:
             os.fsync(self._file.fileno())
-        if count:
-            self._take(event)
 
     def _take(self, event: Mapping[str, Any]) -> None:
         self.spending.count(event)
         if "reply" in event:
             self.replies[event["key"]] = {
                 "reply": {**event["reply"]}, "server": str(event["server"]), "origin": event.get("origin"),
-                "model": event["request"]["body"]["model"],
+                "model": str(event["request"]["body"]["model"]),
             }  # fmt: skip
 
 
@@ -94,22 +195,20 @@ class Cache:
 
     def get(self, request: Request) -> Mapping[str, Any] | None:
         """A kept answer (``server``, ``reply``); None if there is none, or its file is damaged."""
+        path, asked = self._place(request)
         try:
-            found = parse_json(self._path(request).read_bytes(), self.folder)
-            return found if found["asked"] == self._asked(request) and "reply" in found else None
+            found = parse_json(path.read_bytes(), path)
+            return found if found["asked"] == asked and "reply" in found and "server" in found else None
         except (OSError, InputError, ValueError, LookupError, TypeError):
             return None
 
     def put(self, request: Request, server: str, reply: Any) -> None:
         """Keep an answer."""
-        path = self._path(request)
+        path, asked = self._place(request)
         path.parent.mkdir(parents=True, exist_ok=True)
-        kept = {"asked": self._asked(request), "server": server, "reply": reply}
-        write_atomic(path, json.dumps(kept, ensure_ascii=False) + "\n")
+        write_atomic(path, json.dumps({"asked": asked, "server": server, "reply": reply}, ensure_ascii=False) + "\n")
 
-    def _asked(self, request: Request) -> dict[str, Any]:
-        return {"url": self.url, "endpoint": request.endpoint, "body": request.body, "sample": request.sample}
-
-    def _path(self, request: Request) -> Path:
-        name = hash_value([self.url, request.key])
-        return self.folder / name[:2] / f"{name}.json"
+    def _place(self, request: Request) -> tuple[Path, dict[str, Any]]:
+        asked = {"url": self.url, "endpoint": request.endpoint, "body": request.body}
+        name = hash_value(asked)
+        return self.folder / name[:2] / f"{name}.json", asked

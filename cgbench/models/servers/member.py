@@ -14,6 +14,7 @@ from cgbench.models.servers.address import parse_server
 from cgbench.models.servers.answers import Reading, read_choice
 from cgbench.models.servers.client import Client
 from cgbench.models.servers.conversation import Conversation
+from cgbench.models.servers.exchange import Answer, Request
 from cgbench.models.servers.likelihood import log_probs
 from cgbench.models.servers.prompts import read_prompts
 
@@ -33,7 +34,7 @@ class ServerMember:
     """A server that translates, and scores translations. ``journal``: where answers are kept."""
 
     conversation: Conversation
-    journal: Path | None = None
+    journal: Path = Path()
 
     def at(self, journal: Path) -> ServerMember:
         """The same, with its answers in a file."""
@@ -53,8 +54,7 @@ class ServerMember:
         server = self.conversation.server
         return log_probs(self._ask, self.conversation.requests(lines), hypotheses, server.end, server.text)
 
-    def _ask(self, requests: Sequence[Any]) -> Sequence[Any]:
-        assert self.journal is not None
+    def _ask(self, requests: Sequence[Request]) -> Sequence[Answer]:
         with Client(self.conversation.server, self.journal) as client:
             return client.answers(requests)
 

@@ -8,14 +8,15 @@ columns, and runs in Jinja's sandbox; an unknown name is an error before anythin
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from cgbench.errors import InputError, argument, printable
 
 SOURCE, SHOTS = "source", "shots"
+Pairs: TypeAlias = Sequence[tuple[str, str]]
 _PLACES = re.compile(r"(?<!\{)\{(source|shots)\}(?!\})")
 _JINJA = re.compile(r"\{\{|\{%")
 _FILE_NAME = re.compile(r"[\w./~-]+\.[A-Za-z]\w{0,5}")
@@ -41,39 +42,33 @@ class Prompt:
 
     :param name: for the file of its hypotheses; :param text: the template, part of the identity of an answer.
     :param uses: the names of values that it needs, besides ``source`` and ``shots`` those of columns.
+    :param jinja: the compiled template; None if it is plain.
     """
 
     name: str
     text: str
     uses: frozenset[str]
-    _jinja: Any = field(default=None, compare=False)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether it is no Jinja template."""
-        return self._jinja is None
+    jinja: Any = field(default=None, compare=False)
 
     @property
     def columns(self) -> frozenset[str]:
         """Names that a table must have as columns."""
         return self.uses - {SOURCE, SHOTS}
 
-    def render(
-        self, source: str, shots: Sequence[tuple[str, str]] = (), columns: Mapping[str, str] | None = None
-    ) -> str:
+    def render(self, source: str, shots: Pairs = (), columns: Mapping[str, str] | None = None) -> str:
         """The text of one request.
 
         :param columns: the values of :attr:`columns` in this row.
         :raises InputError: the template fails on these values, for example by a division by zero.
         """
         found = Shots(Shot(*shot) for shot in shots)
-        if self._jinja is None:
+        if self.jinja is None:
             return _PLACES.sub(lambda place: source if place[1] == SOURCE else str(found), self.text)
         import jinja2
 
         try:
-            return str(self._jinja.render({**(columns or {}), SOURCE: source, SHOTS: found}))
-        except (jinja2.TemplateError, ArithmeticError, LookupError, TypeError, ValueError, OverflowError) as error:
+            return str(self.jinja.render({**(columns or {}), SOURCE: source, SHOTS: found}))
+        except (jinja2.TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise InputError(f"{self.name}: the prompt fails on {source[:40]!r} ({error})") from None
 
 
@@ -87,10 +82,8 @@ def read_prompts(given: Sequence[str]) -> list[Prompt]:
     prompts: list[Prompt] = []
     for number, text in enumerate(given, 1):
         path = _file(text)
-        name = f"prompt-{number}" if path is None else path.name.split(".")[0] or f"prompt-{number}"
-        prompt = parse_prompt(
-            text if path is None else _read(path), name, argument("prompt") if path is None else str(path)
-        )
+        name = (path.name.split(".")[0] if path else "") or f"prompt-{number}"
+        prompt = parse_prompt(_read(path) if path else text, name, str(path) if path else argument("prompt"))
         if twin := next((one for one in prompts if one.name == name or one.text == prompt.text), None):
             what = f"the name {name}" if twin.name == name else "the same text"
             raise InputError(f"{argument('prompt')}: two prompts have {what}; each needs an output of its own")
@@ -121,17 +114,22 @@ def read_system_message(text: str) -> Prompt:
     path = _file(text)
     if path is None and _FILE_NAME.fullmatch(text):
         raise InputError(f"{argument('system_message', text)}: there is no such file")
-    where = argument("system_message")
-    return parse_prompt(text if path is None else _read(path), "system", where, needs_source=False)
+    return parse_prompt(_read(path) if path else text, "system", argument("system_message"), needs_source=False)
+
+
+def check_shots(prompts: Iterable[Prompt], shots: object | None) -> None:
+    """Check that a template has a place for shots if there are shots, and only then."""
+    if any(SHOTS in prompt.uses for prompt in prompts) != (shots is not None):
+        what = "has no place for shots, {shots}" if shots is not None else "uses shots, but no shots are given"
+        raise InputError(f"{argument('prompt')}: {what}")
 
 
 def messages(
-    prompt: Prompt, system: Prompt | None, source: str, shots: Sequence[tuple[str, str]] = (),
-    columns: Mapping[str, str] | None = None,
-) -> tuple[dict[str, str], ...]:  # fmt: skip
+    prompt: Prompt, system: Prompt | None, source: str, shots: Pairs = (), columns: Mapping[str, str] | None = None
+) -> list[dict[str, str]]:
     """The messages of a chat: the system message if there is one, and the prompt as the user's."""
-    parts = [("system", system)] * (system is not None) + [("user", prompt)]
-    return tuple({"role": role, "content": one.render(source, shots, columns)} for role, one in parts if one)
+    parts = {"system": system, "user": prompt}
+    return [{"role": role, "content": one.render(source, shots, columns)} for role, one in parts.items() if one]
 
 
 def _compile(text: str, where: str) -> tuple[frozenset[str], Any]:
@@ -145,10 +143,8 @@ def _compile(text: str, where: str) -> tuple[frozenset[str], Any]:
         names = find_undeclared_variables(environment.parse(text))
         return frozenset(names - {*environment.globals}), environment.from_string(text)
     except (jinja2.TemplateError, RecursionError) as error:
-        line = getattr(error, "lineno", None)
-        raise InputError(
-            f"{where}{f', line {line}' if line else ''}: not a valid Jinja template ({str(error).splitlines()[0]})"
-        ) from None
+        line = f", line {number}" if (number := getattr(error, "lineno", None)) else ""
+        raise InputError(f"{where}{line}: not a valid Jinja template ({str(error).splitlines()[0]})") from None
 
 
 def _file(text: str) -> Path | None:

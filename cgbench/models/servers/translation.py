@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,16 +12,15 @@ from cgbench.errors import InputError, InputWarning, argument
 from cgbench.files import check_output
 from cgbench.locks import locked
 from cgbench.models.external.sidecar import check_earlier, sidecar_path, write_output
-from cgbench.models.server_options import Budget, Price
+from cgbench.models.server_options import Budget
 from cgbench.models.servers.address import Server, parse_server
 from cgbench.models.servers.answers import Reading, count, read_choice, warnings_of
 from cgbench.models.servers.batch_files import read_batch, write_batch
 from cgbench.models.servers.client import Client
 from cgbench.models.servers.conversation import Conversation
 from cgbench.models.servers.exchange import Request, Usage
-from cgbench.models.servers.journal import Journal, journal_path
+from cgbench.models.servers.journal import Journal, cost_of, journal_path
 from cgbench.models.servers.samples import sample_measures
-from cgbench.models.servers.spending import at_most, cost_of
 from cgbench.models.translation_request import TranslateRequest
 from cgbench.requests import as_path
 from cgbench.steps import hash_value
@@ -39,7 +37,7 @@ def translate_by_server(request: TranslateRequest) -> list[str]:
     :raises InputError: the server fails or changes, the budget ends, or the output contains translations by another
         system or prompt, or of another text.
     """
-    output, journal = as_path(cast("str", request.output)), journal_path(as_path(cast("str", request.output)))
+    output, journal = _paths(request)
     for path in (sidecar_path(output), journal):
         check_output(path, files_of(request.sources))
     server = parse_server(str(request.system))
@@ -51,7 +49,7 @@ def translate_by_server(request: TranslateRequest) -> list[str]:
     asked = [each if line.strip() else None for line, each in zip(lines, made, strict=True)]
     requests = [each for each in asked if each is not None]
     if request.dry_run:
-        return _estimate(request, server, journal, requests)
+        return _estimate(request, _client(request, server, journal), requests)
     with locked(journal, wait=False), _client(request, server, journal) as client:
         for path in [request.batch_in] if is_path(request.batch_in) else request.batch_in:
             read_batch(as_path(path), client, requests)
@@ -62,20 +60,29 @@ def translate_by_server(request: TranslateRequest) -> list[str]:
                 f"{argument('batch_in')}: {counted(missing, 'request')} still without an answer; write them with "
                 f"{argument('batch_out', 'FILE')}, or ask the server by running the command without both"
             )
-        found = client.answers(requests)
-        answers = dict(zip((each.key for each in requests), found, strict=True))
-        record = {"system": system, "nbest": request.nbest or 1, "source": source}
-        spent = record["server"] = client.record(found, requests)
-    rule = conversation.rule
+        answers = iter(client.answers(requests))
+        spent = client.record(requests)
+    rule, n = conversation.rule, conversation.n
     readings = [
-        [] if each is None else [read_choice(choice, rule, line) for choice in answers[each.key].choices]
+        [read_choice(choice, rule, line) for choice in next(answers).choices] if each else [Reading("")] * n
         for line, each in zip(lines, asked, strict=True)
     ]
-    counts = record["answers"] = count(each[0] for each in readings if each)
-    empty = [place for place, each in enumerate(readings, 1) if each and not each[0].text]
-    record["without_text"] = empty
-    written = write_output(output, _rows(readings, request), request.nbest, request.format, record)
-    for text in (*warnings_of(counts, rule, empty), *_warnings(spent)):
+    first = [(place, each[0]) for place, (each, sent) in enumerate(zip(readings, asked, strict=True), 1) if sent]
+    counts, empty = count(reading for _, reading in first), [place for place, reading in first if not reading.text]
+    record = {"system": system, "nbest": n, "source": source, "server": spent, "answers": counts}
+    rows: list[dict[str, Any]] = [
+        {"nbest": [{"hypothesis": one.text, "cut": "cut" in one.causes} for one in each]} for each in readings
+    ]
+    if request.uncertainty:
+        measures = sample_measures([[one.text for one in each] for each in readings])
+        rows = [{**row, "measures": values} for row, values in zip(rows, measures, strict=True)]
+    written = write_output(output, rows, request.nbest, request.format, {**record, "without_text": empty})
+    told = warnings_of(counts, rule, empty)
+    if len(versions := spent["system_fingerprints"]) > 1:
+        told.append(f"{len(versions)} versions of the server have answered (system_fingerprint); they may differ")
+    if spent["answers_without_usage"] and request.price is not None:
+        told.append(f"the server did not count the tokens of {counted(spent['answers_without_usage'], 'answer')}")
+    for text in told:
         warnings.warn(InputWarning(text), stacklevel=2)
     return written
 
@@ -97,28 +104,17 @@ def columns_of(sources: Any, names: Collection[str]) -> list[dict[str, str]] | N
     return [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
 
 
-def _rows(readings: Sequence[Sequence[Reading]], request: TranslateRequest) -> list[dict[str, Any]]:
-    """The hypotheses of every sentence, with the measures of its samples if requested."""
-    found = [each or [Reading("")] for each in readings]
-    rows: list[dict[str, Any]] = [
-        {"nbest": [{"hypothesis": one.text, "cut": "cut" in one.causes} for one in each]} for each in found
-    ]
-    if request.uncertainty:
-        n = request.nbest or 1
-        measures = sample_measures([[one.text for one in each] * (n // len(each)) for each in found])
-        for row, values in zip(rows, measures, strict=True):
-            row["measures"] = values
-    return rows
-
-
 def budget_left(request: TranslateRequest) -> Budget:
     """What the output of a request leaves of its budget."""
-    journal = Journal(journal_path(as_path(cast("str", request.output))), parse_server(str(request.system)).url)
-    journal.close()
-    most, limit = journal.spending.most, cast("Budget", request.budget)
-    if limit.usd is None:
-        return Budget(None, max(0, cast("int", limit.tokens) - most.total))
-    return Budget(max(0.0, limit.usd - cost_of(most, cast("Price", request.price))), None)
+    budget = cast("Budget", request.budget)
+    journal = Journal(_paths(request)[1], parse_server(str(request.system)).url)
+    return replace(budget, amount=max(0, journal.spending.left(budget, request.price)))
+
+
+def _paths(request: TranslateRequest) -> tuple[Path, Path]:
+    """The output, and its journal."""
+    output = as_path(cast("str", request.output))
+    return output, journal_path(output)
 
 
 def _client(request: TranslateRequest, server: Server, journal: Path) -> Client:
@@ -130,39 +126,26 @@ def _write_batch(path: Path, waiting: Sequence[Request]) -> list[str]:
     check_output(path, ())
     if not waiting:
         return ["all requests have answers: no batch file was written"]
-    paths = write_batch(path, waiting)
-    return [f"{counted(len(waiting), 'request')} in {', '.join(map(str, paths))}"]
+    write_batch(path, waiting)
+    return [f"{counted(len(waiting), 'request')} in {path}"]
 
 
-def _estimate(request: TranslateRequest, server: Server, journal: Path, requests: Sequence[Request]) -> list[str]:
+def _estimate(request: TranslateRequest, client: Client, requests: Sequence[Request]) -> list[str]:
     """What the requests without answers may take, as lines; nothing is sent or written."""
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / journal.name
-        if journal.is_file():
-            shutil.copyfile(journal, copy)
-        with _client(request, server, copy) as client:
-            waiting, spending, price = client.waiting(requests), client.journal.spending, request.price
-            most = sum(map(at_most, waiting), Usage())
-            rows = [
-                ("requests to send", f"{len(waiting):,}"),
-                ("with an answer already", f"{len({each.key for each in requests}) - len(waiting):,}"),
-                ("input tokens", f"at most {most.input:,}"),
-                ("output tokens", f"at most {most.output:,}"),
-            ]
-            if price is not None:
-                rows += [("cost", f"at most {cost_of(most, price):.4f} USD")]
-            if spending.attempts:
-                rows += [("spent before", spending.shown(price))]
-            if request.budget is not None:
-                enough = spending.fits(most, request.budget, price)
-                rows += [("budget", f"{request.budget}: {'enough' if enough else 'may end before the last request'}")]
+    waiting, spending, price = client.waiting(requests), client.journal.spending, request.price
+    most = sum((each.most for each in waiting), Usage())
+    bounded = all(each.limit for each in waiting)
+    rows = [
+        ("requests to send", f"{len(waiting):,}"),
+        ("with an answer already", f"{len({each.key for each in requests}) - len(waiting):,}"),
+        ("input tokens", f"at most {most.input:,}"),
+        ("output tokens", f"at most {most.output:,}" if bounded else "no limit; set ?max_tokens=N"),
+    ]
+    if price is not None and bounded:
+        rows += [("cost", f"at most {cost_of(most, price):.4f} USD")]
+    if spending.attempts:
+        rows += [("spent before", spending.shown(price))]
+    if request.budget is not None:
+        enough = spending.left(request.budget, price, most) >= 0
+        rows += [("budget", f"{request.budget}: {'enough' if enough else 'may end before the last request'}")]
     return render(("estimate", ""), rows).splitlines()
-
-
-def _warnings(server: Mapping[str, Any]) -> list[str]:
-    found = []
-    if len(versions := server["system_fingerprints"]) > 1:
-        found.append(f"{len(versions)} versions of the server have answered (system_fingerprint); they may differ")
-    if server["answers_without_usage"] and "price" in server:
-        found.append(f"the server did not count the tokens of {counted(server['answers_without_usage'], 'answer')}")
-    return found

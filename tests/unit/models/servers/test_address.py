@@ -61,7 +61,7 @@ def test_identity_has_what_changes_answers():
         "url": "http://x/v1/completions", "top_p": 0.9, "seed": 3, "temperature": None,
     }  # fmt: skip
     limited = parse_server("openai:http://x/v1?model=m&max_completion_tokens=9")
-    assert (limited.sampling["max_tokens"], limited.sampling["max_completion_tokens"]) == (None, 9)
+    assert limited.sampling == {"model": "m", "temperature": 0.0, "max_completion_tokens": 9}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from cgbench.models.servers import client as clients
 from cgbench.models.servers.address import parse_server
 from cgbench.models.servers.client import Client
 from cgbench.models.servers.exchange import Request, Usage
-from cgbench.models.servers.spending import cost_of
+from cgbench.models.servers.journal import cost_of
 
 LINES = ["a b", "c d e", "f", "g h"]
 PRICE = Price(2.5, 10, 1.25)
@@ -24,7 +24,8 @@ def fast(monkeypatch):
 
 
 def requests_for(lines, **more):
-    return [Request(model="m", messages=({"role": "user", "content": f"Say: {line}"},), **more) for line in lines]
+    chats = [{"messages": [{"role": "user", "content": f"Say: {line}"}]} for line in lines]
+    return [Request({"model": "m", "n": 1, **chat, **more}) for chat in chats]
 
 
 def ask(fake, journal, lines=LINES, options="", client=None, **more):
@@ -34,7 +35,7 @@ def ask(fake, journal, lines=LINES, options="", client=None, **more):
         with opened(server, journal, **(client or {})) as asked:
             found = requests_for(lines, **more)
             answers = asked.answers(found)
-            return answers, asked.record(answers, found)
+            return answers, asked.record(found)
 
 
 def opened(server, journal, **options):
@@ -98,8 +99,8 @@ def test_a_server_that_hangs_is_left_at_the_deadline(tmp_path):
 def test_reasoning_is_kept_as_the_server_gave_it(form, tmp_path):
     (answer,), _ = ask(Fake({"a b": [form]}), tmp_path / "j", ["a b"])
     written = {name: text.format("B A") for name, text in REASONING[form].items()}
-    assert answer.text == written["content"]
-    assert answer.reasoning == ("Hm." if "field" in form else None)
+    assert answer.choices[0].text == written["content"]
+    assert answer.choices[0].reasoning == ("Hm." if "field" in form else None)
     assert events(tmp_path / "j")[-1]["reply"]["choices"][0]["message"] == {"role": "assistant", **written}
 
 
@@ -109,7 +110,7 @@ def test_an_answer_without_text_is_an_answer(wrong, tmp_path):
     answers, record = ask(fake, tmp_path / "j")
     assert len(fake.asked) == 4 and record["failures"] == {}
     ended = {"no text": "stop", "cut": "length"}.get(wrong, "content_filter")
-    assert (answers[2].text, answers[2].finish_reason) == ("F" if wrong == "cut" else None, ended)
+    assert answers[2].choices[0][::2] == ("F" if wrong == "cut" else None, ended)
 
 
 def test_what_is_answered_is_never_asked_again(tmp_path):
@@ -129,15 +130,13 @@ def test_what_is_answered_is_never_asked_again(tmp_path):
     assert ask(last, tmp_path / "j") == (answers, record) and last.asked == []
 
 
-def test_equal_requests_are_sent_once_unless_they_are_samples(tmp_path):
+def test_equal_requests_are_sent_once(tmp_path):
     fake = Fake()
     answers, record = ask(fake, tmp_path / "j", ["a", "a", "b"])
     assert sorted(fake.asked) == ["a", "b"] and texts(answers) == [["A"], ["A"], ["B"]] and record["requests"] == 2
     with serving(fake) as url, opened(parse_server(f"{url}?model=m"), tmp_path / "j") as client:
-        client.answers([*requests_for(["a"], sample=1), *requests_for(["a"], sample=2), *requests_for(["a"], seed=5)])
-    assert (
-        sorted(fake.asked) == ["a", "a", "a", "a", "b"] and fake.bodies[-1].keys() - {"seed"} == fake.bodies[0].keys()
-    )
+        client.answers([*requests_for(["a"]), *requests_for(["a"], seed=5)])
+    assert sorted(fake.asked) == ["a", "a", "b"] and fake.bodies[-1].keys() - {"seed"} == fake.bodies[0].keys()
 
 
 def test_an_error_of_one_thread_ends_the_others_without_loss(tmp_path):
@@ -217,7 +216,7 @@ def test_answers_are_shared_through_a_cache(tmp_path):
         with Client(server, tmp_path / "two", cache=tmp_path / "cache") as client:
             requests = requests_for([*LINES, "new"])
             found = client.answers(requests)
-            record = client.record(found, requests)
+            record = client.record(requests)
     assert len(fake.asked) == asked + 1 and texts(found) == [*texts(first), ["NEW"]]
     assert (record["from_cache"], record["attempts"], record["usage"]["input"]) == (4, 1, len("Say: new") + 3)
     assert [event.get("origin") for event in events(tmp_path / "two") if "reply" in event] == ["cache"] * 4 + [None]
@@ -231,7 +230,7 @@ def test_a_damaged_cache_file_is_asked_again_and_replaced(tmp_path):
             for path in (tmp_path / "cache").glob("*/*.json"):
                 path.write_bytes(damage)
             with Client(server, tmp_path / str(number), cache=tmp_path / "cache") as client:
-                assert client.answers(requests_for(["a"]))[0].text == "A"
+                assert texts(client.answers(requests_for(["a"]))) == [["A"]]
     assert fake.asked == ["a"] * 4
 
 
@@ -242,8 +241,8 @@ def test_a_budget_is_never_exceeded(limit, tmp_path):
     with pytest.raises(InputError, match="the next request might exceed it"):
         ask(fake, tmp_path / "j", lines, client={"budget": budget, "price": PRICE}, max_tokens=500)
     spent = Usage(fake.input, fake.output)
-    size = spent.total if budget.tokens else cost_of(spent, PRICE)
-    assert 0 < len(fake.answered) < 12 and size <= (budget.tokens or budget.usd)
+    size = spent.total if budget.unit == "tokens" else cost_of(spent, PRICE)
+    assert 0 < len(fake.answered) < 12 and size <= budget.amount
     before = len(fake.asked)
     more = Fake()
     with pytest.raises(InputError, match="the next request might exceed it"):
@@ -310,22 +309,20 @@ def test_the_journal_of_another_server(tmp_path):
 
 def test_what_is_sent(tmp_path):
     fake = Fake()
-    request = Request(
-        model="m", messages=({"role": "system", "content": "S"}, {"role": "user", "content": "Say: a"}), n=3,
-        temperature=0.5, top_p=0.9, seed=7, max_completion_tokens=9, stop=("\n",), response_format={"type": "text"},
-        extra={"logprobs": True},
-    )  # fmt: skip
-    completion = Request(model="m", prompt="Say: b", max_tokens=4)
+    chat = {
+        "model": "m", "messages": [{"role": "system", "content": "S"}, {"role": "user", "content": "Say: a"}], "n": 3,
+        "temperature": 0.5, "top_p": 0.9, "seed": 7, "max_completion_tokens": 9, "stop": ["\n"],
+        "response_format": {"type": "text"},
+    }  # fmt: skip
+    bodies = [chat, {"model": "m", "prompt": "Say: b", "n": 1, "max_tokens": 4}]
     with serving(fake) as url, Client(parse_server(f"{url}?model=m&parallel=1"), tmp_path / "j") as client:
-        found = client.answers([request, completion])
-    assert fake.paths == ["/v1/chat/completions", "/v1/completions"]
-    assert fake.bodies == [
-        {
-            "model": "m", "messages": [{"role": "system", "content": "S"}, {"role": "user", "content": "Say: a"}],
-            "n": 3, "temperature": 0.5, "top_p": 0.9, "seed": 7, "max_completion_tokens": 9, "stop": ["\n"],
-            "response_format": {"type": "text"}, "logprobs": True,
-        },
-        {"model": "m", "prompt": "Say: b", "n": 1, "max_tokens": 4},
-    ]  # fmt: skip
-    assert [answer.text for answer in found] == ["A", "B"]
+        found = client.answers([Request(body) for body in bodies])
+    assert fake.paths == ["/v1/chat/completions", "/v1/completions"] and fake.bodies == bodies
+    assert [answer.choices[0].text for answer in found] == ["A", "B"]
     assert found[1].raw == reply_to(fake.bodies[1])
+
+
+def test_a_budget_needs_a_limit_of_each_reply(tmp_path):
+    server = parse_server("openai:http://x/v1?model=m&max_tokens=none")
+    with pytest.raises(InputError, match=r"a reply without a limit may cost anything; set \?max_tokens=N"):
+        Client(server, tmp_path / "j", budget=read_budget("900tokens"))

@@ -26,9 +26,8 @@ ask(sys.argv[1], Path(sys.argv[2]))
 
 
 def requests_for(lines):
-    return [
-        Request(model="m", messages=({"role": "user", "content": f"Say: {line}"},), max_tokens=50) for line in lines
-    ]
+    chats = [[{"role": "user", "content": f"Say: {line}"}] for line in lines]
+    return [Request({"model": "m", "messages": chat, "n": 1, "max_tokens": 50}) for chat in chats]
 
 
 def ask(url, journal):
@@ -65,7 +64,7 @@ def test_a_kill_at_any_moment(tmp_path):
             kept, asked = answered(journal), len(fake.asked)
         answers, spending = ask(url, journal)
         assert not kept & {*fake.asked[asked:]}
-    assert kills == 3 and [answer.text for answer in answers] == [translation(line) for line in LINES]
+    assert kills == 3 and [answer.choices[0].text for answer in answers] == [translation(line) for line in LINES]
     # Only what was in flight is asked again, and nothing that the server may have counted is left out.
     assert len(LINES) <= len(fake.asked) <= spending.attempts <= len(LINES) + kills * PARALLEL
     assert spending.lost == spending.attempts - len(LINES)

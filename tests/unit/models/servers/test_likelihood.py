@@ -38,7 +38,7 @@ def local(folder):
 
 def ask(model):
     def answers(requests):
-        return [read_answer(model.reply(one.body, one.prompt is None), one) for one in requests]
+        return [read_answer(model.reply(one.body, one.is_chat), one) for one in requests]
 
     return answers
 
@@ -46,14 +46,14 @@ def ask(model):
 def requests(chat, **more):
     texts = [PROMPT.replace("{source}", line) for line in LINES]
     if chat:
-        return [Request(model="m", messages=({"role": "user", "content": text},), **more) for text in texts]
-    return [Request(model="m", prompt=f"{text} ", **more) for text in texts]
+        return [Request({"model": "m", "messages": [{"role": "user", "content": text}], **more}) for text in texts]
+    return [Request({"model": "m", "prompt": f"{text} ", **more}) for text in texts]
 
 
 @pytest.mark.parametrize("chat", [True, False])
 def test_equal_to_the_model_itself(folder, chat):
     model = Model(folder)
-    given = requests(chat, n=3, temperature=1.0, top_p=0.5, seed=1, max_tokens=99, stop=("\n",), sample=2)
+    given = requests(chat, n=3, temperature=1.0, top_p=0.5, seed=1, max_tokens=99, stop=["\n"])
     found = log_probs(ask(model), given, ANSWERS, " </s>", "here")
     assert found == pytest.approx(local(folder), abs=1e-4)
     for body in model.bodies:
@@ -72,7 +72,7 @@ def test_without_the_end_token_it_is_that_of_the_words(folder):
 
 
 def test_a_token_that_prompt_and_answer_share(folder):
-    glued = [Request(model="m", prompt="der hund the"), Request(model="m", prompt="der hund the do")]
+    glued = [Request({"model": "m", "prompt": f"der hund {end}"}) for end in ("the", "the do")]
     with pytest.raises(InputError, match="here: line 2: the end of the prompt and the beginning of the answer share"):
         log_probs(ask(Model(folder)), glued, [" dog", "g"], " </s>", "here")
 
@@ -83,7 +83,10 @@ def test_a_token_that_prompt_and_answer_share(folder):
         {"choices": [{"text": "x"}]},
         {"choices": [{"text": "x", "logprobs": None}]},
         {"choices": [{"text": "x", "logprobs": {"tokens": ["a", "b"], "token_logprobs": [None]}}]},
+        {"choices": [{"text": "x", "logprobs": {"tokens": ["a", "b"], "token_logprobs": [None, None]}}]},
         {"choices": [{"text": "x"}], "prompt_logprobs": None},
+        {"choices": [{"text": "x"}], "prompt_logprobs": [None, {"1": {}}]},
+        {"choices": [{"text": "x"}], "prompt_logprobs": [None, {}]},
         {"choices": [{"text": "x"}], "prompt_logprobs": [None, {"1": {"logprob": "x"}}]},
     ],
 )
@@ -92,7 +95,7 @@ def test_a_server_without_log_probabilities(reply):
         return [read_answer(reply, one) for one in given]
 
     with pytest.raises(InputError, match="here: the server returns no log-probabilities of a given text"):
-        log_probs(answers, [Request(model="m", prompt="a")], ["b"], "", "here")
+        log_probs(answers, [Request({"model": "m", "prompt": "a"})], ["b"], "", "here")
 
 
 @pytest.mark.parametrize("options", ["", "&endpoint=completions&end=%20</s>"])

@@ -89,10 +89,10 @@ def test_the_system_message(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     prompt = parse_prompt("{source}")
     system = read_system_message("You translate into {language}.")
-    assert messages(prompt, system, "x") == (
+    assert messages(prompt, system, "x") == [
         {"role": "system", "content": "You translate into {language}."}, {"role": "user", "content": "x"},
-    )  # fmt: skip
-    assert messages(prompt, None, "x") == ({"role": "user", "content": "x"},)
+    ]  # fmt: skip
+    assert messages(prompt, None, "x") == [{"role": "user", "content": "x"}]
     (tmp_path / "system.txt").write_text("Examples:\n{shots}\n")
     assert messages(prompt, read_system_message("system.txt"), "x", SHOTS[1:])[0]["content"] == "Examples:\nc\nC\n\n"
     with pytest.raises(InputError, match=r"system_message='sytem\.txt': there is no such file"):
