@@ -17,8 +17,7 @@ FORM = "openai:URL?model=NAME, where URL is the part before /chat/completions (h
 KEYS = ("CGBENCH_API_KEY", "OPENAI_API_KEY")
 """Environment variables for the server's API key, which is never written to a file."""
 ENDPOINTS = {"chat": "chat/completions", "completions": "completions"}
-ALWAYS = ("model", "temperature", "max_tokens")  # settings that identify a system even at their default
-SENT = (*ALWAYS, "max_completion_tokens", "top_p", "seed")
+SENT = ("model", "temperature", "top_p", "seed", "max_tokens", "max_completion_tokens")
 
 
 @dataclass(frozen=True)
@@ -54,10 +53,7 @@ class Server(ServerSettings):
     @property
     def identity(self) -> dict[str, Any]:
         """Everything known of the server that answers depend on."""
-        default = ServerSettings()
-        sent = {name: getattr(self, name) for name in SENT}
-        sent = {name: value for name, value in sent.items() if name in ALWAYS or value != getattr(default, name)}
-        return {"kind": "openai", "url": f"{self.url}/{ENDPOINTS[self.endpoint]}", **sent}
+        return {"kind": "openai", "url": f"{self.url}/{ENDPOINTS[self.endpoint]}", **self.sampling}
 
     @property
     def sampling(self) -> dict[str, Any]:

@@ -10,8 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from cgbench.errors import InputError, argument, require
 from cgbench.models.servers.exchange import FILTERED, Choice
@@ -78,13 +77,9 @@ FAULTS = {
 """What is counted and warned of, but left as it is."""
 
 
-@dataclass(frozen=True)
-class Reading:
-    """What was read from an answer.
-
-    :param text: the hypothesis, one line; :param causes: ``reasoning`` if some was cut, and names of :data:`EMPTYING`
-        and :data:`FAULTS`.
-    """
+class Reading(NamedTuple):
+    """The hypothesis in an answer, one line, and the ``causes``: ``reasoning`` if some was cut, and names of
+    :data:`EMPTYING` and :data:`FAULTS`."""
 
     text: str
     causes: tuple[str, ...] = ()
@@ -95,12 +90,8 @@ class Reading:
         return not self.text or "cut" in self.causes
 
 
-@dataclass(frozen=True)
-class AnswerRule:
-    """Where the hypothesis is in an answer: ``last-line``, ``tag:NAME``, ``regex:PATTERN`` or ``json:FIELD``.
-
-    :param text: the rule as it was given; empty: the whole answer.
-    """
+class AnswerRule(NamedTuple):
+    """Where the hypothesis is in an answer. ``text``: the rule as it was given; empty: the whole answer."""
 
     text: str = ""
     find: Callable[[str], str | None] = lambda text: text
@@ -109,7 +100,7 @@ class AnswerRule:
 
 
 def parse_rule(text: str | None) -> AnswerRule:
-    """Parse ``--answer``.
+    """Parse ``--answer``: ``last-line``, ``tag:NAME``, ``regex:PATTERN`` or ``json:FIELD``.
 
     :raises InputError: there is no such rule, or its pattern is invalid.
     """
@@ -138,23 +129,18 @@ def read_choice(choice: Choice, rule: AnswerRule, source: str = "") -> Reading:
     :param source: the sentence; a mark of :data:`TAGS` that is in it is no mark of reasoning.
     :raises InputError: the rule's regular expression takes too long.
     """
-    causes = ["reasoning"] if choice.reasoning else []
-    if choice.finish_reason == FILTERED and not choice.text:
-        return Reading("", (*causes, "filtered"))
-    if choice.refusal and not choice.text:
-        return Reading("", (*causes, "refused"))
-    cut = ("cut",) if choice.finish_reason == "length" else ()
     given = (choice.text or "").strip()
     text = cut_reasoning(given, source)
-    if text != given:
-        causes += ["reasoning"] * (not causes)
-    if text is None:
-        return Reading("", (*causes, "unclosed", *cut))
-    found = rule.find(text) if text else None
-    if not (found or "").strip():
-        return Reading("", (*causes, "unmatched" if text and rule.text else "empty", *cut))
-    assert found is not None
-    return Reading(" ".join(_lines(found)), (*causes, *cut, *_faults(found.strip(), source)))
+    causes = ["reasoning"] if choice.reasoning or text != given else []
+    cut = ["cut"] if choice.finish_reason == "length" else []
+    found = (rule.find(text) or "").strip() if text else ""
+    if found:
+        return Reading(" ".join(_lines(found)), (*causes, *cut, *_faults(found, source)))
+    if choice.text:
+        empty = "unclosed" if text is None else "unmatched" if text and rule.text else "empty"
+    else:
+        empty = "filtered" if choice.finish_reason == FILTERED else "refused" if choice.refusal else "empty"
+    return Reading("", (*causes, empty, *cut))
 
 
 def cut_reasoning(text: str, source: str = "") -> str | None:
@@ -167,12 +153,13 @@ def cut_reasoning(text: str, source: str = "") -> str | None:
         return _HARMONY_END.sub("", text[final[-1].end() :]).strip()
     if _HARMONY.search(text) and "<|" not in source:
         return None
-    kept: str | None = _GRANITE.sub("", text)
+    kept = _GRANITE.sub("", text)
     for start, end in TAGS:
-        if kept is not None and (start in kept or end in kept) and start not in source and end not in source:
-            kept = _outside(kept, start, end)
-    if kept is None:
-        return None
+        if (start in kept or end in kept) and start not in source and end not in source:
+            outside = _outside(kept, start, end)
+            if outside is None:
+                return None
+            kept = outside
     if kept == text:
         return text
     kept = kept.strip()
@@ -206,23 +193,21 @@ def count(readings: Iterable[Reading]) -> dict[str, Any]:
 
 def warnings_of(counts: Mapping[str, Any], rule: AnswerRule, places: Sequence[int] = ()) -> list[str]:
     """One line each for empty answers, in the lines ``places``, and for those with faults."""
-    asked, causes = counts["asked"], counts["causes"]
+    causes, of = counts["causes"], f"of {counts['asked']:,} answers, "
     named = argument("answer", rule.text) if rule.text else argument("answer")
     empty = [f"{causes[name]:,} {what.format(answer=named)}" for name, what in EMPTYING.items() if name in causes]
     faulty = [f"{causes[name]:,} {what}" for name, what in FAULTS.items() if name in causes]
+    where = ", ".join(map(str, places[:NAMED])) + (", ..." if len(places) > NAMED else "")
     lines = []
     if empty:
-        where = ", ".join(map(str, places[:NAMED])) + (", ..." if len(places) > NAMED else "")
-        lines.append(
-            f"of {asked:,} answers, these give an empty hypothesis{f' (line {where})' if where else ''}: "
-            f"{', '.join(empty)}"
-        )
+        lines.append(f"{of}these give an empty hypothesis{f' (line {where})' if where else ''}: {', '.join(empty)}")
     if faulty:
-        hint = "" if not {"preface", "quotes", "fence", "lines"} & {*causes} else (
+        lines.append(of + ", ".join(faulty))
+    if {"preface", "quotes", "fence", "lines"} & {*causes}:
+        lines[-1] += (
             f"; nothing was removed: change the prompt, or name a rule such as {argument('answer', 'last-line')} or "
             f"{argument('answer', 'tag:NAME')}"
-        )  # fmt: skip
-        lines.append(f"of {asked:,} answers, {', '.join(faulty)}{hint}")
+        )
     return lines
 
 
@@ -271,6 +256,7 @@ def _field(text: str, name: str) -> str | None:
 
 
 def _faults(text: str, source: str) -> list[str]:
+    """The :data:`FAULTS` of a text; a form that the sentence has too is none."""
     source = source.strip()
 
     def is_quoted(one: str) -> bool:

@@ -69,8 +69,7 @@ def _tokens(answer: Answer, where: str) -> list[Token]:
     raw = answer.raw
     try:
         if "prompt_logprobs" in raw:  # one mapping per token, from its id; the token itself comes first
-            first, *rows = raw["prompt_logprobs"]
-            rows = [next(iter(row.items())) for row in rows]
+            rows = [next(iter(row.items())) for row in raw["prompt_logprobs"][1:]]
             return [("", 0.0), *((name, float(value["logprob"])) for name, value in rows)]
         found = raw["choices"][0]["logprobs"]
         used = read_usage(raw)
