@@ -245,3 +245,13 @@ def test_scores_of_a_log_are_in_the_order_of_the_release(texts, tmp_path, run):
     lengths = sorted({row["source_length"] for row in rows})
     (found,) = scores(run, *words, "--bins", ",".join(map(str, lengths[1:])))
     assert len(lengths) > 3 and [one["value"] for one in found["bins"]] == lengths
+
+
+@pytest.mark.parametrize("epoch", [[1], "two", -1, True])
+def test_an_epoch_is_a_number(texts, tmp_path, run, epoch):
+    release, lines = texts
+    path = tmp_path / "log.json"
+    samples = [sample(row["line"], line, epoch) for row, line in zip(release.split(), lines, strict=True)]
+    path.write_text(json.dumps({**header(), "samples": [sample("x", "y"), *samples]}))
+    error = run("score", "bleu", "--release", release.folder, "--hyp", f"a={path}", status=2).stderr
+    assert "log.json, sample 2: its epoch is not a whole number of at least 1" in error

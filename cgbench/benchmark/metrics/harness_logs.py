@@ -157,6 +157,14 @@ def identity(value: Any, complaint: str) -> str:
     return str(value)
 
 
+def epoch_of(sample: Mapping[str, Any], of: str) -> int:
+    """The epoch of a sample of inspect."""
+    epoch = 1 if sample.get("epoch") is None else sample["epoch"]
+    if type(epoch) is not int or epoch < 1:
+        raise InputError(f"{of}: its epoch is not a whole number of at least 1")
+    return epoch
+
+
 def _lm_eval_version(path: Path) -> str | None:
     """The version of the task, from the results file in the same folder."""
     plain = path.with_suffix("") if path.suffix in COMPRESSED else path
@@ -271,9 +279,7 @@ def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None
             key = _metric(of, key or None, list(value))
             value = value[key]
         value = LETTERS.get(value, value) if isinstance(value, str) else value
-        epoch = 1 if sample.get("epoch") is None else sample["epoch"]
-        if type(epoch) is not int or epoch < 1:
-            raise InputError(f"{of}: its epoch is not a whole number of at least 1")
+        epoch = epoch_of(sample, of)
         try:
             print_of = _digest(json.dumps(sample.get("input"), ensure_ascii=False, sort_keys=True))
         except RecursionError:

@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cgbench.benchmark.metrics.harness_logs import OF_DOC, identity, is_lighteval, read_inspect
+from cgbench.benchmark.metrics.harness_logs import OF_DOC, epoch_of, identity, is_lighteval, read_inspect
 from cgbench.benchmark.metrics.score_files import split_field
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
@@ -113,7 +113,7 @@ def _inspect(samples: Iterable[Any], path: Path, scorer: str | None, add: _Add) 
             if scorer not in known:
                 raise InputError(f"{path}, sample {number}: no scorer {scorer!r}{did_you_mean(scorer, known)}")
             text = known[scorer].get("answer") if isinstance(known[scorer], Mapping) else None
-        add(held.get("epoch") or 1, text, held.get("id"), number)
+        add(epoch_of(held, f"{path}, sample {number}"), text, held.get("id"), number)
     return True
 
 

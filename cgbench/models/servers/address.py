@@ -38,7 +38,6 @@ class ServerSettings:
     end: str = setting("", "End token of the model as text, with which given completions are scored: </s>")
     parallel: int = setting(8, "Number of parallel requests, which does not change the replies", least=1, most=256)
     timeout: float = setting(120.0, "Timeout of a request, in seconds", least=1, most=86_400)
-    requests_per_minute: float | None = setting(None, "Maximum number of requests per minute", above=0)
     tokens_per_minute: float | None = setting(None, "Maximum number of tokens per minute", above=0)
     key: str = setting("", f"Environment variable with the key, or none [default: {' or '.join(KEYS)}]")
 

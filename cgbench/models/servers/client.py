@@ -56,7 +56,7 @@ class Client:
         self._free = threading.Condition()  # guards the journal, and waits for room in the budget
         self._flying = 0
         self._stop = threading.Event()
-        self._pace = Pace(server.requests_per_minute, server.tokens_per_minute, self._stop)
+        self._pace = Pace(server.tokens_per_minute, self._stop)
         self._seen: dict[str, tuple[str, str]] = {}  # model and software that answer, by the model asked for
         for kept in self.journal.replies.values():
             self._check_same(kept["model"], kept["reply"], kept["server"])
