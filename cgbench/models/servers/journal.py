@@ -44,15 +44,13 @@ def cost_of(usage: Usage, price: Price) -> float:
 class Spending:
     """What the lines of a journal say about tokens.
 
-    ``usage`` is of answers, ``discarded`` of replies that were no answers, ``unreported`` a bound on the ``silent``
-    answers, whose usage the server did not say.
+    ``usage``: what the server has counted, also for replies that were no answers; ``silent``: the number of answers
+    whose usage it did not say.
     """
 
     def __init__(self) -> None:
-        self.usage = self.discarded = self.unreported = Usage()
-        self.attempts = self.silent = 0
-        self.failures = Counter[str]()
-        self._open = dict[str, list[Usage]]()  # bounds on attempts that the server may have counted, by request
+        self.usage, self.attempts, self.silent, self.failures = Usage(), 0, 0, Counter[str]()
+        self._open = dict[str, list[Usage]]()  # bounds on what the server may have counted besides, by request
 
     def count(self, line: Mapping[str, Any]) -> None:
         """Count a line of the journal.
@@ -63,38 +61,30 @@ class Spending:
             self.attempts += 1
             self._open.setdefault(line["sent"], []).append(_usage(line["most"]))
             return
-        if "reply" not in line:
-            self.failures[str(line["reason"])] += 1
-            if line["usage"] is not None:
-                self._close(line["key"])
-                self.discarded += _usage(line["usage"])
-        elif (origin := line.get("origin")) != "cache":
-            most, found = Usage() if origin else self._close(line["key"]), read_usage(line["reply"])
+        bounds = self._open.setdefault(line["key"], [])
+        if "reply" in line:
+            if line.get("origin") == "cache":
+                return
+            if line.get("origin") == "batch":
+                bounds.append(Usage())  # it was not sent here
+            found = read_usage(line["reply"])
             self.silent += found is None
-            self.unreported += most if found is None else Usage()
-            self.usage += found or Usage()
-
-    def _close(self, key: str) -> Usage:
-        bounds = self._open.get(key, [Usage()])
-        most = bounds.pop()
-        if not bounds:
-            self._open.pop(key, None)
-        return most
+        else:
+            found = None if line["usage"] is None else _usage(line["usage"])
+            self.failures[str(line["reason"])] += 1
+        if found is not None:
+            bounds.pop()
+            self.usage += found
 
     @property
     def lost(self) -> int:
         """The number of attempts without a reply so far."""
-        return sum(map(len, self._open.values()))
-
-    @property
-    def sure(self) -> Usage:
-        """What the server has counted, as far as it said."""
-        return self.usage + self.discarded
+        return sum(map(len, self._open.values())) - self.silent
 
     @property
     def most(self) -> Usage:
         """An upper bound on everything that the server can have counted."""
-        return sum((bound for bounds in self._open.values() for bound in bounds), self.sure + self.unreported)
+        return sum((bound for bounds in self._open.values() for bound in bounds), self.usage)
 
     def left(self, budget: Budget, price: Price | None, more: Usage = Usage()) -> float:  # noqa: B008 - it is frozen
         """What is left of a budget at the least after ``more`` tokens, in its unit."""
@@ -113,12 +103,11 @@ class Spending:
             "without_reply": self.lost,
             "failures": dict(sorted(self.failures.items())),
             "usage": vars(self.usage),
-            "usage_discarded": vars(self.discarded),
             "answers_without_usage": self.silent,
         }
         if price is None:
             return found
-        costs = {"cost_usd": cost_of(self.sure, price), "cost_usd_at_most": cost_of(self.most, price)}
+        costs = {"cost_usd": cost_of(self.usage, price), "cost_usd_at_most": cost_of(self.most, price)}
         return {**found, "price": vars(price), **costs}
 
 

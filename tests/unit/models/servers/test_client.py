@@ -12,7 +12,7 @@ from cgbench.models.servers import client as clients
 from cgbench.models.servers.address import parse_server
 from cgbench.models.servers.client import Client
 from cgbench.models.servers.exchange import Request, Usage
-from cgbench.models.servers.journal import cost_of
+from cgbench.models.servers.journal import Spending, cost_of
 
 LINES = ["a b", "c d e", "f", "g h"]
 PRICE = Price(2.5, 10, 1.25)
@@ -78,8 +78,7 @@ def test_a_fault_is_asked_again_and_its_tokens_are_counted(wrong, lost, failure,
     assert texts(answers) == [[translation(line), translation(line, 1)] for line in LINES]
     assert fake.asked.count("c d e") == 3 and record["attempts"] == len(fake.asked) == 6
     assert (record["failures"], record["without_reply"]) == ({failure: 2}, lost)
-    counted = Usage(**record["usage"]) + Usage(**record["usage_discarded"])
-    assert (counted.input, counted.output) == (fake.input, fake.output)
+    assert (record["usage"]["input"], record["usage"]["output"]) == (fake.input, fake.output)
     if wrong == 429:
         assert time.monotonic() - began >= 0.4  # as long as the server says, twice
 
@@ -165,7 +164,7 @@ def test_another_model_or_server_stops_the_run(wrong, said, tmp_path):
     answers, record = ask(again := Fake(), tmp_path / "j")
     assert sorted(again.asked) == LINES[2:] and texts(answers) == [[translation(line)] for line in LINES]
     assert (record["model"], record["software"]) == ("m-1", "fake")
-    assert record["usage_discarded"]["input"] == len("Say: f") + 3  # it was paid for
+    assert record["usage"]["input"] == fake.input + again.input  # also of the answer that was refused
     with pytest.raises(InputError, match="has changed from 'm-1' on 'fake' to 'm-2' on 'fake'"):
         ask(Fake(model="m-2"), tmp_path / "j", [*LINES, "more"])
 
@@ -323,3 +322,9 @@ def test_a_budget_needs_a_limit_of_each_reply(tmp_path):
     server = parse_server("openai:http://x/v1?model=m&max_tokens=none")
     with pytest.raises(InputError, match=r"a reply without a limit may cost anything; set \?max_tokens=N"):
         Client(server, tmp_path / "j", budget=read_budget("900tokens"))
+
+
+def test_a_batch_answer_without_usage_is_no_lost_attempt():
+    spending = Spending()
+    spending.count({"key": "k", "reply": {}, "origin": "batch"})
+    assert (spending.lost, spending.silent, spending.most) == (0, 1, Usage())

@@ -69,4 +69,4 @@ def test_a_kill_at_any_moment(tmp_path):
     assert len(LINES) <= len(fake.asked) <= spending.attempts <= len(LINES) + kills * PARALLEL
     assert spending.lost == spending.attempts - len(LINES)
     server = Usage(fake.input, fake.output)
-    assert spending.sure.total <= server.total <= spending.most.total
+    assert spending.usage.total <= server.total <= spending.most.total
