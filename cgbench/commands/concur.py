@@ -25,8 +25,8 @@ def concur_command(
 ) -> None:
     """Compare how benchmarks rank the systems they share: Kendall's tau, its intervals, and the tau that chance allows.
 
-    RESULTS are files of `cgbench score --format json` or tsv, one per benchmark, or folders of Every Eval Ever. A
-    benchmark has the name of its file, or NAME.
+    RESULTS are files of `cgbench score --format json`, one per benchmark, or folders of Every Eval Ever. A benchmark
+    has the name of its file, or NAME.
     """
     from cgbench.benchmark.validity.concur import concur
     from cgbench.files import check_output, write_atomic

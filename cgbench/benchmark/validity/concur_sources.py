@@ -15,10 +15,9 @@ import numpy as np
 
 from cgbench.benchmark.metrics.intervals import student_quantile
 from cgbench.benchmark.metrics.published import all_published
-from cgbench.benchmark.metrics.registry import METRICS, metric_class
 from cgbench.errors import InputError
 from cgbench.files import read_json
-from cgbench.text.streams import read_lines
+from cgbench.text.columns import read_column
 
 WHOLE = {"exact match": 1, "BLEU cg-test": 1, "CTER instance": -1}
 """Published metrics of whole benchmarks: 1 if higher is better. Others are of parts, in-domain, or medians."""
@@ -75,32 +74,22 @@ def _label(benchmark: str, metric: str, keys: Mapping[tuple[str, str], object]) 
     return f"{benchmark} ({metric})" if [one for one, _ in keys].count(benchmark) > 1 else benchmark
 
 
-def read_pairs(path: Path | None) -> dict[str, str]:
-    """The two columns of a tab-separated file without a head."""
-    found: dict[str, str] = {}
-    for number, line in enumerate(read_lines(path) if path else (), 1):
-        name, sign, value = line.rstrip("\r").partition("\t")
-        if not sign or "\t" in value:
-            raise InputError(f"{path}, row {number}: give two columns, separated by a tab")
-        found[name] = value.strip()
-    return found
-
-
 def read_sizes(path: Path | None, systems: Sequence[str]) -> dict[str, float]:
-    """Parameters by system: from the file, or from a name with ``[35M]``."""
+    """Parameters by system: from a table, or from a name with ``[35M]``."""
     found = {one: 1e6 * float(size[1]) for one in systems if (size := _SIZE.search(one))}
-    for name, text in read_pairs(path).items():
-        try:
-            found[name] = float(text)
-        except ValueError:
-            raise InputError(f"{path}: {text[:40]!r} of {name} is not a number of parameters") from None
+    if path is not None:
+        column = read_column(f"{path}:parameters", ids="system")
+        for row, (name, text) in enumerate(zip(column.ids or (), column, strict=True)):
+            try:
+                found[name] = float(text)
+            except ValueError:
+                raise InputError(f"{column.row(row)}: {text[:40]!r} is not a number of parameters") from None
     return found
 
 
-def read_results(words: Sequence[str], named: Mapping[str, str]) -> list[Scores]:
+def read_results(words: Sequence[str]) -> list[Scores]:
     """One benchmark per file of ``cgbench score``, and those of folders of Every Eval Ever.
 
-    :param named: the system of a name; empty to leave it out.
     :raises InputError: a file has another form, or a system has two scores on a benchmark.
     """
     found: list[Scores] = []
@@ -110,10 +99,9 @@ def read_results(words: Sequence[str], named: Mapping[str, str]) -> list[Scores]
         rows = _records(path) if path.is_dir() else ((label, *row) for row in _rows(path))
         by: dict[str, dict[str, tuple[float, float]]] = {}
         for benchmark, system, value, error in rows:
-            if system := named.get(system, system):
-                if system in by.setdefault(benchmark, {}):
-                    raise InputError(f"{path}: {system} has two scores on {benchmark}; give one metric and one record")
-                by[benchmark][system] = value, error
+            if system in by.setdefault(benchmark, {}):
+                raise InputError(f"{path}: {system} has two scores on {benchmark}; give one metric and one record")
+            by[benchmark][system] = value, error
         if not by:
             raise InputError(f"{path}: no scores; give a result of cgbench score, or a folder of Every Eval Ever")
         found += [_scores(benchmark, scores) for benchmark, scores in by.items()]
@@ -124,25 +112,17 @@ def read_results(words: Sequence[str], named: Mapping[str, str]) -> list[Scores]
 
 
 def _rows(path: Path) -> Iterator[tuple[str, float, float]]:
-    """System, score and standard error of a result of ``cgbench score --format json`` or ``tsv``."""
-    if path.suffix == ".tsv":
-        table = list(csv.DictReader(read_lines(path), delimiter="\t", quoting=csv.QUOTE_NONE))
-        rows = [row for row in table if not row.get("by") and row.get("value") and not row.get("difference")]
-        rows = [row for row in rows if row.get("figure") == rows[0].get("figure")]
-    else:
-        read = read_json(path)
-        rows = read if isinstance(read, list) else [read]
-    for row in rows:
+    """System, score and standard error of a result of ``cgbench score --format json``."""
+    read = read_json(path)
+    for row in read if isinstance(read, list) else [read]:
         try:
-            metric, value, runs = str(row["metric"]), float(row["value"]), int(row["runs"])
-            low, high, stdev = (float(row[end]) if row.get(end) not in (None, "") else math.nan for end in _ENDS)
-            lower = row.get("lower_is_better", metric in METRICS and metric_class(metric).lower_is_better)
-            yield str(row["system"]), -value if lower else value, _error(low, high, stdev, runs)
+            low, high, stdev = (
+                math.nan if row.get(end) is None else float(row[end]) for end in ("ci_low", "ci_high", "stdev")
+            )
+            value = -float(row["value"]) if row["lower_is_better"] else float(row["value"])
+            yield str(row["system"]), value, _error(low, high, stdev, int(row["runs"]))
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise InputError(f"{path}: not a result of cgbench score (--format json or tsv)") from None
-
-
-_ENDS = ("ci_low", "ci_high", "stdev")
+            raise InputError(f"{path}: not a result of cgbench score --format json") from None
 
 
 def _error(low: float, high: float, stdev: float, runs: int) -> float:
