@@ -53,23 +53,14 @@ def document_inclusion(sizes: np.ndarray, count: int) -> np.ndarray:
     # Within nine standard deviations, a document may be drawn or not; before and after, the probability is 1 and 0.
     spread = 9 * np.sqrt(float((sizes.astype(np.float64) ** 2).sum()) / 4) + float(sizes.max())
     low, high = max(0.0, (count - spread) / total), min(1.0, (count + spread) / total)
-    half = int(2 * spread) + 1  # so the numbers of pairs are known modulo twice this
-    angles = 1j * np.pi * np.arange(half + 1) / half
-    with np.errstate(invalid="ignore", divide="ignore"):  # the inverse transform, summed over the numbers below count
-        below = np.exp(-angles * (count - half)) * (1 - np.exp(-angles * half)) / (1 - np.exp(-angles)) / half
-    below[0], below[half] = 0.5, below[half] / 2
-    turns = [np.exp(angles * size) for size in kinds.tolist()]
+    period = 4 * int(spread) + 4  # of the transform: the number of pairs is known modulo this
+    below = np.fft.ifft((np.arange(period) - count) % period >= period // 2)  # of being less than count
+    below = np.r_[below[0], 2 * below[1 : period // 2], below[period // 2]]  # the other half is conjugate
+    turns = np.exp(np.outer(kinds, -2j * np.pi * np.arange(len(below)) / period))
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     found = np.full(len(kinds), low)
     for node, weight in zip((low + (high - low) * (nodes + 1) / 2).tolist(), weights.tolist(), strict=True):
-        factors = [1 - node + node * turn for turn in turns]
-        powers = [factor ** int(number - 1) for factor, number in zip(factors, counts, strict=True)]
-        before, after = [below], [np.ones_like(below)]  # products of the kinds before and after each
-        for factor, power in zip(factors, powers, strict=True):
-            before.append(before[-1] * factor * power)
-        for factor, power in zip(factors[::-1], powers[::-1], strict=True):
-            after.append(after[-1] * factor * power)
-        for kind, power in enumerate(powers):
-            mean = float((before[kind] * power * after[len(kinds) - 1 - kind]).sum().real)
-            found[kind] += weight * (high - low) / 2 * mean
+        factors = 1 - node + node * turns + 1e-100  # never 0, to divide by the document itself
+        before = np.prod(factors ** counts[:, None], axis=0) / factors
+        found += weight * (high - low) / 2 * (before @ below).real
     return np.asarray(np.clip(found, 0.0, 1.0)[place])
