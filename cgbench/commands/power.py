@@ -78,12 +78,11 @@ def _examples(found: PowerResult, units: int | None) -> int | None:
 def _designs(found: DesignResult, form: str) -> str:
     if form == "json":
         return json.dumps(dataclasses.asdict(found), indent=1)
-    rows = []
-    for one in found.needs:
-        simple = one.sentences[RANDOM]
-        for design, count in one.sentences.items():
-            ratio = "" if not simple or count is None else f"{count / simple:.2f}"
-            rows.append([one.system, f"{one.width:g}", design, "none" if count is None else f"{count:,}", ratio])
+    rows = [
+        [one.system, f"{one.width:g}", design, f"{count:,}", f"{count / one.sentences[RANDOM]:.2f}"]
+        for one in found.needs
+        for design, count in one.sentences.items()
+    ]
     head = ["system", f"width in {found.metric}", "design", "sentences", "of simple random"]
     note = f"for all {found.pairs:,} candidates in {found.strata} strata; width of the 95 % interval"
     return f"{render(head, rows, form, keys=3)}\n\n{note}"

@@ -142,6 +142,11 @@ def selection_sizes(config: Mapping[str, Any], candidates: int) -> dict[str, int
     return sizes
 
 
+def selecting_measure(config: Mapping[str, Any]) -> str:
+    """The column of the candidates by which a configuration ranks them."""
+    return str(config["uncertainty"]) if config.get("select_by", "uncertainty") == "uncertainty" else "difficulty"
+
+
 def select_rows(
     columns: Mapping[str, Sequence[Any]], config: Mapping[str, Any], sizes: Mapping[str, int]
 ) -> tuple[list[int], list[str]]:
@@ -173,8 +178,7 @@ def select_rows(
             values = given_degree(values, degree, length, seeded_hash(content, config["seed"], "given_degree"))
         first["dropped_reference"] = (values, sizes["drop_reference"])
     by = config.get("select_by", "uncertainty")
-    key, measure = ("uncertainty", config["uncertainty"]) if by == "uncertainty" else ("select_by", "difficulty")
-    ranked = values_of(key, measure)
+    ranked = values_of("uncertainty" if by == "uncertainty" else "select_by", selecting_measure(config))
     selection = select(
         -ranked if by == "easiness" else ranked,
         content,

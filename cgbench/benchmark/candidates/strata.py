@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from cgbench.benchmark.candidates.inclusion import INCLUSION, inclusion_of
-from cgbench.benchmark.candidates.selection import seeded_hash
+from cgbench.benchmark.candidates.selection import seeded_hash, selecting_measure
 
 Allocation: TypeAlias = Literal["equal", "proportional", "neyman"]
 ALLOCATIONS = get_args(Allocation)
@@ -54,8 +54,8 @@ def strata_of(
 
 def strata_from(columns: Mapping[str, Sequence[Any]], config: Mapping[str, Any]) -> np.ndarray:
     """:func:`strata_of` for a table of candidates and a configuration."""
-    measure = config["uncertainty"] if config.get("select_by", "uncertainty") == "uncertainty" else "difficulty"
-    by, rank, degree = (np.array(columns[name], np.float64) for name in (measure, "rank", "degree"))
+    names = selecting_measure(config), "rank", "degree"
+    by, rank, degree = (np.array(columns[name], np.float64) for name in names)
     return strata_of(by, rank, degree, int(config.get("strata", 10)), int(config.get("degree_strata", 1)))
 
 

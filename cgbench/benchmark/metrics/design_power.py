@@ -37,11 +37,11 @@ RANDOM = "simple random"
 @dataclass(frozen=True)
 class WidthNeeds:
     """What an interval of ``width`` for the score of ``system`` needs: ``sentences`` by design, simple random sampling
-    first. None: no sample is enough."""
+    first."""
 
     system: str
     width: float
-    sentences: dict[str, int | None]
+    sentences: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class Spread:
             degrees = int(np.maximum(draws - 1, 0).sum())
         return 2 * student_quantile(max(degrees, 1)) * math.sqrt(max(float(variance), 0.0))
 
-    def needs(self, width: float, design: str) -> int | None:
-        """The smallest sample whose interval is at most this wide."""
+    def needs(self, width: float, design: str) -> int:
+        """The smallest sample whose interval is at most this wide; all candidates have no interval at all."""
         least = FEWEST if design == RANDOM else int(np.minimum(self.sizes, FEWEST).sum())
         total = int(self.sizes.sum())
         return least + bisect_left(range(least, total), True, key=lambda n: self.width(n, design) <= width)

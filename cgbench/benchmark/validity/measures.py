@@ -27,6 +27,7 @@ from cgbench.benchmark.metrics.intervals import score_interval
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.metrics.significance import bootstrap_counts, holm
 from cgbench.benchmark.metrics.variance import covariance_of_samples
+from cgbench.errors import InputError, argument
 from cgbench.tables import fixed, p_text, render
 
 EASIER = ("source_rarest", "target_rarest", "log_prob", "reference_log_prob")
@@ -43,17 +44,16 @@ FIGURES = ("prr", "auc", "aurc")
 class MeasureScore:
     """How a measure orders the losses of a system. ``intervals`` by name of the score, 95 %; ``given_length``: Spearman
     with the loss, among sentences of a length; ``difference``: the PRR minus that of the measure that selects, with a
-    paired test, Holm's correction over the measures."""
+    paired test, Holm's correction over the measures; ``risks``: at coverage 1/20, 2/20, ..., 1."""
 
     measure: str
     prr: float
     auc: float
     aurc: float
     intervals: dict[str, Interval]
-    rho: float | None
     given_length: float | None
     given_length_interval: Interval
-    difference: float
+    difference: float | None
     difference_interval: Interval
     p_holm: float | None
     risks: tuple[float, ...]
@@ -76,7 +76,7 @@ class SystemMeasures:
             [
                 one.measure, shown(one.prr, one.intervals["prr"]), shown(one.auc, one.intervals["auc"]),
                 fixed(one.aurc, 3), shown(one.given_length, one.given_length_interval),
-                "" if one.measure == self.selects else shown(one.difference, one.difference_interval),
+                "" if one.difference is None else shown(one.difference, one.difference_interval),
                 p_text(one.p_holm),
             ]
             for one in self.measures
@@ -154,8 +154,16 @@ def measure_errors(
 
     :param columns: of the candidates; measures with missing or with only equal values are left out.
     :param losses: by system, ``[runs, n]``.
+    :param selects: the measure that selects; the others are compared with it.
     :param clusters: candidates to resample as one, numbered from 0.
+    :raises InputError: all losses of a run are equal.
     """
+    for system, of_runs in losses.items():
+        if (np.ptp(of_runs, axis=1) == 0).any():
+            raise InputError(
+                f"{system}: all candidates have the same score, so there are no errors to predict; choose another "
+                f"{argument('metric')}, or leave the system out"
+            )
     found = {name: np.asarray(values, np.float64) for name, values in numeric(columns).items()}
     found = {name: -one if name in EASIER else one for name, one in found.items() if not np.isnan(one).any()}
     kept = {name: one for name, one in found.items() if TWICE not in name and one.min() < one.max()}
@@ -191,7 +199,7 @@ def measure_errors(
             return np.stack([values[..., part, :].mean(axis=-2) for part in parts], axis=-2)
 
         loss = np.mean([runs[part].mean(axis=0) for part in parts], axis=0)
-        ours = _scores(orderings, mean(observed), mean(drawn), units, selects, {**columns, LOSS: loss})
+        ours = _scores(orderings, mean(observed), mean(drawn), units, selects, {**kept, LOSS: loss})
         result.append(SystemMeasures(system, len(parts), float(loss.mean()), selects, tuple(ours)))
     return result
 
@@ -200,17 +208,17 @@ def _scores(
     orderings: Mapping[str, Ordering], observed: np.ndarray, drawn: np.ndarray, units: int, selects: str,
     columns: Mapping[str, Any],
 ) -> list[MeasureScore]:  # fmt: skip
-    """:param observed: ``[measures, runs, 3]``; ``drawn``: ``[measures, samples, runs, 3]``."""
-    covariance, runs = covariance_of_samples(list(drawn), units), observed.shape[1]
+    """:param observed: ``[measures, runs, 3]``; ``drawn``: ``[measures, samples, runs, 3]``; ``columns``: the measures,
+    high for hard, and the loss."""
+    covariance, runs, names = covariance_of_samples(list(drawn), units), observed.shape[1], list(orderings)
     contrasts = Contrasts(list(observed), covariance, shared_seeds=True)
-    names = list(orderings)
-    tests = [contrasts.of(at, names.index(selects)) if selects in names else None for at in range(len(names))]
-    p = [None if one is None or name == selects else float(one.p_value()[0])
-         for name, one in zip(names, tests, strict=True)]  # fmt: skip
-    by = {one.first if one.second == LOSS else one.second: one
-          for one in correlations(columns, LOSS) if LOSS in (one.first, one.second)}  # fmt: skip
+    others = [at for at, name in enumerate(names) if name != selects and selects in names]
+    tests = {at: contrasts.of(at, names.index(selects)) for at in others}
+    adjusted = holm([float(tests[at].p_value()[0]) if at in tests else None for at in range(len(names))])
+    spearman = {one.second if one.first == LOSS else one.first: one
+                for one in correlations(columns, LOSS) if LOSS in (one.first, one.second)}  # fmt: skip
     found = []
-    for at, (name, test, p_holm) in enumerate(zip(names, tests, holm(p), strict=True)):
+    for at, (name, p_holm) in enumerate(zip(names, adjusted, strict=True)):
         own = slice(at * runs, (at + 1) * runs)
         intervals: dict[str, Interval] = {}
         for number, figure in enumerate(FIGURES):  # in percent, from the best: the interval ends there
@@ -218,20 +226,16 @@ def _scores(
             ends = score_interval(part, 100 * (1 - observed[at, :, number]), None if figure == "prr" else 100.0)
             intervals[figure] = ends and (1 - ends[1] / 100, 1 - ends[0] / 100)
         prr, auc, aurc = (float(one) for one in observed[at].mean(axis=0))
-        sign = -1 if name in EASIER else 1
-        rho, given = by[name].rho, by[name].given_length
-        given_ends = sorted(sign * end for end in by[name].given_length_interval or ())
-        low, high = (float(end[0]) for end in test.interval()) if test else (np.nan, np.nan)
+        low, high = (float(end[0]) for end in tests[at].interval()) if at in tests else (np.nan, np.nan)
         found.append(
             MeasureScore(
                 measure=name, prr=prr, auc=auc, aurc=aurc, intervals=intervals,
-                rho=rho and sign * rho,
-                given_length=given and sign * given,
-                given_length_interval=(given_ends[0], given_ends[1]) if given_ends else None,
-                difference=float(test.value[0]) if test else np.nan,
+                given_length=spearman[name].given_length,
+                given_length_interval=spearman[name].given_length_interval,
+                difference=float(tests[at].value[0]) if at in tests else None,
                 difference_interval=None if np.isnan(low) else (low, high),
                 p_holm=p_holm,
-                risks=tuple(orderings[name].risks(np.asarray(columns[LOSS])).tolist()),
+                risks=tuple(orderings[name].risks(columns[LOSS]).tolist()),
             )
         )  # fmt: skip
     return sorted(found, key=lambda one: -one.prr)

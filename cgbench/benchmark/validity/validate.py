@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from cgbench.benchmark.candidates.selection import selecting_measure
 from cgbench.benchmark.metrics.metric import Clusters, ExampleTexts, Metric
 from cgbench.benchmark.metrics.registry import make_metric
 from cgbench.benchmark.metrics.significance import SAMPLES
@@ -86,11 +87,14 @@ def _measures(release: Release, request: ValidateRequest) -> list[SystemMeasures
     references = _candidates(release, {})[1]
     metric = _metric(request, references, release)
     read = read_systems(request.systems, len(references), "the candidates") if request.systems else []
-    runs = {"the ensemble": [columns["hypothesis"]], **{one.name: one.runs for one in read}}
+    own = {"the ensemble": [columns["hypothesis"]]} if "hypothesis" in columns else {}
+    runs = {**own, **{one.name: one.runs for one in read}}
+    if not runs:
+        raise InputError(f"{release.folder}: has no translations of its candidates; give {argument('systems')}")
     return measure_errors(
         columns,
         {name: losses_of(metric, of) for name, of in runs.items()},
-        str(release.configuration.get("uncertainty")),
+        selecting_measure(release.configuration),
         [one.name for one in read if one.name.split("/")[0] != request.name],
         samples=request.samples or SAMPLES["bootstrap"],
         seed=request.seed,

@@ -1,9 +1,11 @@
 """Which measure predicts errors: by definition, by lm-polygraph's figures, by simulation."""
 
+import dataclasses
 import itertools
 import json
 
 import numpy as np
+import pyarrow.parquet
 import pytest
 from click.testing import CliRunner
 from finished_releases import write_finished
@@ -135,11 +137,20 @@ def test_a_better_measure_is_found_and_length_is_held_constant():
     by = {row.measure: row for row in one.measures}
     assert {"pieces", "text", "same", "missing"}.isdisjoint(by)
     assert by["rarest"].p_holm < 0.01 and by["rarest"].difference > 0.1
-    assert by["rmi"].p_holm is None and by["rmi"].difference == 0
+    assert by["rmi"].p_holm is None and by["rmi"].difference is None
     assert by["source_rarest"].prr > 0.4 and by["source_rarest"].given_length > 0.9  # rare words are hard
     assert by["source_length"].given_length is None
-    assert by["rarest"].given_length > by["rarest"].rho
+    assert by["rarest"].given_length > 0.9
     assert [row.prr for row in one.measures] == sorted((row.prr for row in one.measures), reverse=True)
+
+
+def test_equal_losses_are_refused_and_json_has_no_nan():
+    rng = np.random.default_rng(9)
+    loss = rng.random(50)
+    with pytest.raises(InputError, match="b: all candidates have the same score"):
+        measure_errors(columns(loss, rng), {"a": loss[None], "b": np.ones((1, 50))}, "rmi", (), samples=100, seed=1)
+    (one,) = measure_errors(columns(loss, rng), {"a": loss[None]}, "difficulty", (), samples=100, seed=1)
+    json.dumps(dataclasses.asdict(one), allow_nan=False)  # without the measure that selects there is no difference
 
 
 def test_seeds_and_outside_systems():
@@ -206,3 +217,12 @@ def test_the_command(tmp_path):
     assert refused.exit_code == 2 and "--report belongs to --measures" in refused.output
     with pytest.raises(InputError, match="measures needs the hypotheses of all candidates"):
         cgbench.validate(release, {"y": "y"}, control_systems={"y": "y"}, measures=True)
+
+
+def test_without_translations_of_the_ensemble(tmp_path):
+    uncertainty = np.random.default_rng(6).random(60)
+    release = write_finished(tmp_path / "r", uncertainty).folder
+    (path,) = release.rglob("candidates*.parquet")
+    pyarrow.parquet.write_table(pyarrow.parquet.read_table(path).drop_columns(["hypothesis"]), path)
+    with pytest.raises(InputError, match="no translations of its candidates; give systems"):
+        cgbench.validate(release, measures=True)
