@@ -17,7 +17,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -27,11 +27,11 @@ from cgbench.benchmark.candidates.correlations import Interval, partial, shown
 from cgbench.benchmark.metrics.intervals import student_quantile
 from cgbench.benchmark.metrics.significance import holm
 from cgbench.benchmark.validity.concur_request import ConcurRequest
-from cgbench.benchmark.validity.concur_sources import Scores, published_benchmarks, read_results, read_sizes
+from cgbench.benchmark.validity.concur_sources import Scores, published_benchmarks, read_results, sizes_of
 from cgbench.errors import InputError, argument
 from cgbench.requests import accepts
 from cgbench.tables import fixed, p_text, render
-from cgbench.text.inputs import as_path, is_path
+from cgbench.text.inputs import is_path
 
 FEWEST = 5  # systems that two benchmarks share
 SAMPLES = 1000  # of scores with their errors
@@ -124,17 +124,11 @@ def concur(request: ConcurRequest) -> Concur:
     if bool(words) == request.published:
         raise InputError(f"give results of cgbench score, or {argument('published')}")
     found = published_benchmarks() if request.published else read_results(words)
-    if request.benchmarks:
-        found = [one for one in found if one.name.startswith(request.benchmarks)]
-    every = sorted({system for one in found for system in one.systems})
-    sizes = read_sizes(as_path(request.sizes) if request.sizes else None, every)
     pairs = []
     for number, (first, second) in enumerate(itertools.combinations(found, 2)):
         shared = [one for one in first.systems if one in second.systems]
         if len(shared) >= FEWEST and (pair := compare(first.of(shared), second.of(shared), [request.seed, number])):
-            known = [one for one in shared if one in sizes]
-            given_size = _given_size(first.of(known), second.of(known), sizes) if len(known) >= FEWEST else None
-            pairs.append(pair if given_size is None else replace(pair, given_size=given_size, sized=len(known)))
+            pairs.append(pair)
     if not pairs:
         raise InputError(f"no two of {len(found)} benchmarks share {FEWEST} systems: name each system alike in all")
     adjusted = holm([one.p for one in pairs])
@@ -155,19 +149,23 @@ def compare(first: Scores, second: Scores, seed: Sequence[int]) -> Concurrence |
         half = student_quantile(math.inf) * float(np.nanstd(drawn, ddof=1))
         over_chance = max(-1.0, tau - half), min(1.0, tau + half)
         ceiling = float(np.nanmean(_drawn(rng, _in_order(first), _in_order(second))))
+    sizes = sizes_of(first.systems)
+    given_size = _given_size(first.of([*sizes]), second.of([*sizes]), [*sizes.values()])
     return Concurrence(
         *(first.name, second.name, first.systems, tau),
         over_systems(first.values, second.values),
         over_chance,
         ceiling,
         p=chance_of(first.values, second.values, rng),
+        given_size=given_size,
+        sized=len(sizes) if given_size is not None else 0,
     )
 
 
-def _given_size(first: Scores, second: Scores, sizes: Mapping[str, float]) -> float | None:
-    size = np.array([sizes[one] for one in first.systems])
+def _given_size(first: Scores, second: Scores, sizes: Sequence[float]) -> float | None:
+    size = np.array(sizes)
     taus = kendall(first.values, size), kendall(second.values, size), kendall(first.values, second.values)
-    return None if any(map(math.isnan, taus)) else partial(*taus)
+    return None if len(size) < FEWEST or any(map(math.isnan, taus)) else partial(*taus)
 
 
 def _signs(values: np.ndarray) -> np.ndarray:

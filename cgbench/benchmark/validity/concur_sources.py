@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -17,7 +17,6 @@ from cgbench.benchmark.metrics.intervals import student_quantile
 from cgbench.benchmark.metrics.published import all_published
 from cgbench.errors import InputError
 from cgbench.files import read_json
-from cgbench.text.columns import read_column
 
 WHOLE = {"exact match": 1, "BLEU cg-test": 1, "CTER instance": -1}
 """Published metrics of whole benchmarks: 1 if higher is better. Others are of parts, in-domain, or medians."""
@@ -74,17 +73,9 @@ def _label(benchmark: str, metric: str, keys: Mapping[tuple[str, str], object]) 
     return f"{benchmark} ({metric})" if [one for one, _ in keys].count(benchmark) > 1 else benchmark
 
 
-def read_sizes(path: Path | None, systems: Sequence[str]) -> dict[str, float]:
-    """Parameters by system: from a table, or from a name with ``[35M]``."""
-    found = {one: 1e6 * float(size[1]) for one in systems if (size := _SIZE.search(one))}
-    if path is not None:
-        column = read_column(f"{path}:parameters", ids="system")
-        for row, (name, text) in enumerate(zip(column.ids or (), column, strict=True)):
-            try:
-                found[name] = float(text)
-            except ValueError:
-                raise InputError(f"{column.row(row)}: {text[:40]!r} is not a number of parameters") from None
-    return found
+def sizes_of(systems: Iterable[str]) -> dict[str, float]:
+    """Millions of parameters by system, where the name says so: ``[35M]``."""
+    return {one: float(size[1]) for one in systems if (size := _SIZE.search(one))}
 
 
 def read_results(words: Sequence[str]) -> list[Scores]:
