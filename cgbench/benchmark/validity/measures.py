@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.candidates.correlations import Interval, correlations, numeric, shown
+from cgbench.benchmark.candidates.strata import OWN_SCORE
 from cgbench.benchmark.metrics.contrast import Contrasts
 from cgbench.benchmark.metrics.intervals import score_interval
 from cgbench.benchmark.metrics.metric import Metric
@@ -30,7 +31,7 @@ from cgbench.benchmark.metrics.variance import covariance_of_samples
 from cgbench.errors import InputError, argument
 from cgbench.tables import fixed, p_text, render
 
-EASIER = ("source_rarest", "target_rarest", "log_prob", "reference_log_prob")
+EASIER = ("source_rarest", "target_rarest", "log_prob", "reference_log_prob", OWN_SCORE)
 """Measures whose high values mean easy; those of all others mean hard."""
 TWICE = "token_"
 """Part of the names of measures that have another name as well: ``token_pe_tu`` is ``pe_stu``."""

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from finished_releases import write_finished
 
 import cgbench
+from cgbench.benchmark.candidates.strata import OWN_SCORE
 from cgbench.benchmark.metrics.bleu import Ter
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.validity.measures import OUTSIDE, Ordering, figures_of, losses_of, measure_errors
@@ -128,6 +129,7 @@ def test_a_better_measure_is_found_and_length_is_held_constant():
     given |= {
         "source_length": length,
         "source_rarest": -skill,
+        OWN_SCORE: -loss,
         "pieces": loss,
         "text": ["a"] * 600,
         "same": [1.0] * 600,
@@ -139,6 +141,7 @@ def test_a_better_measure_is_found_and_length_is_held_constant():
     assert by["rarest"].p_holm < 0.01 and by["rarest"].difference > 0.1
     assert by["rmi"].p_holm is None and by["rmi"].difference is None
     assert by["source_rarest"].prr > 0.4 and by["source_rarest"].given_length > 0.9  # rare words are hard
+    assert by[OWN_SCORE].prr == pytest.approx(1)  # a high score of the ensemble's translation means easy
     assert by["source_length"].given_length is None
     assert by["rarest"].given_length > 0.9
     assert [row.prr for row in one.measures] == sorted((row.prr for row in one.measures), reverse=True)
