@@ -31,9 +31,9 @@ def release(built, tmp_path):
 def test_the_sample_stands_beside_the_same_test_set(built, small_release):
     release = Release.open(built)
     assert release.lines("source") == small_release.lines("source")
-    rows, table = release.sample_rows(), release.table()
+    rows, table = release.set_rows("sample"), release.table()
     counts = release.manifest["counts"]
-    assert len(rows) == counts["sample"] == len(release.sample) == 90 and "stage" not in rows[0]
+    assert len(rows) == counts["sample"] == 90 and "stage" not in rows[0]
     assert sum(1 / row["inclusion"] for row in rows) == pytest.approx(counts["candidates"])
     by_line = {row["line"]: row for row in table.to_pylist()}
     for row in rows:
@@ -81,14 +81,14 @@ def test_verify_finds_a_changed_probability(release, run, column):
 def test_estimates_weigh_every_pair_by_its_probability(built):
     release = Release.open(built)
     scores = np.arange(90.0) % 7
-    found = evaluate("chrf", list(release.sample_lines("target")), release=built, estimate="candidates")
+    found = evaluate("chrf", list(release.set_lines("sample", "target")), release=built, estimate="candidates")
     assert found.score == 100 and "estimate for 700 candidates, from 90 of them in 8 strata" in repr(found)
     assert "estimate:candidates|design:jackknife" in found.signature
 
     from cgbench import import_scores
 
     shown = import_scores({"a": scores.tolist()}, release=built, estimate="candidates")
-    weights = np.array([1 / row["inclusion"] for row in release.sample_rows()])
+    weights = np.array([1 / row["inclusion"] for row in release.set_rows("sample")])
     assert shown.score == pytest.approx(scores @ weights / weights.sum())
     assert shown.results[0].whole.figures["score"].ci_low < shown.score
 
@@ -108,7 +108,7 @@ def test_a_population_that_was_not_drawn_is_refused(built, small_release, run):
     with pytest.raises(InputError, match="give release"):
         evaluate("bleu", ["a"], ["a"], estimate="candidates")
     with pytest.raises(InputError, match="takes examples as drawn alike"):
-        lines = Release.open(built).sample_lines("target")
+        lines = Release.open(built).set_lines("sample", "target")
         evaluate("bleu", {"a": lines, "b": lines}, release=built, estimate="candidates", paired="bootstrap")
 
 
@@ -130,7 +130,7 @@ def test_power_plans_the_sample(built, run):
     rows = json.loads(run("power", "--release", built, "--width", "0.1", "--format", "json").stdout)
     needs = rows["needs"][0]["sentences"]
     assert needs["neyman"] <= needs["proportional"] <= needs["simple random"] <= 700 == rows["pairs"]
-    lines = Release.open(built).sample_lines("source")
+    lines = Release.open(built).set_lines("sample", "source")
     pilot = evaluate("chrf", lines, release=built, estimate="candidates", accept_text=True)
     one, two = power(pilot, widths=(1.0, 4.0)).needs
     assert one.sentences["neyman"] > two.sentences["neyman"] >= 16

@@ -212,20 +212,14 @@ def release_files(folder: Path, name: str = "test") -> dict[str, Path]:
     :param name: of its test set, its ``control`` set or its stratified ``sample``.
     :raises InputError: the folder is not a finished release, or has no such set.
     """
-    from cgbench.benchmark.release.manifest import CONTROL, SAMPLE, SPLIT
+    from cgbench.benchmark.release.manifest import SPLIT
     from cgbench.benchmark.release.release import Release
 
     release = Release.open(folder)
     release.check_finished()
-    if name == "sample":
-        paths = {key: release.sample_path(side) for key, side in (("source", "source"), ("reference", "target"))}
-        return {**paths, "table": release.path(SAMPLE)}
-    if name == "control":
-        return {
-            "source": release.control_path("source"),
-            "reference": release.control_path("target"),
-            "table": release.path(CONTROL),
-        }
+    if name != "test":
+        paths = {key: release.set_path(name, side) for key, side in (("source", "source"), ("reference", "target"))}
+        return {**paths, "table": release.path(f"{name}.jsonl")}
     return {
         "source": release.text_path("source"),
         "reference": release.text_path("target"),

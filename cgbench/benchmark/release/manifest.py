@@ -79,20 +79,13 @@ def control_text(language: str, name: str = "control") -> str:
     return f"{name}.{language}"
 
 
-def has_control(manifest: Mapping[str, Any]) -> bool:
-    """Whether a release with these settings has a control set."""
-    return manifest["until"] == "release" and bool(manifest["configuration"].get("control"))
-
-
-def has_sample(manifest: Mapping[str, Any]) -> bool:
-    """Whether a release with these settings has a stratified sample."""
-    return manifest["until"] == "release" and manifest["configuration"].get("design") == "stratified"
-
-
 def further_sets(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """The sets of a release beside the test set, with the file of their rows."""
-    found = {"control": CONTROL} if has_control(manifest) else {}
-    return found | ({"sample": SAMPLE} if has_sample(manifest) else {})
+    """The sets of a release with these settings beside the test set, with the file of their rows."""
+    if manifest["until"] != "release":
+        return {}
+    config = manifest["configuration"]
+    found = {"control": CONTROL} if config.get("control") else {}
+    return found | ({"sample": SAMPLE} if config.get("design") == "stratified" else {})
 
 
 def table_names(manifest: Mapping[str, Any]) -> tuple[str, ...]:

@@ -228,53 +228,47 @@ class Release:
         """Whether there is a control set."""
         return self.finished and CONTROL in self.manifest["files"]
 
-    def control_path(self, side: str) -> Path:
-        """The file of one side (``source`` or ``target``) of the control set."""
-        self.check_finished()
-        if self.is_split:
-            raise InputError(f"{self.folder}: a split has no control set")
-        if not self.has_control:
-            raise InputError(
-                f"{self.folder}: this release has no control set; run its command again with {argument('control')} "
-                "(finished steps are kept)"
-            )
-        self._check_has_text()
-        return self.path(control_text(self.languages[SIDES.index(side)]))
-
-    def control_lines(self, side: str) -> list[str]:
-        """The sentences of that file."""
-        return _lines(self.control_path(side))
-
-    def control_rows(self) -> list[dict[str, Any]]:
-        """The rows of ``control.jsonl``: the origin, lengths and degree of each pair of the control set."""
-        if self.has_text:
-            self.control_path("source")
-        return _rows(self.path(CONTROL))
-
     @property
     def has_sample(self) -> bool:
         """Whether there is a stratified sample of all candidates."""
         return self.finished and SAMPLE in self.manifest["files"]
 
-    def sample_path(self, side: str) -> Path:
-        """The file of one side (``source`` or ``target``) of the stratified sample."""
-        if not self.has_sample:
+    def set_path(self, name: str, side: str) -> Path:
+        """The file of one side (``source`` or ``target``) of the ``control`` set, or of the stratified ``sample``."""
+        self.check_finished()
+        noun = {"control": "control set", "sample": "stratified sample"}[name]
+        if self.is_split:
+            raise InputError(f"{self.folder}: a split has no {noun}")
+        if f"{name}.jsonl" not in self.manifest["files"]:
+            option = argument("control") if name == "control" else argument("design", "stratified")
             raise InputError(
-                f"{self.folder}: this release has no stratified sample; run its command again with "
-                f"{argument('design', 'stratified')} (finished steps are kept)"
+                f"{self.folder}: this release has no {noun}; run its command again with {option} (finished steps are "
+                "kept)"
             )
         self._check_has_text()
-        return self.path(control_text(self.languages[SIDES.index(side)], "sample"))
+        return self.path(control_text(self.languages[SIDES.index(side)], name))
 
-    def sample_lines(self, side: str) -> list[str]:
+    def set_lines(self, name: str, side: str) -> list[str]:
         """The sentences of that file."""
-        return _lines(self.sample_path(side))
+        return _lines(self.set_path(name, side))
 
-    def sample_rows(self) -> list[dict[str, Any]]:
-        """The rows of ``sample.jsonl``: origin, measures, stratum and inclusion probability of each pair."""
+    def set_rows(self, name: str) -> list[dict[str, Any]]:
+        """The rows of ``control.jsonl`` or ``sample.jsonl``: the origin and measures of each pair."""
         if self.has_text:
-            self.sample_path("source")
-        return _rows(self.path(SAMPLE))
+            self.set_path(name, "source")
+        return _rows(self.path(f"{name}.jsonl"))
+
+    def control_path(self, side: str) -> Path:
+        """The file of one side (``source`` or ``target``) of the control set."""
+        return self.set_path("control", side)
+
+    def control_lines(self, side: str) -> list[str]:
+        """The sentences of that file."""
+        return self.set_lines("control", side)
+
+    def control_rows(self) -> list[dict[str, Any]]:
+        """The rows of ``control.jsonl``: the origin, lengths and degree of each pair of the control set."""
+        return self.set_rows("control")
 
     def table(self, name: str = "candidates", *, text: bool = False) -> Any:
         """A table of the release (a pyarrow table): one row per candidate, or per pair of ``test``.
@@ -307,11 +301,6 @@ class Release:
     def control(self) -> DataFrame:
         """The control set as a pandas DataFrame: ``source``, ``target``, and the columns of ``control.jsonl``."""
         return self._frame(self.control_rows(), self.control_lines)
-
-    @property
-    def sample(self) -> DataFrame:
-        """The stratified sample as a pandas DataFrame: ``source``, ``target``, and the columns of ``sample.jsonl``."""
-        return self._frame(self.sample_rows(), self.sample_lines)
 
     def _frame(self, rows: list[dict[str, Any]], read: Callable[[str], list[str]]) -> DataFrame:
         pandas = require("pandas", "analysis")

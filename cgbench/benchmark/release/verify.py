@@ -38,6 +38,7 @@ from cgbench.benchmark.release.manifest import (
     control_text,
     digest,
     file_names,
+    further_sets,
     is_inside,
     signature,
     summary,
@@ -267,11 +268,9 @@ def _check_tables(release: Release) -> str:
             return f"{file}: the column {strange[0]} holds text"
         if name != "candidates":
             rows = [{key: row[key] for key in row if key not in HIDDEN} for row in table.to_pylist()]
-            of_test = (SPLIT, release.split)
-            others = {"control": (CONTROL, release.control_rows), "sample": (SAMPLE, release.sample_rows)}
-            listed, recorded = others.get(name, of_test)
-            if list(map(json.dumps, rows)) != list(map(json.dumps, recorded())):  # as JSON, NaN equals NaN
-                return f"{file}: does not match {listed}"
+            recorded = release.split() if name == "test" else release.set_rows(name)
+            if list(map(json.dumps, rows)) != list(map(json.dumps, recorded)):  # as JSON, NaN equals NaN
+                return f"{file}: does not match {SPLIT if name == 'test' else f'{name}.jsonl'}"
     return ""
 
 
@@ -282,9 +281,9 @@ def _check_table_text(release: Release, table: Any, texts: Sequence[list[str]], 
         return f", row {wrong[0]}: the text does not match its hash ({len(wrong):,} such rows)"
     if name == "candidates" and release.finished:
         return ""
-    read = {"control": release.control_lines, "sample": release.sample_lines}.get(name, release.lines)
+    other = name in further_sets(release.manifest)
     for side, language, lines in zip(SIDES, release.languages, texts, strict=True):
-        if lines != read(side):
+        if lines != (release.set_lines(name, side) if other else release.lines(side)):
             return f": does not match {control_text(language, name)}"
     return ""
 
@@ -326,7 +325,7 @@ def _check_counts(release: Release) -> str:
     if release.finished:
         found["rows of split.jsonl"] = len(release.split())
     problems = [f"{name}: {value:,} for {counts[stage]:,}" for name, value in found.items() if value != counts[stage]]
-    if release.has_sample and (rows := len(release.sample_rows())) != counts["sample"]:
+    if release.has_sample and (rows := len(release.set_rows("sample"))) != counts["sample"]:
         problems.append(f"rows of {SAMPLE}: {rows:,} for {counts['sample']:,}")
     table = release.table()
     stages = table["stage"].to_pylist() if "stage" in table.column_names else []
@@ -424,7 +423,7 @@ def _check_draws(release: Release) -> str:
     if design_of(table, release.manifest["counts"]) != release.manifest["design"]:
         return "the design in the manifest does not match the candidates"
     drawn = sorted(line for line, sampled in zip(columns["line"], columns.get(SAMPLED, ()), strict=False) if sampled)
-    same = not release.has_sample or [row["line"] for row in release.sample_rows()] == drawn
+    same = not release.has_sample or [row["line"] for row in release.set_rows("sample")] == drawn
     return "" if same else f"{SAMPLE} has other pairs than the redrawn sample"
 
 
