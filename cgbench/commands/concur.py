@@ -11,18 +11,16 @@ from cgbench.benchmark.validity.concur_request import ConcurRequest
 from cgbench.commands.options import Command, command_line, format_option, grouped
 from cgbench.commands.requests import takes
 
-PATH = click.Path(path_type=Path)
-
 
 @click.command("concur", cls=Command, example="cgbench concur cogs=cogs.json cfq=cfq.json --report concur.html")
 @click.argument("results", nargs=-1, metavar="[[NAME=]RESULTS]...", type=click.Path())
 @takes(ConcurRequest, but=("results",))
-@grouped("Output", "--report", "page", type=PATH, metavar="FILE.html", help="Write an HTML report")
-@grouped("Output", "--plot", type=PATH, metavar="FILE", help="Draw tau with intervals (.svg, .png, .pdf)")
+@grouped(
+    "Output", "--report", "page", type=click.Path(path_type=Path), metavar="FILE.html",
+    help="Write an HTML report, with a plot of tau and its intervals",
+)  # fmt: skip
 @format_option
-def concur_command(
-    found: dict[str, Any], results: tuple[str, ...], page: Path | None, plot: Path | None, form: str
-) -> None:
+def concur_command(found: dict[str, Any], results: tuple[str, ...], page: Path | None, form: str) -> None:
     """Compare how benchmarks rank the systems they share: Kendall's tau, its intervals, and the tau that chance allows.
 
     RESULTS are files of `cgbench score --format json`, one per benchmark, or folders of Every Eval Ever. A benchmark
@@ -30,17 +28,12 @@ def concur_command(
     """
     from cgbench.benchmark.validity.concur import concur
     from cgbench.files import check_output, write_atomic
-    from cgbench.plots import is_picture, save
 
-    if plot:
-        is_picture(plot, "--plot")
-    for written in filter(None, (page, plot)):
-        check_output(written, [Path(word.rpartition("=")[2]) for word in results])
+    if page:
+        check_output(page, [Path(word.rpartition("=")[2]) for word in results])
     result = concur(ConcurRequest(list(results) or None, **found))
     if page:
         from cgbench.report.table_pages import concur_page
 
         write_atomic(page, concur_page(result, command_line()))
-    if plot:
-        save(result.plot(), plot)
     click.echo(result.report(form))

@@ -19,7 +19,6 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -98,15 +97,6 @@ class Concur:
         if form == "json":
             return json.dumps(asdict(self), ensure_ascii=False, indent=1)
         return "\n\n".join(["Kendall's tau-b (systems)\n" + render(*self.matrix()), render(*self.table())])
-
-    def plot(self) -> Any:
-        """Draw tau of every pair with its interval over systems, as a figure of matplotlib."""
-        from cgbench.plots import PointPanel, Points, draw_points
-
-        ends = [one.over_systems or (one.tau, one.tau) for one in self.pairs]
-        points = Points("tau, 95 % over systems", [one.tau for one in self.pairs], *zip(*ends, strict=True))
-        labels = [f"{one.first}, {one.second} ({len(one.systems)})" for one in self.pairs]
-        return draw_points([PointPanel(labels, [points], value_name="Kendall's tau-b", down=True)])
 
 
 def _ends(ends: Interval) -> str:

@@ -157,10 +157,10 @@ def test_results_of_all_forms_give_the_same(tmp_path):
     found = concur([tmp_path / "first.json", tmp_path / "second.json"])
     assert found.pairs[0].tau == pytest.approx(0.8) and found.benchmarks == ("first", "second")
     assert found.pairs[0].ceiling < 1
-    page, drawn = tmp_path / "page.html", tmp_path / "tau.svg"
-    words = [str(tmp_path / "first.json"), str(tmp_path / "second.json"), "--report", str(page), "--plot", str(drawn)]
+    page = tmp_path / "page.html"
+    words = [str(tmp_path / "first.json"), str(tmp_path / "second.json"), "--report", str(page)]
     said = CliRunner().invoke(main, ["concur", *words], catch_exceptions=False)
-    assert "0.80 (5)" in said.output and "0.80 (5)" in page.read_text() and drawn.read_text().startswith("<?xml")
+    assert "0.80 (5)" in said.output and "0.80 (5)" in page.read_text() and "<svg" in page.read_text()
 
 
 def test_sizes_in_names(tmp_path):
