@@ -27,6 +27,7 @@ from cgbench.benchmark.candidates.strata import (
 from cgbench.benchmark.metrics.comparison import SystemScores
 from cgbench.benchmark.metrics.intervals import student_quantile
 from cgbench.benchmark.metrics.metric import Design, Metric
+from cgbench.benchmark.metrics.result import Evaluation
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.tables import sides_of
 from cgbench.errors import InputError, argument, require
@@ -116,17 +117,27 @@ def _spread(sizes: np.ndarray, stratum: np.ndarray, values: np.ndarray) -> Sprea
     return Spread(sizes, means, deviations_in(stratum, values))
 
 
-def enough_for_widths(metric: str, spreads: Sequence[tuple[str, Spread]], widths: Sequence[float]) -> DesignResult:
-    """What intervals of these widths need, for each system.
+def widths_needed(pilot: Evaluation | None, release: Release | None, widths: Sequence[float]) -> DesignResult:
+    """What intervals of these widths need: by a pilot that is an estimate, else by the ensemble of a release.
 
-    :raises InputError: a width is not above 0.
+    :raises InputError: a width is not above 0, or there is neither.
     """
     if bad := [width for width in widths if not 0 < width < math.inf]:
         raise InputError(f"{argument('widths', bad[0])}: a width is above 0")
+    design = pilot.scored.metric.design if pilot else None
+    if pilot is not None and design is not None:
+        name, metric = pilot.scored.metric.name, pilot.scored.metric
+        spreads = {one.system: spread_of_pilot(metric, one, design) for one in pilot.results}
+    elif pilot is None and release is not None:
+        name, spreads = "chrF of the ensemble", {"": spread_of_release(release)}
+    else:
+        raise InputError(
+            f"{argument('widths')} needs {argument('release')}, or a pilot scored with {argument('estimate')}"
+        )
     needs = tuple(
-        WidthNeeds(system, width, {design: spread.needs(width, design) for design in (RANDOM, *ALLOCATIONS)})
-        for system, spread in spreads
+        WidthNeeds(system, width, {how: spread.needs(width, how) for how in (RANDOM, *ALLOCATIONS)})
+        for system, spread in spreads.items()
         for width in widths
     )
-    sizes = spreads[0][1].sizes
-    return DesignResult(metric, int(sizes.sum()), len(sizes), needs)
+    sizes = next(iter(spreads.values())).sizes
+    return DesignResult(name, int(sizes.sum()), len(sizes), needs)

@@ -27,12 +27,7 @@ import numpy as np
 
 from cgbench.benchmark.metrics.comparison import SystemScores
 from cgbench.benchmark.metrics.contrast import degrees_of_seeds, half_width
-from cgbench.benchmark.metrics.design_power import (
-    DesignResult,
-    enough_for_widths,
-    spread_of_pilot,
-    spread_of_release,
-)
+from cgbench.benchmark.metrics.design_power import DesignResult, widths_needed
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.metrics.result import Evaluation
 from cgbench.benchmark.metrics.significance import LEVEL, SAMPLES, SEED, resampled_runs
@@ -431,25 +426,11 @@ def power(request: PowerRequest) -> PowerResult | DesignResult:
     return power_of(request)
 
 
-def widths_of(request: PowerRequest) -> DesignResult:
-    """What intervals of ``request.widths`` need: from a pilot that is an estimate, or from a release."""
-    pilot = request.pilot
-    if pilot is None and request.release is not None:
-        spread = spread_of_release(Release.of(request.release))
-        return enough_for_widths("chrF of the ensemble", [("", spread)], request.widths)
-    if pilot is None or pilot.scored.metric.design is None:
-        raise InputError(
-            f"{argument('widths')} needs {argument('release')}, or a pilot scored with {argument('estimate')}"
-        )
-    metric = pilot.scored.metric
-    spreads = [(one.system, spread_of_pilot(metric, one, metric.design)) for one in pilot.results]
-    return enough_for_widths(metric.name, spreads, request.widths)
-
-
 def power_of(request: PowerRequest) -> PowerResult | DesignResult:
     """:func:`power` of a request."""
     if request.widths:
-        return widths_of(request)
+        release = None if request.release is None else Release.of(request.release)
+        return widths_needed(request.pilot, release, request.widths)
     test = PowerTest(request.level, request.power)
     pilot, variance, examples, seeds = request.pilot, request.variance, request.examples, request.seeds
     if (pilot is None) == (variance is None):
