@@ -74,7 +74,7 @@ def _label(benchmark: str, metric: str, keys: Mapping[tuple[str, str], object]) 
 
 
 def sizes_of(systems: Iterable[str]) -> dict[str, float]:
-    """Millions of parameters by system, where the name says so: ``[35M]``."""
+    """Millions of parameters by system, where the name states them: ``[35M]``."""
     return {one: float(size[1]) for one in systems if (size := _SIZE.search(one))}
 
 
