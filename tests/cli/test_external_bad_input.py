@@ -140,7 +140,7 @@ def test_tokenizers_and_languages(model, refused):
 def test_prompts(whole, refused, tmp_path):
     address = f"hf:{whole / 'gpt2'}"
     assert "needs a prompt; set --prompt" in refused(address)
-    assert "--prompt: Jinja and shots need a server" in refused(address, "--prompt", "{{ source }}")
+    assert "--prompt: Jinja needs a server" in refused(address, "--prompt", "{{ source }}")
     assert "--prompt: 'Translate this:' is no file, and has no {source}" in refused(
         address, "--prompt", "Translate this:"
     )

@@ -408,8 +408,10 @@ class _Slice:
         runs = slice(starts[number], starts[number + 1])
         if self.metric.design is not None and len(self.values[number]) == 1 and not self.metric.design.left.any():
             return float(self.values[number][0, figure]), float(self.values[number][0, figure])  # nothing is unknown
+        if self.interval is not None:
+            return self.interval(figure, partial(self.covariance.of_runs, runs=runs), self.values[number])
         limits = self.metric.limits(self.metric.figures[figure])
-        return score_interval(covariance, self.values[number][:, figure], *limits)
+        return score_interval(self.covariance.of_runs(figure, runs), self.values[number][:, figure], *limits)
 
     def _bounds(self, number: int, other: int) -> list[tuple[float | None, float | None]]:
         """The 95 % confidence interval of each difference, for several runs."""
