@@ -288,7 +288,7 @@ def test_what_is_not_exported(release, without_text, run, tmp_path):
         return run("export", folder, "--out", tmp_path / "out", *words, status=2).stderr
 
     assert "--to lmeval: no such target; did you mean lm-eval?" in refused("--to", "lmeval")
-    assert "--to zip: no such target; there is lm-eval, mt-metrics-eval" in refused("--to", "zip")
+    assert "--to zip: no such target; there is inspect, lm-eval, mt-metrics-eval" in refused("--to", "zip")
     assert "this release has no text" in refused("--to", "lm-eval", folder=without_text)
     assert (
         "release: the folder holds something else"
