@@ -71,7 +71,7 @@ def _next(release: Release) -> str:
         [
             f"written to {out} ({release.signature})",
             f"next:  cgbench verify {out}",
-            *([translate] if release.has_text else []),
+            *([translate] if release.has_text and release.ensemble.is_dir() else []),  # not of `--member`
             f"       read {out / 'README.md'} and fill in between its marks what only you know: where the text is from",
         ]
     )

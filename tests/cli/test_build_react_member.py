@@ -32,7 +32,7 @@ def members(addresses):
 def test_a_release_by_members_from_outside(corpora, members, addresses, run, tmp_path, monkeypatch):
     monkeypatch.setattr(token_space, "SHARD", 15)
     command = ("build-react", *corpora, *BUILD, *members)
-    run(*command, "--out", tmp_path / "whole")
+    assert "cgbench translate" not in run(*command, "--out", tmp_path / "whole").stdout  # no ensemble folder to name
     meet, calls = token_space._write_measures, []
 
     def stop(*given):

@@ -1,6 +1,7 @@
 """``cgbench validate``."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -105,3 +106,10 @@ def test_bad_input_is_one_line(releases, run, tmp_path):
     ):
         said = run("validate", *words, status=2).stderr
         assert message in said and said.startswith("error: ") and said.count("\n") == 1, said
+
+
+def test_a_release_away_from_its_workspace(releases, run, tmp_path):
+    copy = shutil.copytree(releases / "a", tmp_path / "copy")
+    said = run("validate", copy, *hyp(releases), status=2).stderr
+    assert "(FOLDER.work), which is not here; name it with --work, run the command of the card again" in said
+    assert "tau" in run("validate", copy, *hyp(releases), "--work", releases / "a.work").stdout

@@ -11,18 +11,30 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
+
+from cgbench.cli import main
 
 FOLDER = Path(__file__).parents[2] / "examples"
 ELSEWHERE = {"base-installation.sh"}
 SMALL = {"MEMBERS": "2", "JOBS": "1", "UPDATES": "2", "CANDIDATES": "60"}
 
 
-def run(name, tmp_path, **variables):
+PYTHON = f"exec {sys.executable}"
+COMMANDS = {
+    "cgbench": f'{PYTHON} -m cgbench "$@"',
+    "python": f'{PYTHON} "$@"',
+    "python3": f'{PYTHON} "$@"',
+    "sacremoses": f'{PYTHON} -c "from sacremoses.cli import cli; cli()" "$@"',
+}
+
+
+def run(name, tmp_path, commands=COMMANDS, **variables):
     """The script's standard output and standard error; its command is the package at hand."""
     (tmp_path / "bin").mkdir()
-    for command, words in (("cgbench", "-m cgbench"), ("python", "")):
-        (tmp_path / "bin" / command).write_text(f'#!/bin/sh\nexec {sys.executable} {words} "$@"\n')
+    for command, line in commands.items():
+        (tmp_path / "bin" / command).write_text(f"#!/bin/sh\n{line}\n")
         (tmp_path / "bin" / command).chmod(0o755)
     paths = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(FOLDER.parent)}
     done = subprocess.run(
@@ -196,6 +208,43 @@ def test_stop_and_go_on(demo, data, tmp_path):
     assert "250 of 250" in rest
     assert len((tmp_path / "out" / "hypotheses").read_text().splitlines()) == 20
     assert "BLEU|" in rest
+
+
+def test_the_run_on_real_text_asks_for_what_there_is(data, tmp_path):
+    """It takes hours: its commands are written down instead of run, and each is one that the command line takes."""
+    for package in ("sacremoses", "matplotlib"):
+        pytest.importorskip(package)
+    pairs = [(f"sentence {number} .", f"Satz {number} .") for number in range(250)]
+    for name, suffixes in (
+        ("wmt-20k/train", ("en.gz", "de.gz")),
+        ("react/valid", ("en.gz", "de.gz")),
+        ("react/test", ("en.gz", "de.gz")),
+        ("multi30k/train.lc.norm.tok", ("en.gz", "de.gz")),
+    ):
+        (data / name).parent.mkdir(exist_ok=True)
+        for suffix, side in zip(suffixes, zip(*pairs, strict=True), strict=True):
+            write(data / f"{name}.{suffix}", side)
+    for folder in ("tatoeba-de-en", "wmt-opennmt"):
+        (data / folder).mkdir()
+    write(data / "tatoeba-de-en" / "deu.txt.gz", map("\t".join, pairs))
+    for name, side in zip(("src", "tgt"), zip(*pairs, strict=True), strict=True):
+        write(data / "wmt-opennmt" / f"{name}-train.txt.gz", side)
+    asked = tmp_path / "asked"
+    note = f'printf "%s\\0" "$@" >> {asked}; printf "\\n" >> {asked}'
+    run("real-run.sh", tmp_path, {**COMMANDS, "cgbench": note}, PAIRS="200", SEEDS="1 2")
+
+    lines = [line.rstrip("\0").split("\0") for line in asked.read_text().splitlines()]
+    for words in lines:
+        command, context = main, click.Context(main, info_name="cgbench")
+        while isinstance(command, click.Group):
+            command = command.get_command(context, words.pop(0))
+        command.make_context(command.name, words, parent=context)
+    trained = [words for words in lines if "--valid" in words]
+    assert len(trained) == 1 + 4 + 2 * 5
+    assert len([words for words in lines if "--model" in words and "--output" in words]) == 2 * 5 * 5
+    train, valid = (some(tmp_path / "out" / "text" / f"{name}.en", 250) for name in ("train", "valid"))
+    assert (len(train), len(valid)) == (200, 2)
+    assert set(train).isdisjoint(valid)
 
 
 def test_every_script_is_run():

@@ -67,8 +67,8 @@ def candidate_texts(release: Release) -> tuple[list[str], list[str]]:
     if folder is None:
         raise InputError(
             f"{release.folder}: the text of the candidates is in the workspace of the release (FOLDER.work), which "
-            "is not here; run the command of the card again, or pass hypotheses of the test set with "
-            f"{argument('control_systems')}"
+            f"is not here; name it with {argument('work')}, run the command of the card again, or pass hypotheses of "
+            f"the test set with {argument('control_systems')}"
         )
     return candidate_lines(folder)
 
