@@ -81,7 +81,7 @@ def simulate(
 
 def _error(parts: Parts, probes: np.ndarray, plain: np.ndarray) -> float:
     model = Residual(parts, LEAST)
-    return float(model.compute(model.statistics(Outcomes(probes, plain)).sum(axis=0, keepdims=True))[0, 1])
+    return float(model.compute(model.statistics(Outcomes(probes, plain)).sum(axis=0, keepdims=True))[0, 2])
 
 
 def naive(parts: Parts, run: Outcomes) -> tuple[float, float]:
@@ -110,13 +110,13 @@ def main() -> None:
         for seed in range(repeat):
             random = np.random.default_rng([setting, seed])
             parts, run, true = simulate(random, whole, spread, growth, rows, cost)
-            (one,) = compare_composition(parts, [("a", [run])], LEAST, Comparison(confidence=True))
-            score = one["residual"]
+            (one,) = compare_composition(parts, [("a", [run])], LEAST, Comparison()).results
+            score = one.whole.figures["residual"]
             low, high = score.ci_low, score.ci_high
             inside = low is not None and high is not None and low <= true <= high
             found.append((true, score.value, inside, *naive(parts, run)))
         true, estimate, inside, own, every = np.array(found, float).mean(axis=0)
-        apart = np.array([row[1] - row[0] for row in found], float)
+        apart = np.array(found, float)[:, 1] - np.array(found, float)[:, 0]
         print(
             f"{'sentences' if whole else 'pieces':9} {spread:6.1f} {growth:7.1f} {rows:5} {cost:5.1f} {true:6.1f} "
             f"{estimate:9.1f} {apart.mean():+7.2f} ± {2 * apart.std() / len(apart) ** 0.5:.2f} {100 * inside:10.1f} "

@@ -69,8 +69,8 @@ def main(folder: Path) -> None:
                 error = 100 * wrong[gate.given].mean() if gate.given.any() else float("nan")
                 compounds = len({of_row[test[row]] for row in np.flatnonzero(gate.given)})
                 print(f"   shorter ones right {least} of 5: {compounds} compounds, {error:.1f} % of rows wrong")
-            (one,) = compare_composition(parts, [(name, [out])], 4, Comparison(confidence=True))
-            for figure, score in one.items():
+            (one,) = compare_composition(parts, [(name, [out])], 4, Comparison()).results
+            for figure, score in one.whole.figures.items():
                 bounds = "" if score.ci_low is None else f" [{score.ci_low:.1f}, {score.ci_high:.1f}]"
                 print(f"   {figure} {score.value:.1f}{bounds}")
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.metrics.known_pieces import PartsScores, SystemParts
+from cgbench.benchmark.metrics.composition import Outcomes, gate_of
+from cgbench.benchmark.metrics.known_pieces import PartsScores
 from cgbench.benchmark.metrics.parts_report import tables_of
 from cgbench.benchmark.metrics.result import Evaluation, EvaluationInputs
 from cgbench.report.page import as_table
@@ -15,11 +16,6 @@ from cgbench.text.plain_text import words_of
 
 SHOWN = 20
 """Examples of each system."""
-CAPTIONS = {
-    "residual": "Given pairs, and their error beyond what the probes predict, in percent",
-    "pairs": "Differences of the residual composition error, all pairs",
-    "scores": "Scores on given pairs, and on the rest",
-}
 
 
 def parts_section(evaluation: Evaluation, inputs: EvaluationInputs, places: int) -> dict[str, Any] | None:
@@ -27,14 +23,12 @@ def parts_section(evaluation: Evaluation, inputs: EvaluationInputs, places: int)
     scores = evaluation.parts
     if scores is None:
         return None
-    tables = tables_of(scores, evaluation.scored, places)
-    examples = [
-        {"system": system.name, "rows": _examples(scores, one, system.runs[0], inputs)}
-        for system, one in zip(evaluation.systems, scores.systems, strict=True)
-    ]
     return {
-        "tables": [as_table(CAPTIONS[name], CAPTIONS[name], head, rows) for name, head, rows in tables],
-        "examples": examples,
+        "tables": [as_table(title, title, head, rows) for title, head, rows, _ in tables_of(scores, places)],
+        "examples": [
+            {"system": system.name, "rows": _examples(scores, runs[0], system.runs[0], inputs)}
+            for system, runs in zip(evaluation.systems, scores.outcomes, strict=True)
+        ],
         "least": scores.least,
         "untested": scores.untested,
         "rows": len(scores.folder.rows),
@@ -42,18 +36,18 @@ def parts_section(evaluation: Evaluation, inputs: EvaluationInputs, places: int)
 
 
 def _examples(
-    scores: PartsScores, one: SystemParts, outputs: Sequence[str], inputs: EvaluationInputs
+    scores: PartsScores, run: Outcomes, outputs: Sequence[str], inputs: EvaluationInputs
 ) -> list[dict[str, Any]]:
-    """Wrong pairs of the first run: those that are given first, then those with the fewest unknown pieces."""
-    parts, gate, came = scores.parts, one.gates[0], one.outcomes[0].rows
+    """Wrong pairs of a run: those that are given first, then those with the fewest unknown pieces."""
+    parts, gate = scores.parts, gate_of(scores.parts, run.probes, scores.least)
     rows = parts.rows.sentence
-    wrong = np.bincount(rows, ~came, len(parts.length)) > 0
+    wrong = np.bincount(rows, ~run.rows, len(parts.length)) > 0
     unknown = np.bincount(rows, ~gate.known[parts.rows.piece], len(parts.length))
     chosen = sorted(np.flatnonzero(wrong).tolist(), key=lambda row: (unknown[row], row))[:SHOWN]
     texts = [example[0] for example in inputs.references or ()]
     if scores.folder.side == "source":
         texts = list(inputs.sources or ())
-    out = {(row, piece) for piece, row, here in zip(parts.rows.piece, rows, came, strict=True) if here}
+    out = {(row, piece) for piece, row, here in zip(parts.rows.piece, rows, run.rows, strict=True) if here}
     return [
         {
             "number": row + 1,

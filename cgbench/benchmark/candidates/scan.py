@@ -263,7 +263,7 @@ class _Scanner:
         words = [work.other_words, work.other_words]
         words[self.degree] = work.ngrams.words
         self.words = [
-            _filter_arrays(held, work.filter_sides in ("both", side))
+            filter_arrays(held, work.filter_sides in ("both", side))
             for held, side in zip(words, ("source", "target"), strict=True)
         ]
 
@@ -369,7 +369,7 @@ def mix(values: np.ndarray) -> np.ndarray:
     return values ^ (values >> np.uint64(31))
 
 
-def _filter_arrays(words: Vocabulary | None, filters: bool) -> tuple[Any, ...]:
+def filter_arrays(words: Vocabulary | None, filters: bool) -> tuple[Any, ...]:
     """(arena, starts, table, usable) for ``word_kernels.filter_lines``."""
     if words is None:
         return np.zeros(16, np.uint8), np.zeros(1, np.int64), np.zeros((1, 3), np.uint64), NO_LIMIT

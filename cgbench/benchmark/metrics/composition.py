@@ -20,16 +20,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from cgbench.benchmark.metrics.comparison import CALIBRATED, Comparison, Score, compare_statistics
+from cgbench.benchmark.metrics.comparison import CALIBRATED, Comparison, SystemScores, compare_statistics
 from cgbench.benchmark.metrics.intervals import score_interval
-from cgbench.benchmark.metrics.metric import Clusters, Metric
+from cgbench.benchmark.metrics.metric import Clusters, Metric, Signature
+from cgbench.benchmark.metrics.scored import ScoredSystems
 from cgbench.benchmark.metrics.variance import ExampleCovariance
-from cgbench.benchmark.parts.folder import PartsFolder
 
-FIGURES = ("given", "error", "predicted", "residual")
+FIGURES = ("residual", "given", "error", "predicted")
 LENGTHS, FREQUENCIES = 6, 4
 """Cells of similar length and frequency."""
 _STEPS, _CLOSE = 40, 1e-6
@@ -66,13 +67,6 @@ class Parts:
     probe_length: np.ndarray
     whole: bool
 
-    @classmethod
-    def of(cls, folder: PartsFolder, length: np.ndarray, probe_length: np.ndarray, whole: bool) -> Parts:
-        """The parts of a folder, with the words of each test row and of each probe."""
-        rows = [(place.piece, row) for row, places in enumerate(folder.rows) for place in places]
-        probes = [(piece, probe) for piece, one in enumerate(folder.pieces) for probe in one.probes]
-        return cls(Incidence.of(rows), Incidence.of(probes), folder.frequencies, length, probe_length, whole)
-
     @property
     def counts(self) -> np.ndarray:
         """The probes of each piece, ``[pieces]``."""
@@ -90,12 +84,9 @@ class Outcomes:
     rows: np.ndarray
 
 
-@dataclass(frozen=True)
-class Gate:
-    """The result of the gate for one run: ``shares``, the share of each piece's probes that came out right (NaN: it has
-    none); ``known`` bool ``[pieces]``; ``given`` bool ``[rows]``."""
+class Gate(NamedTuple):
+    """The result of the gate for one run: ``known`` bool ``[pieces]``; ``given`` bool ``[rows]``."""
 
-    shares: np.ndarray
     known: np.ndarray
     given: np.ndarray
 
@@ -105,11 +96,8 @@ def gate_of(parts: Parts, right: np.ndarray, least: int) -> Gate:
 
     :param right: bool, which probes of which pieces came out right.
     """
-    pieces, counts = parts.probes.piece, parts.counts
-    passed = np.bincount(pieces, right, len(counts))
-    known = _known(passed, counts, least)
-    with np.errstate(invalid="ignore"):
-        return Gate(passed / counts, known, _given(parts, known))
+    known = _known(np.bincount(parts.probes.piece, right, len(parts.counts)), parts.counts, least)
+    return Gate(known, _given(parts, known))
 
 
 def _known(passed: np.ndarray, counts: np.ndarray, least: int) -> np.ndarray:
@@ -124,7 +112,7 @@ def _given(parts: Parts, known: np.ndarray) -> np.ndarray:
 
 def compare_composition(
     parts: Parts, systems: Sequence[tuple[str, Sequence[Outcomes]]], least: int, comparison: Comparison
-) -> list[dict[str, Score]]:
+) -> ScoredSystems:
     """:data:`FIGURES` of every system in percent, with intervals and tests.
 
     Tests compare systems with the baseline, or all pairs, if ``comparison`` asks for tests; by Student's t of variance
@@ -132,11 +120,19 @@ def compare_composition(
 
     :param systems: the names of the systems, and what came out in each of their runs.
     """
-    model = Residual(parts, least)
+    model, names = Residual(parts, least), [name for name, _ in systems]
     statistics = [np.stack(list(map(model.statistics, runs))) for _, runs in systems]
     comparison = replace(comparison, paired=CALIBRATED if comparison.paired else None)
-    found = compare_statistics(model, [name for name, _ in systems], statistics, comparison, True, model.interval)
-    return [scores.figures for scores in found]
+    found = compare_statistics(model, names, statistics, comparison, True, model.interval)
+    results = (
+        SystemScores(name, len(runs), replace(one, examples=len(parts.length)), (), runs)
+        for name, runs, one in zip(names, statistics, found, strict=True)
+    )
+    first = names[0] if comparison.paired and not comparison.all_pairs else None
+    return ScoredSystems(
+        metric=model, results=tuple(results), signature=model.signature(), baseline=comparison.baseline or first,
+        test=comparison.test, by=None, more=({},) * len(names),
+    )  # fmt: skip
 
 
 class Residual(Metric):
@@ -146,7 +142,7 @@ class Residual(Metric):
     probes, and of probes that are wrong.
     """
 
-    name, figures = "composition", FIGURES
+    name, figures, lower_is_better = "composition", FIGURES, True
 
     def __init__(self, parts: Parts, least: int) -> None:
         self.parts, self.least = parts, least
@@ -183,6 +179,12 @@ class Residual(Metric):
     def n(self) -> int:
         """The number of units."""
         return len(self.parts.rows.piece) + len(self.parts.probes.piece)
+
+    def signature(self) -> Signature:
+        """The probes in which a piece must come out, all probes, and the clusters."""
+        assert self.clusters is not None
+        probes, clusters = len(self.parts.probe_length), self.clusters.signature()
+        return Signature({"known": self.least, "probes": probes, "clusters": clusters})
 
     def statistics(self, run: Outcomes) -> np.ndarray:  # type: ignore[override]
         """The statistics of all units of a run."""
@@ -230,9 +232,8 @@ class Residual(Metric):
             predicted = 100 * (predicted * of_pairs).sum(axis=1) / weight
             predicted = np.where(of_probes.sum(axis=1) > 1e-9, predicted, np.nan)
             error = 100 * sums[:, 2] / np.where(weight > 1e-9, weight, np.nan)
-            return np.stack(
-                [100 * self._covered * sums[:, 0] / sums[:, 1], error, predicted, error - predicted], axis=1
-            )
+            given = 100 * self._covered * sums[:, 0] / sums[:, 1]
+            return np.stack([error - predicted, given, error, predicted], axis=1)
 
     def interval(
         self, figure: int, covariance: Callable[[int], ExampleCovariance], values: np.ndarray
@@ -242,16 +243,16 @@ class Residual(Metric):
         If all held-back probes come out right, or all wrong, the prediction seems certain. Then each piece counts as
         one draw, and the interval of the residual is made of those of error and prediction (Zou and Donner 2008).
         """
-        certain = float(covariance(2).trace()) < 1e-6
-        if figure == 2 and certain:
-            return score_interval(covariance(2).select(np.zeros_like), np.round(values[:, 2]))
-        if figure < 3:
+        certain = float(covariance(3).trace()) < 1e-6
+        if figure == 3 and certain:
+            return score_interval(covariance(3).select(np.zeros_like), np.round(values[:, 3]))
+        if figure:
             return score_interval(covariance(figure), values[:, figure])
-        found = score_interval(covariance(3), values[:, 3], None, None)
+        found = score_interval(covariance(0), values[:, 0], None, None)
         if certain:
-            error, predicted = (self.interval(one, covariance, values) for one in (1, 2))
+            error, predicted = (self.interval(one, covariance, values) for one in (2, 3))
             assert error is not None and predicted is not None
-            _, mean, expected, residual = values.mean(axis=0).tolist()
+            residual, _, mean, expected = values.mean(axis=0).tolist()
             below = math.hypot(mean - error[0], predicted[1] - expected)
             found = residual - below, residual + math.hypot(error[1] - mean, expected - predicted[0])
         return found and (max(found[0], -100.0), min(found[1], 100.0))

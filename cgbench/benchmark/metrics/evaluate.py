@@ -91,7 +91,7 @@ def evaluation_of(request: ScoreRequest, outputs: Mapping[str, tuple[Sequence[st
         lines.append(line)
     parts = None
     if request.parts is not None:
-        parts, more = score_parts(request, test, scored.results)
+        parts, more = score_parts(request, test, scored)
         lines += more
     warned = tuple(map(InputWarning, [*lines, *disagreements(scored)]))
     for warning in warned:

@@ -19,18 +19,20 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.metrics.bins import Bin, Feature, lengths, make_bins
-from cgbench.benchmark.metrics.comparison import Score, SubsetScores, SystemScores, parts_of
-from cgbench.benchmark.metrics.composition import Gate, Outcomes, Parts, compare_composition, gate_of
+from cgbench.benchmark.metrics.comparison import Score, SystemScores, parts_of
+from cgbench.benchmark.metrics.composition import Incidence, Outcomes, Parts, compare_composition, gate_of
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.cter_lexicon import TranslationLexicon
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.example_sets import ExampleSet, read_test_set
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.metrics.score_request import MetricOptions, ScoreRequest
+from cgbench.benchmark.metrics.scored import ScoredSystems
 from cgbench.benchmark.metrics.systems import System, same_systems
-from cgbench.benchmark.parts.folder import PartsFolder
+from cgbench.benchmark.parts.folder import SIDES, PartsFolder
 from cgbench.errors import InputError, argument
 from cgbench.requests import fields_of
+from cgbench.tables import counted
 from cgbench.text.columns import Column
 from cgbench.text.plain_text import words_of
 
@@ -39,27 +41,17 @@ OPTIONS = ("probe_systems", "known", "piece_lexicon", "piece_match")
 
 
 @dataclass(frozen=True)
-class SystemParts:
-    """The results of one system: its residual composition error (:data:`.composition.FIGURES`); its scores on ``given``
-    pairs, on the ``rest``, and on given pairs in ``bins``; what came out and the gates, by run."""
-
-    figures: dict[str, Score]
-    given: SubsetScores
-    rest: SubsetScores
-    bins: tuple[tuple[Bin, SubsetScores], ...]
-    outcomes: tuple[Outcomes, ...]
-    gates: tuple[Gate, ...]
-
-
-@dataclass(frozen=True)
 class PartsScores:
-    """The results of all systems; ``least``: the probes in which a piece must come out; ``by``: the name of bins."""
+    """The scores by known pieces. ``least``: the probes in which a piece must come out; ``outcomes``: what came out, by
+    system and run; ``residual``: the residual composition error; ``scored``: the scores on given pairs, on the rest,
+    and on given pairs by degree, as bins."""
 
     folder: PartsFolder
     parts: Parts
     least: int
-    systems: tuple[SystemParts, ...]
-    by: str
+    outcomes: tuple[tuple[Outcomes, ...], ...]
+    residual: ScoredSystems
+    scored: ScoredSystems
 
     @property
     def untested(self) -> int:
@@ -86,12 +78,10 @@ def check_parts(request: ScoreRequest) -> None:
         raise InputError(f"{argument('piece_match')} belongs to {argument('piece_lexicon')}")
 
 
-def score_parts(
-    request: ScoreRequest, test: ExampleSet, results: Sequence[SystemScores]
-) -> tuple[PartsScores, list[str]]:
+def score_parts(request: ScoreRequest, test: ExampleSet, scored: ScoredSystems) -> tuple[PartsScores, list[str]]:
     """The scores by parts, and warnings.
 
-    :param results: the scores of the systems on the whole test set.
+    :param scored: the scores of the systems on the whole test set.
     :raises InputError: the folder does not belong to the test set or to the metric, or probes are missing.
     """
     assert request.parts is not None
@@ -115,56 +105,79 @@ def score_parts(
     if len(texts) < 2:
         raise InputError(f"{shown}: the lengths of test pairs are needed; give {argument('references')}")
     match = _matcher(request, folder)
-    parts = Parts.of(folder, lengths(texts[0]), lengths(texts[1]), match is None)
-    outcomes = [
+    parts = Parts(
+        Incidence.of([(place.piece, row) for row, places in enumerate(folder.rows) for place in places]),
+        Incidence.of([(piece, probe) for piece, one in enumerate(folder.pieces) for probe in one.probes]),
+        np.array([piece.count for piece in folder.pieces], np.int64), lengths(texts[0]), lengths(texts[1]),
+        match is None,
+    )  # fmt: skip
+    outcomes = tuple(
         _outcomes(parts, match, system, result, other, test.metric, probes.metric)
-        for system, other, result in zip(test.systems, probes.systems, results, strict=True)
-    ]
-    named = zip([one.name for one in test.systems], outcomes, strict=True)
-    found = compare_composition(parts, list(named), request.known, request.comparison())
-    by, values = "pieces", [float(len(row)) for row in folder.rows]
+        for system, other, result in zip(test.systems, probes.systems, scored.results, strict=True)
+    )
+    named = list(zip([one.name for one in test.systems], outcomes, strict=True))
+    residual = compare_composition(parts, named, request.known, request.comparison())
+    bins = []
     if folder.manifest["pieces"] == "ngrams":  # which cover the row
-        by, values = "degree", [len(row) / row[-1].end if row else 0.0 for row in folder.rows]
-    bins = make_bins(Feature(by, np.array(values)), None)
-    systems = []
-    for figures, runs, result in zip(found, outcomes, results, strict=True):
-        gates = tuple(gate_of(parts, run.probes, request.known) for run in runs)
-        given = np.stack([gate.given for gate in gates])
-        inside, *binned = _masked(test.metric, result, given, request, bins)
-        (outside,) = _masked(test.metric, result, ~given, request, [])
-        of_bins = tuple(zip(bins, binned, strict=True))
-        systems.append(SystemParts(figures, inside, outside, of_bins, tuple(runs), gates))
-    scores = PartsScores(folder, parts, request.known, tuple(systems), by)
-    return scores, [f"probes: {line}" for line in probes.warnings] + _warnings(scores, results)
+        degrees = np.array([len(row) / row[-1].end if row else 0.0 for row in folder.rows])
+        bins = make_bins(Feature("degree", degrees), None)
+        bins = [replace(one, label=f"given, degree {one.label}") for one in bins]
+    given = [np.stack([gate_of(parts, run.probes, request.known).given for run in runs]) for runs in outcomes]
+    found = PartsScores(folder, parts, request.known, outcomes, residual, _by_parts(scored, given, bins, request))
+    return found, [f"probes: {line}" for line in probes.warnings] + _warnings(found)
 
 
-def _warnings(scores: PartsScores, results: Sequence[SystemScores]) -> list[str]:
+def _by_parts(
+    scored: ScoredSystems, given: Sequence[np.ndarray], bins: Sequence[Bin], request: ScoreRequest
+) -> ScoredSystems:
+    """The scores on given pairs, on the rest, and on given pairs in each bin.
+
+    :param given: of each system bool ``[runs, n]``.
+    """
+    comparison = replace(request.comparison(), paired=None, baseline=None, all_pairs=False, confidence=True)
+    every, results = np.arange(scored.metric.n), []
+    for result, mine in zip(scored.results, given, strict=True):
+        parts = []
+        for number, one in enumerate([Bin("given", every), Bin("rest", every), *bins]):
+            inside = ~mine if number == 1 else mine
+            masked = replace(result, statistics=result.statistics * inside[:, :, None])
+            ((part,),) = parts_of(scored.metric, [masked], comparison, [one])
+            count = float(inside[:, one.rows].sum()) / len(inside)
+            figures = part.figures if count else {name: Score(None) for name in part.figures}
+            parts.append((one, replace(part, examples=round(count), figures=figures)))
+        results.append(replace(result, bins=tuple(parts)))
+    return replace(scored, by="parts", results=tuple(results))
+
+
+def _warnings(scores: PartsScores) -> list[str]:
     lines = []
     if untested := scores.untested:
         lines.append(
-            f"{untested:,} of {len(scores.folder.rows):,} test pairs have a piece without a probe (or no piece) and "
+            f"{untested:,} of {len(scores.folder.rows):,} test pairs with a piece without a probe (or without pieces) "
             "count as not given"
         )
     if single := sum(len(piece.probes) == 1 for piece in scores.folder.pieces):
         lines.append(
-            f"{single:,} pieces have one probe: it decides whether they are known, and none is left to predict their "
-            "error"
+            f"{counted(single, 'piece')} with one probe: it decides whether the piece is known, and none is left to "
+            "predict its error"
         )
-    for result, one in zip(results, scores.systems, strict=True):
-        if not any(gate.given.any() for gate in one.gates):
+    for result, one in zip(scores.residual.results, scores.scored.results, strict=True):
+        given, found = one.bins[0][1].examples, result.whole.figures["residual"].value is not None
+        if not found and not given:
             lines.append(f"{result.system}: no pair is given, so there is no residual composition error")
-        elif one.figures["residual"].value is None:
+        elif not found:
             lines.append(f"{result.system}: too few pieces have a second probe, so no error can be predicted")
-        elif one.given.examples < 20:
-            lines.append(f"{result.system}: only {one.given.examples:,} pairs are given")
+        elif given < 20:
+            lines.append(f"{result.system}: only {counted(given, 'given pair')}, fewer than 20")
     return lines
 
 
 def _check_metric(folder: PartsFolder, metric: Metric, request: ScoreRequest, shown: str) -> None:
     if isinstance(request.metric, Metric):
         raise InputError(f"{shown}: name the metric; a Metric belongs to the texts that it was made for")
-    if folder.match == "compound" and not isinstance(metric, Cter):
-        raise InputError(f"{shown}: its probes are compounds, which cgbench score cter judges, not {metric.name}")
+    if (folder.match == "compound") != isinstance(metric, Cter):
+        made = "compounds" if folder.match == "compound" else "no compounds"
+        raise InputError(f"{shown}: its probes are {made}, so {metric.name} cannot judge them")
     if folder.match == "exact" and request.piece_lexicon is None and not isinstance(metric, ExactMatch):
         raise InputError(
             f"{shown}: its probes are right or wrong as a whole; use the metric exact or semantic, not {metric.name}"
@@ -178,16 +191,15 @@ def _read_probes(request: ScoreRequest, folder: PartsFolder, test: ExampleSet) -
     kept = {*fields_of(MetricOptions), "metric", "normalise", "accept_text", "settings"} & request.given
     values: dict[str, Any] = {name: getattr(request, name) for name in kept}
     values["systems"] = same_systems("probe_systems", request.probe_systems, request.systems)
-    sources, references, compounds = (
-        Column(f"{folder.folder}: {name}s of probes", [getattr(one, name) for one in folder.probes])
-        for name in ("source", "target", "compound")
+    values["sources"], values["references"] = (
+        Column(f"{folder.folder}: {name} of probes", list(texts))
+        for name, texts in zip(SIDES, zip(*folder.probes, strict=True), strict=True)
     )
-    values["sources"] = sources
     if folder.match == "compound":
-        values |= {"compounds": compounds, "group_size": 1}
-    else:
-        values["references"] = references
-        values.pop("compounds", None)
+        of_probe = {probe: piece.text for piece in folder.pieces for probe in piece.probes}
+        del values["references"]
+        compounds = [of_probe[probe] for probe in range(len(folder.probes))]
+        values |= {"compounds": Column(f"{folder.folder}: compounds of probes", compounds), "group_size": 1}
     if request.normalise == "release":
         values["release"] = request.release
     try:
@@ -219,7 +231,7 @@ def _matcher(request: ScoreRequest, folder: PartsFolder) -> Any:
 
 def _outcomes(
     parts: Parts, match: Any, system: System, result: SystemScores, probes: System, metric: Metric, other: Metric
-) -> list[Outcomes]:
+) -> tuple[Outcomes, ...]:
     """What came out in each run of a system."""
     found = []
     for number, (run, of_probes) in enumerate(zip(system.runs, probes.runs, strict=True)):
@@ -235,7 +247,7 @@ def _outcomes(
                 places = zip(incidence.piece.tolist(), incidence.sentence.tolist(), strict=True)
                 sides.append(np.array([comes_out(piece, ready[place]) for piece, place in places], bool))
         found.append(Outcomes(probes=sides[1], rows=sides[0]))
-    return found
+    return tuple(found)
 
 
 def _right(metric: Metric, statistics: np.ndarray) -> np.ndarray:
@@ -243,18 +255,3 @@ def _right(metric: Metric, statistics: np.ndarray) -> np.ndarray:
     outcomes = metric.outcomes(statistics, np.arange(metric.n))
     assert outcomes is not None  # exact match, semantic match or CTER
     return np.asarray((outcomes[metric.figures[0]] > 0) != metric.lower_is_better)
-
-
-def _masked(
-    metric: Metric, result: SystemScores, rows: np.ndarray, request: ScoreRequest, bins: Sequence[Bin]
-) -> list[SubsetScores]:
-    """The scores of a system on some rows, which differ by run: of all of them, then of those in each bin.
-
-    :param rows: bool ``[runs, n]``.
-    """
-    comparison = replace(request.comparison(), paired=None, baseline=None, all_pairs=False, confidence=True)
-    whole = Bin("all", np.arange(metric.n))
-    one = replace(result, statistics=result.statistics * rows[:, :, None])
-    found = [part for (part,) in parts_of(metric, [one], comparison, [whole, *bins])]
-    counts = [round(float(rows[:, bin.rows].sum()) / len(rows)) for bin in (whole, *bins)]
-    return [replace(part, examples=count) for part, count in zip(found, counts, strict=True)]

@@ -12,7 +12,7 @@ import numpy as np
 
 from cgbench.benchmark.metrics.comparison import Comparison, SystemScores
 from cgbench.benchmark.metrics.features import FeatureInputs
-from cgbench.benchmark.metrics.records import LONG, NUMBERS, as_json, as_rows, long_rows
+from cgbench.benchmark.metrics.records import LONG, NUMBERS, as_json, long_rows
 from cgbench.benchmark.metrics.report import number, report
 from cgbench.benchmark.metrics.scored import ScoredSystems
 from cgbench.benchmark.metrics.systems import System
@@ -117,9 +117,8 @@ class Evaluation:
         """The results as JSON values, one per system; ``docs/reference/formats.md`` has the schema."""
         rows = as_json(self.scored)
         if self.parts:
-            from cgbench.benchmark.metrics import parts_report
-
-            rows = [row | {"parts": parts_report.as_values(self.parts, place)} for place, row in enumerate(rows)]
+            found = zip(rows, as_json(self.parts.residual), as_json(self.parts.scored), strict=True)
+            rows = [row | {"parts": own | {"by": "parts", "bins": one["bins"]}} for row, own, one in found]
         if self.exposure:
             rows = [row | {"exposure": own} for row, own in zip(rows, as_json(self.exposure), strict=True)]
         if not self.differences:
@@ -131,9 +130,8 @@ class Evaluation:
     def _long_rows(self) -> list[list[str]]:
         rows = long_rows(self.scored)
         if self.parts:
-            from cgbench.benchmark.metrics import parts_report
-
-            rows += as_rows(parts_report.long_records(self.parts, self.scored))
+            binned = (row for row in long_rows(self.parts.scored) if row[LONG.index("by")] == "parts")
+            rows += [*long_rows(self.parts.residual), *binned]
         return rows
 
     def to_latex(self, width: int | None = None) -> str:
@@ -156,9 +154,9 @@ class Evaluation:
             return _tsv(LONG, self._long_rows(), safe)
         table = report(self.scored, form, width, reasons)
         if self.parts:
-            from cgbench.benchmark.metrics import parts_report
+            from cgbench.benchmark.metrics.parts_report import as_text
 
-            table = "\n\n".join([table, *parts_report.as_tables(self.parts, self.scored, form, width)])
+            table = f"{table}\n\n{as_text(self.parts, form, width)}"
         if self.exposure:
             table = "\n\n".join([table, report(self.exposure, form, width)])
         if self.differences:

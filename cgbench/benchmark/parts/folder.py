@@ -8,7 +8,6 @@ file           content
 ============== ========================================================================================================
 probes.source  one probe per line: what a system translates
 probes.target  its reference
-probes.jsonl   the other fields of each :class:`Probe`
 pieces.jsonl   each distinct :class:`Piece`; ``probes`` are lines of ``probes.source``, from 1
 rows.jsonl     the pieces of each test row: ``[piece, start, end]``, the line of the piece in ``pieces.jsonl`` (from 1)
                and its place as in :class:`Place`
@@ -28,8 +27,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from cgbench.benchmark.release.export.pairs import write_lines, write_rows
 from cgbench.benchmark.release.manifest import MANIFEST, digest
 from cgbench.benchmark.release.writer import replacing
@@ -37,24 +34,17 @@ from cgbench.checksums import check_digests, digests_of
 from cgbench.errors import InputError, argument
 from cgbench.files import ordinary_file, read_json, write_json
 from cgbench.requests import check_path
+from cgbench.text.formats import Pair
 from cgbench.text.streams import read_lines
 
 FORMAT, KIND = 1, "parts"
 SIDES = ("source", "target")
-
 REASONS = {
     "unknown": "not known from the training text",
-    "absent": "in no pair of the corpora",
-    "held back": "only in pairs of the test set, the control set or the excluded text",
-    "limits": "only in pairs that are too long",
-    "neighbours": "only next to words that are not known with it",
-    "few": "in fewer pairs than asked for",
+    "absent": "in no pair that may be a probe",
+    "few": "in fewer pairs than k",
 }
-"""Why a piece has fewer than k probes: the last condition that pairs failed. With ``few`` it may have some."""
-
-STAGES = tuple(REASONS)[1:]
-"""The reasons in the order of the conditions: how many a piece's best pair has met."""
-
+"""Why a piece has fewer than k probes; with ``few`` it has some."""
 _REMEDY = "run cgbench parts again"
 
 
@@ -69,40 +59,24 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Piece:
-    """A distinct piece. ``count``: occurrences in training, None without training text; ``found``: pairs of the corpora
-    that contain it; ``neighbours``: how many of its neighbours, 0 to 2, are known with it in each of its probes, None
-    if it is no n-gram; ``probes``: from 0; ``reason``: one of :data:`REASONS`, empty if it has k probes."""
+    """A distinct piece. ``count``: occurrences in training (of a shorter compound: its test rows); ``probes``: from 0;
+    ``reason``: one of :data:`REASONS`, empty if it has k probes."""
 
     text: str
-    count: int | None
-    found: int
-    neighbours: int | None = None
+    count: int
     probes: tuple[int, ...] = ()
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class Probe:
-    """A probe. ``corpus`` and ``line``, where it was found, count from 1; corpus 0 is the test set. ``degree``: None if
-    pieces are not n-grams. ``compound``: empty if pieces are not compounds."""
-
-    source: str
-    target: str
-    corpus: int
-    line: int
-    degree: float | None = None
-    compound: str = ""
-
-
 @dataclass(frozen=True, repr=False)
 class PartsFolder:
-    """The result of ``cgbench parts``: ``rows[i]`` has the places of pieces in test row i, with indices of ``pieces``;
-    the ``probes`` of a piece are indices of ``probes``. ``manifest`` is that of the folder."""
+    """The result of ``cgbench parts``: ``probes`` are pairs of source and target; ``rows[i]`` has the places of pieces
+    in test row i, with indices of ``pieces``. ``manifest`` is that of the folder."""
 
     folder: Path
     manifest: dict[str, Any]
     pieces: tuple[Piece, ...]
-    probes: tuple[Probe, ...]
+    probes: tuple[Pair, ...]
     rows: tuple[tuple[Place, ...], ...]
 
     @classmethod
@@ -123,16 +97,10 @@ class PartsFolder:
         if manifest.get("digest") != digest(manifest):
             raise InputError(f"{path / MANIFEST}: was changed: its digest differs; {_REMEDY}")
         check_digests(path, manifest["files"], _REMEDY)
+        pieces = (Piece(**row | {"probes": tuple(line - 1 for line in row["probes"])}) for row in _rows(path, "pieces"))
         sides = (read_lines(path / f"probes.{side}") for side in SIDES)
-        return cls(
-            path,
-            manifest,
-            tuple(
-                Piece(**{**row, "probes": tuple(line - 1 for line in row["probes"])}) for row in _rows(path, "pieces")
-            ),
-            tuple(Probe(*pair, **row) for *pair, row in zip(*sides, _rows(path, "probes"), strict=True)),
-            tuple(tuple(Place(line - 1, *words) for line, *words in row) for row in _rows(path, "rows")),
-        )
+        rows = (tuple(Place(line - 1, *words) for line, *words in row) for row in _rows(path, "rows"))
+        return cls(path, manifest, tuple(pieces), tuple(zip(*sides, strict=True)), tuple(rows))
 
     @property
     def side(self) -> str:
@@ -147,21 +115,14 @@ class PartsFolder:
     @property
     def match(self) -> str:
         """How an output shows that a piece is known. ``words``: it has the piece's words in a row; ``exact``: it is the
-        reference of the probe; ``compound``: it translates the compound of the probe."""
+        reference of the probe; ``compound``: it translates the piece, a compound."""
         return str(self.manifest["match"])
-
-    @property
-    def frequencies(self) -> np.ndarray:
-        """How frequent each piece is, int64 ``[pieces]``: its occurrences in training; without training text, the pairs
-        of the corpora that contain it."""
-        known = all(piece.count is not None for piece in self.pieces)
-        return np.array([piece.count if known else piece.found for piece in self.pieces], np.int64)
 
 
 def write_parts(
     out: Path,
     pieces: Sequence[Piece],
-    probes: Sequence[Probe],
+    probes: Sequence[Pair],
     rows: Sequence[Sequence[Place]],
     manifest: dict[str, Any],
 ) -> PartsFolder:
@@ -171,8 +132,7 @@ def write_parts(
     """
     check_output_folder(out)
     lacking = [piece.reason for piece in pieces if piece.reason]
-    manifest = {"kind": KIND, "format": FORMAT, **manifest}
-    manifest["counts"] = {
+    counts = {
         "rows": len(rows),
         "pieces": len(pieces),
         "probed": sum(bool(piece.probes) for piece in pieces),
@@ -180,18 +140,14 @@ def write_parts(
         "rows_probed": sum(bool(row) and all(pieces[place.piece].probes for place in row) for row in rows),
         "probes": len(probes),
     }
-    manifest["reasons"] = {name: lacking.count(name) for name in REASONS if name in lacking}
+    reasons = {name: lacking.count(name) for name in REASONS if name in lacking}
+    manifest = {"kind": KIND, "format": FORMAT, **manifest, "counts": counts, "reasons": reasons}
     with replacing(out) as folder:
-        for side in SIDES:
-            write_lines(folder / f"probes.{side}", (getattr(probe, side) for probe in probes))
-        fields = (asdict(probe) for probe in probes)
-        tables: dict[str, Iterator[Any]] = {
-            "probes": ({name: row[name] for name in row if name not in SIDES} for row in fields),
-            "pieces": (asdict(one) | {"probes": [number + 1 for number in one.probes]} for one in pieces),
-            "rows": ([[number + 1, *words] for number, *words in row] for row in rows),
-        }
-        for name, table in tables.items():
-            write_rows(folder / f"{name}.jsonl", table)
+        for at, side in enumerate(SIDES):
+            write_lines(folder / f"probes.{side}", (probe[at] for probe in probes))
+        listed = (asdict(one) | {"probes": [number + 1 for number in one.probes]} for one in pieces)
+        write_rows(folder / "pieces.jsonl", listed)
+        write_rows(folder / "rows.jsonl", ([[number + 1, *words] for number, *words in row] for row in rows))
         manifest["files"] = digests_of(folder, sorted(path.name for path in folder.iterdir()))
         manifest["digest"] = digest(manifest)
         write_json(folder / MANIFEST, manifest)

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cgbench.benchmark.candidates.scan import content_of, line_hashes, pair_hash
+from cgbench.benchmark.candidates.scan import line_hashes, pair_hash
 from cgbench.benchmark.divergence.elements import ElementType, elements_of
-from cgbench.benchmark.parts.folder import SIDES, STAGES, Piece, Place, Probe
-from cgbench.benchmark.parts.ngrams import CHOICES, Limits
-from cgbench.benchmark.parts.select import Candidates, once_per_source
+from cgbench.benchmark.parts.folder import SIDES, Piece, Place
+from cgbench.benchmark.parts.select import CHOICES, Candidates, once_per_source
+from cgbench.text.formats import Pair
 from cgbench.text.plain_text import words_of
 
-Pairs = tuple[str, Sequence[tuple[str, str]]]
+Pairs = tuple[str, Sequence[Pair]]
 """The name of a corpus and its pairs."""
 
 
@@ -25,7 +25,9 @@ def element_candidates(
     train: Pairs,
     corpora: Sequence[Pairs],
     held: Sequence[np.ndarray],
-    limits: Limits,
+    *,
+    max_length: int,
+    k: int,
 ) -> Candidates:
     """The atoms of a test set, and the rows of corpora that may be their probes: those whose atoms and compounds are
     all in the training set, so that an error in one of them is not an error in a new combination.
@@ -36,54 +38,44 @@ def element_candidates(
     own = SIDES.index(side)
     found = elements_of(kind, [(name, [pair[own] for pair in pairs]) for name, pairs in (train, test, *corpora)])
     in_train = np.arange(found.examples) < len(train[1])
-    first = len(train[1]) + len(test[1])  # row of the corpora
     trained = found.atoms.counts(in_train)
     new = np.zeros(found.examples, np.int64)
     for one in (found.atoms, found.compounds):
         new += np.bincount(one.rows[one.counts(in_train)[one.ids] == 0], minlength=found.examples)
     atoms = [mine.tolist() for mine in np.split(found.atoms.ids, found.atoms.starts[1:-1])]
+    first = len(train[1]) + len(test[1])  # row of the corpora
     of_test, of_corpora = atoms[len(train[1]) : first], atoms[first:]
-    probes = [
-        Probe(*pair, corpus, line) for corpus, (_, mine) in enumerate(corpora, 1) for line, pair in enumerate(mine, 1)
+    numbers = {atom: number for number, atom in enumerate(dict.fromkeys(atom for mine in of_test for atom in mine))}
+    names = {atom: found.atoms.names[atom] for atom in numbers}
+    pieces = [
+        Piece(names[atom], int(trained[atom]), reason="absent" if trained[atom] else "unknown") for atom in numbers
     ]
-    hashes = [line_hashes(getattr(probe, name) for probe in probes) for name in SIDES]
-    words = np.array([len(words_of(probe.source)) for probe in probes], np.int64)
-    # How many conditions each row meets, one after the other.
-    free = ~(np.isin(hashes[0], held[0]) | np.isin(hashes[1], held[1]))
-    fits = free & (words <= limits.max_length)
-    stages = 1 + free + fits + (fits & (new[first:] == 0))
-    stage, there = Counter[int](), Counter[int]()
-    for mine, passed in zip(of_corpora, stages.tolist(), strict=True):
-        there.update(mine)
-        stage.update({atom: passed - stage[atom] for atom in mine if passed > stage[atom]})
-    used = dict.fromkeys(atom for mine in of_test for atom in mine)
-    numbers = {atom: number for number, atom in enumerate(used)}
-    names = {atom: found.atoms.names[atom] for atom in used}
-    reasons = {atom: STAGES[stage[atom]] if trained[atom] else "unknown" for atom in used}
-    pieces = [Piece(names[atom], int(trained[atom]), there[atom], reason=reasons[atom]) for atom in used]
     rows = [
         [_place(numbers[atom], names[atom], words_of(pair[own])) for atom in mine]
         for mine, pair in zip(of_test, test[1], strict=True)
     ]
-    good = np.flatnonzero(stages == 4)
-    order: list[int] = good[np.lexsort([pair_hash(*hashes)[good], words[good]])].tolist()
-    served = [np.array([numbers[one] for one in of_corpora[row] if one in numbers], np.int64) for row in order]
-    served = once_per_source([probes[row].source for row in order], served)
+    pairs = [pair for _, mine in corpora for pair in mine]
+    hashes = [line_hashes(texts) for texts in zip(*pairs, strict=True)]
+    words = np.array([len(words_of(source)) for source, _ in pairs])
+    good = (words <= max_length) & (new[first:] == 0) & ~np.isin(hashes[0], held[0]) & ~np.isin(hashes[1], held[1])
+    order = np.lexsort([pair_hash(*hashes), words])  # the shortest first
+    ordered = order[good[order]].tolist()
+    served = [np.array([numbers[one] for one in of_corpora[row] if one in numbers], np.int64) for row in ordered]
+    served = once_per_source([pairs[row][0] for row in ordered], served)
     seen, kept = Counter[int](), []  # the shortest of each piece
     for place, mine in enumerate(served):
-        if any(seen[piece] < max(CHOICES, limits.k) for piece in mine.tolist()):
+        if any(seen[piece] < max(CHOICES, k) for piece in mine.tolist()):
             kept.append(place)
         seen.update(mine.tolist())
-    return Candidates(pieces, rows, [served[place] for place in kept], lambda number: probes[order[kept[number]]])
+    return Candidates(pieces, rows, [served[place] for place in kept], [pairs[ordered[place]] for place in kept])
 
 
-def compound_candidates(pairs: Sequence[tuple[str, str]], compounds: Sequence[str]) -> Candidates:
+def compound_candidates(pairs: Sequence[Pair], compounds: Sequence[str]) -> Candidates:
     """The parts of CTER's compounds (Li et al. 2021): the shorter compounds of the test set whose words occur in a
     compound in this order, and the words that are in none of them. The test rows of a shorter compound are its probes.
 
     :param compounds: that of each pair.
     """
-    contents = content_of([source for source, _ in pairs], [target for _, target in pairs])
     rows_of: dict[str, list[int]] = {}
     for row, compound in enumerate(compounds):
         rows_of.setdefault(compound, []).append(row)
@@ -94,13 +86,14 @@ def compound_candidates(pairs: Sequence[tuple[str, str]], compounds: Sequence[st
         within = [one for one, other in words.items() if len(other) < len(mine) and _in_order(other, mine)]
         rest = [word for word in mine if all(word not in words[one] for one in within)]
         parts[compound] = [numbers.setdefault(part, len(numbers)) for part in dict.fromkeys([*within, *rest])]
-    pieces = [Piece(part, None, len(rows_of.get(part, ())), reason="absent") for part in numbers]
+    pieces = [Piece(part, len(rows_of.get(part, ())), reason="absent") for part in numbers]
     served = [row for part in numbers for row in rows_of.get(part, ())]
-    served.sort(key=lambda row: (len(words_of(pairs[row][0])), int(contents[row])))
-    probes = [Probe(*pairs[row], 0, row + 1, compound=compounds[row]) for row in served]
-    of_probes = [np.array([numbers[probe.compound]]) for probe in probes]
+    served.sort(key=lambda row: (len(words_of(pairs[row][0])), pairs[row]))
+    of_probes = [np.array([numbers[compounds[row]]]) for row in served]
     rows = [[Place(part) for part in parts[compound]] for compound in compounds]
-    return Candidates(pieces, rows, once_per_source([probe.source for probe in probes], of_probes), probes.__getitem__)
+    return Candidates(
+        pieces, rows, once_per_source([pairs[row][0] for row in served], of_probes), [pairs[row] for row in served]
+    )
 
 
 def _in_order(few: Sequence[str], many: Sequence[str]) -> bool:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cgbench import __version__
-from cgbench.benchmark.candidates.scan import NGRAMS, WORDS, line_hashes
+from cgbench.benchmark.candidates.scan import line_hashes
 from cgbench.benchmark.divergence.elements import element_type
-from cgbench.benchmark.known_ngrams.known import KnownNgrams, learn_sides
-from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.parts.folder import REASONS, SIDES, PartsFolder, check_output_folder, write_parts
 from cgbench.benchmark.parts.forms import compound_candidates, element_candidates
-from cgbench.benchmark.parts.ngrams import Limits, ngram_candidates
+from cgbench.benchmark.parts.ngrams import ngram_candidates
 from cgbench.benchmark.parts.request import PartsRequest
 from cgbench.benchmark.parts.select import Candidates, bound
 from cgbench.benchmark.release.release import Release
@@ -24,15 +21,12 @@ from cgbench.errors import InputError, argument
 from cgbench.requests import accepts, as_path
 from cgbench.steps import Workspace, hash_value
 from cgbench.tables import render
-from cgbench.text.blocks import read_blocks
-from cgbench.text.columns import Column
 from cgbench.text.corpus import ParallelText, plan_text
-from cgbench.text.formats import CorpusSpec
+from cgbench.text.formats import CorpusSpec, Pair
 from cgbench.text.inputs import as_column, as_corpus, corpora_of
 from cgbench.text.streams import read_lines
 
-NGRAM_MIN_COUNT = 3
-SETTINGS = ("k", "pieces", "neighbours", "max_length")
+MIN_COUNT = 3
 
 
 @accepts(PartsRequest)
@@ -46,27 +40,26 @@ def parts(request: PartsRequest) -> PartsFolder:
     """
     out = as_path(request.out)
     check_output_folder(out)
-    if request.release is None and request.test is None:
-        raise InputError(f"give a release, or a test set ({argument('test')})")
-    if request.release is not None and request.test is not None:
-        raise InputError(f"give a release or {argument('test')}, not both")
+    if (request.release is None) == (request.test is None):
+        raise InputError(f"give either a release or a test set ({argument('test')})")
     with tempfile.TemporaryDirectory(prefix="cgbench-") as folder:
         texts = _Texts(request, Path(folder))
-        if request.compounds is not None:
-            found, match = _of_compounds(texts, as_column(request.compounds, "compounds", "compound")), "compound"
-        elif request.pieces == "ngrams":
-            found, match = _of_ngrams(texts), "words" if texts.side == "target" else "exact"
-        else:
-            found, match = _of_elements(texts), "exact"
+        found = _candidates(texts)
         pieces, probes = found.select(request.k)
+        kind = "compounds" if request.compounds is not None else request.pieces.split(":")[0]
+        by_piece = kind == "ngrams" and texts.side == "target"
         manifest = {
             "version": __version__,
             "side": texts.side,
-            "match": match,
+            "match": "compound" if kind == "compounds" else "words" if by_piece else "exact",
             "k": request.k,
-            "pieces": "compounds" if match == "compound" else request.pieces.split(":")[0],
-            "settings": {name: getattr(request, name) for name in SETTINGS}
-            | {"min_count": texts.min_count, "normalisation": texts.normalisation.settings},
+            "pieces": kind,
+            "settings": {
+                "pieces": request.pieces,
+                "max_length": request.max_length,
+                "min_count": texts.min_count,
+                "normalisation": texts.normalisation.settings,
+            },
             "inputs": texts.inputs,
             "bound": round(bound(found.served), 6),
         }
@@ -76,21 +69,20 @@ def parts(request: PartsRequest) -> PartsFolder:
 def report(found: PartsFolder) -> str:
     """What was found, as lines of text."""
     counts, reasons = found.manifest["counts"], found.manifest["reasons"]
-    head = ["test rows", "pieces", "with a probe", f"with {found.k}", "rows all probed", "probes"]
 
-    def share(name: str, of: str) -> str:
-        return f"{counts[name]:,} ({100 * counts[name] / max(1, counts[of]):.1f} %)"
+    def share(number: int, of: str) -> str:
+        return f"{number:,} ({100 * number / max(1, counts[of]):.1f} %)"
 
-    row = [f"{counts['rows']:,}", f"{counts['pieces']:,}", share("probed", "pieces"), share("full", "pieces")]
-    lines = [render(head, [[*row, share("rows_probed", "rows"), f"{counts['probes']:,}"]])]
-    near = [piece.neighbours for piece in found.pieces if piece.neighbours is not None]
-    if near:
-        rows = [[str(known), f"{near.count(known):,}"] for known in (2, 1, 0)]
-        lines += ["", render(["neighbours known with a piece in each probe", "pieces"], rows)]
-    if reasons:
-        lines += ["", render(["pieces", f"have fewer than {found.k} probes: they are"],
-                             [[f"{count:,}", REASONS[name]] for name, count in reasons.items()])]  # fmt: skip
-    return "\n".join(lines)
+    rows = [
+        ["test pairs", f"{counts['rows']:,}"],
+        ["  with a probe for every piece", share(counts["rows_probed"], "rows")],
+        ["pieces", f"{counts['pieces']:,}"],
+        ["  with a probe", share(counts["probed"], "pieces")],
+        [f"  with {found.k} probes", share(counts["full"], "pieces")],
+        *([f"  {REASONS[name]}", share(reasons[name], "pieces")] for name in ("unknown", "absent") if name in reasons),
+        ["probes to translate", f"{counts['probes']:,}"],
+    ]
+    return render([], rows)
 
 
 class _Texts:
@@ -104,26 +96,29 @@ class _Texts:
             config = self.release.configuration
             self.normalisation, self.side = self.release.normalisation, request.side or str(config["degree_side"])
             self.min_count = int(request.min_count or config["ngram_min_count"])
-            self.test = list(zip(*(self.release.lines(side) for side in SIDES), strict=True))
+            self.test = list(zip(*map(self.release.lines, SIDES), strict=True))
             self.inputs["release"] = self.release.signature
         else:
             spec = as_corpus(request.test, request.columns, "test", folder)
-            self.normalisation, self.min_count = request.normalisation_of(spec), request.min_count or NGRAM_MIN_COUNT
+            self.normalisation, self.min_count = request.normalisation_of(spec), request.min_count or MIN_COUNT
             self.side = request.side or ("target" if request.pieces == "ngrams" else "source")
             self.test = pairs_of(self._plain("test", spec))
-        self.limits = Limits(request.max_length, request.neighbours, request.k)
-        self.other = SIDES[self.side == "source"]
 
-    def train(self) -> ParallelText | None:
-        """The training corpus; None if it is not where the release had it."""
+    def train(self) -> ParallelText:
+        """The training corpus, which says what is known."""
+        release = self.release
         if self.request.train is not None:
             return self._plain("train", as_corpus(self.request.train, self.request.columns, "train", self.folder))
-        if self.release is None:
-            return None
-        if self.release.is_split:
-            return self._plain("train", CorpusSpec(tuple(map(self.release.train_path, SIDES))))
-        spec, recorded = self._recorded(self.release.manifest["inputs"]["train"])
-        return self._plain("train", spec, recorded) if all(path.is_file() for path in spec.files) else None
+        if release is None:
+            raise InputError(f"what is known follows from the training corpus: give {argument('train')}")
+        if release.is_split:
+            return self._plain("train", CorpusSpec(tuple(map(release.train_path, SIDES))))
+        if {"ngrams", "known_from"} & set(release.manifest["inputs"]):
+            raise InputError(
+                f"{release.folder}: its known n-grams come from other text than its training corpus; give the text "
+                f"that decides what is known ({argument('train')})"
+            )
+        return self._recorded("train", release.manifest["inputs"]["train"], "train")
 
     def corpora(self) -> list[ParallelText]:
         """The corpora that probes are taken from."""
@@ -131,88 +126,70 @@ class _Texts:
         if request.corpora:
             specs = corpora_of(request.corpora, "from", columns=request.columns, texts=self.folder)
             return [self._plain(f"from-{number}", spec) for number, spec in enumerate(specs, 1)]
-        if release is not None and not release.is_split:
-            pools = map(self._recorded, release.manifest["inputs"]["pool"])
-            return [self._plain(f"pool-{number}", *pool) for number, pool in enumerate(pools, 1)]
-        train = self.train()
-        return [] if train is None else [train]
+        if release is None or release.is_split:
+            return [self.train()]
+        entries = release.manifest["inputs"]["pool"]
+        return [self._recorded(f"pool-{number}", entry, "corpora") for number, entry in enumerate(entries, 1)]
 
     def held(self) -> list[np.ndarray]:
         """The hashes of the sources and of the targets that are never probes."""
         pairs = list(self.test)
         if self.release is not None and self.release.has_control:
-            pairs += zip(*(self.release.control_lines(side) for side in SIDES), strict=True)
+            pairs += zip(*map(self.release.control_lines, SIDES), strict=True)
         specs = corpora_of(self.request.exclude, "exclude", columns=self.request.columns, texts=self.folder)
         texts = [self._plain(f"exclude-{number}", spec) for number, spec in enumerate(specs, 1)]
         return [
-            np.unique(np.concatenate([line_hashes(pair[at] for pair in pairs), *(
-                line_hashes(read_lines(getattr(text, side).path)) for text in texts)]))
+            np.concatenate([
+                line_hashes(pair[at] for pair in pairs),
+                *(line_hashes(read_lines(getattr(text, side).path)) for text in texts),
+            ])
             for at, side in enumerate(SIDES)
         ]  # fmt: skip
 
-    def _recorded(self, entry: dict[str, Any]) -> tuple[CorpusSpec, list[str]]:
-        """A corpus of the manifest of a release, and the checksums of its files."""
+    def _recorded(self, role: str, entry: dict[str, Any], name: str) -> ParallelText:
+        """A corpus that the release was built from; ``name``: the argument that replaces it."""
         assert self.release is not None
         paths = tuple(self.release.input_path(file["path"]) for file in entry["files"])
-        columns = tuple(entry["columns"]) if entry["columns"] else None
-        return CorpusSpec(paths, columns), [file["sha256"] for file in entry["files"]]
+        spec, remedy = (
+            CorpusSpec(paths, tuple(entry["columns"]) if entry["columns"] else None),
+            f"give {argument(name)}",
+        )
+        if missing := next((path for path in spec.files if not path.is_file()), None):
+            raise InputError(f"{missing}: no such file, and the release was built from it; {remedy}")
+        text = self._plain(role, spec)
+        if [file["sha256"] for file in self.inputs[role]] != [file["sha256"] for file in entry["files"]]:
+            raise InputError(f"{spec}: not the text that the release was built from; {remedy}")
+        return text
 
-    def _plain(self, role: str, spec: CorpusSpec, recorded: Sequence[str] | None = None) -> ParallelText:
+    def _plain(self, role: str, spec: CorpusSpec) -> ParallelText:
         planned = plan_text(role, spec, self.normalisation)
-        if recorded is not None and list(planned.hashes) != recorded:
-            raise InputError(f"{spec}: not the text that the release was built from; give one with "
-                             f"{argument('train' if role == 'train' else 'corpora')}")  # fmt: skip
         self.inputs[role] = [
             {"path": path.name, "sha256": code} for path, code in zip(spec.paths, planned.hashes, strict=True)
         ]
-        made = self.release.step(planned.step.name) if self.release and planned.step else None
-        kept = planned.kept(Workspace(made.parents[1])) if made else None
-        return kept or planned.realise(Workspace(self.folder))
+        return planned.realise(Workspace(self.folder))
 
 
-def _of_ngrams(texts: _Texts) -> Candidates:
-    request, release, train = texts.request, texts.release, texts.train()
-    learned, words = None, None
-    if release and texts.side == release.configuration["degree_side"] and request.min_count is None:
-        words = release.configuration.get("word_min_count")
-        learned = release.step("known-ngrams") if request.train is None else None
-        if request.train is None and not learned and {"ngrams", "known_from"} & set(release.manifest["inputs"]):
-            raise InputError(f"{release.folder}: its known n-grams come from other text than its training corpus, and "
-                             "its work folder is missing; restore that folder")  # fmt: skip
-    if learned:
-        known, other = KnownNgrams.load(learned / NGRAMS), Vocabulary.load(learned / WORDS)
-    elif train is not None:
-        paths = (getattr(train, side).path for side in (texts.side, texts.other))
-        known, other = learn_sides(*paths, min_count=texts.min_count, word_min_count=words)
-    else:
-        raise InputError(f"known n-grams are learned from the training corpus: give {argument('train')}")
-    corpora = texts.corpora()
-    blocks = read_blocks(getattr(train, texts.side).path) if train is not None else None
-    lines = [pair[SIDES.index(texts.side)] for pair in texts.test]
-    return ngram_candidates(lines, known, other, texts.side, texts.limits, texts.held(), blocks, corpora)
+def _candidates(texts: _Texts) -> Candidates:
+    request = texts.request
+    if request.compounds is not None:
+        compounds = as_column(request.compounds, "compounds", "compound")
+        if len(compounds) != len(texts.test):
+            raise InputError(
+                f"{compounds.name} has {len(compounds):,} rows and the test set {len(texts.test):,}: give one per pair"
+            )
+        texts.inputs["compounds"] = hash_value(compounds.values)
+        return compound_candidates(texts.test, compounds.values)
+    kind = None if request.pieces == "ngrams" else element_type(request.pieces, name="pieces")
+    train, corpora, held = texts.train(), texts.corpora(), texts.held()
+    limits = {"max_length": request.max_length, "k": request.k}
+    if kind is None:
+        lines = [pair[SIDES.index(texts.side)] for pair in texts.test]
+        return ngram_candidates(lines, train, corpora, texts.side, held, min_count=texts.min_count, **limits)
+    named = [(f"corpus {number}", pairs_of(text)) for number, text in enumerate(corpora, 1)]
+    test, trained = ("the test set", texts.test), ("the training corpus", pairs_of(train))
+    return element_candidates(kind, texts.side, test, trained, named, held, **limits)
 
 
-def _of_elements(texts: _Texts) -> Candidates:
-    train = texts.train()
-    kind = element_type(texts.request.pieces, name="pieces")
-    if train is None:
-        raise InputError(
-            f"which atoms and compounds are known follows from the training corpus: give {argument('train')}"
-        )
-    corpora = [(f"corpus {number}", pairs_of(text)) for number, text in enumerate(texts.corpora(), 1)]
-    named = ("the test set", texts.test), ("the training corpus", pairs_of(train))
-    return element_candidates(kind, texts.side, *named, corpora, texts.held(), texts.limits)
-
-
-def _of_compounds(texts: _Texts, compounds: Column) -> Candidates:
-    if len(compounds) != len(texts.test):
-        raise InputError(
-            f"{compounds.name} has {len(compounds):,} rows and the test set {len(texts.test):,}: give one per pair"
-        )
-    texts.inputs["compounds"] = hash_value(compounds.values)
-    return compound_candidates(texts.test, compounds.values)
-
-
-def pairs_of(text: ParallelText) -> list[tuple[str, str]]:
+def pairs_of(text: ParallelText) -> list[Pair]:
     """The pairs of a corpus."""
-    return list(zip(read_lines(text.source.path), read_lines(text.target.path), strict=True))
+    return list(zip(*map(read_lines, (text.source.path, text.target.path)), strict=True))

@@ -28,7 +28,9 @@ class PartsRequest(PairOptions):
         group="Input",
     )  # fmt: skip
     compounds: Text | None = option(
-        default=None, help="Compound of each test pair: its parts are the shorter compounds", group="Input"
+        default=None,
+        help="Compound of each test pair, as for CTER: shorter compounds are pieces",
+        group="Input",
     )
     pieces: str = option(
         default="ngrams", help="Type of pieces: ngrams, or atoms: words, scan, cogs, lispress, table:FILE,FILE,FILE",
@@ -43,10 +45,6 @@ class PartsRequest(PairOptions):
         group="Pieces",
     )  # fmt: skip
     k: int = option(default=5, help="Number of probes per piece", least=1, group="Probes")
-    neighbours: int = option(
-        default=0, help="Least number of neighbours of a piece that must be known with it; more are preferred", least=0,
-        most=2, group="Probes", unit="words",
-    )  # fmt: skip
     max_length: int = option(
         default=30, help="Maximum length of the source of a probe", least=1, unit="words", group="Probes"
     )

@@ -9,12 +9,16 @@ superfluous are dropped, which only lowers the number.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cgbench.benchmark.parts.folder import Piece, Place, Probe
+from cgbench.benchmark.parts.folder import Piece, Place
+from cgbench.text.formats import Pair
+
+CHOICES = 50
+"""Pairs that are considered for each piece: the best ones."""
 
 
 def bound(served: Sequence[np.ndarray]) -> float:
@@ -52,16 +56,6 @@ def choose(served: Sequence[np.ndarray], pieces: int, k: int) -> list[int]:
     return sorted(kept)
 
 
-def best_of_each(taken: Sequence[int], served: Sequence[np.ndarray], pieces: int, k: int) -> list[tuple[int, ...]]:
-    """The first k of the taken probes that serve each piece; every probe of :func:`choose` is one of some piece."""
-    found: list[list[int]] = [[] for _ in range(pieces)]
-    for number in taken:
-        for piece in served[number].tolist():
-            if len(found[piece]) < k:
-                found[piece].append(number)
-    return list(map(tuple, found))
-
-
 def once_per_source(sources: Sequence[str], served: Sequence[np.ndarray]) -> list[np.ndarray]:
     """``served`` without pieces that an earlier candidate of the same source serves: it would be the same output."""
     before: dict[str, set[int]] = {}
@@ -76,20 +70,27 @@ def once_per_source(sources: Sequence[str], served: Sequence[np.ndarray]) -> lis
 @dataclass(frozen=True)
 class Candidates:
     """What probes are selected from. ``pieces``: without probes, ``reason`` is why there are none (where there are
-    none); ``rows``: the pieces of each test row; ``served``: the pieces of each candidate, the best candidate first;
-    ``probe`` gives a candidate by its number."""
+    none); ``rows``: the pieces of each test row; ``probes``: the candidates, the best first, and the pieces that each
+    has ``served``."""
 
     pieces: Sequence[Piece]
     rows: Sequence[Sequence[Place]]
     served: Sequence[np.ndarray]
-    probe: Callable[[int], Probe]
+    probes: Sequence[Pair]
 
-    def select(self, k: int) -> tuple[list[Piece], list[Probe]]:
-        """The pieces with their probes, k each where there are as many; and these probes, the best first."""
+    def select(self, k: int) -> tuple[list[Piece], list[Pair]]:
+        """The pieces with their probes, k each where there are as many; and these probes, the best first.
+
+        A piece has the first k of the chosen probes that serve it; every chosen probe is one of some piece.
+        """
         taken = choose(self.served, len(self.pieces), k)
-        places = {number: place for place, number in enumerate(taken)}
-        pieces = []
-        for piece, mine in zip(self.pieces, best_of_each(taken, self.served, len(self.pieces), k), strict=True):
-            reason = piece.reason if not mine else "few" if len(mine) < k else ""
-            pieces.append(replace(piece, probes=tuple(places[one] for one in mine), reason=reason))
-        return pieces, list(map(self.probe, taken))
+        found: list[list[int]] = [[] for _ in self.pieces]
+        for place, number in enumerate(taken):
+            for piece in self.served[number].tolist():
+                if len(found[piece]) < k:
+                    found[piece].append(place)
+        pieces = [
+            replace(piece, probes=tuple(mine), reason=piece.reason if not mine else "few" if len(mine) < k else "")
+            for piece, mine in zip(self.pieces, found, strict=True)
+        ]
+        return pieces, [self.probes[number] for number in taken]

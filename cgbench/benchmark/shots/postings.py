@@ -33,33 +33,36 @@ def piece_counts(pieces: Sequence[tuple[int, ...]], ids: np.ndarray, lengths: np
     """How often each source contains each piece, a tuple of word ids: ``[pieces, sources]``, indices rising."""
     from scipy.sparse import coo_matrix
 
-    ends = np.repeat(np.cumsum(lengths, dtype=np.int64), lengths)
-    found = _places(pieces, ids, ends - np.arange(len(ids)))
-    places = np.concatenate([np.zeros(0, np.int64), *found])
-    numbers = np.repeat(np.arange(len(pieces)), list(map(len, found)))
+    numbers, places = places_of(pieces, ids, lengths)
     sources = np.repeat(np.arange(len(lengths)), lengths)[places]
     counts = coo_matrix((np.ones(len(places)), (numbers, sources)), (len(pieces), len(lengths))).tocsr()
     counts.sort_indices()
     return counts
 
 
-def _places(pieces: Sequence[tuple[int, ...]], ids: np.ndarray, room: np.ndarray) -> list[np.ndarray]:
-    """Where each piece begins; what begins alike is searched once.
+def places_of(pieces: Sequence[tuple[int, ...]], ids: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Every place where a piece stands within a sentence: which piece, and its first word in ``ids``.
 
-    :param room: words up to the end of the sentence.
+    Pieces, which differ, are searched word by word: those that begin alike are a node, numbered by word and the node
+    before.
     """
-    order = np.argsort(ids, kind="stable")
-    rising = ids[order]
-    known: dict[tuple[int, ...], np.ndarray] = {}
-    for piece in pieces:
-        for size in range(1, len(piece) + 1):
-            if piece[:size] in known:
-                continue
-            word = piece[size - 1]
-            if size == 1:
-                known[piece[:1]] = order[slice(*np.searchsorted(rising, (word, word + 1)))]
-            else:
-                before = known[piece[: size - 1]]
-                before = before[room[before] >= size]
-                known[piece[:size]] = before[ids[before + size - 1] == word]
-    return [known[piece] for piece in pieces]
+    sizes = np.array(list(map(len, pieces)), np.int64)
+    words, first = np.array([word for piece in pieces for word in piece], np.int64), np.cumsum(sizes) - sizes
+    node, here, starts = np.zeros(len(sizes), np.int64), np.zeros(len(ids), np.int64), np.arange(len(ids))
+    ends = np.repeat(np.cumsum(lengths, dtype=np.int64), lengths)
+    numbers, places = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for size in range(1, sizes.max(initial=0) + 1):
+        longer, whole = np.flatnonzero(sizes >= size), np.flatnonzero(sizes == size)
+        keys, node[longer] = np.unique(node[longer] << 32 | words[first[longer] + size - 1], return_inverse=True)
+        inside = starts + size <= ends[starts]
+        starts, here = starts[inside], here[inside]
+        wanted = here << 32 | ids[starts + size - 1]
+        here = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        there = keys[here] == wanted
+        starts, here = starts[there], here[there]
+        number = np.full(len(keys), -1)
+        number[node[whole]] = whole
+        found = number[here]
+        numbers.append(found[found >= 0])
+        places.append(starts[found >= 0])
+    return np.concatenate(numbers), np.concatenate(places)

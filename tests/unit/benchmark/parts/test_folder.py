@@ -4,18 +4,15 @@ import json
 
 import pytest
 
-from cgbench.benchmark.parts.folder import PartsFolder, Piece, Place, Probe, check_output_folder, write_parts
+from cgbench.benchmark.parts.folder import PartsFolder, Piece, Place, check_output_folder, write_parts
 from cgbench.errors import InputError
 
 PIECES = [
-    Piece("the house", 4, 2, 2, (0, 1)),
-    Piece("of ice", 3, 1, 0, (1,), "few"),
-    Piece("zebra", 0, 0, None, (), "absent"),
+    Piece("the house", 4, (0, 1)),
+    Piece("of ice", 3, (1,), "few"),
+    Piece("zebra", 0, (), "absent"),
 ]
-PROBES = [
-    Probe("ein Haus", "in the house", 1, 7, 1 / 3),
-    Probe("das Haus\tist Eis", "the house of ice", 2, 1, 0.5),
-]
+PROBES = [("ein Haus", "in the house"), ("das Haus\tist Eis", "the house of ice")]
 ROWS = [(Place(0, 0, 2), Place(1, 2, 4)), (Place(2, -1, -1),), ()]
 MANIFEST = {"side": "target", "match": "words", "k": 2, "pieces": "ngrams", "settings": {"k": 2}, "inputs": {}}
 
@@ -31,20 +28,11 @@ def test_a_folder_is_read_as_it_was_written(tmp_path):
         "rows": 3, "pieces": 3, "probed": 2, "full": 1, "rows_probed": 1, "probes": 2,
     }  # fmt: skip
     assert found.manifest["reasons"] == {"absent": 1, "few": 1}
-    assert found.frequencies.tolist() == [4, 3, 0]
     rows = [json.loads(line) for line in (tmp_path / "parts/rows.jsonl").read_text().splitlines()]
     assert rows == [[[1, 0, 2], [2, 2, 4]], [[3, -1, -1]], []]
     table = [json.loads(line) for line in (tmp_path / "parts/pieces.jsonl").read_text().splitlines()]
     assert [row["probes"] for row in table] == [[1, 2], [2], []]  # lines of probes.source
     write_parts(tmp_path / "parts", PIECES, PROBES, ROWS, MANIFEST)  # an earlier one is replaced
-
-
-def test_compounds_of_probes(tmp_path):
-    probes = [Probe("a dog ran", "x", 1, 1, compound="a dog")]
-    write_parts(tmp_path / "p", [Piece("a dog", None, 1, None, (0,))], probes, [[]], MANIFEST)
-    found = PartsFolder.open(tmp_path / "p")
-    assert found.probes == tuple(probes)
-    assert found.frequencies.tolist() == [1]  # of the corpora: there is no training text
 
 
 def test_what_is_no_such_folder_is_refused(tmp_path):
@@ -60,7 +48,7 @@ def test_what_is_no_such_folder_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("name", "old", "new", "said"),
     [
-        ("pieces.jsonl", '"found": 2', '"found": 3', "pieces.jsonl: is damaged"),
+        ("pieces.jsonl", '"count": 4', '"count": 3', "pieces.jsonl: is damaged"),
         ("probes.source", "ein", "kein", "probes.source: is damaged"),
         ("manifest.json", '"k": 2', '"k": 1', "its digest differs"),
         ("manifest.json", '"format": 1', '"format": 9', "format 9 is not known"),

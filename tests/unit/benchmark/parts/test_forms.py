@@ -18,7 +18,7 @@ def _texts(tmp_path, **sides):
 
 
 def _probes_of(found):
-    return {piece.text: [found.probes[one].source for one in piece.probes] for piece in found.pieces}
+    return {piece.text: [found.probes[one][0] for one in piece.probes] for piece in found.pieces}
 
 
 COMMANDS = ["jump", "walk", "walk twice", "turn left", "run left", "look and walk left", "run twice after walk twice"]
@@ -39,7 +39,7 @@ def test_commands_whose_parts_are_in_training(tmp_path):
     assert _probes_of(found) == {
         "jump": ["jump"], "twice": ["walk twice"], "look": [], "direct": ["run left"], "left": ["run left"],
     }  # fmt: skip
-    assert {piece.text: piece.reason for piece in found.pieces if piece.reason} == {"look": "neighbours"}
+    assert {piece.text: piece.reason for piece in found.pieces if piece.reason} == {"look": "absent"}
     assert found.manifest["counts"]["rows_probed"] == 1
     places = [(found.pieces[place.piece].text, place.start, place.end) for place in found.rows[1]]
     assert sorted(places) == [("direct", -1, -1), ("left", 1, 2), ("look", 0, 1)]
@@ -53,7 +53,7 @@ def test_the_training_set_is_what_there_is(tmp_path):
     assert next(piece for piece in found.pieces if piece.text == "fly").reason == "unknown"
     found = cgbench.parts(**given, out=tmp_path / "parts", exclude=texts["train"])
     assert {piece.text: piece.reason for piece in found.pieces} == {
-        "jump": "held back", "twice": "held back", "fly": "unknown",
+        "jump": "absent", "twice": "absent", "fly": "unknown",
     }  # fmt: skip
     found = cgbench.parts(**given, out=tmp_path / "parts", max_length=2, exclude=(["jump"], ["nothing"]))
     assert _probes_of(found)["twice"] == ["walk twice"]
@@ -84,9 +84,8 @@ def test_words_against_the_definition(tmp_path, seed):
     assert {piece.text for piece in found.pieces} == {word for source, _ in texts["test"] for word in source.split()}
     for piece in found.pieces:
         offers = {source for source in fine if piece.text in source.split()} if piece.text in words else set()
-        probes = [found.probes[one].source for one in piece.probes]
+        probes = [found.probes[one][0] for one in piece.probes]
         assert len(set(probes)) == len(probes) == min(k, len(offers)) and set(probes) <= offers
-        assert piece.found == sum(piece.text in source.split() for source, _ in texts["pool"])
         assert piece.count == sum(source.split().count(piece.text) for source, _ in texts["train"])
 
 
@@ -106,10 +105,9 @@ def test_shorter_compounds(tmp_path):
     ]
     assert found.match == "compound" and found.manifest["counts"]["rows_probed"] == 2
     piece = next(piece for piece in found.pieces if piece.text == "the small dog")
-    probes = [found.probes[one] for one in piece.probes]
-    assert {(probe.compound, probe.corpus, probe.line) for probe in probes} == {
-        ("the small dog", 0, 3), ("the small dog", 0, 4),
-    }  # fmt: skip
+    assert {found.probes[one] for one in piece.probes} == set(rows[2:4]) and piece.count == 2
+    served = [probe for piece in found.pieces for probe in piece.probes]
+    assert sorted(served) == list(range(len(found.probes)))  # each is of one compound
     (tmp_path / "compounds").write_text("the dog\n")
     with pytest.raises(InputError, match="has 1 rows and the test set 10: give one per pair"):
         cgbench.parts(**given)

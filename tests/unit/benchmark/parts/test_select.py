@@ -7,7 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from cgbench.benchmark.parts.select import best_of_each, bound, choose
+from cgbench.benchmark.parts.folder import Piece
+from cgbench.benchmark.parts.select import Candidates, bound, choose
 
 
 def _needs(served, pieces, k):
@@ -51,11 +52,19 @@ def _draw(seed):
     return served, pieces, k
 
 
+def _selected(served, pieces, k):
+    """The probes of each piece, and those chosen, by name."""
+    names = [str(number) for number in range(len(served))]
+    found, probes = Candidates([Piece("p", 1) for _ in range(pieces)], [], served, names).select(k)
+    return [piece.probes for piece in found], probes
+
+
 def test_one_probe_for_many():
     served = [np.array([0, 1, 2]), np.array([0]), np.array([1]), np.array([2, 3])]
     assert choose(served, 4, 1) == [0, 3]
     assert choose(served, 4, 2) == [0, 1, 2, 3]  # piece 3 has one only
-    assert best_of_each([0, 3], served, 4, 1) == [(0,), (0,), (0,), (3,)]
+    pieces, probes = _selected(served, 4, 1)
+    assert probes == ["0", "3"] and pieces == [(0,), (0,), (0,), (1,)]
     assert choose([], 2, 5) == [] and bound([]) == 0.0
 
 
@@ -73,9 +82,11 @@ def test_as_its_definition_and_within_its_bound_of_the_smallest(seed):
     assert taken == _plain_greedy(served, pieces, k)
     fewest = _fewest(served, pieces, k)
     assert fewest <= len(taken) <= math.floor(bound(arrays) * fewest + 1e-9)
-    given = best_of_each(taken, arrays, pieces, k)
-    assert [len(one) for one in given] == _needs(served, pieces, k)
-    assert {number for one in given for number in one} == set(taken)
+    given, probes = _selected(arrays, pieces, k)
+    assert probes == list(map(str, taken)) and [len(one) for one in given] == _needs(served, pieces, k)
+    assert {number for one in given for number in one} == set(range(len(taken)))
+    for piece, mine in enumerate(given):  # the first that serve it
+        assert list(mine) == [place for place, one in enumerate(taken) if piece in served[one]][:k]
 
 
 def test_seldom_more_than_the_smallest():
