@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for editors and type checkers; the table below is used at run time
+    from cgbench.benchmark.consistency.agreement import consistency
     from cgbench.benchmark.consistency.make import make_items
-    from cgbench.benchmark.consistency.score import consistency
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
     from cgbench.benchmark.metrics.evaluate import bleu, chrf, cter, evaluate, exact_match, ter
     from cgbench.benchmark.metrics.import_scores import import_scores
@@ -83,7 +83,7 @@ _MODULES = {
     "Release": "cgbench.benchmark.release.release",
     "build_react": "cgbench.benchmark.react.build_react",
     "concur": "cgbench.benchmark.validity.concur",
-    "consistency": "cgbench.benchmark.consistency.score",
+    "consistency": "cgbench.benchmark.consistency.agreement",
     "degree": "cgbench.benchmark.stats.degree",
     "export": "cgbench.benchmark.release.export.export",
     "import_scores": "cgbench.benchmark.metrics.import_scores",

@@ -13,8 +13,8 @@ from cgbench.commands.requests import takes
 from cgbench.commands.score_output import ScoreOutput
 
 PATH = click.Path(path_type=Path)
-EXAMPLE = "cgbench consistency make mono.en --pieces test.jsonl:compound --out probe"
-SCORE = "cgbench consistency score probe --hyp first=first.zh --hyp second=second.zh --paired"
+EXAMPLE = "cgbench consistency make mono.en --pieces test.jsonl:compound --out items.tsv"
+SCORE = "cgbench consistency score items.tsv --hyp first=first.zh --hyp second=second.zh --paired"
 
 
 @click.group("consistency", cls=Group, example=EXAMPLE)
@@ -42,9 +42,9 @@ def make_command(found: dict[str, Any], text: Path) -> None:
 def score_command(found: dict[str, Any], output: dict[str, Any], items: Path) -> None:
     """Score how alike systems translate what the sentences of ITEMS share.
 
-    ITEMS is a folder of `cgbench consistency make`, or a table with the columns source and piece.
+    ITEMS is a table of `cgbench consistency make`, or another with the columns source and piece.
     """
-    from cgbench.benchmark.consistency.score import consistency
+    from cgbench.benchmark.consistency.agreement import consistency
 
     request, shown = ConsistencyRequest(str(items), **found), ScoreOutput(**output)
     shown.check(request)

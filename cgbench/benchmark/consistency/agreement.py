@@ -18,13 +18,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from cgbench.benchmark.consistency.items import Row, Tokens
+from cgbench.benchmark.consistency.items import Row, Tokens, read_items
+from cgbench.benchmark.consistency.request import ConsistencyRequest
+from cgbench.benchmark.metrics.comparison import Comparison
+from cgbench.benchmark.metrics.evaluate import evaluation_of
 from cgbench.benchmark.metrics.metric import Metric, Signature
+from cgbench.benchmark.metrics.result import Evaluation
+from cgbench.benchmark.metrics.score_request import ScoreRequest
 from cgbench.errors import InputError, argument
+from cgbench.requests import accepts, fields_of
 from cgbench.text.plain_text import words_of
 from cgbench.text.profile import profile
 
@@ -56,7 +62,7 @@ class Consistency(Metric):
             items.setdefault(row.item, []).append(place)
         self.items = [np.array(places) for places in items.values() if len(places) > 1]
         if not self.items:
-            raise InputError(f"{argument('items')}: each piece is in one sentence only; consistency needs at least two")
+            raise InputError(f"{argument('items')}: no piece is in two sentences, which consistency needs")
         self._used = np.isin(np.arange(len(rows)), np.concatenate(self.items))
         self.columns = {"item": [row.item for row in rows], "piece": [row.piece for row in rows]}
         if alone := int((~self._used).sum()):
@@ -91,20 +97,6 @@ class Consistency(Metric):
     def counted(self, rows: np.ndarray) -> np.ndarray:
         """The sentences of items with several."""
         return rows[self._used[rows]]
-
-    def per_example(self, hypotheses: Sequence[str], statistics: np.ndarray) -> list[dict[str, Any]]:
-        """The item, its piece, the consistency (empty if alone), and the n-grams linked to the shared part."""
-        units = [self._units(text) for text in hypotheses]
-        linked = self._linked(units) if self.method == "align" else [set[str]() for _ in units]
-        return [
-            {
-                "item": row.item,
-                "piece": row.piece,
-                "consistency": f"{value:.4f}" if used else "",
-                "became": " ".join(unit for unit in found if unit in own),
-            }
-            for row, (value, used), found, own in zip(self.rows, statistics.tolist(), units, linked, strict=True)
-        ]
 
     def _units(self, text: str) -> list[str]:
         """The n-grams of characters of a text, without blanks; all of it if it is shorter."""
@@ -153,3 +145,18 @@ def consensus(present: Sequence[set[str]], items: Sequence[np.ndarray]) -> np.nd
         for row in rows:
             values[row] = len(agreed & present[row]) / len(agreed) if agreed else 0.0
     return values
+
+
+@accepts(ConsistencyRequest)
+def consistency(request: ConsistencyRequest) -> Evaluation:
+    """Score how alike systems translate the shared parts of sentences, without references.
+
+    Intervals and tests are those of :func:`cgbench.evaluate`, with pieces as clusters.
+
+    :raises InputError: the items or outputs cannot be read or do not fit together.
+    """
+    metric = Consistency(read_items(request.items), method=request.method)
+    passed = {name: getattr(request, name) for name in fields_of(Comparison) if name in request.given}
+    passed["cluster"] = tuple(dict.fromkeys(("piece", *request.cluster)))
+    sources = [row.source for row in metric.rows]
+    return evaluation_of(ScoreRequest(metric=metric, systems=request.systems, sources=sources, **passed))

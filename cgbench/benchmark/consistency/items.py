@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from cgbench.errors import InputError
-from cgbench.requests import AnyPath
+from cgbench.requests import AnyPath, as_path
 from cgbench.text.columns import read_column
 from cgbench.text.rows import Table
-from cgbench.text.streams import split_name
 
-TABLE, SENTENCES = "items.tsv", "sentences.txt"
-HEAD = ("item", "piece", "changed", "line", "source")
+HEAD = ("item", "piece", "changed", "source")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 Words = tuple[str, ...]
 
@@ -31,11 +28,11 @@ class Tokens(NamedTuple):
         found = list(_TOKEN.finditer(sentence))
         return cls(tuple(one.group().lower() for one in found), [one.span() for one in found])
 
-    def find(self, words: Sequence[str]) -> int:
+    def find(self, words: Words) -> int:
         """The first place of consecutive words, or -1."""
         size = len(words)
         places = range(len(self.words) + 1 - size) if size else ()
-        return next((place for place in places if self.words[place : place + size] == tuple(words)), -1)
+        return next((place for place in places if self.words[place : place + size] == words), -1)
 
 
 class Row(NamedTuple):
@@ -48,22 +45,18 @@ class Row(NamedTuple):
 
 
 def read_items(given: AnyPath) -> list[Row]:
-    """Read the items of a folder of ``cgbench consistency make``, or of a table.
+    """Read the items of a table, of ``cgbench consistency make`` or another.
 
-    A table needs the columns ``source`` and ``piece``. Without ``item``, rows with the same piece are an item. The
-    sentences of an item share the piece, where it first occurs; if there are words in ``changed``, they share all but
-    these.
+    It needs the columns ``source`` and ``piece``. Without ``item``, rows with the same piece are an item. The sentences
+    of an item share the piece, where it first occurs; if there are words in ``changed``, they share all but these.
 
     :raises InputError: a column is missing, or a sentence does not have its piece.
     """
-    path = Path(given)
-    path = path / TABLE if path.is_dir() else path
-    if split_name(str(path))[1] is not None:
-        raise InputError(f"{path}: give the table without a column; it needs the columns source and piece")
+    path = as_path(given)
     known = Table(path, named=True).names
     sources, pieces = (read_column(f"{path}:{name}") for name in ("source", "piece"))
-    items = read_column(f"{path}:item").values if "item" in known else pieces.values
-    changes = read_column(f"{path}:changed").values if "changed" in known else [""] * len(sources)
+    items = read_column(f"{path}:item") if "item" in known else pieces
+    changes: Sequence[str] = read_column(f"{path}:changed").values if "changed" in known else [""] * len(sources)
     rows = []
     for number, (item, piece, changed, source) in enumerate(zip(items, pieces, changes, sources, strict=True)):
         sentence, words = Tokens.of(source), Tokens.of(changed or piece).words
@@ -74,6 +67,4 @@ def read_items(given: AnyPath) -> list[Row]:
             )
         found = frozenset(range(place, place + len(words)))
         rows.append(Row(item, piece, source, frozenset(range(len(sentence.words))) - found if changed else found))
-    if not rows:
-        raise InputError(f"{path}: no items")
     return rows

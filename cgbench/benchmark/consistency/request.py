@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from cgbench.benchmark.metrics.comparison import Comparison
-from cgbench.requests import KW_ONLY, File, Folder, Systems, Text, option, request
+from cgbench.requests import KW_ONLY, File, Systems, Text, option, request
 
 
 @request
@@ -18,29 +18,27 @@ class ItemsRequest:
         metavar="FILE",
     )  # fmt: skip
     _: KW_ONLY
-    out: Folder = option(help="Folder of the sentences and items", group="Output")
+    out: File = option(help="Table of the items, a .tsv file", group="Output", metavar="FILE.tsv")
     swap: bool = option(
         default=False, help="Swap each piece for another that occurs between the same words, as GECA does",
         group="Items",
     )  # fmt: skip
-    synonyms: File | None = option(
-        default=None, help="Replace words by synonyms: a word and its synonym per line, separated by a tab",
-        group="Items", metavar="FILE.tsv",
+    synonyms: Text | None = option(
+        default=None, help="Replace each piece by its synonym: a list as long as that of --pieces", group="Items",
+        metavar="FILE",
     )  # fmt: skip
     conjunction: str | None = option(
         default=None, help="Join sentences by this text, such as ', and ', with its blanks", group="Items",
         metavar="TEXT",
     )  # fmt: skip
-    contexts: int = option(default=5, help="Number of sentences per piece", group="Items", least=2)
-    most: int = option(default=1000, help="Maximum number of pieces, or of sentences to join", group="Items", least=1)
-    seed: int = option(default=1, help="Random seed of the draw", group="Advanced", least=0)
+    contexts: int = option(default=5, help="Maximum number of sentences per piece", group="Items", least=2)
 
 
 @request
 class ConsistencyRequest(Comparison):
-    """What :func:`~cgbench.benchmark.consistency.score.consistency` is asked for."""
+    """What :func:`~cgbench.benchmark.consistency.agreement.consistency` is asked for."""
 
-    items: File = option(help="Folder of consistency make, or a table with columns source and piece", python_only=True)
+    items: File = option(help="Table of consistency make, or one with columns source and piece", python_only=True)
     systems: Systems = option(
         help="Outputs of a system for the sentences, one file per seed; repeatable", group="Input", flag="hyp"
     )

@@ -35,18 +35,6 @@ FEWEST, MOST_STRATA = 5, 20
 """Minimum number of exposed and of other pairs in a stratum of lengths, and maximum number of strata."""
 
 
-def ends_in_corpus(given: AnyPath, lines: Sequence[str]) -> np.ndarray:
-    """The length of the longest n-gram that ends at each word of lines and occurs in a corpus, int32 ``[words]``.
-
-    :param given: a folder of ``cgbench overlap --out``, or ``infini-gram:INDEX[@URL]``.
-    :raises InputError: it is something else, or has counts of another text.
-    """
-    if str(given).startswith(INDEX):
-        source = InfiniGram.named(str(given).removeprefix(INDEX))
-        return ends_from(source, [words_of(line) for line in lines], 1)
-    return KnownOfTest.load(Path(given)).ends(lines, 1)[2]
-
-
 def new_combinations(line: str, known: KnownNgrams) -> list[tuple[int, int]]:
     """The new combinations of a line: the place of the last word, and the number of words."""
     words, found = words_of(line), []
@@ -59,11 +47,17 @@ def new_combinations(line: str, known: KnownNgrams) -> list[tuple[int, int]]:
 def exposure_of(lines: Sequence[str], given: AnyPath, train: Sequence[str] | None, min_count: int) -> np.ndarray:
     """The share of new combinations that a corpus has, float64 ``[lines]``; NaN for lines without new combinations.
 
+    :param given: a folder of ``cgbench overlap --out``, or ``infini-gram:INDEX[@URL]``.
     :param train: None: the share of words in the longest span that the corpus has, instead.
     :param min_count: the smallest count in ``train`` of a known n-gram.
+    :raises InputError: ``given`` is something else, or has counts of another text.
     """
-    sizes = [len(words_of(line)) for line in lines]
-    ends = np.split(ends_in_corpus(given, lines), np.cumsum(sizes)[:-1])
+    texts = [words_of(line) for line in lines]
+    if str(given).startswith(INDEX):
+        longest = ends_from(InfiniGram.named(str(given).removeprefix(INDEX)), texts, 1)
+    else:
+        longest = KnownOfTest.load(Path(given)).ends(lines, 1)[2]
+    ends = np.split(longest, np.cumsum([len(words) for words in texts])[:-1])
     if train is None:
         return np.array([own.max() / len(own) if len(own) else np.nan for own in ends])
     known = KnownNgrams.learn(train, min_count=min_count)
@@ -105,7 +99,7 @@ class Matched(Metric):
         :param results: the statistics of all systems.
         :param exposed: bool ``[n]``; ``lengths`` ``[n]``; ``rows``: those that are compared.
         """
-        self.metric, self.results, self.exposed, self.lengths, self.rows = metric, results, exposed, lengths, rows
+        self.metric, self.results, self.exposed, self.rows = metric, results, exposed, rows
         self.strata = strata_of(lengths, exposed, rows)
         self.name, self.lower_is_better, self.width = metric.name, metric.lower_is_better, metric.width
         self.clusters, self.design = metric.clusters, metric.design
@@ -120,15 +114,9 @@ class Matched(Metric):
         return (None, None) if figure == "difference" else self.metric.limits(figure)
 
     def signature(self) -> Signature:
-        """That of the metric; the number of exposed and other pairs, and the mean lengths of the exposed, of the others
-        as weighted, and of the others."""
-        exposed, strata = self.exposed[self.rows], self.strata[self.rows]
-        ours, theirs = (self.lengths[self.rows[one]] for one in (exposed, ~exposed))
-        shares = np.bincount(strata[exposed]) / np.bincount(strata[~exposed])
-        matched = np.average(theirs, weights=shares[strata[~exposed]])
-        found = self.metric.signature()
-        found.items |= {"exposed": len(ours), "others": len(theirs)}
-        found.items["lengths"] = "+".join(f"{length:.1f}" for length in (ours.mean(), matched, theirs.mean()))
+        """That of the metric, with the number of exposed and of other pairs."""
+        found, exposed = self.metric.signature(), int(self.exposed[self.rows].sum())
+        found.items |= {"exposed": exposed, "others": len(self.rows) - exposed}
         return found
 
     def counted(self, rows: np.ndarray) -> np.ndarray:

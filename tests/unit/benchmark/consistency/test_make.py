@@ -1,6 +1,5 @@
 """Items: which sentences are drawn, what is changed in them, and which part they share."""
 
-import json
 import random
 
 import pytest
@@ -10,6 +9,7 @@ from cgbench.benchmark.consistency.items import Tokens, read_items
 from cgbench.benchmark.consistency.make import make_items
 from cgbench.cli import main
 from cgbench.errors import InputError
+from cgbench.text.columns import read_column
 
 TEXT = [
     "The dog sleeps.", "I saw the dog, didn't I?", "the dog eats", "A cat sleeps.", "He likes my cat.",
@@ -24,7 +24,7 @@ def shared_text(row):
 
 
 def test_contexts_are_distinct_sentences_with_the_piece_whatever_its_case(tmp_path):
-    made = make_items(TEXT, ["the dog", "tom", "a whale", "?!"], out=tmp_path / "out")
+    made = make_items(TEXT, ["the dog", "tom", "a whale", "?!"], out=tmp_path / "out.tsv")
     assert {(row.piece, row.source, shared_text(row)) for row in made.rows} == {
         ("the dog", "The dog sleeps.", "the dog"),
         ("the dog", "I saw the dog, didn't I?", "the dog"),
@@ -33,25 +33,25 @@ def test_contexts_are_distinct_sentences_with_the_piece_whatever_its_case(tmp_pa
         ("tom", "Tom sleeps.", "tom"),
     }
     assert len(made.rows) == 5
-    assert made.left_out == {"a whale": 0}
-    assert read_items(tmp_path / "out") == made.rows
-    assert (tmp_path / "out" / "sentences.txt").read_text().splitlines() == [row.source for row in made.rows]
-    assert json.loads((tmp_path / "out" / "made.json").read_text())["left_out"] == {"a whale": 0}
+    assert made.left_out == ["a whale"] and "1 piece with too few contexts left out" in made.report()
+    assert read_items(tmp_path / "out.tsv") == made.rows
+    assert read_column(f"{tmp_path / 'out.tsv'}:source").values == [row.source for row in made.rows]
 
 
-def test_draws_depend_on_sentences_and_seed_alone(tmp_path):
+def test_a_draw_depends_on_the_sentences_and_not_on_their_order(tmp_path):
     text = [f"w{number} the dog barks" for number in range(200)]
-    drawn = {}
-    for name, seed, lines in (("a", 1, text), ("b", 1, random.Random(1).sample(text, len(text))), ("c", 2, text)):
-        rows = make_items(lines, ["the dog"], out=tmp_path / name, contexts=7, seed=seed).rows
-        drawn[name] = [row.source for row in rows]
-    assert drawn["a"] == drawn["b"] != drawn["c"]
-    assert len(set(drawn["a"])) == 7
+    drawn = []
+    for seed in range(3):
+        rows = make_items(random.Random(seed).sample(text, 200), ["the dog"], out=tmp_path / "a.tsv", contexts=7).rows
+        drawn.append([row.source for row in rows])
+    assert drawn[0] == drawn[1] == drawn[2] and len(set(drawn[0])) == 7
+    other = make_items(text, ["dog"], out=tmp_path / "b.tsv", contexts=7).rows  # another draw for another piece
+    assert {row.source for row in other} != set(drawn[0])
 
 
 def test_a_swap_is_a_piece_of_the_same_surroundings(tmp_path):
     # Tom and "my cat" both occur between "likes" and "."; "Tom" and "A cat" between the beginning and "sleeps".
-    made = make_items(TEXT, ["Tom", "my cat", "a cat", "the dog"], out=tmp_path / "out", swap=True)
+    made = make_items(TEXT, ["Tom", "my cat", "a cat", "the dog"], out=tmp_path / "out.tsv", swap=True)
     found = {}
     for first, second in zip(made.rows[::2], made.rows[1::2], strict=True):
         assert (first.item, first.piece) == (second.item, second.piece)
@@ -76,7 +76,7 @@ def test_every_swap_fits_by_a_slow_definition(tmp_path):
             for at in range(1, len(words) - size):
                 if words[at : at + size] == piece.split():
                     near.setdefault((words[at - 1], words[at + size]), set()).add(piece)
-    made = make_items(text, pieces, out=tmp_path / "out", swap=True, contexts=50)
+    made = make_items(text, pieces, out=tmp_path / "out.tsv", swap=True, contexts=50)
     assert len(made.rows) > 40
     for first, second in zip(made.rows[::2], made.rows[1::2], strict=True):
         sizes = [len(row.source.split()) - len(row.shared) for row in (first, second)]
@@ -91,19 +91,20 @@ def test_every_swap_fits_by_a_slow_definition(tmp_path):
 def test_a_synonym_takes_the_place_and_the_capital_of_a_word(tmp_path):
     table = tmp_path / "synonyms.tsv"
     table.write_text("big\tlarge\nthe dog\tthe hound\n")
-    made = make_items(TEXT, out=tmp_path / "out", synonyms=table)
+    given = {"pieces": f"{table}:1", "synonyms": f"{table}:2"}
+    made = make_items(TEXT, out=tmp_path / "out.tsv", **given)
     found = {first.source: second.source for first, second in zip(made.rows[::2], made.rows[1::2], strict=True)}
     assert found["The big dog barks ."] == "The large dog barks ."
     assert found["The dog sleeps."] == "The hound sleeps."
     assert found["I saw the dog, didn't I?"] == "I saw the hound, didn't I?"
     # Where the synonym would be found before its place, or nothing else is in the sentence, there is no item.
-    made = make_items(["large and big", "big and large", "Big"], out=tmp_path / "few", synonyms=table)
+    made = make_items(["large and big", "big and large", "Big"], out=tmp_path / "few.tsv", **given)
     assert [row.source for row in made.rows] == ["big and large", "large and large"]
 
 
 def test_a_second_sentence_follows_without_mark_and_capital(tmp_path):
     text = ["He sleeps.", "She likes it.", "Here he is.", "Tom eats .", "Did he see Tom ?", "what he says is Tom !"]
-    made = make_items(text, out=tmp_path / "out", conjunction=", and ")
+    made = make_items(text, out=tmp_path / "out.tsv", conjunction=", and ")
     assert len(made.rows) == 6
     for first, second in zip(made.rows[::2], made.rows[1::2], strict=True):
         assert shared_text(first) == shared_text(second) == " ".join(Tokens.of(first.piece).words)
@@ -116,20 +117,24 @@ def test_a_second_sentence_follows_without_mark_and_capital(tmp_path):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({}, "give one of pieces, synonyms, conjunction"),
-        ({"pieces": ["a"], "conjunction": ", and "}, "give one of pieces, synonyms, conjunction"),
-        ({"conjunction": ", and ", "swap": True}, "swap belongs to pieces"),
+        ({}, "give either pieces or conjunction"),
+        ({"pieces": ["a"], "conjunction": ", and "}, "give either pieces or conjunction"),
+        ({"conjunction": ", and ", "swap": True}, "swap or synonyms, not both, can be given with pieces"),
+        ({"conjunction": ", and ", "synonyms": ["a"]}, "swap or synonyms, not both, can be given with pieces"),
+        ({"pieces": ["a"], "synonyms": ["b"], "swap": True}, "swap or synonyms, not both, can be given with pieces"),
+        ({"pieces": ["a", "b"], "synonyms": ["c"]}, "synonyms: 1 synonyms of 2 pieces; give one for each"),
+        ({"pieces": ["the dog"], "out": "probe"}, "out probe: give a name that ends in .tsv"),
         ({"pieces": ["whale"]}, "no item can be made from this text"),
         ({"pieces": ["dog"], "contexts": 1}, "contexts=1: it must be a whole number, at least 2"),
     ],
 )
 def test_wrong_options_give_one_line(tmp_path, given, said):
     with pytest.raises(InputError, match=said):
-        make_items(TEXT, out=tmp_path / "out", **given)
+        make_items(TEXT, **{"out": tmp_path / "out.tsv", **given})
 
 
 def test_the_commands_make_and_score(tmp_path):
-    text, pieces, out = tmp_path / "mono.en", tmp_path / "pieces.txt", tmp_path / "out"
+    text, pieces, out = tmp_path / "mono.en", tmp_path / "pieces.txt", tmp_path / "out.tsv"
     text.write_text("".join(f"{line}\n" for line in TEXT))
     pieces.write_text("the dog\nTom\n")
     words = ["consistency", "make", text, "--pieces", pieces, "--out", out]
@@ -144,8 +149,4 @@ def test_the_commands_make_and_score(tmp_path):
     result = CliRunner().invoke(main, list(map(str, words)))
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("consistency|items:2|clusters:piece(2)|method:align|characters:4")
-    assert table.read_text().splitlines()[0] == "row\tsystem\trun\titem\tpiece\tconsistency\tbecame"
-    result = CliRunner().invoke(
-        main, ["consistency", "make", str(text), "--pieces", str(pieces), "--out", str(tmp_path)]
-    )
-    assert result.exit_code == 2 and "give a new one with --out" in result.stderr
+    assert table.read_text().splitlines()[0] == "row\tsystem\trun\tscore"
