@@ -9,9 +9,8 @@ from scipy.stats import rankdata
 from shared_data import SHARED, needs
 
 from cgbench.benchmark.consistency import agreement as agreement_module
-from cgbench.benchmark.consistency.agreement import Consistency, agreement, consensus
+from cgbench.benchmark.consistency.agreement import Consistency, agreement, consensus, consistency
 from cgbench.benchmark.consistency.items import Row, Tokens, read_items
-from cgbench.benchmark.consistency.agreement import consistency
 from cgbench.errors import InputError
 
 ITEM = [np.array([0, 1, 2])]
