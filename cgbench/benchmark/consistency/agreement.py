@@ -92,7 +92,7 @@ class Consistency(Metric):
             values = consensus(list(map(set, units)), self.items)
         else:
             values = agreement(self._linked(units), list(map(set, units)), self.items)
-        return np.stack([values * self._used, self._used.astype(np.float64)], axis=1)
+        return np.stack([values, self._used.astype(np.float64)], axis=1)
 
     def counted(self, rows: np.ndarray) -> np.ndarray:
         """The sentences of items with several."""

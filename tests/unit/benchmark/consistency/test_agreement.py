@@ -105,6 +105,9 @@ def test_units_are_shorter_where_a_script_has_no_blanks():
         metric = Consistency(rows)
         metric.all_statistics([outputs])
         assert units in str(metric.signature())
+    metric = Consistency(rows, orders=(3,))
+    metric.all_statistics([chinese])
+    assert "characters:3" in str(metric.signature())
 
 
 def test_pieces_are_clusters_and_systems_are_compared(tmp_path, monkeypatch):

@@ -24,7 +24,8 @@ def shared_text(row):
 
 
 def test_contexts_are_distinct_sentences_with_the_piece_whatever_its_case(tmp_path):
-    made = make_items(TEXT, ["the dog", "tom", "a whale", "?!"], out=tmp_path / "out.tsv")
+    text = [*TEXT, "", "the dog " + "and so " * 20]  # 42 words are too many
+    made = make_items(text, ["the dog", "tom", "a whale", "a small dog", "?!"], out=tmp_path / "out.tsv")
     assert {(row.piece, row.source, shared_text(row)) for row in made.rows} == {
         ("the dog", "The dog sleeps.", "the dog"),
         ("the dog", "I saw the dog, didn't I?", "the dog"),
@@ -33,7 +34,7 @@ def test_contexts_are_distinct_sentences_with_the_piece_whatever_its_case(tmp_pa
         ("tom", "Tom sleeps.", "tom"),
     }
     assert len(made.rows) == 5
-    assert made.left_out == ["a whale"] and "1 piece with too few contexts left out" in made.report()
+    assert made.left_out == ["a whale", "a small dog"] and "2 pieces with too few contexts left out" in made.report()
     assert read_items(tmp_path / "out.tsv") == made.rows
     assert read_column(f"{tmp_path / 'out.tsv'}:source").values == [row.source for row in made.rows]
 
@@ -54,14 +55,21 @@ def test_a_swap_is_a_piece_of_the_same_surroundings(tmp_path):
     made = make_items(TEXT, ["Tom", "my cat", "a cat", "the dog"], out=tmp_path / "out.tsv", swap=True)
     found = {}
     for first, second in zip(made.rows[::2], made.rows[1::2], strict=True):
-        assert (first.item, first.piece) == (second.item, second.piece)
+        assert (first.item, first.piece) == (second.item, second.piece) and first.item != first.piece
         assert shared_text(first).replace("| |", "|") == shared_text(second).replace("| |", "|")
         found.setdefault(first.source, set()).add(second.source)
     assert found["He likes my cat."] == {"He likes Tom."}
     assert found["He likes Tom."] == {"He likes my cat."}
     assert found["A cat sleeps."] <= {"Tom sleeps.", "The dog sleeps."}
     assert found["Tom sleeps."] <= {"A cat sleeps.", "The dog sleeps."}
+    assert len({row.item for row in made.rows}) == len(made.rows) / 2
     assert "I saw the dog, didn't I?" not in found  # nothing else occurs between "saw" and ","
+
+
+def test_swaps_are_looked_for_in_more_sentences_than_are_drawn(tmp_path):
+    text = [f"w{number} a v{number}" for number in range(40)] + ["x a y", "x b y", "z a y", "z b y", "u a y", "u b y"]
+    rows = make_items(text, ["a", "b"], out=tmp_path / "out.tsv", swap=True, contexts=2).rows
+    assert [row.item for row in rows] == ["a:1", "a:1", "a:2", "a:2", "b:1", "b:1", "b:2", "b:2"]
 
 
 def test_every_swap_fits_by_a_slow_definition(tmp_path):
@@ -103,15 +111,20 @@ def test_a_synonym_takes_the_place_and_the_capital_of_a_word(tmp_path):
 
 
 def test_a_second_sentence_follows_without_mark_and_capital(tmp_path):
-    text = ["He sleeps.", "She likes it.", "Here he is.", "Tom eats .", "Did he see Tom ?", "what he says is Tom !"]
-    made = make_items(text, out=tmp_path / "out.tsv", conjunction=", and ")
+    # Tom is a name, which has a capital within sentences.
+    text = ["Tom sees Tom.", "Tom hears Tom !", "Tom is Tom", "What he says is what he says.", "He is he .", "What?"]
+    made = make_items([*text, "", *text], out=tmp_path / "out.tsv", conjunction=", and ")
     assert len(made.rows) == 6
+    seconds = []
     for first, second in zip(made.rows[::2], made.rows[1::2], strict=True):
         assert shared_text(first) == shared_text(second) == " ".join(Tokens.of(first.piece).words)
         assert first.piece == first.source.rstrip(" .?!") and second.source.startswith(first.piece + ", and ")
-        # Tom is a name: it has a capital within sentences.
-        assert second.source.partition("and ")[2] in {"he sleeps.", "she likes it.", "here he is.", "Tom eats .",
-                                              "did he see Tom ?", "what he says is Tom !"}  # fmt: skip
+        seconds.append(second.source.partition(", and ")[2])
+    assert {first.source for first in made.rows[::2]} | {one[0].upper() + one[1:] for one in seconds} == set(text)
+    assert {one.split()[0] for one in seconds} == {"Tom", "he", "what?"}
+    assert make_items(sorted(text), out=tmp_path / "out.tsv", conjunction=", and ").rows == made.rows
+    with pytest.raises(InputError, match="no item can be made"):  # nothing but marks is no piece
+        make_items([".", "..", "...", "...."], out=tmp_path / "out.tsv", conjunction=", and ")
 
 
 @pytest.mark.parametrize(
@@ -124,6 +137,7 @@ def test_a_second_sentence_follows_without_mark_and_capital(tmp_path):
         ({"pieces": ["a"], "synonyms": ["b"], "swap": True}, "swap or synonyms, not both, can be given with pieces"),
         ({"pieces": ["a", "b"], "synonyms": ["c"]}, "synonyms: 1 synonyms of 2 pieces; give one for each"),
         ({"pieces": ["the dog"], "out": "probe"}, "out probe: give a name that ends in .tsv"),
+        ({"pieces": ["the dog"], "out": "none/probe.tsv"}, "there is no folder none"),
         ({"pieces": ["whale"]}, "no item can be made from this text"),
         ({"pieces": ["dog"], "contexts": 1}, "contexts=1: it must be a whole number, at least 2"),
     ],
@@ -149,4 +163,6 @@ def test_the_commands_make_and_score(tmp_path):
     result = CliRunner().invoke(main, list(map(str, words)))
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("consistency|items:2|clusters:piece(2)|method:align|characters:4")
+    result = CliRunner().invoke(main, list(map(str, [*words, "--method", "ngrams"])))
+    assert result.stdout.startswith("consistency|items:2|clusters:piece(2)|method:ngrams|characters:2")
     assert table.read_text().splitlines()[0] == "row\tsystem\trun\tscore"
