@@ -14,7 +14,7 @@ from cgbench.benchmark.metrics.bleu import Bleu
 from cgbench.benchmark.metrics.comparison import Comparison, compare
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.exposure import Matched, compare_exposure, exposure_of, new_combinations, strata_of
-from cgbench.benchmark.metrics.metric import Design
+from cgbench.benchmark.metrics.metric import Clusters, Design
 from cgbench.benchmark.metrics.systems import System
 from cgbench.benchmark.overlap.sources import InfiniGram
 from cgbench.errors import InputError
@@ -115,7 +115,7 @@ def test_an_estimate_weighs_pairs_by_their_design(monkeypatch):
     comparison = Comparison()
     monkeypatch.setattr(exposure_module, "FEWEST", 1)
     results = compare(metric, systems, comparison)
-    found = compare_exposure(metric, systems, results, comparison, exposed.astype(float), lengths)
+    found = compare_exposure(metric, systems, results, comparison, exposed * 0.5, lengths)  # half is exposed
     # Weights are 2, 4, 2 and 4: 2 of 6 exposed are right, 4 of 6 others.
     assert found.results[0].whole.figures["difference"].value == pytest.approx(100 * (2 - 4) / 6)
 
@@ -132,10 +132,36 @@ def test_a_corpus_score_is_computed_from_weighted_statistics(monkeypatch):
     assert own.value(wide) == pytest.approx([ours, theirs, ours - theirs, without])
 
 
-def test_strata_have_enough_of_both_and_lengths_stay_together():
+def test_what_cannot_be_compared_is_left_out(monkeypatch):
+    class Partial(ExactMatch):
+        def counted(self, rows):
+            return rows[rows > 0]
+
+    class Grouped(ExactMatch):
+        def collect(self, statistics, rows):
+            return statistics[rows].reshape(2, -1)
+
+    values = np.array([1, 1, 0, 0, 1, np.nan, 0, 0])
+    monkeypatch.setattr(exposure_module, "FEWEST", 2)
+
+    def found(metric, values):
+        metric.clusters = Clusters(("document",), (np.arange(8) // 2,))
+        results = [type("Result", (), {"statistics": metric.statistics(["a"] * 8)[None]})()]
+        return compare_exposure(metric, [System("s", (["a"] * 8,))], results, Comparison(), values, np.ones(8))
+
+    made = found(Partial([["a"]] * 8), values)
+    assert "clusters:document(4)" in str(made.signature) and "exposed:2|others:4" in str(made.signature)
+    assert made.results[0].whole.examples == 6
+    assert found(Partial([["a"]] * 8), np.ones(8)).startswith("7 of 7 pairs are exposed; a comparison")
+    assert found(Partial([["a"]] * 8), np.eye(8)[1]).startswith("1 of 7 pairs are exposed; a comparison")
+    assert found(Grouped([["a"]] * 8), values) == "exact groups its examples: exposed pairs are not matched on length"
+
+
+@pytest.mark.parametrize(("n", "share"), [(500, 0.2), (500, 0.8), (20_000, 0.2), (530, 0.2)])
+def test_strata_have_enough_of_both_and_lengths_stay_together(n, share):
     draw = np.random.default_rng(2)
-    lengths, exposed = draw.integers(1, 40, 500).astype(float), draw.random(500) < 0.2
-    rows = np.flatnonzero(draw.random(500) < 0.9)
+    lengths, exposed = draw.integers(1, 40, n).astype(float), draw.random(n) < share
+    rows = np.flatnonzero(draw.random(n) < 0.9)
     strata = strata_of(lengths, exposed, rows)
     assert set(np.flatnonzero(strata >= 0)) == set(rows.tolist()) and 3 < strata.max() < 20
     for number in range(strata.max() + 1):
