@@ -32,10 +32,9 @@ from cgbench.benchmark.metrics.score_request import ScoreRequest
 from cgbench.errors import InputError, argument
 from cgbench.requests import accepts, fields_of
 from cgbench.text.plain_text import words_of
-from cgbench.text.profile import profile
 
-ALIGNED, UNSPACED, CONSENSUS = (4,), (1, 2), (2,)
-"""Lengths of n-grams: ``align`` in scripts with blanks and without, and ``ngrams``; docs/lab/consistency.md."""
+ORDERS = {"align": (1, 2), "ngrams": (2,)}
+"""Lengths of n-grams; docs/lab/consistency.md has others."""
 
 
 class Consistency(Metric):
@@ -51,12 +50,11 @@ class Consistency(Metric):
     ) -> None:
         """
         :param rows: the sentences of all items.
-        :param orders: the lengths of n-grams, in characters (default: by method and script).
+        :param orders: the lengths of n-grams, in characters (default: :data:`ORDERS`).
         :raises InputError: no item has two sentences.
         """
         self.rows, self.method = rows, method
-        self._by_script = method == "align" and not orders
-        self.orders = tuple(orders) or (ALIGNED if method == "align" else CONSENSUS)
+        self.orders = tuple(orders) or ORDERS[method]
         items: dict[str, list[int]] = {}
         for place, row in enumerate(rows):
             items.setdefault(row.item, []).append(place)
@@ -77,12 +75,6 @@ class Consistency(Metric):
         """The method and its units."""
         orders = "+".join(map(str, self.orders))
         return Signature({"items": len(self.items), "method": self.method, "characters": orders})
-
-    def all_statistics(self, runs: Sequence[Sequence[str]]) -> list[np.ndarray]:
-        """The statistics of all runs, with n-grams of the same lengths."""
-        if self._by_script and profile(text for run in runs for text in run).script:
-            self.orders = UNSPACED
-        return super().all_statistics(runs)
 
     def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
         """(consistency, 1) for each sentence; zeros for one that is alone in its item."""

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cgbench.benchmark.consistency.items import HEAD, Row, Tokens, Words, read_items
 from cgbench.benchmark.consistency.request import ItemsRequest
@@ -31,32 +31,24 @@ Cells = tuple[str, str, str, str]
 """A row of the table: :data:`~cgbench.benchmark.consistency.items.HEAD`."""
 
 
-@dataclass(frozen=True)
-class Found:
-    """A sentence with a piece: its text, its words, and the place of the piece and its size in words."""
+class Found(NamedTuple):
+    """A sentence with a piece: where that begins and ends, in characters, and the words before and after it."""
 
     text: str
-    tokens: Tokens
-    place: int
-    size: int
+    begin: int
+    end: int
+    near: tuple[str, str]
 
-    @property
-    def near(self) -> tuple[str, str]:
-        """The words before and after the piece; empty at an end of the sentence."""
-        words = ("", *self.tokens.words, "")
-        return words[self.place], words[self.place + self.size + 1]
-
-    def changed(self, other: str) -> tuple[str, str, str]:
-        """The piece as it stands here; another one with its capital; and the sentence with that in its place."""
-        begin, end = self.tokens.spans[self.place][0], self.tokens.spans[self.place + self.size - 1][1]
-        if self.place == 0 and self.text[begin].isupper():
+    def changed(self, other: str) -> tuple[str, str] | None:
+        """Another piece with the capital of this one, and the sentence with that in its place; None where it occurs
+        earlier in that sentence, or is all of it."""
+        if self.begin == 0 and self.text[0].isupper():
             other = other[:1].upper() + other[1:]
-        return self.text[begin:end], other, self.text[:begin] + other + self.text[end:]
-
-    def fits(self, other: str) -> bool:
-        """Whether the sentence has more than its piece, and no earlier place of another that is put there."""
-        changed = Tokens.of(self.changed(other)[2])
-        return len(self.tokens.words) > self.size and changed.find(Tokens.of(other).words) == self.place
+        text = self.text[: self.begin] + other + self.text[self.end :]
+        tokens = Tokens.of(text)
+        place = tokens.find(Tokens.of(other).words)
+        fits = place >= 0 and tokens.spans[place][0] == self.begin and any(self.near)
+        return (other, text) if fits else None
 
 
 @dataclass(frozen=True)
@@ -106,22 +98,21 @@ def _of_pieces(request: ItemsRequest, left_out: list[str]) -> Iterator[Cells]:
     """An item with all contexts of a piece, or one for each sentence and its change."""
     pieces = _pieces(request)
     changes = request.swap or request.synonyms is not None
-    found = _occurrences(request.text, pieces, request.contexts * (POOL if changes else 1))
+    drawn = _occurrences(request.text, pieces, request.contexts * (POOL if changes else 1))
     near: dict[tuple[str, str], set[str]] = defaultdict(set)  # as in GECA (Andreas 2020) with a window of one word
-    for words, some in found.items():
+    for words, some in drawn.items():
         for one in some:
             near[one.near].add(pieces[words][0])
-    for words, some in found.items():
+    for words, some in drawn.items():
         name, synonym = pieces[words]
         rows: list[Cells] = []
         for one in some:
             others = near[one.near] - {name} if request.swap else {synonym}
             if not changes:
                 rows.append((name, name, "", one.text))
-            elif fitting := [(_key(one.text, other), other) for other in others if one.fits(other)]:
-                here, there, text = one.changed(min(fitting)[1])
-                item = f"{name}:{len(rows) // 2 + 1}"
-                rows += [(item, name, here, one.text), (item, name, there, text)]
+            elif changed := {_key(one.text, other): found for other in others if (found := one.changed(other))}:
+                item, (there, text) = f"{name}:{len(rows) // 2 + 1}", changed[min(changed)]
+                rows += [(item, name, one.text[one.begin : one.end], one.text), (item, name, there, text)]
         if len(rows) > 1:
             yield from rows[: 2 * request.contexts]
         else:
@@ -157,11 +148,14 @@ def _occurrences(given: Any, pieces: Collection[Words], most: int) -> dict[Words
     def drawn(piece: Words) -> list[tuple[Words, Found]]:
         return sorted(found[piece].items(), key=lambda one: _key(*piece, *one[0]))[:most]
 
-    for text, tokens in _sentences(given):
-        for place in range(len(tokens.words)):
-            for piece in [tokens.words[place : place + size] for size in sizes]:
+    for text, (words, spans) in _sentences(given):
+        around = ("", *words, "")
+        for place, (begin, _) in enumerate(spans):
+            for piece in [words[place : place + size] for size in sizes]:
                 if piece in found:
-                    found[piece].setdefault(tokens.words, Found(text, tokens, place, len(piece)))
+                    last = place + len(piece)
+                    near = around[place], around[last + 1]
+                    found[piece].setdefault(words, Found(text, begin, spans[last - 1][1], near))
                     if len(found[piece]) > 8 * most:
                         found[piece] = dict(drawn(piece))
     return {piece: [one for _, one in drawn(piece)] for piece in found}

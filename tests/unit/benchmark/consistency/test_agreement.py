@@ -88,8 +88,10 @@ def test_a_sentence_alone_in_its_item_does_not_count():
 
 
 def test_a_text_shorter_than_every_unit_is_one():
-    metric = Consistency(rows_of(["yes", "yes !"], ["yes"] * 2))
-    assert [metric._units(text) for text in ("Ja", "na ja", "")] == [["ja"], ["naja"], []]
+    rows = rows_of(["yes", "yes !"], ["yes"] * 2)
+    texts = ("J", "J a", "")
+    assert [Consistency(rows)._units(text) for text in texts] == [["j"], ["j", "a", "ja"], []]
+    assert [Consistency(rows, method="ngrams")._units(text) for text in texts] == [["j"], ["ja"], []]
 
 
 @pytest.mark.parametrize("method", ["align", "ngrams"])
@@ -98,24 +100,12 @@ def test_empty_outputs_are_inconsistent(method):
     assert metric.all_statistics([["", ""]])[0][:, 0].tolist() == [0.0, 0.0]
 
 
-def test_units_are_shorter_where_a_script_has_no_blanks():
-    rows = rows_of(["the dog sleeps", "a dog eats"] * 20, ["dog"] * 40)
-    chinese, german = ["狗 睡 觉", "狗 吃"] * 20, ["der Hund schläft", "ein Hund isst"] * 20
-    for outputs, units in ((chinese, "characters:1+2"), (german, "characters:4")):
-        metric = Consistency(rows)
-        metric.all_statistics([outputs])
-        assert units in str(metric.signature())
-    metric = Consistency(rows, orders=(3,))
-    metric.all_statistics([chinese])
-    assert "characters:3" in str(metric.signature())
-
-
 def test_pieces_are_clusters_and_systems_are_compared(tmp_path, monkeypatch):
     path = tmp_path / "items.tsv"
     path.write_text(
         "source\tpiece\n" + "".join(f"{source}\t{piece}\n" for source, piece in zip(SOURCES, PIECES, strict=True))
     )
-    monkeypatch.setattr(agreement_module, "ALIGNED", (1,))
+    monkeypatch.setitem(agreement_module.ORDERS, "align", (1,))
     systems = {"good": [GOOD, GOOD], "bad": [BAD, BAD]}
     found = consistency(path, systems, paired=True)
     assert "clusters:piece(3)" in found.signature
