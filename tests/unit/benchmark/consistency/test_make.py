@@ -108,6 +108,8 @@ def test_a_synonym_takes_the_place_and_the_capital_of_a_word(tmp_path):
     # Where the synonym would be found before its place, or nothing else is in the sentence, there is no item.
     made = make_items(["large and big", "big and large", "Big"], out=tmp_path / "few.tsv", **given)
     assert [row.source for row in made.rows] == ["big and large", "large and large"]
+    with pytest.raises(InputError, match="no item can be made"):
+        make_items(["Big", "so big"], ["big"], out=tmp_path / "few.tsv", synonyms=[""])
 
 
 def test_a_second_sentence_follows_without_mark_and_capital(tmp_path):
