@@ -2,7 +2,7 @@ import os
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from cgbench.cli import main
 
@@ -13,8 +13,8 @@ os.environ["COLUMNS"] = "80"
 # Nor estimates, which time this machine.
 os.environ["CGBENCH_ESTIMATE"] = "0"
 
-# The same examples in every run; HYPOTHESIS_PROFILE=default draws others.
-settings.register_profile("fixed", derandomize=True)
+# The same examples in every run, however busy the machine is; HYPOTHESIS_PROFILE=default draws others.
+settings.register_profile("fixed", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 # Files that take longest start first, so that no worker runs one of them after all others have finished.
