@@ -50,6 +50,11 @@ def test_prompts_are_written_without_a_model(texts, run):
     first = rows_of(texts / "jinja.jsonl")[0]["messages"]
     assert first[0] == {"role": "system", "content": "Hi."}
     assert first[1]["content"].endswith(f"\n{LINES[0]}") and " = " in first[1]["content"]
+    (texts / "test.tsv").write_text("source\tdomain\nthe dog sleeps\tlaw\n")
+    words = ("--prompt", "{{ source }} ({{ domain }})", "--write-prompts", "columns.jsonl")
+    run("translate", "test.tsv:source", *words)
+    (only,) = rows_of(texts / "columns.jsonl")
+    assert only["messages"] == [{"role": "user", "content": "the dog sleeps (law)"}] and "shots" not in only
 
 
 def test_scores_by_prompt_degree(texts, run):
@@ -100,8 +105,8 @@ def test_an_encoder_has_no_shots(texts, run):
     [
         (["--write-prompts", "p.jsonl"], "--write-prompts needs one --prompt"),
         (["--shots", 2, "--write-prompts", "p.jsonl", "--prompt", PROMPT], "--shots-from is missing"),
-        ([*WITH, "--write-prompts", "p.jsonl", "--prompt", "{source}"], "has no {shots}"),
-        (["--write-prompts", "p.jsonl", "--prompt", PROMPT], "has {shots}, but there are none"),
+        ([*WITH, "--write-prompts", "p.jsonl", "--prompt", "{source}"], "has no place for shots, {shots}"),
+        (["--write-prompts", "p.jsonl", "--prompt", PROMPT], "uses shots, but no shots are given"),
         (["--write-prompts", "test.en", "--prompt", "{source}"], "test.en"),
         ([*WITH, "--prompt", PROMPT], "--shots needs --system"),
         ([*WITH, "--shots", 6, "--prompt", PROMPT, "--write-prompts", "p.jsonl"], "needs 6"),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from cgbench.errors import InputError, argument
 from cgbench.models.servers.address import Server
 from cgbench.models.servers.answers import AnswerRule, parse_rule
 from cgbench.models.servers.exchange import Request
-from cgbench.models.servers.prompts import Pairs, Prompt, check_shots, messages, read_prompts, read_system_message
+from cgbench.models.servers.prompts import Pairs, Prompt, messages, read_prompts, read_system_message
 from cgbench.models.translation_request import TranslateRequest
 
 
@@ -46,30 +47,17 @@ class Conversation:
         system = {} if self.system is None else {"system_message": self.system.text}
         return {"prompt": self.prompt.text, **system, **({"answer": self.rule.text} if self.rule.text else {})}
 
-    @property
-    def columns(self) -> frozenset[str]:
-        """The names of columns in the templates."""
-        return self.prompt.columns | (self.system.columns if self.system else frozenset())
-
     def requests(
         self, lines: Sequence[str], columns: Sequence[Mapping[str, str]] | None = None,
         shots: Sequence[Pairs] | None = None,
     ) -> list[Request]:  # fmt: skip
-        """One request per sentence.
-
-        :param columns: the values of :attr:`columns` in each row; ``shots``: the examples of each prompt.
-        :raises InputError: a template uses shots and there are none, or the reverse; it fails on a row.
-        """
-        check_shots([self.prompt, *([self.system] if self.system else [])], shots)
-        rows = columns or [{}] * len(lines)
-        return [self._request(*each) for each in zip(lines, shots or [()] * len(lines), rows, strict=True)]
-
-    def _request(self, line: str, shots: Pairs, columns: Mapping[str, str]) -> Request:
-        body = {**self.server.sampling, "n": self.n}
+        """One request per sentence; see :func:`~cgbench.models.servers.prompts.messages`."""
+        body: dict[str, Any] = {**self.server.sampling, "n": self.n}
         if self.rule.response_format:
             body["response_format"] = self.rule.response_format
+        made = messages(self.prompt, self.system, lines, shots, columns)
         if self.server.endpoint == "chat":
-            return Request({**body, "messages": messages(self.prompt, self.system, line, shots, columns)})
+            return [Request({**body, "messages": each}) for each in made]
         if not self.rule.text:  # ends at a line break, as those of Hugging Face models do
             body["stop"] = ["\n"]
-        return Request({**body, "prompt": self.prompt.render(line, shots, columns)})
+        return [Request({**body, "prompt": each[-1]["content"]}) for each in made]

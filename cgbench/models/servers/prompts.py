@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from cgbench.errors import InputError, argument, printable
+from cgbench.text.columns import read_column
+from cgbench.text.inputs import is_path
+from cgbench.text.streams import split_name
 
 SOURCE, SHOTS = "source", "shots"
 Pairs: TypeAlias = Sequence[tuple[str, str]]
@@ -50,15 +53,10 @@ class Prompt:
     uses: frozenset[str]
     jinja: Any = field(default=None, compare=False)
 
-    @property
-    def columns(self) -> frozenset[str]:
-        """Names that a table must have as columns."""
-        return self.uses - {SOURCE, SHOTS}
-
     def render(self, source: str, shots: Pairs = (), columns: Mapping[str, str] | None = None) -> str:
         """The text of one request.
 
-        :param columns: the values of :attr:`columns` in this row.
+        :param columns: the values of its columns in this row.
         :raises InputError: the template fails on these values, for example by a division by zero.
         """
         found = Shots(Shot(*shot) for shot in shots)
@@ -125,11 +123,35 @@ def check_shots(prompts: Iterable[Prompt], shots: object | None) -> None:
 
 
 def messages(
-    prompt: Prompt, system: Prompt | None, source: str, shots: Pairs = (), columns: Mapping[str, str] | None = None
-) -> list[dict[str, str]]:
-    """The messages of a chat: the system message if there is one, and the prompt as the user's."""
-    parts = {"system": system, "user": prompt}
-    return [{"role": role, "content": one.render(source, shots, columns)} for role, one in parts.items() if one]
+    prompt: Prompt, system: Prompt | None, lines: Sequence[str], shots: Sequence[Pairs] | None = None,
+    columns: Sequence[Mapping[str, str]] | None = None,
+) -> list[list[dict[str, str]]]:  # fmt: skip
+    """The messages of a chat for each sentence: the system message if there is one, and the prompt as the user's.
+
+    :param shots: the examples of each prompt; ``columns``: the values of the templates' columns in each row.
+    :raises InputError: a template uses shots and there are none, or the reverse; it fails on a row.
+    """
+    parts = {"system": system, "user": prompt} if system else {"user": prompt}
+    check_shots(parts.values(), shots)
+    rows = zip(lines, shots or [()] * len(lines), columns or [{}] * len(lines), strict=True)
+    return [[{"role": role, "content": one.render(*row)} for role, one in parts.items()] for row in rows]
+
+
+def columns_of(sources: Any, *templates: Prompt | None) -> list[dict[str, str]] | None:
+    """The values of the templates' columns by row, of the table whose column is the source; None without columns.
+
+    :raises InputError: the source is no column of a table, or the table has no such column.
+    """
+    names = sorted({name for one in templates if one for name in one.uses - {SOURCE, SHOTS}})
+    if not names:
+        return None
+    table, column = split_name(sources) if is_path(sources) else (None, None)
+    if column is None:
+        raise InputError(
+            f"{argument('prompt')}: uses {', '.join(names)}, but the source is not a column of a table (TABLE:COLUMN)"
+        )
+    rows = zip(*(read_column(f"{table}:{name}").values for name in names), strict=True)
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def _compile(text: str, where: str) -> tuple[frozenset[str], Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -20,14 +20,13 @@ from cgbench.models.servers.client import Client
 from cgbench.models.servers.conversation import Conversation
 from cgbench.models.servers.exchange import Request, Usage
 from cgbench.models.servers.journal import Journal, cost_of, journal_path
+from cgbench.models.servers.prompts import columns_of
 from cgbench.models.servers.samples import sample_measures
 from cgbench.models.translation_request import TranslateRequest
 from cgbench.requests import as_path
 from cgbench.steps import hash_value
 from cgbench.tables import counted, render
-from cgbench.text.columns import read_column
 from cgbench.text.inputs import files_of, is_path, lines_of
-from cgbench.text.streams import split_name
 
 
 def translate_by_server(request: TranslateRequest) -> list[str]:
@@ -45,7 +44,8 @@ def translate_by_server(request: TranslateRequest) -> list[str]:
     conversation = Conversation.of(request, server)
     system, source = {**server.identity, **conversation.identity, **request.shots_identity}, hash_value(lines)
     check_earlier(output, {**system, "source": source})
-    made = conversation.requests(lines, columns_of(request.sources, conversation.columns), request.examples)
+    columns = columns_of(request.sources, conversation.prompt, conversation.system)
+    made = conversation.requests(lines, columns, request.examples)
     asked = [each if line.strip() else None for line, each in zip(lines, made, strict=True)]
     requests = [each for each in asked if each is not None]
     if request.dry_run:
@@ -76,7 +76,7 @@ def translate_by_server(request: TranslateRequest) -> list[str]:
     if request.uncertainty:
         measures = sample_measures([[one.text for one in each] for each in readings])
         rows = [{**row, "measures": values} for row, values in zip(rows, measures, strict=True)]
-    written = write_output(output, rows, request.nbest, request.format, {**record, "without_text": empty})
+    written = write_output(output, rows, request.nbest, request.format, record)
     told = warnings_of(counts, rule, empty)
     if len(versions := spent["system_fingerprints"]) > 1:
         told.append(f"{len(versions)} versions of the server have answered (system_fingerprint); they may differ")
@@ -85,23 +85,6 @@ def translate_by_server(request: TranslateRequest) -> list[str]:
     for text in told:
         warnings.warn(InputWarning(text), stacklevel=2)
     return written
-
-
-def columns_of(sources: Any, names: Collection[str]) -> list[dict[str, str]] | None:
-    """The values of columns beside a source that is itself a column, by row; None without names.
-
-    :raises InputError: the source is no column of a table, or the table has no such column.
-    """
-    if not names:
-        return None
-    table, column = split_name(sources) if is_path(sources) else (None, None)
-    if column is None:
-        raise InputError(
-            f"{argument('prompt')}: uses {', '.join(sorted(names))}, but the source is not a column of a table "
-            "(TABLE:COLUMN)"
-        )
-    found = {name: read_column(f"{table}:{name}").values for name in sorted(names)}
-    return [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
 
 
 def budget_left(request: TranslateRequest) -> Budget:

@@ -2,8 +2,7 @@
 
 ``inspect eval FOLDER/NAME.py --model MODEL`` runs it. The id of a sample is the ``line`` of the release's table, so
 ``cgbench score --hyp LOG.eval --release RELEASE`` finds the pair of each answer. The scorer takes the first line of an
-answer that is not empty. Its value is sentence chrF; ``corpus_bleu`` is BLEU of all samples. Standard errors are
-clustered by document.
+answer that is not empty. Its value is sentence chrF, with a standard error clustered by document.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from cgbench.benchmark.release.export.lm_eval import TOKENIZE, task_name
+from cgbench.benchmark.release.export.lm_eval import task_name
 from cgbench.benchmark.release.export.pairs import Pairs, as_written, write_lines, write_rows
 from cgbench.benchmark.shots.choose import Choice
-from cgbench.text.languages import known, name_of
+from cgbench.text.languages import name_of
 
 DATA = "pairs.jsonl"
 TASK = '''"""A test set of cgbench as a task of Inspect: inspect eval {name}.py --model MODEL"""
@@ -25,27 +24,11 @@ from pathlib import Path
 
 from inspect_ai import Task, task
 from inspect_ai.dataset import json_dataset
-from inspect_ai.scorer import SampleScore, Score, mean, metric, scorer, stderr
+from inspect_ai.scorer import Score, mean, scorer, stderr
 from inspect_ai.solver import generate
 
 
-@metric
-def corpus_bleu():
-    """BLEU of all answers together, from 0 to 100."""
-
-    def compute(scores: list[SampleScore]) -> float:  # Inspect reads these types
-        import sacrebleu
-
-        if not scores:  # Inspect tries this before the run
-            return float("nan")
-        answers = [one.score.answer or "" for one in scores]
-        references = [one.score.metadata["reference"] for one in scores]
-        return sacrebleu.corpus_bleu(answers, [references], tokenize="{tokenize}").score
-
-    return compute
-
-
-@scorer(metrics=[mean(), stderr(cluster="document"), corpus_bleu()])
+@scorer(metrics=[mean(), stderr(cluster="document")])
 def translation():
     """Sentence chrF of the first line of an answer, from 0 to 100."""
 
@@ -54,8 +37,7 @@ def translation():
 
         lines = [line.strip() for line in state.output.completion.splitlines() if line.strip()]
         answer = lines[0] if lines else ""
-        value = sacrebleu.sentence_chrf(answer, [target.text]).score
-        return Score(value=value, answer=answer, metadata={"reference": target.text})
+        return Score(value=sacrebleu.sentence_chrf(answer, [target.text]).score, answer=answer)
 
     return score
 
@@ -93,6 +75,5 @@ def write_inspect(pairs: Pairs, folder: Path, *, shots: Callable[[Sequence[str]]
     name = task_name(pairs.languages).replace("-", "_")
     # The signature is the only text of the release in the program; as JSON it is a literal, whatever it contains.
     values = {"name": name, "data": DATA, "version": json.dumps(pairs.release.signature)}
-    values["tokenize"] = TOKENIZE.get(known(pairs.languages[1]) or "", "13a")
-    text = re.sub("{(name|data|version|tokenize)}", lambda place: values[place[1]], TASK)
+    text = re.sub("{(name|data|version)}", lambda place: values[place[1]], TASK)
     write_lines(folder / f"{name}.py", text.splitlines())

@@ -13,13 +13,12 @@ def test_the_plain_form_is_as_it_was():
     assert parse_prompt(text).render("{shots} {{ x }}", SHOTS) == (
         'Say "{shots} {{ x }}" as {"json": {"x": 1}}, a b\nA B\n\nc\nC\n\n{other}'
     )
-    assert parse_prompt("{source}").columns == frozenset()
 
 
 def test_jinja_with_shots_and_columns():
     text = "{% for shot in shots %}{{ shot.source }} => {{ shot.target }}\n{% endfor %}{{ domain }}: {{ source }}"
     prompt = parse_prompt(text)
-    assert prompt.columns == {"domain"} and prompt.uses == {"domain", "source", "shots"}
+    assert prompt.uses == {"domain", "source", "shots"}
     assert prompt.render("x <&> {{ y }}", SHOTS, {"domain": "law"}) == "a b => A B\nc => C\nlaw: x <&> {{ y }}"
     assert parse_prompt("{{ shots }}{{ source }}").render("x", SHOTS) == "a b\nA B\n\nc\nC\n\nx"
     assert parse_prompt("{{ source }}").render("x", columns={"source": "other"}) == "x"
@@ -89,11 +88,12 @@ def test_the_system_message(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     prompt = parse_prompt("{source}")
     system = read_system_message("You translate into {language}.")
-    assert messages(prompt, system, "x") == [
-        {"role": "system", "content": "You translate into {language}."}, {"role": "user", "content": "x"},
-    ]  # fmt: skip
-    assert messages(prompt, None, "x") == [{"role": "user", "content": "x"}]
+    assert messages(prompt, system, ["x"]) == [
+        [{"role": "system", "content": "You translate into {language}."}, {"role": "user", "content": "x"}],
+    ]
+    assert messages(prompt, None, ["x", "y"]) == [[{"role": "user", "content": one}] for one in "xy"]
     (tmp_path / "system.txt").write_text("Examples:\n{shots}\n")
-    assert messages(prompt, read_system_message("system.txt"), "x", SHOTS[1:])[0]["content"] == "Examples:\nc\nC\n\n"
+    (made,) = messages(prompt, read_system_message("system.txt"), ["x"], [SHOTS[1:]])
+    assert made[0]["content"] == "Examples:\nc\nC\n\n"
     with pytest.raises(InputError, match=r"system_message='sytem\.txt': there is no such file"):
         read_system_message("sytem.txt")
