@@ -128,8 +128,6 @@ class Client:
 
     def _check_same(self, asked: str, reply: Mapping[str, Any], server: str) -> None:
         """Refuse an answer by another model or another server than those before it."""
-        if is_filtered(reply):  # does not name the model
-            return
         before, now = self._seen.get(asked, ("", "")), (str(reply.get("model") or ""), server)
         if all(one == other or not one or not other for one, other in zip(before, now, strict=True)):
             self._seen[asked] = (before[0] or now[0], before[1] or now[1])  # what is not named may be the same

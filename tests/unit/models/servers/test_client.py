@@ -1,5 +1,6 @@
 """A server that fails in every way: nothing lost, nothing asked twice, every token counted."""
 
+import contextlib
 import json
 import time
 
@@ -180,6 +181,19 @@ def test_a_pause_holds_for_all_threads(tmp_path):
     fake = Fake({"w0": [429]})
     ask(fake, tmp_path / "j", [f"w{number}" for number in range(3)], options="&parallel=1")
     assert fake.times[1] - fake.times[0] >= 0.2 and fake.asked == ["w0", "w0", "w1", "w2"]
+    fake = Fake({"w0": [429] * 4})
+    ask(fake, tmp_path / "two", [f"w{number}" for number in range(25)], options="&parallel=2")
+    assert 28 - fake.asked[::-1].index("w0") < 16  # the other thread sends a few requests, not all
+
+
+def test_a_reply_that_names_no_model_does_not_hide_a_change(tmp_path):
+    client = Client(parse_server("openai:http://x/v1?model=m"), tmp_path / "j")
+    for request, model, software in zip(requests_for("abc"), ("", "m-1", ""), ("fake", "", ""), strict=True):
+        client.keep(request, reply_to(request.body, model), software, origin="batch")
+    (other,) = requests_for("d")
+    for model, software in (("m-2", ""), ("m-1", "proxy")):
+        with pytest.raises(InputError, match="has changed from 'm-1' on 'fake' to"):
+            client.keep(other, reply_to(other.body, model), software, origin="batch")
 
 
 def test_a_rate_is_kept(tmp_path):
@@ -189,6 +203,8 @@ def test_a_rate_is_kept(tmp_path):
     times = sorted(fake.times)
     # a request of at most 2,400 tokens can take 0.6 s of the limit, but its answer has few
     assert 0.3 <= times[-1] - times[0] <= 5
+    ask(fake := Fake(), tmp_path / "one", lines, options="&tokens_per_minute=23000&parallel=1", max_tokens=2000)
+    assert fake.times[-1] - fake.times[0] <= 15  # of 31 s without the tokens that were given back
 
 
 def test_the_key_goes_to_the_server_alone(tmp_path, monkeypatch):
@@ -316,6 +332,15 @@ def test_what_is_sent(tmp_path):
     assert fake.paths == ["/v1/chat/completions", "/v1/completions"] and fake.bodies == bodies
     assert [answer.choices[0].text for answer in found] == ["A", "B"]
     assert found[1].raw == reply_to(fake.bodies[1])
+
+
+def test_a_request_that_just_fits_into_the_budget_is_sent(tmp_path):
+    (request,) = requests_for(["a"], max_tokens=5)
+    for fewer, sent in ((1, []), (0, ["a"])):
+        budget, fake = read_budget(f"{request.most.total - fewer}tokens"), Fake()
+        with contextlib.suppress(InputError):
+            ask(fake, tmp_path / "j", ["a"], client={"budget": budget}, max_tokens=5)
+        assert fake.asked == sent
 
 
 def test_a_budget_needs_a_limit_of_each_reply(tmp_path):
