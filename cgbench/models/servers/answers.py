@@ -137,7 +137,7 @@ def read_choice(choice: Choice, rule: AnswerRule, source: str = "") -> Reading:
     if found:
         return Reading(" ".join(_lines(found)), (*causes, *cut, *_faults(found, source)))
     if choice.text:
-        empty = "unclosed" if text is None else "unmatched" if text and rule.text else "empty"
+        empty = "unclosed" if text is None else "unmatched" if text else "empty"
     else:
         empty = "filtered" if choice.finish_reason == FILTERED else "refused" if choice.refusal else "empty"
     return Reading("", (*causes, empty, *cut))
@@ -266,7 +266,7 @@ def _faults(text: str, source: str) -> list[str]:
 
     found = {
         "refusal": _REFUSAL.match(text) and not _REFUSAL.match(source),
-        "preface": _PREFACE.match(text) and not (_PREFACE.match(source) or ": " in source),
+        "preface": _PREFACE.match(text) and ": " not in source and "\uff1a" not in source,
         "quotes": is_quoted(text) and not text.startswith("```") and not is_quoted(source),
         "fence": "```" in text and "```" not in source,
         "lines": len(_lines(text)) > 1,

@@ -1,6 +1,7 @@
 """Shots against their definitions: covers by brute force, BM25 by formula and by bm25s, degrees by known n-grams."""
 
 import gzip
+import hashlib
 import random
 import warnings
 
@@ -11,7 +12,7 @@ from shared_data import SHARED, needs
 from twins import words_of
 
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
-from cgbench.benchmark.shots.choose import choose_shots, prompt_degree
+from cgbench.benchmark.shots.choose import choose_shots, prompt_degree, widest
 from cgbench.benchmark.shots.cover import cover_sets
 from cgbench.benchmark.shots.postings import bm25_weights, piece_counts
 from cgbench.errors import InputError
@@ -94,6 +95,19 @@ def test_covers_are_filled_by_bm25_and_the_most_similar_comes_last(train):
     filled = set(covers.pairs) - set(similar.pairs)
     assert len(filled) <= covers.cover
     assert all(train[0][row - 1] == source for row, (source, _) in zip(covers.rows, covers.pairs, strict=True))
+
+
+@pytest.mark.parametrize("by", ["cover", "bm25", "degree"])
+def test_ties_are_broken_by_the_hash_of_the_pair(by):
+    pairs = [(f"dog {letter}", letter.upper()) for letter in "abcdefgh"]
+    order = sorted(pairs, key=lambda pair: hashlib.blake2b("\0".join(pair).encode(), digest_size=8).digest())
+    (found,) = choose(["dog x"], list(map(list, zip(*pairs, strict=True))), shots=3, shots_by=by, min_count=1)
+    assert list(found.pairs) == order[2::-1]  # the first is the nearest to the sentence
+
+
+def test_sets_within_another_one_are_left_out():
+    masks = np.array([0b011, 0b001, 0, 0b110, 0b011, 0b100, 0b1000], np.uint64)
+    assert sorted(map(int, widest(masks))) == [0b011, 0b110, 0b1000]
 
 
 def ids_of(texts):

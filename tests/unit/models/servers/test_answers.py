@@ -76,6 +76,9 @@ def test_a_mark_of_the_sentence_is_no_reasoning():
     text = "Das Zeichen <think> steht vor dem Denken."
     assert read(text, source="The mark <think> stands before reasoning.").text == text
     assert read(text).causes == ("reasoning", "unclosed")
+    text = "Das Zeichen <|channel|>analysis ist ein anderes."
+    assert read(text, source="The mark <|channel|>analysis is another one.") == (text, ())
+    assert read(text).causes == ("reasoning", "unclosed")
 
 
 def twin(text, start, end):
@@ -146,6 +149,8 @@ def test_faults_are_counted_and_left(text, cause):
         ('"The house is red."', '"Das Haus ist rot."'),
         ("He said: the house is red.", "Er sagte: das Haus ist rot."),
         ("The answer is no.", "Die Antwort ist nein."),
+        ("翻译\uff1a红房子", "Übersetzung\uff1a rotes Haus"),
+        ("Write ```x``` here.", "Schreibe hier ```x```."),
         ("I'm sorry, I can't come.", "I'm sorry, I can't come."),
         ("It's John's", "Es ist Johns"),
     ],

@@ -65,6 +65,7 @@ def test_values_of_other_programs(answers, entropy):
 
 def test_lexical_forms():
     assert lexical_form(" Das  Haus, ist ROT! ") == "das haus ist rot"
+    assert lexical_form("\uff21\ufb01") == "afi"  # wide and joined letters are those letters
     assert lexical_form("?!") == "?!" and lexical_form("") == ""
     assert lexical_form("हिन्दी") != lexical_form("हन्दा")  # vowel signs are no punctuation
     assert lexical_form("5 €") != lexical_form("5 $")
