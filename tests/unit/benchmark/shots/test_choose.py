@@ -84,7 +84,7 @@ def test_a_cover_has_the_fewest_sources_with_all_pieces_of_the_sentence(train, m
 
 
 def test_covers_are_filled_by_bm25_and_the_most_similar_comes_last(train):
-    line = "the big dog sees a cat 3"
+    line = "the big dog sees the cat 3"
     covers, similar = (choose([line], train, shots=8, shots_by=by)[0] for by in ("cover", "bm25"))
     sources = list(dict.fromkeys(train[0]))
     scores = dict(zip(sources, twins.bm25(words_of(line), list(map(words_of, sources))), strict=True))
@@ -100,9 +100,19 @@ def test_covers_are_filled_by_bm25_and_the_most_similar_comes_last(train):
 @pytest.mark.parametrize("by", ["cover", "bm25", "degree"])
 def test_ties_are_broken_by_the_hash_of_the_pair(by):
     pairs = [(f"dog {letter}", letter.upper()) for letter in "abcdefgh"]
+    pairs += [(f"dog {letter}", f"{letter} again") for letter in "abcdefgh"]
     order = sorted(pairs, key=lambda pair: hashlib.blake2b("\0".join(pair).encode(), digest_size=8).digest())
     (found,) = choose(["dog x"], list(map(list, zip(*pairs, strict=True))), shots=3, shots_by=by, min_count=1)
-    assert list(found.pairs) == order[2::-1]  # the first is the nearest to the sentence
+    sources = list(dict.fromkeys(source[-1] for source, _ in order))  # of equal sources the first pair counts
+    first = [next(pair for pair in order if pair[0][-1] == letter) for letter in sources[:3]]
+    assert list(found.pairs) == first[::-1]  # the first is the nearest to the sentence
+
+
+def test_of_too_many_pieces_the_rarest_count(monkeypatch):
+    monkeypatch.setattr("cgbench.benchmark.shots.choose.BITS", 1)
+    pairs = [["a x", "b y", "c y"], ["A", "B", "C"]]
+    (found,) = choose(["y x"], pairs, shots=1, min_count=1)
+    assert found.pairs == (("a x", "A"),) and found.cover == 1
 
 
 def test_sets_within_another_one_are_left_out():
