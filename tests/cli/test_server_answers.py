@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from fake_openai import Fake, serving
+from fake_openai import REASONING, Fake, serving, translation
 
 LINES = ["Das Haus ist rot.", "", "Ein Hund schläft.", "Wir lesen."]
 FORMS = {
@@ -66,6 +66,17 @@ def test_reasoning_and_prefaces(source, run, tmp_path):
     assert tagged.read_text().splitlines() == ["", "", "A dog sleeps.", ""]
     assert "(line 1, 4): 1 whose reasoning does not end, 1 without what --answer tag:en looks for" in said
     assert record(tagged)["system"]["answer"] == "tag:en"
+
+
+def test_five_forms_of_reasoning(run, tmp_path):
+    (tmp_path / "source").write_text("".join(f"{form} a\n" for form in REASONING))
+    fake = Fake({f"{form} a": [form] for form in REASONING})
+    translated(run, fake, tmp_path / "source", tmp_path / "out", "--prompt", "Say: {source}")
+    expected = ["" if form == "unclosed" else translation(f"{form} a") for form in REASONING]
+    assert (tmp_path / "out").read_text().splitlines() == expected
+    assert record(tmp_path / "out")["answers"] == {
+        "asked": 5, "incomplete": 1, "causes": {"reasoning": 5, "unclosed": 1}
+    }  # fmt: skip
 
 
 def test_another_rule_does_not_overwrite_an_output(source, run, tmp_path):

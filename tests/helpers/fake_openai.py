@@ -90,7 +90,7 @@ def serving(fake):
             wrong = self.wrong = fake.trouble(line)
             time.sleep(fake.delay)
             if wrong == "hangs":
-                over.wait(10)
+                over.wait(60)
                 return
             if wrong == "hangs up":
                 return

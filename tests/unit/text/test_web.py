@@ -7,6 +7,7 @@ import ssl
 import subprocess
 import threading
 import time
+import tracemalloc
 import zlib
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -79,6 +80,15 @@ def test_reasons_to_ask_again(sent, said):
     with pytest.raises(NoReply, match=said) as found:
         post(sent)
     assert "\n" not in str(found.value) and len(str(found.value)) < 300
+
+
+def test_a_bomb_is_not_unpacked():
+    body = gzip.compress(bytes(100 << 20))
+    tracemalloc.start()
+    with pytest.raises(NoReply, match="more than 4 MB"):
+        post(answer(body, "Content-Encoding: gzip"))
+    assert tracemalloc.get_traced_memory()[1] < 30 << 20
+    tracemalloc.stop()
 
 
 @pytest.mark.parametrize(

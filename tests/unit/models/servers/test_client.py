@@ -86,10 +86,12 @@ def test_a_fault_is_asked_again_and_its_tokens_are_counted(wrong, lost, failure,
 
 def test_a_server_that_hangs_is_left_at_the_deadline(tmp_path):
     fake = Fake({"f": ["hangs"]})
+    began = time.monotonic()
     with serving(fake) as url:
         server = parse_server(f"{url}?model=m&timeout=1")
         with Client(server, tmp_path / "j") as client:
             answers = client.answers(requests_for(LINES))
+    assert time.monotonic() - began < 40  # of the 60 s that it hangs
     assert texts(answers)[2] == [translation("f")] and fake.asked.count("f") >= 2
     spending = client.journal.spending  # on a busy machine, other requests may also end at the deadline
     assert spending.failures == {"no reply": spending.lost} and spending.attempts == 4 + spending.lost
