@@ -21,8 +21,9 @@ class ShotsOptions:
         metavar="FILES", group="Shots",
     )  # fmt: skip
     shots_by: Literal["cover", "bm25", "random", "degree", "fixed"] = option(
-        default="cover", help="How to choose shots: the fewest pairs with all known pieces of the sentence, then BM25; "
-        "BM25; at random for each sentence; nearest degree; the same random pairs for all sentences", group="Shots",
+        default="cover", help="How to choose shots. cover: the fewest pairs with all known pieces of the sentence, "
+        "then BM25; bm25: BM25 alone; random: at random for each sentence; degree: the nearest degree; fixed: at "
+        "random, the same for all sentences", group="Shots",
     )  # fmt: skip
     shots_columns: NamePair | None = option(
         default=None, help="Source and target columns of the table of --shots-from (TSV: numbers from 1)",
