@@ -36,14 +36,16 @@ def demo_command(out: Path, seed: int, assignments: tuple[str, ...], engine: Eng
     from cgbench.settings import parse_assignments
 
     demo = run_demo(out, seed, parse_assignments(assignments), engine, print_cost)
-    page = out / "report.html"
-    write_atomic(page, release_page(demo.release))
+    page = str(out / "report.html") if demo.release.has_text else None
+    if page:
+        write_atomic(Path(page), release_page(demo.release))
     if form == "json":
-        found = {"out": str(demo.release.folder), "report": str(page), "kinds": demo.kinds, "noise": demo.noise}
+        found = {"out": str(demo.release.folder), "report": page, "kinds": demo.kinds, "noise": demo.noise}
         figures = {**found, **demo.release.manifest}
         click.echo(json.dumps(figures, ensure_ascii=False, indent=1))
     else:
         from cgbench.commands.build_report import kinds_table, noise_table, report
 
         tables = [kinds_table(demo.kinds), noise_table(demo.noise)]
-        click.echo("\n\n".join([report(demo.release), *tables, f"report: {page}"]))
+        last = f"report: {page or 'none, because the release has no text'}"
+        click.echo("\n\n".join([report(demo.release), *tables, last]))

@@ -43,3 +43,8 @@ def test_the_demo_prints_where_each_kind_ended_up(run, tmp_path, monkeypatch):
     assert (tmp_path / "demo/report.html").read_text(encoding="utf-8") == page
     assert f"cgbench translate --model {tmp_path / 'demo/release.work/ensemble'} <" in text
     assert (tmp_path / "demo/release.work/ensemble/member-1/config.json").is_file()
+    # a release without text has no page
+    (tmp_path / "demo/report.html").unlink()
+    text = run(*words, "--set", "release_text=none").stdout
+    assert text.endswith("report: none, because the release has no text\n")
+    assert not (tmp_path / "demo/report.html").exists()
