@@ -7,7 +7,6 @@ therefore says how unusual a split is only in comparison with random ones.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from cgbench.errors import InputError, argument
 
@@ -16,21 +15,13 @@ RANDOM_SPLITS = 200
 
 @dataclass(frozen=True)
 class Chance:
-    """A measured divergence beside that of ``splits`` random splits: their mean and standard deviation."""
+    """The mean and standard deviation over ``splits`` random splits, and the distance ``z`` of a measured divergence
+    from the mean in standard deviations; None if random splits do not differ."""
 
-    measured: float
     mean: float
     sd: float
+    z: float | None
     splits: int
-
-    @property
-    def z(self) -> float | None:
-        """The distance from the mean in standard deviations; None if random splits do not differ."""
-        return (self.measured - self.mean) / self.sd if self.sd > 1e-12 else None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Mean, standard deviation, z and the number of splits as JSON."""
-        return {"mean": self.mean, "sd": self.sd, "z": self.z, "splits": self.splits}
 
     def __str__(self) -> str:
         return f"{self.mean:.4f} ± {self.sd:.4f}" + ("" if self.z is None else f" (z {self.z:+.1f})")

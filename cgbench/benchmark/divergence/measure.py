@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -78,8 +78,8 @@ class Divergences:
             "test_compounds": self.compounds,
             "novel_compounds": self.novel_compounds,
             "lone_atoms": len(self.lone_atoms),
-            "atom_chance": self.atom_chance and self.atom_chance.as_dict(),
-            "compound_chance": self.compound_chance and self.compound_chance.as_dict(),
+            "atom_chance": self.atom_chance and asdict(self.atom_chance),
+            "compound_chance": self.compound_chance and asdict(self.compound_chance),
         }
 
 
@@ -103,10 +103,9 @@ def divergences(
     chances: list[Chance | None] = [None, None]
     if splits:
         drawn = _random_divergences(found, train, test, fixed, splits, seed)
-        chances = [
-            Chance(value, float(column.mean()), float(column.std(ddof=1)), splits)
-            for value, column in zip((atom, compound), drawn.T, strict=True)
-        ]
+        for at, (value, column) in enumerate(zip((atom, compound), drawn.T, strict=True)):
+            mean, sd = float(column.mean()), float(column.std(ddof=1))
+            chances[at] = Chance(mean, sd, (value - mean) / sd if sd > 1e-12 else None, splits)
     return Divergences(
         kind.label,
         kind.weights,
@@ -148,16 +147,11 @@ def _random_divergences(
 
 
 def text_divergences(
-    train: tuple[str, Sequence[str]],
-    test: tuple[str, Sequence[str]],
-    kind: ElementType,
-    *,
-    splits: int = 0,
-    seed: int = 1,
+    train: tuple[str, Sequence[str]], test: tuple[str, Sequence[str]], kind: ElementType, *, splits: int = 0
 ) -> Divergences:
-    """The divergences of two texts, each with its name; ``splits`` and ``seed`` as for :func:`divergences`.
+    """The divergences of two texts, each with its name; ``splits`` as for :func:`divergences`.
 
     Weights are computed on both texts together."""
     found = elements_of(kind, [train, test])
     is_train = np.arange(found.examples) < len(train[1])
-    return divergences(found, is_train, ~is_train, kind, splits=splits, seed=seed)
+    return divergences(found, is_train, ~is_train, kind, splits=splits)

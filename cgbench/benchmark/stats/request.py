@@ -66,4 +66,3 @@ class StatsRequest(TextOptions, TableOptions):
         default=RANDOM_SPLITS, help="Number of random splits to compare the divergences with, 0 for none",
         group="Divergence", least=0,
     )  # fmt: skip
-    seed: int = option(default=1, help="Random seed of these splits", group="Divergence", least=0)

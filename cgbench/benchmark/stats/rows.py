@@ -41,14 +41,13 @@ class Wanted:
     """The requested counts: n-grams of ``orders`` words, ascending, with the ``show`` most frequent of each order.
 
     ``divergence``: its elements; a type with files has that of the training text, then one per test text. It is
-    compared with ``random_splits``, drawn by ``seed``.
+    compared with ``random_splits``.
     """
 
     orders: tuple[int, ...] = (2, 3)
     show: int = 0
     divergence: ElementType | None = None
     random_splits: int = 0
-    seed: int = 1
 
 
 @dataclass(frozen=True)
@@ -187,7 +186,7 @@ def measure(
         kind = _type_of(wanted.divergence, number)
         items["div"] = f"{kind.label}+{kind.weights}"
         texts = (training.text.name, training.lines), (test.name, test.lines)
-        divergences = text_divergences(*texts, kind, splits=wanted.random_splits, seed=wanted.seed)
+        divergences = text_divergences(*texts, kind, splits=wanted.random_splits)
     return StatsRow(name, training.text.name, pieces, lengths, words, pos, Signature(items, SHORT), divergences)
 
 

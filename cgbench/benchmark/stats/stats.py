@@ -116,7 +116,7 @@ def stats(request: StatsRequest) -> Statistics:
     elif request.weights != "specific":
         raise InputError(f"{argument('weights', request.weights)} belongs to {argument('divergence')}")
     check_random_splits(request.random_splits)
-    wanted = Wanted(tuple(sorted(set(request.orders))), request.show, kind, request.random_splits, request.seed)
+    wanted = Wanted(tuple(sorted(set(request.orders))), request.show, kind, request.random_splits)
     rows = _of_release(request, wanted) if request.release is not None else _of_texts(request, wanted)
     return Statistics(tuple(rows), tuple(published_rows()) if request.published else ())
 
