@@ -31,10 +31,7 @@ from cgbench.tables import render
 @grouped("Input", "--metric", default="exact", show_default=True, help="Metric of the hypotheses (--hyp)")
 @takes(ReportRequest, only=("form",))
 @takes(ScoresAsked, only=("statistic", "scale", "drop_missing"))
-@takes(
-    ScoreRequest,
-    only=("systems", "references", "preset", "accept_text", "ids", "sources", "table", "cluster", "estimate"),
-)
+@takes(ScoreRequest, only=("systems", "references", "preset", "accept_text", "ids", "sources", "table", "cluster"))
 @takes(PowerRequest, but=("pilot",))
 def power_command(
     output: Mapping[str, Any],
@@ -49,24 +46,18 @@ def power_command(
     The variance comes from a pilot of two systems, given as hypotheses or scores, or from --variance. The test is the
     calibrated one (docs/explanation/significance.md).
     """
-    given = bool(scores) + ("systems" in pilot) + ("variance" in values)
-    if given != 1 and not (given == 0 and "release" in values):
-        raise InputError("give a pilot, --scores or --hyp of two systems, or --variance")
-    if "release" in values:
-        pilot = {**pilot, "release": values["release"]}
+    if bool(scores) + ("systems" in pilot) + ("variance" in values) + ("release" in values) != 1:
+        raise InputError("give a pilot, --scores or --hyp of two systems, or --variance, or --release with --width")
     if scores:
-        shared = {
-            name: pilot[name] for name in ("ids", "sources", "table", "cluster", "release", "estimate") if name in pilot
-        }
+        shared = {name: pilot[name] for name in ("ids", "sources", "table", "cluster") if name in pilot}
         shown: Evaluation | None = evaluation_of_scores(ImportRequest(scores_by_system(scores), **shared, **said))
     elif "systems" in pilot:
-        if "references" not in pilot and "release" not in pilot:
+        if "references" not in pilot:
             raise InputError("references are needed: --ref FILE")
         shown = evaluation_of(ScoreRequest(metric, **pilot))
     else:
         shown = None
-    found = power_of(PowerRequest(shown, **values))
-    form = output.get("form", "text")
+    found, form = power_of(PowerRequest(shown, **values)), output.get("form", "text")
     click.echo(_shown(found, form) if isinstance(found, PowerResult) else _designs(found, form))
 
 
@@ -79,13 +70,13 @@ def _designs(found: DesignResult, form: str) -> str:
     if form == "json":
         return json.dumps(dataclasses.asdict(found), indent=1)
     rows = [
-        [one.system, f"{one.width:g}", design, f"{count:,}", f"{count / one.sentences[RANDOM]:.2f}"]
-        for one in found.needs
-        for design, count in one.sentences.items()
+        [f"{width:g}", design, f"{count:,}", f"{count / counts[RANDOM]:.2f}"]
+        for width, counts in found.sentences.items()
+        for design, count in counts.items()
     ]
-    head = ["system", f"width in {found.metric}", "design", "sentences", "of simple random"]
+    head = ["width in chrF of the ensemble", "design", "sentences", "of simple random"]
     note = f"for all {found.pairs:,} candidates in {found.strata} strata; width of the 95 % interval"
-    return f"{render(head, rows, form, keys=3)}\n\n{note}"
+    return f"{render(head, rows, form, keys=2)}\n\n{note}"
 
 
 def _shown(found: PowerResult, form: str) -> str:

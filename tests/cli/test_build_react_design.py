@@ -47,7 +47,8 @@ def test_the_sample_stands_beside_the_same_test_set(built, small_release):
     assert {row["inclusion"] for row in release.control_rows()} == {None}
     design = release.manifest["design"]
     assert design["control"] == {"population": None} and design["test"]["population"] == "window"
-    assert len(design["sample"]["strata"]) <= 8 and min(one["drawn"] for one in design["sample"]["strata"]) >= 2
+    assert design["sample"] == {"population": "candidates", "pairs": 700, "drawn": 90, "strata": 8}
+    assert min(np.bincount([row["stratum"] for row in rows])[1:]) >= 2
     card = (built / "README.md").read_text()
     assert "a stratified sample of all 700 candidates" in card and "speaks for no others" in card
 
@@ -59,7 +60,7 @@ def test_the_same_command_writes_the_same_bytes(built, corpora, tmp_path):
 
 def test_verify_redraws_the_sample(built, run):
     text = run("verify", built, "--recompute", 3).stdout
-    assert "ok      inclusion and strata" in text and "chrF of the translation recomputed: 3" in text
+    assert "ok      inclusion and strata" in text
     assert "DIFFERS" not in text
 
 
@@ -99,7 +100,7 @@ def test_a_population_that_was_not_drawn_is_refused(built, small_release, run):
     assert "estimate for 210 candidates in the window, from 35 of them" in text
     for folder, name, population, message in (
         (small_release.folder, "test", "candidates", "the test set was not drawn from 490 of the 700 candidates"),
-        (built, "sample", "pool", "only candidates were drawn, and 1,800 pairs of the pool are not candidates"),
+        (built, "sample", "pool", "1,800 of the 2,500 pairs of the pool are not candidates (they have a rare word"),
     ):
         result = run(
             "score", "bleu", "--release", folder, "--estimate", population, "--hyp", folder / f"{name}.en", status=2
@@ -128,18 +129,16 @@ def test_releases_of_earlier_versions_speak_for_their_window(small_release, tmp_
 
 def test_power_plans_the_sample(built, run):
     rows = json.loads(run("power", "--release", built, "--width", "0.1", "--format", "json").stdout)
-    needs = rows["needs"][0]["sentences"]
+    needs = rows["sentences"]["0.1"]
     assert needs["neyman"] <= needs["proportional"] <= needs["simple random"] <= 700 == rows["pairs"]
-    lines = Release.open(built).set_lines("sample", "source")
-    pilot = evaluate("chrf", lines, release=built, estimate="candidates", accept_text=True)
-    one, two = power(pilot, widths=(1.0, 4.0)).needs
-    assert one.sentences["neyman"] > two.sentences["neyman"] >= 16
-    whole = pilot.results[0].whole.figures["score"]
-    # The width of the pilot itself needs about as many pairs as the pilot has.
-    needed = power(pilot, widths=(whole.ci_high - whole.ci_low,)).needs[0].sentences["neyman"]
-    assert 45 < needed < 150
-    with pytest.raises(InputError, match="a pilot scored with estimate"):
-        power(widths=(1.0,))
+    assert rows["strata"] == 8
+    printed = run("power", "--release", built, "--width", "0.1").stdout.splitlines()
+    assert printed[1].split() == ["0.1", "simple", "random", f"{needs['simple random']:,}", "1.00"]
+    for given in ({"widths": (1.0,)}, {"release": built}):
+        with pytest.raises(InputError, match="give widths and release together"):
+            power(**given)
+    with pytest.raises(InputError, match="a width is above 0"):
+        power(widths=(0.0,), release=built)
 
 
 def test_too_small_a_sample_stops_before_training(corpora, tmp_path, run):

@@ -83,36 +83,29 @@ def allocate(sizes: np.ndarray, deviations: np.ndarray, total: int, how: Allocat
 def draw_columns(
     columns: Mapping[str, Sequence[Any]], config: Mapping[str, Any], sizes: Mapping[str, int]
 ) -> dict[str, list[Any]]:
-    """The columns of a release about its draws: ``inclusion``, and those of a stratified sample if there is one.
+    """The columns of a release about its draws: ``inclusion``; and if there is a stratified sample, ``stratum`` (from
+    1), ``sampled`` and ``sample_inclusion``.
 
-    :param columns: as for :func:`.inclusion_of` and :func:`sample_columns`.
+    :param columns: of :func:`.inclusion_of`; for a sample, the measure that ranks, ``rank``, ``degree``, ``content``,
+        and :data:`OWN_SCORE` for Neyman's rule.
     :param sizes: of :func:`.selection_sizes`.
     """
     found = {INCLUSION: inclusion_of(columns, config, sizes["select"]).tolist()}
-    return found | (sample_columns(columns, config, sizes["sample"]) if "sample" in sizes else {})
-
-
-def sample_columns(columns: Mapping[str, Sequence[Any]], config: Mapping[str, Any], size: int) -> dict[str, list[Any]]:
-    """The columns of a stratified sample of ``size`` candidates: ``stratum`` (from 1), ``sampled`` and
-    ``sample_inclusion``.
-
-    :param columns: the measure that ranks, ``rank``, ``degree``, ``content``, and :data:`OWN_SCORE` for Neyman's rule.
-    """
+    if "sample" not in sizes:
+        return found
     stratum = strata_from(columns, config)
-    sizes = np.bincount(stratum)
+    pairs = np.bincount(stratum)
     how: Allocation = config.get("allocation", "neyman")
-    deviations = deviations_in(stratum, np.array(columns[OWN_SCORE], float)) if how == "neyman" else np.ones(len(sizes))
-    draws = allocate(sizes, deviations, size, how)
+    deviations = deviations_in(stratum, np.array(columns[OWN_SCORE], float)) if how == "neyman" else np.ones(len(pairs))
+    draws = allocate(pairs, deviations, sizes["sample"], how)
     order = np.lexsort((seeded_hash(np.array(columns["content"], np.uint64), int(config["seed"]), "sample"), stratum))
-    place = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    place = np.arange(len(order)) - np.repeat(np.cumsum(pairs) - pairs, pairs)
     sampled = np.zeros(len(order), bool)
-    sampled[order] = place < np.repeat(draws, sizes)
-    inclusion = (draws / sizes)[stratum]
-    return {
-        STRATUM: (stratum + 1).tolist(),
-        SAMPLED: sampled.tolist(),
-        SAMPLE_INCLUSION: inclusion.tolist(),
-    }
+    sampled[order] = place < np.repeat(draws, pairs)
+    inclusion = (draws / pairs)[stratum]
+    return found | {
+        STRATUM: (stratum + 1).tolist(), SAMPLED: sampled.tolist(), SAMPLE_INCLUSION: inclusion.tolist()
+    }  # fmt: skip
 
 
 def deviations_in(stratum: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -130,8 +123,8 @@ def sentence_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[
 
 
 def design_of(table: Any, counts: Mapping[str, int]) -> dict[str, Any]:
-    """What each set of a release was drawn from, for the manifest: its ``population``, of how many pairs how many were
-    ``drawn``, and the same of each stratum. The control set is matched to the test set, so it speaks for no population.
+    """What each set of a release was drawn from, for the manifest: its ``population``, its number of ``pairs``, and how
+    many were ``drawn``. The control set is matched to the test set, so it speaks for no population.
 
     :param table: every candidate (a pyarrow table); ``counts``: of the release.
     """
@@ -140,9 +133,6 @@ def design_of(table: Any, counts: Mapping[str, int]) -> dict[str, Any]:
         **({"control": {"population": None}} if "control" in counts else {}),
     }
     if SAMPLED in table.column_names:
-        stratum, sampled = table[STRATUM].to_numpy() - 1, np.array(table[SAMPLED].to_pylist())
-        pairs, drawn = np.bincount(stratum), np.bincount(stratum[sampled])
-        found["sample"] = {"population": "candidates", "pairs": len(stratum), "drawn": int(sampled.sum())}
-        strata = zip(pairs.tolist(), drawn.tolist(), strict=True)
-        found["sample"]["strata"] = [{"pairs": one, "drawn": other} for one, other in strata]
+        drawn, strata = sum(table[SAMPLED].to_pylist()), max(table[STRATUM].to_pylist())
+        found["sample"] = {"population": "candidates", "pairs": table.num_rows, "drawn": drawn, "strata": strata}
     return found

@@ -27,7 +27,7 @@ import numpy as np
 
 from cgbench.benchmark.metrics.comparison import SystemScores
 from cgbench.benchmark.metrics.contrast import degrees_of_seeds, half_width
-from cgbench.benchmark.metrics.design_power import DesignResult, widths_needed
+from cgbench.benchmark.metrics.design_power import DesignResult, sentences_needed
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.metrics.result import Evaluation
 from cgbench.benchmark.metrics.significance import LEVEL, SAMPLES, SEED, resampled_runs
@@ -428,9 +428,10 @@ def power(request: PowerRequest) -> PowerResult | DesignResult:
 
 def power_of(request: PowerRequest) -> PowerResult | DesignResult:
     """:func:`power` of a request."""
-    if request.widths:
-        release = None if request.release is None else Release.of(request.release)
-        return widths_needed(request.pilot, release, request.widths)
+    if bool(request.widths) != (request.release is not None) or (request.widths and request.pilot):
+        raise InputError(f"give {argument('widths')} and {argument('release')} together, and no pilot with them")
+    if request.release is not None:
+        return sentences_needed(Release.of(request.release), request.widths)
     test = PowerTest(request.level, request.power)
     pilot, variance, examples, seeds = request.pilot, request.variance, request.examples, request.seeds
     if (pilot is None) == (variance is None):

@@ -18,7 +18,6 @@ import numpy as np
 
 from cgbench.benchmark.candidates.pair_measures import REVERSE_LIKELIHOOD
 from cgbench.benchmark.candidates.scan import content_of
-from cgbench.benchmark.candidates.strata import OWN_SCORE, sentence_chrf
 from cgbench.benchmark.candidates.uncertainty import (
     REFERENCE,
     SHARD,
@@ -69,8 +68,6 @@ def recompute(release: Release, number: int, *, seed: int | None = None) -> Iter
     yield sample.check_degrees()
     if release.until != "candidates":
         yield sample.check_uncertainty()
-        if OWN_SCORE in rows[0]:
-            yield sample.check_own_scores()
         if REVERSE_LIKELIHOOD in rows[0]:
             yield sample.check_reverse()
 
@@ -128,16 +125,6 @@ class RecomputedSample:
         finally:
             forget_ensemble()
         return self._result("translation and uncertainty", wrong, "have another translation or other measures")
-
-    def check_own_scores(self) -> Check:
-        """chrF of the recorded translations, which decides how many pairs of each stratum are drawn."""
-        if "hypothesis" not in self.rows[0]:
-            return Check(f"{OWN_SCORE} recomputed", None, "the release has no translations")
-        _, targets = self._sides(self.chosen)
-        found = sentence_chrf([str(self.rows[row]["hypothesis"]) for row in self.chosen], targets)
-        close = zip(self.chosen, found, strict=True)
-        wrong = [row for row, score in close if not np.isclose(score, self.rows[row][OWN_SCORE], rtol=RELATIVE)]
-        return self._result("chrF of the translation", wrong, "have another chrF")
 
     def check_reverse(self) -> Check:
         """Each pair separately: without a search, differences in rounding are within the tolerance."""
