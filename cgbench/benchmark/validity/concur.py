@@ -24,7 +24,7 @@ import numpy as np
 
 from cgbench.benchmark.candidates.correlations import Interval, partial, shown
 from cgbench.benchmark.metrics.intervals import student_quantile
-from cgbench.benchmark.metrics.significance import holm
+from cgbench.benchmark.metrics.significance import SEED, holm
 from cgbench.benchmark.validity.concur_request import ConcurRequest
 from cgbench.benchmark.validity.concur_sources import Scores, published_benchmarks, read_results, sizes_of
 from cgbench.errors import InputError, argument
@@ -117,7 +117,7 @@ def concur(request: ConcurRequest) -> Concur:
     pairs = []
     for number, (first, second) in enumerate(itertools.combinations(found, 2)):
         shared = [one for one in first.systems if one in second.systems]
-        if len(shared) >= FEWEST and (pair := compare(first.of(shared), second.of(shared), [request.seed, number])):
+        if len(shared) >= FEWEST and (pair := compare(first.of(shared), second.of(shared), [SEED, number])):
             pairs.append(pair)
     if not pairs:
         raise InputError(f"no two of {len(found)} benchmarks share {FEWEST} systems: name each system alike in all")

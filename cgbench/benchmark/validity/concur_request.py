@@ -15,4 +15,3 @@ class ConcurRequest:
     )  # fmt: skip
     _: KW_ONLY
     published: bool = option(default=False, help="Compare the benchmarks of the published scores", group="Input")
-    seed: int = option(default=12345, help="Random seed", group="Advanced", least=0)

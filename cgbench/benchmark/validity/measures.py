@@ -165,9 +165,11 @@ def measure_errors(
                 f"{system}: all candidates have the same score, so there are no errors to predict; choose another "
                 f"{argument('metric')}, or leave the system out"
             )
-    found = {name: np.asarray(values, np.float64) for name, values in numeric(columns).items()}
-    found = {name: -one if name in EASIER else one for name, one in found.items() if not np.isnan(one).any()}
-    kept = {name: one for name, one in found.items() if TWICE not in name and one.min() < one.max()}
+    kept = {}
+    for name, values in numeric(columns).items():
+        one = np.asarray(values, np.float64)
+        if TWICE not in name and not np.isnan(one).any() and one.min() < one.max():
+            kept[name] = -one if name in EASIER else one
     orderings = {name: Ordering(one) for name, one in kept.items()}
     runs = np.concatenate(list(losses.values()))
     oracles = [Ordering(loss) for loss in runs]
@@ -188,20 +190,19 @@ def measure_errors(
         ],
         axis=1,
     )
-    starts = np.cumsum([0, *(len(loss) for loss in losses.values())])
-    rows = {name: slice(a, b) for name, a, b in zip(losses, starts, starts[1:], strict=False)}
-    groups = {name: [slice(at, at + 1) for at in range(row.start, row.stop)] for name, row in rows.items()}
+    owner = np.repeat(np.arange(len(losses)), [len(of_runs) for of_runs in losses.values()])
+    rows = {name: np.flatnonzero(owner == number) for number, name in enumerate(losses)}
+    groups = {name: [*own[:, None]] for name, own in rows.items()}
     if len(outside) > 1:
         groups[OUTSIDE] = [rows[name] for name in outside]
     result = []
     for system, parts in groups.items():
-
-        def mean(values: np.ndarray, parts: Sequence[slice] = parts) -> np.ndarray:
-            return np.stack([values[..., part, :].mean(axis=-2) for part in parts], axis=-2)
-
         loss = np.mean([runs[part].mean(axis=0) for part in parts], axis=0)
-        ours = _scores(orderings, mean(observed), mean(drawn), units, selects, {**kept, LOSS: loss})
-        result.append(SystemMeasures(system, len(parts), float(loss.mean()), selects, tuple(ours)))
+        ours, ours_drawn = (
+            np.stack([values[..., part, :].mean(axis=-2) for part in parts], axis=-2) for values in (observed, drawn)
+        )
+        scores = _scores(orderings, ours, ours_drawn, units, selects, {**kept, LOSS: loss})
+        result.append(SystemMeasures(system, len(parts), float(loss.mean()), selects, tuple(scores)))
     return result
 
 
