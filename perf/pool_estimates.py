@@ -3,6 +3,7 @@
     python perf/pool_estimates.py RELEASE --hyp A=all.hyp --hyp B=other.hyp          # 2,000 draws per cell
     python perf/pool_estimates.py RELEASE --hyp A=all.hyp --metric bleu --size 100 --draws 200
     python perf/pool_estimates.py RELEASE --hyp A=all.hyp --bootstrap 200
+    python perf/pool_estimates.py RELEASE --hyp A=all.hyp --hyp B=other.hyp --runs 3 --cluster 15
 
 The hypotheses are translations of all candidates of the release (data/candidates-*.parquet), so the true score on the
 candidates and on the window is known. Every cell draws samples by a design and estimates the scores of all systems:
@@ -11,6 +12,12 @@ candidates and on the window is known. Every cell draws samples by a design and 
 - ``proportional``, ``equal``, ``neyman``: stratified by uncertainty, up to ten strata; Neyman by the ensemble's chrF;
 - ``window``: simple random sampling of the window, as the test set is drawn, against the truth of the window;
 - ``documents``: documents of the window (consecutive pairs of the pool, five on average) until there are enough pairs.
+
+``--runs R``: each system has R seeds. A seed has the translation of the named system with a probability of its own
+(logit normal, sd 0.7), else that of the next system. The truth is the mean over seeds.
+
+``--cluster SIZE``: each draw makes a population of half as many candidates from clusters of SIZE similar candidates,
+drawn with replacement, and stratifies that. The truth is the score on all candidates; intervals are of clusters.
 
 Prints a Markdown table: the share of 95 % intervals that hold the truth (mean, lowest and highest over systems), the
 same of differences between neighbouring systems, the largest bias in standard errors, and the variance divided by that
@@ -33,15 +40,22 @@ from cgbench.benchmark.candidates.strata import ALLOCATIONS, allocate, deviation
 from cgbench.benchmark.metrics.bleu import Bleu, ChrF
 from cgbench.benchmark.metrics.contrast import Contrasts
 from cgbench.benchmark.metrics.intervals import score_interval
-from cgbench.benchmark.metrics.metric import Design, Metric
+from cgbench.benchmark.metrics.metric import Clusters, Design, Metric
 from cgbench.benchmark.metrics.significance import resampled_runs
-from cgbench.benchmark.metrics.variance import ExampleCovariance, covariance_of_design, covariance_of_samples
+from cgbench.benchmark.metrics.variance import (
+    ExampleCovariance,
+    covariance_of_clusters,
+    covariance_of_design,
+    covariance_of_samples,
+)
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.tables import sides_of
 
 STRATA = 10
 SIZES = (60, 150, 400)
-Draw = Callable[[np.random.Generator], tuple[np.ndarray, Design]]
+LUCK = 0.7  # standard deviation of the log odds of seeds
+Draw = Callable[[np.random.Generator], tuple[np.ndarray, Design, np.ndarray | None]]
+"""The drawn candidates, their design, and their clusters."""
 
 
 class MeanChrF(ChrF):
@@ -55,32 +69,56 @@ class MeanChrF(ChrF):
         return sums[:, :1] / sums[:, 1:]
 
 
-def designs(release: Release, own: np.ndarray, n: int) -> dict[str, Draw]:
+def stratified(population: str, members: np.ndarray, stratum: np.ndarray, draws: np.ndarray) -> Draw:
+    """Draw so many pairs from each stratum of the members of a population."""
+    sizes = np.bincount(stratum)
+    rows = [members[stratum == h] for h in range(len(sizes))]
+    of, units = np.repeat(np.arange(len(sizes)), draws), np.arange(draws.sum())
+
+    def draw(rng: np.random.Generator) -> tuple[np.ndarray, Design, None]:
+        taken = [rng.choice(one, count, replace=False) for one, count in zip(rows, draws.tolist(), strict=True)]
+        design = Design(population, len(members), (draws / sizes)[of], of, units, sizes)
+        return np.concatenate(taken), design, None
+
+    return draw
+
+
+def clustered(by: np.ndarray, degree: np.ndarray, own: np.ndarray, n: int, how: str, size: int) -> Draw:
+    """Draw clusters of ``size`` similar candidates as a population, and ``n`` pairs from it."""
+    similar = np.argsort(own + np.random.default_rng(3).normal(scale=2 * own.std(), size=len(own)))
+    parts = np.array_split(similar, len(own) // size)
+
+    def draw(rng: np.random.Generator) -> tuple[np.ndarray, Design, np.ndarray]:
+        taken = [parts[one] for one in rng.integers(len(parts), size=len(parts) // 2)]
+        members, label = np.concatenate(taken), np.repeat(np.arange(len(taken)), [len(one) for one in taken])
+        everyone, blocks, draws = np.arange(len(members)), np.zeros(len(members), np.int64), np.array([n])
+        if how != "random":
+            rank = np.argsort(np.argsort(-by[members], kind="stable"))
+            blocks = strata_of(by[members], rank, degree[members], STRATA, 1)
+            draws = allocate(np.bincount(blocks), deviations_in(blocks, own[members]), n, how)
+        places, design, _ = stratified("candidates", everyone, blocks, draws)(rng)
+        return members[places], design, label[places]
+
+    return draw
+
+
+def designs(release: Release, own: np.ndarray, n: int, cluster: int) -> dict[str, Draw]:
     """The ways to draw ``n`` pairs; ``own``: sentence scores of the ensemble's translations."""
     table = release.table()
     measure = release.configuration["uncertainty"]
     by, rank, degree = (table[name].to_numpy() for name in (measure, "rank", "degree"))
+    if cluster:
+        return {how: clustered(by, degree, own, n, how, cluster) for how in ("random", *ALLOCATIONS)}
     total = len(rank)
     inside = np.flatnonzero(np.isin(np.array(table["stage"].to_pylist()), ("window", "selected")))
-
-    def stratified(population: str, members: np.ndarray, stratum: np.ndarray, draws: np.ndarray) -> Draw:
-        sizes = np.bincount(stratum)
-        rows = [members[stratum == h] for h in range(len(sizes))]
-
-        def draw(rng: np.random.Generator) -> tuple[np.ndarray, Design]:
-            taken = [rng.choice(one, count, replace=False) for one, count in zip(rows, draws.tolist(), strict=True)]
-            of = np.repeat(np.arange(len(sizes)), draws)
-            chosen = np.concatenate(taken)
-            return chosen, Design(population, len(members), (draws / sizes)[of], of, np.arange(n), sizes)
-
-        return draw
-
     everyone, blocks = np.arange(total), strata_of(by, rank, degree, STRATA, 1)
     sizes, spread = np.bincount(blocks), deviations_in(blocks, own)
     one = np.zeros(total, np.int64)
     found = {"random": stratified("candidates", everyone, one, np.array([n]))}
     for how in ALLOCATIONS:
         found[how] = stratified("candidates", everyone, blocks, allocate(sizes, spread, n, how))
+    if n > len(inside):
+        return found
     found["window"] = stratified("window", inside, one[inside], np.array([n]))
     line = np.argsort(table["line"].to_numpy()[inside])
     ends = np.cumsum(np.random.default_rng(5).geometric(1 / 5, len(inside)))
@@ -89,51 +127,70 @@ def designs(release: Release, own: np.ndarray, n: int) -> dict[str, Draw]:
     pairs = np.bincount(document)
     probability = document_inclusion(pairs, n)
 
-    def of_documents(rng: np.random.Generator) -> tuple[np.ndarray, Design]:
+    def of_documents(rng: np.random.Generator) -> tuple[np.ndarray, Design, None]:
         order = rng.permutation(len(pairs))
         drawn = order[: int(np.searchsorted(np.cumsum(pairs[order]), n)) + 1]
         rows = np.flatnonzero(np.isin(document, drawn))
         units = np.unique(document[rows], return_inverse=True)[1]
         zeros = np.zeros(len(rows), np.int64)
         size = np.array([len(pairs)])
-        return inside[rows], Design("window", len(inside), probability[document[rows]], zeros, units, size)
+        return inside[rows], Design("window", len(inside), probability[document[rows]], zeros, units, size), None
 
-    if n <= len(inside):
-        found["documents"] = of_documents
+    return found | {"documents": of_documents}
+
+
+def runs_of(statistics: np.ndarray, runs: int, rng: np.random.Generator) -> np.ndarray:
+    """The statistics of seeds, ``[systems, runs, n, k]``."""
+    if not runs:
+        return statistics[:, None]
+    shares = 1 / (1 + np.exp(rng.normal(scale=LUCK, size=(len(statistics), runs, 1))))
+    own = rng.random((len(statistics), runs, statistics.shape[1])) < shares
+    return np.where(own[..., None], statistics[:, None], np.roll(statistics, -1, axis=0)[:, None])
+
+
+def truth_of(metric: Metric, statistics: np.ndarray, runs: int) -> np.ndarray:
+    """The scores of systems, means over seeds, on all given candidates."""
+    rng = np.random.default_rng(2)
+    every = [runs_of(statistics, runs and 50, rng).sum(axis=2) for _ in range(20 if runs else 1)]
+    return np.array([metric.compute(one)[:, 0].mean() for one in np.concatenate(every, axis=1)])
+
+
+def covariance(
+    metric: Metric, weighted: np.ndarray, design: Design, labels: np.ndarray | None, bootstrap: int, seed: int
+) -> ExampleCovariance:
+    systems, rows = list(weighted), np.arange(weighted.shape[2])
+    if bootstrap:
+        return covariance_of_samples(
+            resampled_runs(systems, metric.compute, bootstrap, seed, design), len(rows), design
+        )
+    if labels is not None:
+        made = covariance_of_clusters(metric, systems, rows, Clusters(("cluster",), (labels,)))
     else:
-        del found["window"]
-    return found
+        made = covariance_of_design(metric, systems, rows, design)
+    assert made is not None
+    return made
 
 
-def covariance(metric: Metric, weighted: np.ndarray, design: Design, bootstrap: int, seed: int) -> ExampleCovariance:
-    systems = list(weighted[:, None])
-    if not bootstrap:
-        made = covariance_of_design(metric, systems, np.arange(weighted.shape[1]), design)
-        assert made is not None
-        return made
-    drawn = resampled_runs(systems, metric.compute, bootstrap, seed, design)
-    return covariance_of_samples(drawn, len(design.inclusion), design)
-
-
-def cell(metric: Metric, statistics: np.ndarray, draw: Draw, truths: dict[str, np.ndarray], draws: int, boot: int):
+def cell(metric: Metric, statistics: np.ndarray, draw: Draw, truths: dict[str, np.ndarray], given: argparse.Namespace):
     """Of each draw: the estimates of all systems, whether intervals hold the truth, the same of pairs, plain scores."""
     rng, found = np.random.default_rng(1), []
-    for number in range(draws):
-        rows, design = draw(rng)
-        drawn = statistics[:, rows]
+    for number in range(given.draws):
+        rows, design, labels = draw(rng)
+        drawn = runs_of(statistics[:, rows], given.runs, rng)
         weighted = drawn * design.weights[:, None]
-        values = metric.compute(weighted.sum(axis=1))  # [systems, 1]
-        made = covariance(metric, weighted, design, boot, number)
-        truth, held, pairs = truths[design.population], [], []
-        for system in range(len(values)):
-            of = made.of_runs(0, slice(system, system + 1))
-            low, high = score_interval(of, values[system], metric.top, metric.bottom) or (np.nan, np.nan)
+        values = np.stack([metric.compute(one) for one in weighted.sum(axis=2)])  # [systems, runs, 1]
+        made = covariance(metric, weighted, design, labels, given.bootstrap, number)
+        truth, held, pairs, runs = truths[design.population], [], [], values.shape[1]
+        for system, scores in enumerate(values):
+            of = made.of_runs(0, slice(system * runs, (system + 1) * runs))
+            low, high = score_interval(of, scores[:, 0], metric.top, metric.bottom) or (np.nan, np.nan)
             held.append(low <= truth[system] <= high)
-        contrasts = Contrasts([one[None] for one in values], made)
+        contrasts = Contrasts(list(values), made)
         for one, other in itertools.pairwise(range(len(values))):
             ends = [float(end[0]) for end in contrasts.of(one, other).interval()]
             pairs.append(ends[0] <= truth[one] - truth[other] <= ends[1])
-        found.append((values[:, 0], held, pairs, metric.compute(drawn.sum(axis=1))[:, 0]))
+        plain = [metric.compute(one).mean() for one in drawn.sum(axis=2)]
+        found.append((values.mean(axis=1)[:, 0], held, pairs, plain))
     return [np.array(one, float) for one in zip(*found, strict=True)]
 
 
@@ -145,6 +202,9 @@ def main() -> None:
     parser.add_argument("--size", action="append", type=int)
     parser.add_argument("--draws", type=int, default=2000)
     parser.add_argument("--bootstrap", type=int, default=0, metavar="N", help="N samples instead of linearisation")
+    parser.add_argument("--runs", type=int, default=0, metavar="R", help="seeds per system")
+    parser.add_argument("--cluster", type=int, default=0, metavar="SIZE", help="candidates per cluster")
+    parser.add_argument("--design", action="append", help="only these designs")
     given = parser.parse_args()
     release = Release.open(given.release)
     table = release.table(text=True)
@@ -164,15 +224,17 @@ def main() -> None:
         examples = [[one] for one in references]
         metric = names[name](examples, tokenize="none") if name == "bleu" else names[name](examples)
         statistics = np.stack(metric.all_statistics(systems))
-        whole, window = (metric.compute(one.sum(axis=1))[:, 0] for one in (statistics, statistics[:, inside]))
+        whole, window = (truth_of(metric, one, given.runs) for one in (statistics, statistics[:, inside]))
         print(f"{name}: on all candidates {np.round(whole, 2)}, on the window {np.round(window, 2)}\n")
         print("| metric | n | design | coverage | lowest to highest | differences | bias / se | variance | plain |")
         print("|---|---:|---|---:|---|---:|---:|---:|---:|")
         for n in given.size or SIZES:
             simple = None
-            for label, draw in designs(release, own, n).items():
+            for label, draw in designs(release, own, n, given.cluster).items():
+                if label not in (given.design or [label]):
+                    continue
                 truths = {"candidates": whole, "window": window}
-                values, held, pairs, plain = cell(metric, statistics, draw, truths, given.draws, given.bootstrap)
+                values, held, pairs, plain = cell(metric, statistics, draw, truths, given)
                 spread, simple = values.var(axis=0), values.var(axis=0) if simple is None else simple
                 of_window = label in ("window", "documents")
                 bias = (values.mean(axis=0) - (window if of_window else whole)) / np.sqrt(spread)
