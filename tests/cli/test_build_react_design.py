@@ -46,7 +46,8 @@ def test_the_sample_stands_beside_the_same_test_set(built, small_release):
     assert {row["inclusion"] for row in release.split()} == {counts["selected"] / counts["window"]}
     assert {row["inclusion"] for row in release.control_rows()} == {None}
     design = release.manifest["design"]
-    assert design["control"] == {"population": None} and design["test"]["population"] == "window"
+    assert design["control"] == {"population": None}
+    assert design["test"] == {"population": "window", "pairs": counts["window"], "drawn": counts["selected"]}
     assert design["sample"] == {"population": "candidates", "pairs": 700, "drawn": 90, "strata": 8}
     assert min(np.bincount([row["stratum"] for row in rows])[1:]) >= 2
     card = (built / "README.md").read_text()

@@ -1,5 +1,7 @@
 """The stratified sample: strata, allocation, draw."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -66,15 +68,15 @@ def test_allocation_adds_up_and_stays_within_the_strata(how):
 
 
 def test_no_other_allocation_has_a_smaller_variance_than_neymans():
-    sizes, deviations = np.array([50, 30, 20]), np.array([1.0, 4.0, 2.5])
-
-    def variance(draws):
-        return (sizes**2 * (1 / draws - 1 / sizes) * deviations**2).sum()
-
-    every = [(a, b, 30 - a - b) for a in range(2, 27) for b in range(2, 29 - a) if b <= 30 and 2 <= 30 - a - b <= 20]
-    best = min(map(variance, map(np.array, every)))
-    assert variance(allocate(sizes, deviations, 30, "neyman")) == pytest.approx(best)
-    assert variance(allocate(sizes, deviations, 30, "proportional")) > best * 1.2
+    rng = np.random.default_rng(5)
+    for _ in range(40):
+        sizes, deviations = rng.integers(4, 25, 3), rng.random(3)
+        total = int(rng.integers(6, sizes.sum() + 1))
+        every = [np.array([a, b, total - a - b]) for a, b in itertools.product(*(range(2, n + 1) for n in sizes[:2]))]
+        weights = sizes**2 * deviations**2
+        best = min((weights * (1 / draws - 1 / sizes)).sum() for draws in every if 2 <= draws[2] <= sizes[2])
+        draws = allocate(sizes, deviations, total, "neyman")
+        assert (weights * (1 / draws - 1 / sizes)).sum() == pytest.approx(best)
 
 
 def test_too_few_draws_for_the_strata_are_an_error():

@@ -1,11 +1,16 @@
 """Estimates for a population: textbook formulas, every possible sample of a small population, simulated draws."""
 
 import itertools
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import pyarrow
 import pytest
 
+from cgbench.benchmark.candidates.inclusion import document_inclusion
 from cgbench.benchmark.candidates.strata import allocate
+from cgbench.benchmark.metrics import population
 from cgbench.benchmark.metrics.bleu import Bleu, ChrF
 from cgbench.benchmark.metrics.comparison import Comparison, compare
 from cgbench.benchmark.metrics.design_power import Spread
@@ -13,6 +18,7 @@ from cgbench.benchmark.metrics.metric import Design, Metric
 from cgbench.benchmark.metrics.significance import resampled_runs
 from cgbench.benchmark.metrics.systems import System
 from cgbench.benchmark.metrics.variance import covariance_of_design, covariance_of_samples
+from cgbench.errors import InputError
 
 
 class Mean(Metric):
@@ -193,3 +199,57 @@ def test_a_bin_is_a_domain_whose_size_varies():
     )
     expected /= design.weights[inside].sum() ** 2
     assert found.variance(lambda part: part[:, 0, 0])[0][0] == pytest.approx(expected, rel=0.01)
+
+
+CANDIDATES = {
+    "line": [3, 5, 8, 9, 12, 14, 20, 21],
+    "stage": ["rest", "window", "selected", "selected", "window", "window", "selected", "dropped"],
+    "document": ["a", "a", "b", "b", "b", "c", "d", "d"],
+    "stratum": [1, 1, 1, 1, 2, 2, 2, 2],
+    "sample_inclusion": [0.5] * 4 + [0.75] * 4,
+}
+
+
+def design_of(monkeypatch, lines, drawn="test", pool=8, metric=None, **asked):
+    """The design of the drawn lines of a release with these candidates, drawn by document."""
+    config = {"window": 6, "select": 3, "draw_by": "document"}
+    release = SimpleNamespace(
+        folder=Path("r"), configuration=config, manifest={"counts": {"pool": pool + 2, "empty": 2}},
+        table=lambda: pyarrow.table(CANDIDATES),
+    )  # fmt: skip
+    monkeypatch.setattr(population.Release, "open", lambda folder: release)
+    monkeypatch.setattr(population, "release_files", lambda folder, name: {"table": name})
+    monkeypatch.setattr(population, "table_column", lambda *asked: SimpleNamespace(values=[str(one) for one in lines]))
+    nothing = {"test": None, "control_systems": None, "differences": False, "release": "r", "drawn_set": drawn}
+    test = SimpleNamespace(metric=metric or Mean(len(lines)))
+    return population.design_of(SimpleNamespace(**nothing | asked), test, population.FeatureInputs())
+
+
+def test_the_units_of_a_test_set_are_its_documents_and_those_of_a_sample_its_pairs(monkeypatch):
+    design = design_of(monkeypatch, [20, 9, 8], estimate="window")
+    one, three, _, other = document_inclusion(np.array([1, 3, 1, 1]), 3)
+    np.testing.assert_allclose(design.inclusion, [other, three, three])
+    assert one == pytest.approx(other) and design.pairs == 6 and design.sizes.tolist() == [4]
+    assert design.units.tolist() == [1, 0, 0] and design.strata.tolist() == [0, 0, 0]
+    design = design_of(monkeypatch, [3, 21, 12, 5], "sample", estimate="candidates")
+    assert design.inclusion.tolist() == [0.5, 0.75, 0.75, 0.5] and design.strata.tolist() == [0, 1, 1, 0]
+    assert design.pairs == 8 and sorted(design.units) == [0, 1, 2, 3] and design.sizes.tolist() == [4, 4]
+    design = design_of(monkeypatch, [3, 21, 12, 5], "sample", estimate="pool")  # every pair is a candidate
+    assert design.pairs == 8
+
+
+def test_what_an_estimate_cannot_compare_is_refused(monkeypatch):
+    groups = type("Groups", (Mean,), {"collect": lambda self, statistics, rows: statistics})
+    for asked, said in (
+        ({"pool": 9, "drawn": "sample", "estimate": "pool"}, "1 of the 9 pairs of the pool are not candidates"),
+        ({"estimate": "candidates"}, "was not drawn from 2 of the 8 candidates"),
+        ({"test": "randomization", "estimate": "window"}, "takes examples as drawn alike"),
+        ({"control_systems": {"a": "b"}, "estimate": "window"}, "control_systems compares the examples as they are"),
+        ({"differences": True, "estimate": "window"}, "differences compares the examples as they are"),
+        ({"metric": groups(2), "estimate": "window"}, "mean scores groups of examples"),
+    ):
+        with pytest.raises(InputError, match=said):
+            design_of(monkeypatch, [8, 9], **asked)
+    with pytest.raises(InputError, match="a pair is not among the candidates"):
+        design_of(monkeypatch, [8, 10], estimate="window")
+    assert design_of(monkeypatch, [8, 9], estimate=None) is None
