@@ -44,7 +44,8 @@ def power_command(
     """Compute the smallest difference a test set can show, and how many examples or seeds a difference needs.
 
     The variance comes from a pilot of two systems, given as hypotheses or scores, or from --variance. The test is the
-    calibrated one (docs/explanation/significance.md).
+    calibrated one (docs/explanation/significance.md). With --release and --width, compute instead how many sentences an
+    estimate for all candidates needs, by sampling design.
     """
     if bool(scores) + ("systems" in pilot) + ("variance" in values) + ("release" in values) != 1:
         raise InputError("give a pilot, --scores or --hyp of two systems, or --variance, or --release with --width")

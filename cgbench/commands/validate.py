@@ -39,13 +39,9 @@ def _others(words: tuple[str, ...]) -> dict[str, str]:
     help="Write the sources of the candidates, for systems to translate, and stop",
 )  # fmt: skip
 @grouped(
-    "Output",
-    "--report",
-    "page",
-    type=click.Path(path_type=Path),
-    metavar="FILE.html",
+    "Output", "--report", "page", type=click.Path(path_type=Path), metavar="FILE.html",
     help="Write an HTML report on --measures",
-)
+)  # fmt: skip
 @work_option
 @format_option
 def validate_command(

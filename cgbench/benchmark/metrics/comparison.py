@@ -406,8 +406,9 @@ class _Slice:
             return None
         starts = np.cumsum([0, *map(len, self.values)])
         runs = slice(starts[number], starts[number + 1])
-        if self.metric.design is not None and len(self.values[number]) == 1 and not self.metric.design.left.any():
-            return float(self.values[number][0, figure]), float(self.values[number][0, figure])  # nothing is unknown
+        design, values = self.metric.design, self.values[number]
+        if design and len(values) == 1 and not self.metric.clusters and not design.left.any():
+            return float(values[0, figure]), float(values[0, figure])  # nothing is unknown
         if self.interval is not None:
             return self.interval(figure, partial(self.covariance.of_runs, runs=runs), self.values[number])
         limits = self.metric.limits(self.metric.figures[figure])

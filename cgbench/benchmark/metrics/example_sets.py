@@ -201,7 +201,7 @@ def lines_of_release(request: ScoreOptions, *, control: bool = False) -> list[st
     release = Release.open(request.release)
     if control and not release.has_control:
         return None
-    drawn = SAMPLE if getattr(request, "drawn_set", "test") == "sample" else SPLIT
+    drawn = SAMPLE if request.drawn_set == "sample" else SPLIT
     path = release.path(CONTROL if control else drawn)
     return read_column(f"{path}:{ID}").values if ID in Table(path, named=True).names else None
 

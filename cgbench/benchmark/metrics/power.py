@@ -406,7 +406,7 @@ class PowerRequest:
         default=None, help="Plan a sample of the candidates of this release, for --width", group="Sample", metavar="DIR"
     )
     widths: tuple[float, ...] = option(
-        default=(), help="Width of the 95 % interval of an estimate for all candidates, in points; repeatable",
+        default=(), help="Width of the 95 % interval of mean chrF on all candidates, in points; repeatable",
         flag="width", group="Sample",
     )  # fmt: skip
     power: float = option(default=POWER, help="Probability that a true difference is significant", group="Design")
@@ -419,9 +419,9 @@ class PowerRequest:
 @accepts(PowerRequest)
 def power(request: PowerRequest) -> PowerResult | DesignResult:
     """The smallest difference that a test set can show, and the examples and seeds that differences need; with
-    ``widths``, the sentences that estimates for all candidates need, by design.
+    ``release`` and ``widths``, the sentences that estimates for all candidates need, by design.
 
-    :raises InputError: neither or both of a pilot and a variance are given, or a value is invalid.
+    :raises InputError: not one of a pilot, a variance and a release is given, or a value is invalid.
     """
     return power_of(request)
 

@@ -31,7 +31,7 @@ class ValidateRequest:
         metavar="FAMILY=RELEASE", group="Ensembles",
     )  # fmt: skip
     measures: bool = option(
-        default=False, help="Which measures of the candidates predict the errors of the ensemble and of --hyp",
+        default=False, help="Show how well each measure of the candidates predicts errors of the ensemble and of --hyp",
         group="Systems",
     )  # fmt: skip
     metric: Literal["bleu", "chrf", "ter", "exact"] = option(default="bleu", help="Metric", group="Systems")

@@ -14,7 +14,7 @@ from cgbench.benchmark.metrics import population
 from cgbench.benchmark.metrics.bleu import Bleu, ChrF
 from cgbench.benchmark.metrics.comparison import Comparison, compare
 from cgbench.benchmark.metrics.design_power import Spread
-from cgbench.benchmark.metrics.metric import Design, Metric
+from cgbench.benchmark.metrics.metric import Clusters, Design, Metric
 from cgbench.benchmark.metrics.significance import resampled_runs
 from cgbench.benchmark.metrics.systems import System
 from cgbench.benchmark.metrics.variance import covariance_of_design, covariance_of_samples
@@ -93,6 +93,9 @@ def test_a_census_has_no_variance_and_its_interval_is_the_score():
     score = scored[0].whole.figures["score"]
     assert score.value == pytest.approx(32 / 6)
     assert score.ci_low == score.ci_high == score.value
+    metric.clusters = Clusters(("c",), (np.array([0, 0, 1, 1, 2, 2]),))  # drawn from many more clusters
+    score = compare(metric, [System("a", (["1", "2", "3", "5", "8", "13"],))], Comparison(confidence=True))[0]
+    assert score.whole.figures["score"].ci_low < 32 / 6 < score.whole.figures["score"].ci_high
 
 
 def texts(n, seed):
