@@ -14,6 +14,7 @@ import cgbench
 from cgbench.benchmark.candidates.strata import OWN_SCORE
 from cgbench.benchmark.metrics.bleu import Ter
 from cgbench.benchmark.metrics.exact_match import ExactMatch
+from cgbench.benchmark.validity import validate
 from cgbench.benchmark.validity.measures import OUTSIDE, Ordering, figures_of, losses_of, measure_errors
 from cgbench.cli import main
 from cgbench.errors import InputError
@@ -89,6 +90,7 @@ def test_risks_end_at_the_mean_loss():
     risks = Ordering(hard).risks(loss)
     assert len(risks) == 20 and risks[-1] == pytest.approx(loss.mean())
     assert risks[0] == pytest.approx(loss[np.argsort(hard)[:10]].mean())
+    assert Ordering(hard[:190]).risks(loss[:190])[0] == pytest.approx(loss[np.argsort(hard[:190])[:10]].mean())
 
 
 def columns(loss, rng, noise=1.0, **more):
@@ -105,7 +107,7 @@ def test_intervals_cover_and_equal_measures_seldom_differ(binary, n=100, times=6
         loss = rng.random(n)
         return (loss > 0.6).astype(float) if binary else loss
 
-    rng, inside, rejected = np.random.default_rng([n, binary]), 0, 0
+    rng, inside, rejected, found_prr = np.random.default_rng([n, binary]), 0, 0, []
     loss = draw(40_000, rng)
     truth = found(columns(loss, rng)["rmi"], loss)[0]
     for _ in range(times):
@@ -115,8 +117,11 @@ def test_intervals_cover_and_equal_measures_seldom_differ(binary, n=100, times=6
         by = {row.measure: row for row in one.measures}
         low, high = by["rmi"].intervals["prr"]
         inside += low <= truth <= high
+        found_prr.append((by["rmi"].prr, high - low))
         rejected += by["epkl"].p_holm < 0.05
     assert inside >= times * 0.95 - 3 * (times * 0.05 * 0.95) ** 0.5
+    values, widths = np.array(found_prr).T
+    assert widths.mean() == pytest.approx(2 * 1.98 * values.std(ddof=1), rel=0.25)
     assert rejected <= times * 0.05 + 3 * (times * 0.05 * 0.95) ** 0.5
 
 
@@ -129,19 +134,23 @@ def test_a_better_measure_is_found_and_length_is_held_constant():
     given |= {
         "source_length": length,
         "source_rarest": -skill,
-        OWN_SCORE: -loss,
+        **dict.fromkeys(("target_rarest", "log_prob", "reference_log_prob", OWN_SCORE), -loss),
         "pieces": loss,
+        "token_pe_tu": loss,
+        "chance": rng.random(600),
         "text": ["a"] * 600,
         "same": [1.0] * 600,
     }
     given["missing"] = [float("nan"), *loss[1:]]
     (one,) = measure_errors(given, {"a": loss[None]}, "rmi", (), samples=200, seed=1)
     by = {row.measure: row for row in one.measures}
-    assert {"pieces", "text", "same", "missing"}.isdisjoint(by)
+    assert {"pieces", "text", "same", "missing", "token_pe_tu"}.isdisjoint(by)
+    assert by["chance"].intervals["prr"][0] < 0 < by["chance"].intervals["prr"][1]
     assert by["rarest"].p_holm < 0.01 and by["rarest"].difference > 0.1
     assert by["rmi"].p_holm is None and by["rmi"].difference is None
     assert by["source_rarest"].prr > 0.4 and by["source_rarest"].given_length > 0.9  # rare words are hard
-    assert by[OWN_SCORE].prr == pytest.approx(1)  # a high score of the ensemble's translation means easy
+    for name in ("target_rarest", "log_prob", "reference_log_prob", OWN_SCORE):  # a high value means easy
+        assert by[name].prr == pytest.approx(1)
     assert by["source_length"].given_length is None
     assert by["rarest"].given_length > 0.9
     assert [row.prr for row in one.measures] == sorted((row.prr for row in one.measures), reverse=True)
@@ -151,9 +160,33 @@ def test_equal_losses_are_refused_and_json_has_no_nan():
     rng = np.random.default_rng(9)
     loss = rng.random(50)
     with pytest.raises(InputError, match="b: all candidates have the same score"):
-        measure_errors(columns(loss, rng), {"a": loss[None], "b": np.ones((1, 50))}, "rmi", (), samples=100, seed=1)
+        runs = {"a": loss[None], "b": np.stack([loss, np.ones(50)])}
+        measure_errors(columns(loss, rng), runs, "rmi", (), samples=100, seed=1)
     (one,) = measure_errors(columns(loss, rng), {"a": loss[None]}, "difficulty", (), samples=100, seed=1)
     json.dumps(dataclasses.asdict(one), allow_nan=False)  # without the measure that selects there is no difference
+
+
+def test_p_values_are_corrected_for_the_number_of_measures():
+    rng = np.random.default_rng(7)
+    loss = rng.random(100)
+    given = {name: loss + noise * rng.normal(size=100) for name, noise in (("rmi", 0.8), ("epkl", 0.3))}
+    p = []
+    for more in (0, 3):
+        columns = given | {f"epkl{number}": given["epkl"] for number in range(more)}
+        (one,) = measure_errors(columns, {"a": loss[None]}, "rmi", (), samples=200, seed=1)
+        p.append({row.measure: row.p_holm for row in one.measures}["epkl"])
+    assert 0 < p[0] < 0.25 and p[1] == pytest.approx(4 * p[0])
+
+
+def test_measures_are_compared_run_by_run():
+    rng = np.random.default_rng(8)
+    hard = rng.random(400)
+    loss = np.stack([hard + noise * rng.random(400) for noise in (0.1, 0.6, 2.0)])
+    given = {"rmi": hard, "epkl": hard + 0.02 * rng.normal(size=400)}
+    (one,) = measure_errors(given, {"a": loss}, "rmi", (), samples=100, seed=1)
+    row = {row.measure: row for row in one.measures}["epkl"]
+    assert np.diff(row.intervals["prr"])[0] > 0.3  # runs differ in how well they can be predicted
+    assert np.diff(row.difference_interval)[0] < 0.1  # both measures alike
 
 
 def test_seeds_and_outside_systems():
@@ -188,7 +221,7 @@ def test_losses_are_shares():
     assert losses_of(Ter([["a b"], ["c d"]]), [["a b", "c x"]]).tolist() == [[0.0, 0.5]]
 
 
-def test_the_command(tmp_path):
+def test_the_command(tmp_path, monkeypatch):
     rng = np.random.default_rng(5)
     targets = [f"the cat sees {row % 7} dogs and {row} birds" for row in range(60)]
     uncertainty = rng.random(60)
@@ -216,6 +249,10 @@ def test_the_command(tmp_path):
     )
     result = cgbench.validate(release, {"y": tmp_path / "y"}, measures=True, metric="exact", samples=100)
     assert [row.system for row in result.measures] == ["the ensemble", "y"] and result.scored is None
+    monkeypatch.setattr(validate, "_clusters", lambda *asked: [str(row // 6) for row in range(60)])
+    clustered = cgbench.validate(release, measures=True, metric="exact", samples=100, cluster="source").measures[0]
+    assert clustered.measures[0].prr == result.measures[0].measures[0].prr
+    assert clustered.measures[0].intervals != result.measures[0].measures[0].intervals
     refused = CliRunner().invoke(main, ["validate", str(release.folder), "--report", str(page)])
     assert refused.exit_code == 2 and "--report belongs to --measures" in refused.output
     with pytest.raises(InputError, match="measures needs the hypotheses of all candidates"):
