@@ -91,6 +91,13 @@ def test_equal_rankings_have_tau_at_the_ceiling(systems, error):
     assert np.mean(ceilings) < 0.95
 
 
+def test_the_ceiling_does_not_depend_on_the_order_of_systems():
+    rng = np.random.default_rng(6)
+    sides = [scores(rng.normal(size=6), rng.uniform(0.05, 1.5, 6), name) for name in "ab"]
+    order = sides[0].systems[::-1]
+    assert compare(*sides, [1]).ceiling == compare(*(one.of(order) for one in sides), [1]).ceiling
+
+
 def test_the_interval_over_chance_covers_other_seeds_of_the_same_systems():
     rng, error, inside = np.random.default_rng(5), 0.4, 0
     truth = rng.normal(size=(2, 10))
@@ -130,6 +137,8 @@ def test_published_benchmarks_of_the_command():
         one for one in found["pairs"] if one["first"].startswith("CoGnition (BLEU") and one["second"] == "ReaCT"
     )
     assert len(pair["systems"]) == 7 and pair["ceiling"] is None  # no spread was published
+    smallest = min(found["pairs"], key=lambda one: one["p"])
+    assert smallest["p_holm"] == pytest.approx(smallest["p"] * len(found["pairs"]))
     assert next(one for one in found["pairs"] if one["sized"])["given_size"] is not None
 
 
