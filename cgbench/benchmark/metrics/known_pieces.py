@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.metrics.bins import Bin, Feature, lengths, make_bins
-from cgbench.benchmark.metrics.comparison import Score, SystemScores, parts_of
+from cgbench.benchmark.metrics.comparison import Score, parts_of
 from cgbench.benchmark.metrics.composition import Incidence, Outcomes, Parts, compare_composition, gate_of
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.cter_lexicon import TranslationLexicon
@@ -28,7 +28,7 @@ from cgbench.benchmark.metrics.example_sets import ExampleSet, read_test_set
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.metrics.score_request import MetricOptions, ScoreRequest
 from cgbench.benchmark.metrics.scored import ScoredSystems
-from cgbench.benchmark.metrics.systems import System, same_systems
+from cgbench.benchmark.metrics.systems import same_systems
 from cgbench.benchmark.parts.folder import SIDES, PartsFolder
 from cgbench.errors import InputError, argument
 from cgbench.requests import fields_of
@@ -112,8 +112,11 @@ def score_parts(request: ScoreRequest, test: ExampleSet, scored: ScoredSystems) 
         match is None,
     )  # fmt: skip
     outcomes = tuple(
-        _outcomes(parts, match, system, result, other, test.metric, probes.metric)
-        for system, other, result in zip(test.systems, probes.systems, scored.results, strict=True)
+        tuple(
+            Outcomes(_right(parts.probes, match, probes.metric, of_probes), _right(parts.rows, match, test.metric, run))
+            for run, of_probes in zip(system.runs, other.runs, strict=True)
+        )
+        for system, other in zip(test.systems, probes.systems, strict=True)
     )
     named = list(zip([one.name for one in test.systems], outcomes, strict=True))
     residual = compare_composition(parts, named, request.known, request.comparison())
@@ -209,7 +212,8 @@ def _read_probes(request: ScoreRequest, folder: PartsFolder, test: ExampleSet) -
 
 
 def _matcher(request: ScoreRequest, folder: PartsFolder) -> Any:
-    """A function of a piece and an output: whether the piece comes out in it; None if sentences count as a whole."""
+    """Two functions: whether a piece comes out in a prepared output; and how outputs are prepared. None if sentences
+    count as a whole."""
     if request.piece_lexicon is None:
         if folder.match != "words":
             return None
@@ -217,41 +221,23 @@ def _matcher(request: ScoreRequest, folder: PartsFolder) -> Any:
         framed = [f" {case(piece.text)} " for piece in folder.pieces]
         return lambda piece, text: framed[piece] in text, lambda text: f" {' '.join(words_of(case(text)))} "
     lexicon = TranslationLexicon.read(str(request.piece_lexicon), request.piece_match or "word", request.lowercase)
-    entries = [lexicon.entries.get(piece.text) for piece in folder.pieces]
-    lacking = next((piece.text for piece, one in zip(folder.pieces, entries, strict=True) if one is None), None)
-    if lacking is not None:
-        raise InputError(f"{lexicon.path}: no translation of the piece {lacking!r}")
-
-    def comes_out(piece: int, text: str) -> bool:
-        entry = entries[piece]
-        return entry is not None and (entry.free or entry.find(text) is not None)
-
-    return comes_out, lambda text: lexicon.text(text, keep_blanks=True)
+    if lacking := [piece.text for piece in folder.pieces if piece.text not in lexicon.entries]:
+        raise InputError(f"{lexicon.path}: no translation of the piece {lacking[0]!r}")
+    entries = [lexicon.entries[piece.text] for piece in folder.pieces]
+    return (
+        lambda piece, text: entries[piece].free or entries[piece].find(text) is not None,
+        lambda text: lexicon.text(text, keep_blanks=True),
+    )
 
 
-def _outcomes(
-    parts: Parts, match: Any, system: System, result: SystemScores, probes: System, metric: Metric, other: Metric
-) -> tuple[Outcomes, ...]:
-    """What came out in each run of a system."""
-    found = []
-    for number, (run, of_probes) in enumerate(zip(system.runs, probes.runs, strict=True)):
-        sides = []
-        judged = (metric, result.statistics[number], run), (other, None, of_probes)
-        for incidence, (judge, statistics, texts) in zip((parts.rows, parts.probes), judged, strict=True):
-            if match is None:
-                right = _right(judge, judge.statistics(texts) if statistics is None else statistics)
-                sides.append(right[incidence.sentence])
-            else:
-                comes_out, prepare = match
-                ready = [prepare(text) for text in texts]
-                places = zip(incidence.piece.tolist(), incidence.sentence.tolist(), strict=True)
-                sides.append(np.array([comes_out(piece, ready[place]) for piece, place in places], bool))
-        found.append(Outcomes(probes=sides[1], rows=sides[0]))
-    return tuple(found)
-
-
-def _right(metric: Metric, statistics: np.ndarray) -> np.ndarray:
-    """Which outputs are right, by a metric for which each is right or wrong."""
-    outcomes = metric.outcomes(statistics, np.arange(metric.n))
-    assert outcomes is not None  # exact match, semantic match or CTER
-    return np.asarray((outcomes[metric.figures[0]] > 0) != metric.lower_is_better)
+def _right(incidence: Incidence, match: Any, metric: Metric, texts: Sequence[str]) -> np.ndarray:
+    """Which pieces came out in which outputs: bool for each of ``incidence``."""
+    if match is None:  # outputs are right or wrong as a whole
+        outcomes = metric.outcomes(metric.statistics(texts), np.arange(metric.n))
+        assert outcomes is not None  # exact match, semantic match or CTER
+        right = np.asarray((outcomes[metric.figures[0]] > 0) != metric.lower_is_better)
+        return np.asarray(right[incidence.sentence])
+    comes_out, prepare = match
+    ready = list(map(prepare, texts))
+    places = zip(incidence.piece.tolist(), incidence.sentence.tolist(), strict=True)
+    return np.array([comes_out(piece, ready[place]) for piece, place in places], bool)

@@ -88,7 +88,6 @@ def compound_candidates(pairs: Sequence[Pair], compounds: Sequence[str]) -> Cand
         parts[compound] = [numbers.setdefault(part, len(numbers)) for part in dict.fromkeys([*within, *rest])]
     pieces = [Piece(part, len(rows_of.get(part, ())), reason="absent") for part in numbers]
     served = [row for part in numbers for row in rows_of.get(part, ())]
-    served.sort(key=lambda row: (len(words_of(pairs[row][0])), pairs[row]))
     of_probes = [np.array([numbers[compounds[row]]]) for row in served]
     rows = [[Place(part) for part in parts[compound]] for compound in compounds]
     return Candidates(

@@ -171,9 +171,22 @@ def test_a_cost_is_found_and_compared():
     assert len(score.runs) == 2 and score.stdev is not None
     # Both know the same pieces.
     assert found[1]["given"].difference == 0 and found[1]["given"].p_holm == 1.0
+    assert found[0]["residual"].difference is None
+    other = compare_composition(parts, [("a", runs[0]), ("b", runs[1])], 4, Comparison(paired=True, baseline="b"))
+    assert other.baseline == "b" and other.results[1].whole.figures["residual"].difference is None
+    assert other.results[0].whole.figures["residual"].difference == pytest.approx(-score.difference)
     every = compared(parts, [("a", runs[0]), ("b", runs[1])], 4, Comparison(all_pairs=True))
     (pair,) = every[1]["residual"].pairs
     assert pair.against == "a" and pair.p_value == pytest.approx(score.p_value)
+
+
+def test_an_interval_ends_at_100_points():
+    bounds = []
+    for seed in range(2, 8):
+        parts, run = drawn(seed, True, rows=8, pieces=3)
+        (one,) = compared(parts, [("a", [run])], 2, Comparison())
+        bounds += [end for end in (one["residual"].ci_low, one["residual"].ci_high) if end is not None]
+    assert min(bounds) == -100 and max(bounds) == 100
 
 
 def test_nothing_given_has_no_residual():
