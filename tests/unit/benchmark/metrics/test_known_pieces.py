@@ -111,6 +111,12 @@ def test_whole_sentences_are_exact(tmp_path):
     regex = {"piece_lexicon": lexicon, "piece_match": "regex"}
     found = evaluate("bleu", hypotheses, REFERENCES, parts=folder, probe_systems=probes, **regex)
     assert gate(found).known.tolist() == [True, True, True, True, False]
+    lexicon.write_text("".join(f"{text}\t{'/' if text == 'dog' else 'nowhere'}\n" for text in PIECES))
+    found = evaluate("bleu", hypotheses, REFERENCES, parts=folder, probe_systems=probes, piece_lexicon=lexicon)
+    assert gate(found).known.tolist() == [False, False, False, True, False]  # / needs no translation
+    lexicon.write_text("dog\tdog\n")
+    with pytest.raises(InputError, match="no translation of the piece 'the red'"):
+        evaluate("bleu", hypotheses, REFERENCES, parts=folder, probe_systems=probes, piece_lexicon=lexicon)
 
 
 def test_bins_are_of_the_degree_of_the_pieces_side(tmp_path):
