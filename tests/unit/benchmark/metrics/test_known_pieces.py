@@ -9,9 +9,11 @@ from click.testing import CliRunner
 
 from cgbench.benchmark.metrics.composition import gate_of
 from cgbench.benchmark.metrics.evaluate import evaluate
+from cgbench.benchmark.metrics.parts_report import tables_of
 from cgbench.benchmark.parts.folder import Piece, Place, write_parts
 from cgbench.cli import main
 from cgbench.errors import InputError, InputWarning
+from cgbench.report.parts_section import parts_section
 from cgbench.report.score_page import score_page
 
 REFERENCES = ["the red house stands", "a green dog ran", "the red dog", "no <b> bird", "a green house fell"] * 4
@@ -78,6 +80,18 @@ def test_words_that_stand_in_a_row_come_out(tmp_path):
         alone = evaluate("bleu", [hypotheses[row] for row in rows] * 4, [REFERENCES[row] for row in rows] * 4)
         assert next(iter(part.figures.values())).value == pytest.approx(alone.score)
     assert found.parts.untested == 4
+    _, head, rows, _ = tables_of(found.parts, 1)[0]
+    row = dict(zip(head, rows[0], strict=True))
+    for column in ("given %", "error", "predicted", "residual"):
+        assert row[column] == f"{figures[column.split()[0]]:.1f}"
+    (shown,) = parts_section(found, found.inputs, 1)["examples"]
+    # First the wrong pairs that are given, then those with one unknown piece.
+    assert [(one["number"], one["given"]) for one in shown["rows"]] == [
+        *((row, True) for row in (1, 6, 11, 16)), *((row, False) for row in (5, 10, 15, 20))
+    ]  # fmt: skip
+    assert shown["rows"][0]["text"] == [("the red", "known", False), ("house", "known", True), ("stands", "", False)]
+    assert shown["rows"][4]["text"] == [("a green", "unknown", False), ("house", "known", True), ("fell", "", False)]
+    assert shown["rows"][0]["output"] == "the red houses stands"
 
 
 def test_case_is_ignored_where_the_metric_ignores_it(tmp_path):
