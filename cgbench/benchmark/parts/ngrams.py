@@ -31,6 +31,8 @@ Places = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Line, piece and first word (an index of the words of all lines) of occurrences of pieces."""
 
 Rows = dict[str, np.ndarray]
+WAITING = 1_000_000
+"""Rows that are read before the best are kept."""
 _NO_RANK = np.uint64(2**64 - 1)
 _COLUMNS = ("piece", "new", "rank", "content", "source", "pool", "line", "source_offset", "target_offset")
 
@@ -97,7 +99,7 @@ class Search:
                 read = partial(self._read_chunk, corpus, number, files)
                 for chunk, rows in zip(chunks, in_threads(read, chunks, jobs, jobs), strict=True):
                     waiting.append(rows)
-                    if sum(len(one["piece"]) for one in waiting[1:]) > max(1_000_000, len(waiting[0]["piece"])):
+                    if sum(len(one["piece"]) for one in waiting[1:]) > max(WAITING, len(waiting[0]["piece"])):
                         waiting = [self._keep(waiting)]
                     shown.update(chunk[1][0] - chunk[0][0])
         self.kept = self._keep(waiting)
@@ -108,6 +110,7 @@ class Search:
 
         (first, *_), (last, *_) = chunk
         states = np.full(last - first, word_kernels.KEPT, np.uint8)
+        # A line with an empty side keeps the length 0 on the side that is read last.
         offsets, lengths, codes = (np.zeros((2, last - first), kind) for kind in (np.int64, np.int32, np.uint64))
         for at in (1 - self.own, self.own):
             text, start, stop = getattr(corpus, SIDES[at]), chunk[0][at + 1], chunk[1][at + 1]
@@ -119,7 +122,6 @@ class Search:
             _, filled = word_kernels.filter_lines(block.buffer, block.size, *self.words[at], states, ids, *found)  # type: ignore[call-arg]
             offsets[at] += start - text.begin
         ids = ids[:filled]
-        lengths[self.own][states != word_kernels.KEPT] = 0  # their words are not in ``ids``
         fits = lengths[0] <= self.max_length
         fits &= ~(np.isin(codes[0], self.held[0]) | np.isin(codes[1], self.held[1]))
         content, own = pair_hash(*codes), lengths[self.own]

@@ -184,6 +184,37 @@ def test_few_choices_bound_what_is_kept_not_who_is_served(tmp_path, monkeypatch)
     assert len(wide.probes) <= len(few.probes)
 
 
+def test_a_source_of_the_test_set_is_no_probe_and_an_empty_side_neither(tmp_path):
+    test, train = _pair(tmp_path, "test", ["old man sleeps"], ["u v"]), _pair(tmp_path, "train", TRAIN)
+    pool = _pair(tmp_path, "pool", ["old man", "", "sleeps", "old man", "sleeps"], ["u v", "x", "", "y", "z"])
+    found = cgbench.parts(test=test, train=train, corpora=pool, min_count=2, out=tmp_path / "parts")
+    assert sorted(found.probes) == [("y", "old man"), ("z", "sleeps")]
+
+
+def test_what_is_not_kept_early_is_not_missed(tmp_path, monkeypatch):
+    """Pairs worse than those kept are skipped while text is read; the result is that without."""
+    draw = random.Random(2)
+    train, test, corpus = _sentences(draw, 40), _sentences(draw, 6), _sentences(draw, 1500, 9)
+    monkeypatch.setattr(scan, "CHUNK", 1000)
+    monkeypatch.setattr(ngrams, "usable_cores", lambda: 1)
+    monkeypatch.setattr(ngrams, "CHOICES", 1)
+    whole = _parts(tmp_path / "a", test, corpus, train, k=3)
+    monkeypatch.setattr(ngrams, "WAITING", 1)
+    early = _parts(tmp_path / "b", test, corpus, train, k=3)
+    assert (early.pieces, early.probes) == (whole.pieces, whole.probes)
+
+
+def test_fewer_pieces_come_before_fewer_words(tmp_path):
+    train = _pair(tmp_path, "train", ["a b", "a b", "b c", "b c"])
+    test = _pair(tmp_path, "test", ["b b"])
+    offers = [("u u u u", "a b"), ("u", "a b c"), ("u u u", "b")]
+    for number, best in ((2, ("u u u u", "a b")), (3, ("u u u", "b"))):
+        sources, targets = zip(*offers[:number], strict=True)
+        pool = _pair(tmp_path, "pool", targets, sources)
+        found = cgbench.parts(test=test, train=train, corpora=pool, min_count=2, k=1, out=tmp_path / "parts")
+        assert found.probes == (best,)
+
+
 def test_the_other_side(tmp_path):
     found = _parts(tmp_path, ["old man sleeps the cat"], ["the old man", "the dog"], side="source", k=1)
     assert found.side == "source" and found.match == "exact"

@@ -55,6 +55,10 @@ def test_known_ngrams_of_the_release_are_not_replaced_by_others(small_release, t
         for name, entry in (("train", release.manifest["inputs"]["train"]),
                             ("corpora", release.manifest["inputs"]["pool"][0]))
     }  # fmt: skip
+    for file, path in zip(release.manifest["inputs"]["pool"][0]["files"], files["corpora"], strict=True):
+        file |= {"path": str(path), "sha256": "0"}
+    with pytest.raises(cgbench.InputError, match="not the text that the release was built from; give corpora"):
+        cgbench.parts(release, train=files["train"], out=tmp_path / "parts")
     release.manifest["inputs"]["ngrams"] = {"path": "list", "sha256": ""}
     with pytest.raises(cgbench.InputError, match="come from other text than its training corpus; .* [(]train[)]"):
         cgbench.parts(release, corpora=files["corpora"], out=tmp_path / "parts")
