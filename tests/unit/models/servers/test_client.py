@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import threading
 import time
 
 import pytest
@@ -12,8 +13,9 @@ from cgbench.models.server_options import Price, read_budget
 from cgbench.models.servers import client as clients
 from cgbench.models.servers.address import parse_server
 from cgbench.models.servers.client import Client
-from cgbench.models.servers.exchange import Request, Usage
+from cgbench.models.servers.exchange import BadAnswerError, Request, Usage, read_answer, read_usage
 from cgbench.models.servers.journal import Spending, cost_of
+from cgbench.models.servers.pace import Pace
 
 LINES = ["a b", "c d e", "f", "g h"]
 PRICE = Price(2.5, 10, 1.25)
@@ -179,13 +181,22 @@ def test_a_server_without_several_choices_is_not_paid_for_ever(tmp_path):
     assert len(fake.asked) == 3
 
 
-def test_a_pause_holds_for_all_threads(tmp_path):
+def test_a_pause_holds_for_all_threads(tmp_path, monkeypatch):
     fake = Fake({"w0": [429]})
     ask(fake, tmp_path / "j", [f"w{number}" for number in range(3)], options="&parallel=1")
     assert fake.times[1] - fake.times[0] >= 0.2 and fake.asked == ["w0", "w0", "w1", "w2"]
-    fake = Fake({"w0": [429] * 4})
-    ask(fake, tmp_path / "two", [f"w{number}" for number in range(25)], options="&parallel=2")
-    assert 28 - fake.asked[::-1].index("w0") < 16  # the other thread sends a few requests, not all
+    pauses = []
+    monkeypatch.setattr(Pace, "pause", lambda self, seconds: pauses.append(seconds))
+    ask(Fake({"w0": [429, 429]}), tmp_path / "two", ["w0"])
+    assert pauses == [0.2, 0.2]
+
+
+def test_nobody_is_sent_in_a_pause():
+    pace, began = Pace(None, threading.Event()), time.monotonic()
+    pace.pause(0.3)
+    pace.pause(0.1)  # a shorter one does not end the longer one
+    pace.wait(9)
+    assert time.monotonic() - began >= 0.3
 
 
 def test_a_reply_that_names_no_model_does_not_hide_a_change(tmp_path):
@@ -321,6 +332,13 @@ def test_the_journal_of_another_server(tmp_path):
         Client(parse_server("openai:http://x/v1?model=m"), tmp_path / "j")
 
 
+@pytest.mark.parametrize("message", [{"content": 1}, {"content": ["a"]}, {"content": "a", "refusal": {}}, None])
+def test_choices_that_are_no_text(message):
+    (request,) = requests_for(["a"])
+    with pytest.raises(BadAnswerError):
+        read_answer({"choices": [{"message": message}]}, request)
+
+
 def test_what_is_sent(tmp_path):
     fake = Fake()
     chat = {
@@ -334,6 +352,18 @@ def test_what_is_sent(tmp_path):
     assert fake.paths == ["/v1/chat/completions", "/v1/completions"] and fake.bodies == bodies
     assert [answer.choices[0].text for answer in found] == ["A", "B"]
     assert found[1].raw == reply_to(fake.bodies[1])
+
+
+def test_the_bound_and_the_usage_of_a_request():
+    body = {"model": "m", "prompt": "\u00e4", "n": 3, "max_tokens": 9}
+    size = len(json.dumps(body, ensure_ascii=False).encode())
+    assert Request(body).most == Usage(size + 256, 27)
+    assert Request({**body, "max_completion_tokens": 4}).most.output == 12
+    details = {"prompt_tokens_details": {"cached_tokens": 2}, "completion_tokens_details": {"reasoning_tokens": 5}}
+    usage = {"prompt_tokens": 4, "completion_tokens": 7, **details}
+    assert read_usage({"usage": usage}) == Usage(4, 7, 2, 5)
+    assert read_usage({"usage": {**usage, "prompt_tokens": -1, "completion_tokens": True}}) == Usage(0, 0, 2, 5)
+    assert read_usage({}) is read_usage([]) is read_usage({"usage": None}) is None
 
 
 def test_a_request_that_just_fits_into_the_budget_is_sent(tmp_path):
