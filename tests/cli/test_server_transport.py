@@ -30,13 +30,13 @@ def record(tmp_path, name):
 
 
 def test_the_sidecar_says_all_of_it(ask, tmp_path):
-    fake = Fake({"c d e": ["too many", 500]})
+    fake = Fake({"c d e": ["too many", 500], "f": ["cut"]})
     with serving(fake) as url:
         ask(url, "out", "--price", PRICE, "--budget", "1USD", options="&seed=3&top_p=0.9")
     assert (tmp_path / "out").read_text().splitlines() == [translation(line) for line in LINES]
     assert all(body["seed"] == 3 and body["top_p"] == 0.9 for body in fake.bodies)
     made = json.loads((tmp_path / "out.system.json").read_text())
-    assert (made["system"]["seed"], made["system"]["top_p"]) == (3, 0.9)
+    assert (made["system"]["seed"], made["system"]["top_p"], made["cut"]) == (3, 0.9, 1)
     found = made["server"]
     cached = sum(len(line) % 3 for line in (*LINES[:2], *LINES[1:4]) if line)
     assert found.pop("cost_usd") == pytest.approx(
@@ -125,6 +125,26 @@ def test_batch_files(ask, tmp_path):
     assert (found["from_batch"], found["attempts"], found["usage"]["input"]) == (3, 0, 3 * 8 + sum(map(len, LINES[:4])))
     assert "all requests have answers" in ask(url, "out", "--batch-out", tmp_path / "none").stdout
     assert not (tmp_path / "none").exists()
+
+
+def test_a_batch_with_other_lines_and_a_filter(ask, tmp_path):
+    url, batch = "openai:http://127.0.0.1:9/v1", tmp_path / "batch.jsonl"
+    ask(url, "out", "--batch-out", batch)
+    done = batch_output(batch)
+    first, *rest = map(json.loads, done.read_text().splitlines())
+    first["response"] = {"status_code": 400, "body": {"error": {"code": "content_filter"}}}
+    done.write_text("".join(json.dumps(row) + "\n" for row in (first, *rest, {**rest[0], "custom_id": "other"})))
+    assert "0 requests failed, 1 line for other requests" in ask(url, "out", "--batch-in", done).stderr
+    assert (tmp_path / "out").read_text().splitlines() == [*map(translation, LINES[:3]), "", translation(LINES[4])]
+    assert json.loads((tmp_path / "out.system.json").read_text())["answers"]["causes"] == {"filtered": 1}
+
+
+def test_a_completion_ends_at_a_line_break_unless_a_rule_reads_on(ask):
+    with serving(fake := Fake()) as url:
+        ask(url, "out", options="&endpoint=completions")
+        ask(url, "new", "--answer", "last-line", options="&endpoint=completions")
+    assert {body["prompt"] for body in fake.bodies} == {f"Say: {line}" for line in LINES if line}
+    assert [body.get("stop") for body in fake.bodies] == [["\n"]] * 3 + [None] * 3
 
 
 @pytest.mark.parametrize(

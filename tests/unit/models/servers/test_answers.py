@@ -231,4 +231,6 @@ def test_counts_and_warnings():
     )
     assert faulty.startswith("of 9 answers, 2 cut short by the limit of tokens") and "1 with a preface" in faulty
     assert "nothing was removed" in faulty
+    for places, shown in ((range(1, 6), "(line 1, 2, 3, 4, 5)"), (range(1, 7), "(line 1, 2, 3, 4, 5, ...)")):
+        assert shown in warnings_of(counts, ALL, places)[0]
     assert warnings_of(count([read("Das Haus.")]), ALL) == []
