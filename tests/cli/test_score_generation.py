@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from cgbench.models.external.sidecar import settings_label
+
 SEARCH = {"beam": 5, "length_penalty": 1.0, "max_length_ratio": 1.2, "max_length_extra": 10}
 MODEL = {"kind": "hf", "weights": "1", "dtype": "bfloat16", "source": "deu_Latn", "target": "eng_Latn"}
 SERVER = {"kind": "openai", "url": "http://x", "model": "m|n", "prompt": "{source}", "temperature": 0, "max_tokens": 9}
@@ -125,6 +127,11 @@ def test_a_run_with_many_incomplete_answers_is_refused(texts, run):
     assert "empty or cut" not in run("score", "exact", *options).stderr
     tell(texts / "one", SERVER, {}, answers={"asked": "many"})
     assert "one.system.json: answers" in run("score", "exact", *options, status=2).stderr
+
+
+def test_the_label_of_a_prompt_counts_all_that_answers_depend_on():
+    systems = [SERVER, *({**SERVER, name: f"{name} x"} for name in ("prompt", "system_message", "answer"))]
+    assert len({settings_label({"system": system}) for system in systems}) == 4
 
 
 def test_runs_that_differ_in_their_prompt_are_said_to(texts, run):

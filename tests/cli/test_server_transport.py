@@ -6,6 +6,7 @@ import re
 import pytest
 from fake_openai import Fake, reply_to, serving, translation
 
+from cgbench.locks import locked
 from cgbench.models.servers import client as clients
 
 LINES = ["a b", "c d e", "", "f", "a b"]
@@ -46,10 +47,30 @@ def test_the_sidecar_says_all_of_it(ask, tmp_path):
     assert (usage["input"], usage["output"]) == (fake.input, fake.output)
     found.pop("cost_usd_at_most")
     assert found == {
-        "model": "m-1", "software": "fake", "system_fingerprints": {"": 3}, "requests": 3, "from_cache": 0,
+        "model": "m-1", "software": "fake", "requests": 3, "from_cache": 0,
         "from_batch": 0, "attempts": 5, "without_reply": 0, "failures": {"not an answer": 1, "status 500": 1},
         "answers_without_usage": 0, "price": {"input": 2.5, "output": 10.0, "cached": 1.25}, "budget": "1USD",
     }  # fmt: skip
+
+
+def test_answers_whose_tokens_are_not_counted_are_told_of(ask, tmp_path):
+    with serving(Fake({"c d e": ["no usage"]})) as url:
+        assert "did not count the tokens of 1 answer\n" in ask(url, "out", "--price", PRICE).stderr
+        assert record(tmp_path, "out")["answers_without_usage"] == 1
+
+
+@pytest.mark.parametrize("name", ["out.answers.jsonl", "out.system.json"])
+def test_the_source_is_not_overwritten(name, run, tmp_path):
+    (tmp_path / name).write_text("a\n")
+    words = ("--system", "openai:http://127.0.0.1:9/v1?model=m", "--prompt", "{source}", "-o", tmp_path / "out")
+    assert f"{name}: is also an input" in run("translate", tmp_path / name, *words, status=2).stderr
+    assert (tmp_path / name).read_text() == "a\n"
+
+
+def test_two_commands_do_not_ask_for_one_output(ask, tmp_path):
+    with serving(fake := Fake()) as url, locked(tmp_path / "out.answers.jsonl", wait=False):
+        assert "another cgbench command is working in this folder" in ask(url, "out", status=2).stderr
+    assert fake.asked == []
 
 
 def test_a_dry_run_is_a_bound_and_writes_nothing(ask, tmp_path):

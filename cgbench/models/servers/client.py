@@ -113,12 +113,10 @@ class Client:
         """What was answered and what it took, for a sidecar."""
         kept = [self.journal.replies[key] for key in {request.key for request in requests}]
         origins = Counter(one["origin"] for one in kept)
-        versions = Counter(str(one["reply"].get("system_fingerprint") or "") for one in kept)
         model, software = self._seen.get(self.server.model, ("", ""))
         return {
             "model": model,
             "software": software,
-            "system_fingerprints": dict(sorted(versions.items())),
             "requests": len(kept),
             "from_cache": origins["cache"],
             "from_batch": origins["batch"],

@@ -78,8 +78,6 @@ def translate_by_server(request: TranslateRequest) -> list[str]:
         rows = [{**row, "measures": values} for row, values in zip(rows, measures, strict=True)]
     written = write_output(output, rows, request.nbest, request.format, record)
     told = warnings_of(counts, rule, empty)
-    if len(versions := spent["system_fingerprints"]) > 1:
-        told.append(f"{len(versions)} versions of the server have answered (system_fingerprint); they may differ")
     if spent["answers_without_usage"] and request.price is not None:
         told.append(f"the server did not count the tokens of {counted(spent['answers_without_usage'], 'answer')}")
     for text in told:

@@ -9,7 +9,7 @@ import pytest
 from fake_openai import REASONING, Fake, reply_to, serving, translation
 
 from cgbench.errors import InputError
-from cgbench.models.server_options import Price, read_budget
+from cgbench.models.server_options import Price, read_budget, read_price
 from cgbench.models.servers import client as clients
 from cgbench.models.servers.address import parse_server
 from cgbench.models.servers.client import Client
@@ -364,6 +364,11 @@ def test_the_bound_and_the_usage_of_a_request():
     assert read_usage({"usage": usage}) == Usage(4, 7, 2, 5)
     assert read_usage({"usage": {**usage, "prompt_tokens": -1, "completion_tokens": True}}) == Usage(0, 0, 2, 5)
     assert read_usage({}) is read_usage([]) is read_usage({"usage": None}) is None
+
+
+def test_input_from_the_cache_costs_as_other_input_unless_it_has_a_price():
+    assert read_price("in=2.5,out=10") == Price(2.5, 10, 2.5)
+    assert read_price("in=2.5,out=10,cached=0") == Price(2.5, 10, 0)
 
 
 def test_a_request_that_just_fits_into_the_budget_is_sent(tmp_path):
