@@ -65,6 +65,20 @@ def test_a_template_that_ends_an_answer_with_one_token(folder):
     assert found == pytest.approx(local(folder), abs=1e-4)
 
 
+@pytest.mark.parametrize(("generated", "usage"), [("x", None), ("x", 1), ("xyz", 3)])
+def test_generated_tokens_do_not_count(generated, usage):
+    """One token is asked for; llama.cpp gives more where one is a part of a character."""
+
+    def answers(given):
+        for one in given:
+            tokens = [*one.body["prompt"], *generated]
+            choice = {"text": "", "logprobs": {"tokens": tokens, "token_logprobs": [None, *[-1.0] * (len(tokens) - 1)]}}
+            counts = {} if usage is None else {"usage": {"completion_tokens": usage}}
+            yield read_answer({"choices": [choice], **counts}, one)
+
+    assert log_probs(answers, [Request({"model": "m", "prompt": "ab"})], ["cde"], "", "here") == [-3.0]
+
+
 def test_without_the_end_token_it_is_that_of_the_words(folder):
     with_end = log_probs(ask(Model(folder)), requests(False), ANSWERS, " </s>", "here")
     without = log_probs(ask(Model(folder)), requests(False), ANSWERS, "", "here")
