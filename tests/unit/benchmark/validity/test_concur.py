@@ -11,8 +11,8 @@ from scipy.stats import kendalltau, permutation_test
 import cgbench
 from cgbench.benchmark.metrics.every_eval_ever import write_records
 from cgbench.benchmark.metrics.published import all_published
-from cgbench.benchmark.validity.concur import chance_of, compare, concur, over_systems
-from cgbench.benchmark.validity.concur_sources import Scores, identities, published_benchmarks, read_results
+from cgbench.benchmark.validity.concur import Concur, chance_of, compare, concur, over_systems
+from cgbench.benchmark.validity.concur_sources import Scores, _error, identities, published_benchmarks, read_results
 from cgbench.cli import main
 from cgbench.errors import InputError
 
@@ -128,6 +128,11 @@ def test_published_names_are_one_system_only_with_evidence():
                 and (row.metric, row.benchmark) == (metric, benchmark)}  # fmt: skip
         assert len(same) == 1
     assert table["CoGnition (CTER instance)"].values.max() < 0  # lower is better
+    assert "ReaCT" in table and "CFQ MCD mean" not in table  # an average of others
+    (row,) = (row for row in all_published() if (row.benchmark, row.system) == ("COGS gen", "GECA"))
+    systems = [one.partition(" (")[0] for one in table["COGS gen"].systems]
+    assert (row.spread, row.runs) == ("5", "10")
+    assert table["COGS gen"].errors[systems.index("GECA")] == pytest.approx(5 / 10**0.5)
 
 
 def test_published_benchmarks_of_the_command():
@@ -170,6 +175,41 @@ def test_results_of_all_forms_give_the_same(tmp_path):
     words = [str(tmp_path / "first.json"), str(tmp_path / "second.json"), "--report", str(page)]
     said = CliRunner().invoke(main, ["concur", *words], catch_exceptions=False)
     assert "0.80 (5)" in said.output and "0.80 (5)" in page.read_text() and "<svg" in page.read_text()
+
+
+@pytest.mark.parametrize("form", ["first.json", "first"])
+def test_lower_is_better_turns_the_scores_round(tmp_path, form):
+    found = evaluated(RIGHT)
+    (tmp_path / "first.json").write_text(found.report("json", 3))
+    write_records(found, tmp_path / "first")
+    (higher,) = read_results([str(tmp_path / form)])
+    for path in tmp_path.rglob("*.json"):
+        path.write_text(path.read_text().replace('"lower_is_better": false', '"lower_is_better": true'))
+    (lower,) = read_results([str(tmp_path / form)])
+    np.testing.assert_allclose(lower.values, -higher.values)
+    np.testing.assert_allclose(lower.errors, higher.errors)
+
+
+def test_pairs_with_many_systems_come_first():
+    few, many = (compare(scores(np.arange(n)), scores(np.arange(n), name="b"), [1]) for n in (5.0, 7.0))
+    assert [row[1] for row in Concur(("a", "b"), (few, many)).table()[1]] == ["7", "5"]
+
+
+def test_a_system_or_a_name_given_twice_is_refused(tmp_path):
+    rows = json.loads(evaluated(RIGHT).report("json"))
+    (tmp_path / "a.json").write_text(json.dumps([*rows, rows[0]]))
+    with pytest.raises(InputError, match="one has two scores on a; give one metric"):
+        read_results([str(tmp_path / "a.json")])
+    (tmp_path / "a.json").write_text(json.dumps(rows))
+    with pytest.raises(InputError, match="a: two benchmarks have this name"):
+        read_results([str(tmp_path / "a.json"), f"a={tmp_path / 'a.json'}"])
+
+
+def test_errors_of_several_runs_are_those_of_seeds_and_examples():
+    seeds, examples = 1.2**2 / 3, 0.5**2  # the interval has each part with its own quantile
+    half = np.sqrt(4.302653**2 * seeds + 1.959964**2 * examples)
+    assert _error(50 - half, 50 + half, 1.2, 3) == pytest.approx(np.sqrt(seeds + examples), rel=1e-6)
+    assert _error(49, 51, math.nan, 1) == pytest.approx(1 / 1.959964, rel=1e-6)
 
 
 def test_sizes_in_names(tmp_path):
