@@ -65,11 +65,12 @@ def validate_command(
         return
     if page and not found.get("measures"):
         raise InputError("--report belongs to --measures")
+    if page:
+        check_output(page, [opened.folder])
     result = validate(ValidateRequest(opened, name=family, **found))
     if page:
         from cgbench.report.table_pages import measures_page
 
-        check_output(page, [opened.folder])
         write_atomic(page, measures_page(result, command_line()))
     click.echo(result.report(form))
 

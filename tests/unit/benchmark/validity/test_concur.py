@@ -175,6 +175,11 @@ def test_results_of_all_forms_give_the_same(tmp_path):
     words = [str(tmp_path / "first.json"), str(tmp_path / "second.json"), "--report", str(page)]
     said = CliRunner().invoke(main, ["concur", *words], catch_exceptions=False)
     assert "0.80 (5)" in said.output and "0.80 (5)" in page.read_text() and "<svg" in page.read_text()
+    low, high = found.pairs[0].over_systems
+    assert f"first, second: 0.80, 95 %: {low:.2f} to {high:.2f}" in page.read_text()
+    for word in (str(tmp_path / "first.json"), f"name={tmp_path / 'first.json'}"):
+        said = CliRunner().invoke(main, ["concur", word, "--report", str(tmp_path / "first.json")])
+        assert said.exit_code == 2 and "is also an input" in said.output
 
 
 @pytest.mark.parametrize("form", ["first.json", "first"])

@@ -18,6 +18,7 @@ from cgbench.benchmark.validity import validate
 from cgbench.benchmark.validity.measures import OUTSIDE, Ordering, figures_of, losses_of, measure_errors
 from cgbench.cli import main
 from cgbench.errors import InputError
+from cgbench.report import charts, table_pages
 
 pytestmark = pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
 
@@ -240,6 +241,8 @@ def test_the_command(tmp_path, monkeypatch):
     assert "measures and the errors of the ensemble" in said and f"{OUTSIDE} (2)" in said
     assert "Kendall's tau" in said  # three systems are ranked as well
     assert "<svg" in page.read_text() and "Risk over coverage" in page.read_text()
+    lost = CliRunner().invoke(main, [*words, "--hyp", "y=none", "--report", str(tmp_path / "no" / "page.html")])
+    assert lost.exit_code == 2 and "there is no folder" in lost.output  # before any work
     found = json.loads(CliRunner().invoke(main, [*words, "--format", "json"], catch_exceptions=False).stdout)
     (one,) = found["measures"]
     assert (
@@ -251,6 +254,10 @@ def test_the_command(tmp_path, monkeypatch):
     assert [row.system for row in result.measures] == ["the ensemble", "y"] and result.scored is None
     monkeypatch.setattr(validate, "_clusters", lambda *asked: [str(row // 6) for row in range(60)])
     clustered = cgbench.validate(release, measures=True, metric="exact", samples=100, cluster="source").measures[0]
+    drawn = []
+    monkeypatch.setattr(charts, "lines", lambda rows, *rest, **options: drawn.extend(rows))
+    table_pages.measures_page(result, "")
+    assert [point.value for point in drawn[0]] == list(result.measures[0].measures[0].risks)
     assert clustered.measures[0].prr == result.measures[0].measures[0].prr
     assert clustered.measures[0].intervals != result.measures[0].measures[0].intervals
     refused = CliRunner().invoke(main, ["validate", str(release.folder), "--report", str(page)])
