@@ -105,9 +105,8 @@ class Design:
 
     @cached_property
     def weights(self) -> np.ndarray:
-        """The pairs of the population that each example stands for; their sum is ``pairs``."""
-        weights = 1 / self.inclusion
-        return np.asarray(weights * (self.pairs / weights.sum()))
+        """The pairs of the population that each example stands for."""
+        return np.asarray(1 / self.inclusion)
 
     @cached_property
     def stratum_of_unit(self) -> np.ndarray:

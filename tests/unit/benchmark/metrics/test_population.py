@@ -11,6 +11,7 @@ import pytest
 from cgbench.benchmark.candidates.inclusion import document_inclusion
 from cgbench.benchmark.candidates.strata import allocate
 from cgbench.benchmark.metrics import population
+from cgbench.benchmark.metrics.bins import Bin
 from cgbench.benchmark.metrics.bleu import Bleu, ChrF
 from cgbench.benchmark.metrics.comparison import Comparison, compare
 from cgbench.benchmark.metrics.design_power import Spread
@@ -145,6 +146,31 @@ def test_the_bootstrap_of_the_design_has_the_same_variance():
     other = covariance_of_design(metric, [weighted], np.arange(90), design).variance(lambda part: part[:, 0, 0])
     assert one[0][0] == pytest.approx(other[0][0], rel=0.12)
     assert one[1] == 87
+
+
+def test_the_bootstrap_is_right_for_few_draws_per_stratum_and_for_bins():
+    values = ["3", "9", "4", "20", "1", "2", "8", "5"]
+    metric = Mean(8)
+    metric.design = stratified([60, 80], [0, 0, 0, 0, 1, 1, 1, 1])
+    bins = [Bin("few", np.array([0, 1, 3, 6, 7]))]
+    found = [
+        compare(metric, [System("a", (values,))], Comparison(confidence=True, samples=samples), bins)[0]
+        for samples in (None, 20_000)
+    ]
+    for one, other in ((found[0].whole, found[1].whole), (found[0].bins[0][1], found[1].bins[0][1])):
+        widths = [part.figures["score"].ci_high - part.figures["score"].ci_low for part in (one, other)]
+        assert widths[0] == pytest.approx(widths[1], rel=0.15)
+    weighted = metric.statistics(values)[None] * metric.design.weights[:, None]
+    drawn = resampled_runs([weighted], metric.compute, 20_000, 1, metric.design)
+    known = variance(metric, metric.statistics(values), metric.design)[0][0]
+    assert drawn[0].var() == pytest.approx(known, rel=0.08)
+
+
+def test_a_single_draw_from_a_stratum_shows_no_variance():
+    metric = Mean(4)
+    metric.design = stratified([60, 80], [0, 0, 0, 1])
+    scored = compare(metric, [System("a", (["3", "9", "4", "20"],))], Comparison(confidence=True))[0]
+    assert scored.whole.figures["score"].ci_low is None
 
 
 def test_the_planned_number_of_sentences_gives_the_planned_width():
