@@ -10,6 +10,7 @@ from cgbench.benchmark.candidates import scan
 from cgbench.benchmark.parts import ngrams
 from cgbench.benchmark.parts.folder import PartsFolder
 from cgbench.errors import InputError
+from cgbench.text import corpus as corpus_module
 
 TRAIN = ["the old man", "an old man", "my old man sleeps", "the man sleeps", "a man sleeps", "the cat sleeps", "a cat"]
 
@@ -25,8 +26,9 @@ def _pair(folder, name, targets, sources=None):
     return _write(folder / f"{name}.xx", sources), _write(folder / f"{name}.yy", targets)
 
 
-def _parts(tmp_path, test, corpus, train=TRAIN, **more):
-    texts = {name: _pair(tmp_path, name, lines) for name, lines in (("train", train), ("test", test), ("pool", corpus))}
+def _parts(tmp_path, test, corpus, train=TRAIN, sources=None, **more):
+    texts = {name: _pair(tmp_path, name, lines) for name, lines in (("train", train), ("test", test))}
+    texts["pool"] = _pair(tmp_path, "pool", corpus, sources)
     return cgbench.parts(
         test=texts["test"],
         train=texts["train"],
@@ -117,6 +119,7 @@ def test_against_the_definition(tmp_path, seed, monkeypatch):
     train, test, corpus = _sentences(draw, 25), _sentences(draw, 4), _sentences(draw, 60, 9)
     sources = [draw.choice(["u", "v w", f"s {line}"]) + f" {draw.randint(0, 40)}" for line in corpus]
     most, k, need = draw.randint(4, 20), draw.randint(1, 4), draw.randint(0, 2)
+    monkeypatch.setattr(corpus_module, "CHUNK", 32)  # of the places where a chunk may begin
     monkeypatch.setattr(scan, "CHUNK", 100)  # many chunks
     monkeypatch.setattr(ngrams, "CHOICES", 1000)
     monkeypatch.setattr(ngrams, "usable_cores", lambda: 2)
@@ -195,6 +198,7 @@ def test_what_is_not_kept_early_is_not_missed(tmp_path, monkeypatch):
     """Pairs worse than those kept are skipped while text is read; the result is that without."""
     draw = random.Random(2)
     train, test, corpus = _sentences(draw, 40), _sentences(draw, 6), _sentences(draw, 1500, 9)
+    monkeypatch.setattr(corpus_module, "CHUNK", 32)
     monkeypatch.setattr(scan, "CHUNK", 1000)
     monkeypatch.setattr(ngrams, "usable_cores", lambda: 1)
     monkeypatch.setattr(ngrams, "CHOICES", 1)
@@ -202,6 +206,10 @@ def test_what_is_not_kept_early_is_not_missed(tmp_path, monkeypatch):
     monkeypatch.setattr(ngrams, "WAITING", 1)
     early = _parts(tmp_path / "b", test, corpus, train, k=3)
     assert (early.pieces, early.probes) == (whole.pieces, whole.probes)
+    # The last pair is the only one with known neighbours, but a long one.
+    corpus = [*(["b d"] * 400), "a b c a b c"]
+    found = _parts(tmp_path / "c", ["b b"], corpus, ["a b", "a b", "b c", "b c", "d", "d"], k=1, sources=range(401))
+    assert found.probes == (("400", "a b c a b c"),)
 
 
 def test_fewer_pieces_come_before_fewer_words(tmp_path):
