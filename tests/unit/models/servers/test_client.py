@@ -14,7 +14,7 @@ from cgbench.models.servers import client as clients
 from cgbench.models.servers.address import parse_server
 from cgbench.models.servers.client import Client
 from cgbench.models.servers.exchange import BadAnswerError, Request, Usage, read_answer, read_usage
-from cgbench.models.servers.journal import Spending, cost_of
+from cgbench.models.servers.journal import Cache, Spending, cost_of
 from cgbench.models.servers.pace import Pace
 
 LINES = ["a b", "c d e", "f", "g h"]
@@ -245,6 +245,13 @@ def test_answers_are_shared_through_a_cache(tmp_path):
     assert len(fake.asked) == asked + 1 and texts(found) == [*texts(first), ["NEW"]]
     assert (record["from_cache"], record["attempts"], record["usage"]["input"]) == (4, 1, len("Say: new") + 3)
     assert [event.get("origin") for event in events(tmp_path / "two") if "reply" in event] == ["cache"] * 4 + [None]
+
+
+def test_a_cache_does_not_answer_for_another_server(tmp_path):
+    (request,) = requests_for(["a"])
+    Cache(tmp_path, "http://x/v1").put(request, "s", {"a": 1})
+    assert Cache(tmp_path, "http://x/v1").get(request)["reply"] == {"a": 1}
+    assert Cache(tmp_path, "http://y/v1").get(request) is None
 
 
 def test_a_damaged_cache_file_is_asked_again_and_replaced(tmp_path):
