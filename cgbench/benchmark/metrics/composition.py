@@ -9,10 +9,11 @@ sentences). docs/explanation/is-it-the-composition.md has the reasons for the th
 - The held-back probes of a piece weigh as much as its given pairs (Peters 1941; Belson 1956).
 - The predicted error of a probe or a pair with ``l`` words, whose piece occurs ``f`` times in training (whole
   sentences: its rarest piece), is ``1 - exp(-exp(a + b log(l) + c log(1 + f)))``, fitted to the held-back probes by
-  maximum likelihood, in cells of similar length and frequency. A weak prior, worth a tenth of a probe, draws c to 0,
-  and b to 0 for pieces and to 1 for whole sentences (where it says that words fail independently).
+  maximum likelihood. A weak prior, worth a tenth of a probe, draws c to 0, and b to 0 for pieces and to 1 for whole
+  sentences (where it says that words fail independently).
 
-The variance is that of :mod:`variance`, by piece and by sentence. ``perf/composition.py`` simulates bias and coverage.
+The variance is that of :mod:`variance`, by piece and by sentence; in its samples the curve is fitted by one Newton step
+from the fit to all probes. ``perf/composition.py`` simulates bias and coverage.
 """
 
 from __future__ import annotations
@@ -31,11 +32,10 @@ from cgbench.benchmark.metrics.scored import ScoredSystems
 from cgbench.benchmark.metrics.variance import ExampleCovariance
 
 FIGURES = ("residual", "given", "error", "predicted")
-LENGTHS, FREQUENCIES = 6, 4
-"""Cells of similar length and frequency."""
-_STEPS, _CLOSE = 40, 1e-6
+_STEPS, _CLOSE = 40, 1e-9
 _RANGE = -12.0, 3.0  # of the logarithm of the hazard
-_PRIOR = 0.1  # of a probe
+_PENALTY = np.diag([1e-6, 0.1, 0.1])  # of a, b, c: a tenth of a probe
+_UPPER = np.triu_indices(3)
 
 
 @dataclass(frozen=True)
@@ -138,8 +138,9 @@ def compare_composition(
 class Residual(Metric):
     """:data:`FIGURES` as a metric of units: a unit is a piece in a test row or in a probe.
 
-    Its statistics are the counts of the gate and the error on given pairs, then the weights in cells of test rows, of
-    probes, and of probes that are wrong.
+    Its statistics, in columns: given rows and rows; the missing, all and predicted weight of given pairs; the slope of
+    that prediction (3); the weight of held-back probes, and the gradient (3) and curvature (6) of their likelihood,
+    with the prior shared out by weight.
     """
 
     name, figures, lower_is_better = "composition", FIGURES, True
@@ -164,15 +165,11 @@ class Residual(Metric):
                 np.minimum.at(lowest, one.sentence, frequencies[number])
                 frequencies[number] = lowest[one.sentence]
         measured = [
-            np.stack([np.log(np.maximum(length, 1)), np.log1p(frequency)], axis=1)
+            np.stack([np.ones(len(length)), np.log(np.maximum(length, 1)), np.log1p(frequency)], axis=1)
             for length, frequency in zip(lengths, frequencies, strict=True)
         ]
-        used = self.rarest if parts.whole else np.ones(len(rows.piece), bool)
-        self._cells = _cells(measured[0], used), _cells(measured[1], np.ones(len(probes.piece), bool))
-        centre = measured[1].mean(axis=0) if len(measured[1]) else np.zeros(2)
-        self._designs = [
-            np.column_stack([np.ones(len(means)), means - centre]) for _, means in self._cells
-        ]  # [cells, 3] each
+        centre = measured[1].mean(axis=0) * (0, 1, 1) if len(measured[1]) else np.zeros(3)
+        self._of_rows, self._of_probes = (design - centre for design in measured)  # [units, 3] each
         self._prior = np.array([0.0, 1.0 if parts.whole else 0.0, 0.0])
 
     @property
@@ -208,32 +205,33 @@ class Residual(Metric):
             held = held * np.where(units > 0, own / units, 0.0)[probes.piece]
         # As many probes as there are, so that the prior keeps its weight.
         held *= np.count_nonzero(held) / folds / held.sum() if held.sum() else 0.0
-        pairs = weight * self.rarest if parts.whole else weight
-        sizes = [len(design) for design in self._designs]
-        found = np.zeros((self.n, 3 + sizes[0] + 2 * sizes[1]))
-        first, second = np.arange(len(rows.piece)), len(rows.piece) + np.arange(len(probes.piece))
-        found[first, 0] = gate_of(parts, run.probes, least).given[rows.sentence] * self.rarest
-        found[first, 1] = self.rarest
-        found[first, 2] = pairs * ~run.rows
-        found[first, 3 + self._cells[0][0]] = pairs
-        found[second, 3 + sizes[0] + self._cells[1][0]] = held
-        found[second, 3 + sum(sizes) + self._cells[1][0]] = held * ~run.probes
+        pairs, wrong = weight * self.rarest if parts.whole else weight, held * ~run.probes
+        fit = self._fit(held, wrong)
+        gradient, curvature = self._likelihood(fit, held, wrong)
+        if held.any():
+            gradient -= np.outer(held / held.sum(), _PENALTY @ (fit - self._prior))
+            curvature += np.multiply.outer(held / held.sum(), _PENALTY)
+        predicted, slope = _curve(self._of_rows @ fit)
+        found = np.zeros((self.n, 18))
+        first, second = found[: len(rows.piece)], found[len(rows.piece) :]
+        first[:, 0] = gate_of(parts, run.probes, least).given[rows.sentence] * self.rarest
+        first[:, 1] = self.rarest
+        first[:, 2:5] = pairs[:, None] * np.stack([~run.rows, np.ones(len(pairs)), predicted], axis=1)
+        first[:, 5:8] = (pairs * slope)[:, None] * self._of_rows
+        second[:, 8], second[:, 9:12], second[:, 12:] = held, gradient, curvature[:, _UPPER[0], _UPPER[1]]
         return found
 
     def compute(self, sums: np.ndarray) -> np.ndarray:
         """:data:`FIGURES` in percent, ``[m, 4]``; NaN if no pair is given or no known piece has a second probe."""
-        pairs, probes = (len(design) for design in self._designs)
-        of_pairs, of_probes, wrong = np.split(sums[:, 3:], [pairs, pairs + probes], axis=1)
-        of_probes, wrong = np.maximum(of_probes, 0.0), np.clip(wrong, 0.0, of_probes)  # differences round
-        weight = of_pairs.sum(axis=1)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            coefficients = self._fit(of_probes, wrong)
-            predicted = _curve(coefficients @ self._designs[0].T)
-            predicted = 100 * (predicted * of_pairs).sum(axis=1) / weight
-            predicted = np.where(of_probes.sum(axis=1) > 1e-9, predicted, np.nan)
-            error = 100 * sums[:, 2] / np.where(weight > 1e-9, weight, np.nan)
-            given = 100 * self._covered * sums[:, 0] / sums[:, 1]
-            return np.stack([error - predicted, given, error, predicted], axis=1)
+        given, rows, wrong, pairs, predicted = sums[:, :5].T
+        fitted, pairs = sums[:, 8] > 1e-9, np.where(pairs > 1e-9, pairs, np.nan)
+        curvature = np.repeat(np.eye(3)[None], len(sums), axis=0)
+        for at, (row, column) in enumerate(zip(*_UPPER, strict=True)):
+            curvature[fitted, row, column] = curvature[fitted, column, row] = sums[fitted, 12 + at]
+        step = np.linalg.solve(curvature, sums[:, 9:12, None])[:, :, 0]
+        expected = 100 * np.clip((predicted + (sums[:, 5:8] * step).sum(axis=1)) / pairs, 0.0, 1.0)
+        expected, error = np.where(fitted, expected, np.nan), 100 * wrong / pairs
+        return np.stack([error - expected, 100 * self._covered * given / rows, error, expected], axis=1)
 
     def interval(
         self, figure: int, covariance: Callable[[int], ExampleCovariance], values: np.ndarray
@@ -258,47 +256,28 @@ class Residual(Metric):
         return found and (max(found[0], -100.0), min(found[1], 100.0))
 
     def _fit(self, count: np.ndarray, wrong: np.ndarray) -> np.ndarray:
-        """The coefficients ``[m, 3]`` for weights in the cells of probes ``[m, cells]``, by Fisher scoring.
-
-        The fit of the mean is where those of single samples begin, which are close to it.
-        """
+        """The coefficients ``[3]`` for the weights of held-back probes and of the wrong ones, by Fisher scoring."""
         share = np.clip(wrong.sum() / max(count.sum(), 1e-9), 1e-6, 1 - 1e-6)
-        found = np.array([[np.log(-np.log1p(-share)), 0.0, 0.0]])
-        found = self._steps(found, count.mean(axis=0, keepdims=True), wrong.mean(axis=0, keepdims=True))
-        return self._steps(np.repeat(found, len(count), axis=0), count, wrong)
-
-    def _steps(self, found: np.ndarray, count: np.ndarray, wrong: np.ndarray) -> np.ndarray:
-        design, penalty = self._designs[1], np.diag([1e-6, _PRIOR, _PRIOR])
+        found = np.array([np.log(-np.log1p(-share)), 0.0, 0.0])
         for _ in range(_STEPS):
-            hazard = np.exp(np.clip(found @ design.T, *_RANGE))
-            p = np.clip(-np.expm1(-hazard), 1e-9, 1 - 1e-9)
-            slope = hazard * (1 - p)  # of p
-            gradient = (slope * (wrong - count * p) / (p * (1 - p))) @ design - (found - self._prior) @ penalty
-            curvature = np.einsum("mc,ci,cj->mij", count * slope**2 / (p * (1 - p)), design, design) + penalty
-            step = np.linalg.solve(curvature, gradient[:, :, None])[:, :, 0]
-            found = found + step / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1.0)
-            found[:, 0] = np.clip(found[:, 0], *_RANGE)
-            if np.abs(step).max(initial=0.0) < _CLOSE:
+            gradient, curvature = (part.sum(axis=0) for part in self._likelihood(found, count, wrong))
+            step = np.linalg.solve(curvature + _PENALTY, gradient - _PENALTY @ (found - self._prior))
+            found = found + step / max(np.abs(step).max(), 1.0)
+            found[0] = np.clip(found[0], *_RANGE)
+            if np.abs(step).max() < _CLOSE:
                 break
         return found
 
+    def _likelihood(self, fit: np.ndarray, count: np.ndarray, wrong: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The gradient ``[n, 3]`` and expected curvature ``[n, 3, 3]`` of the log-likelihood of each probe."""
+        p, slope = _curve(self._of_probes @ fit)
+        per = slope / (p * (1 - p))
+        gradient = (per * (wrong - count * p))[:, None] * self._of_probes
+        return gradient, np.einsum("n,ni,nj->nij", per * slope * count, self._of_probes, self._of_probes)
 
-def _curve(eta: np.ndarray) -> np.ndarray:
-    return np.asarray(-np.expm1(-np.exp(np.clip(eta, *_RANGE))))
 
-
-def _cells(measured: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The cell of each unit, and the mean log length and log frequency of each cell ``[cells, 2]``.
-
-    :param used: the units that decide about the cells.
-    """
-    number = np.zeros(len(measured), np.int64)
-    for column, most in enumerate((LENGTHS, FREQUENCIES)):
-        values = np.sort(measured[used, column])
-        cuts = np.unique([values[len(values) * cut // most] for cut in range(1, most)] if len(values) else values)
-        number = number * most + np.searchsorted(cuts, measured[:, column], side="right")
-    _, number = np.unique(number, return_inverse=True)
-    cells = int(number.max(initial=-1)) + 1
-    count = np.maximum(np.bincount(number, used, cells), 1e-9)
-    means = np.stack([np.bincount(number, used * column, cells) / count for column in measured.T], axis=1)
-    return number, means
+def _curve(eta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The probability of an error, and its slope."""
+    hazard = np.exp(np.clip(eta, *_RANGE))
+    p = np.clip(-np.expm1(-hazard), 1e-9, 1 - 1e-9)
+    return p, hazard * (1 - p)

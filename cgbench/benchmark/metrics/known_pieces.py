@@ -143,11 +143,12 @@ def _by_parts(
         parts = []
         for number, one in enumerate([Bin("given", every), Bin("rest", every), *bins]):
             inside = ~mine if number == 1 else mine
-            masked = replace(result, statistics=result.statistics * inside[:, :, None])
-            ((part,),) = parts_of(scored.metric, [masked], comparison, [one])
-            count = float(inside[:, one.rows].sum()) / len(inside)
-            figures = part.figures if count else {name: Score(None) for name in part.figures}
-            parts.append((one, replace(part, examples=round(count), figures=figures)))
+            rows = one.rows[inside[:, one.rows].any(axis=0)]  # as many as count in some run: intervals depend on it
+            part = replace(result.whole, figures={name: Score(None) for name in result.whole.figures})
+            if len(rows):
+                masked = replace(result, statistics=result.statistics * inside[:, :, None])
+                ((part,),) = parts_of(scored.metric, [masked], comparison, [replace(one, rows=rows)])
+            parts.append((one, replace(part, examples=round(float(inside[:, rows].sum()) / len(inside)))))
         results.append(replace(result, bins=tuple(parts)))
     return replace(scored, by="parts", results=tuple(results))
 

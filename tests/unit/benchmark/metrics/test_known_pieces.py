@@ -112,7 +112,11 @@ def test_whole_sentences_are_exact(tmp_path):
     found = evaluate("exact", hypotheses, REFERENCES, parts=folder, probe_systems=probes)
     assert gate(found).known.tolist() == [True, True, False, True, False]
     assert found.parts.outcomes[0][0].rows.tolist() == [row != 19 for row in found.parts.parts.rows.sentence.tolist()]
-    assert of_bins(found)["given"].figures["exact"].value == 100
+    score, rows = of_bins(found)["given"].figures["exact"], [row for row in range(20) if row % 5 in (0, 2)]
+    assert score.value == 100
+    # The interval is that of so few rows alone.
+    alone = evaluate("exact", *([texts[row] for row in rows] for texts in (hypotheses, REFERENCES)), confidence=True)
+    assert score.ci_low == alone.results[0].whole.figures["exact"].ci_low < 80
     # Row 19 has a known piece and one that only the other of its two probes shows: given where that one is held back.
     assert figures_of(found)["error"] == pytest.approx(100 * 0.5 / (8 + 4 * 0.5 + 4 * 0.5))
     with pytest.raises(InputError, match="right or wrong as a whole"):
