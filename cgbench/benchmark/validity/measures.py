@@ -35,7 +35,7 @@ EASIER = ("source_rarest", "target_rarest", "log_prob", "reference_log_prob", OW
 """Measures whose high values mean easy; those of all others mean hard."""
 TWICE = "token_"
 """Part of the names of measures that have another name as well: ``token_pe_tu`` is ``pe_stu``."""
-OUTSIDE = "outside systems"
+ENSEMBLE, OUTSIDE = "the ensemble", "outside systems"
 COVERAGES = 20
 LOSS = "loss"
 FIGURES = ("prr", "auc", "aurc")
@@ -201,7 +201,10 @@ def measure_errors(
         ours, ours_drawn = (
             np.stack([values[..., part, :].mean(axis=-2) for part in parts], axis=-2) for values in (observed, drawn)
         )
-        scores = _scores(orderings, ours, ours_drawn, units, selects, {**kept, LOSS: loss})
+        named = [name for name in orderings if (system, name) != (ENSEMBLE, OWN_SCORE)]  # which is its own error
+        at = [list(orderings).index(name) for name in named]
+        chosen = {name: orderings[name] for name in named}
+        scores = _scores(chosen, ours[at], ours_drawn[at], units, selects, {**kept, LOSS: loss})
         result.append(SystemMeasures(system, len(parts), float(loss.mean()), selects, tuple(scores)))
     return result
 

@@ -14,7 +14,7 @@ from cgbench.benchmark.metrics.significance import SAMPLES
 from cgbench.benchmark.metrics.systems import Runs, System, read_systems
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.validity.agreement import agreements, select_alike
-from cgbench.benchmark.validity.measures import SystemMeasures, losses_of, measure_errors
+from cgbench.benchmark.validity.measures import ENSEMBLE, SystemMeasures, losses_of, measure_errors
 from cgbench.benchmark.validity.members import candidate_texts, draw_members
 from cgbench.benchmark.validity.ranking import FEWEST_SYSTEMS, own_family, rank, score_parts
 from cgbench.benchmark.validity.request import ValidateRequest
@@ -87,7 +87,7 @@ def _measures(release: Release, request: ValidateRequest) -> list[SystemMeasures
     references = _candidates(release, {})[1]
     metric = _metric(request, references, release)
     read = read_systems(request.systems, len(references), "the candidates") if request.systems else []
-    own = {"the ensemble": [columns["hypothesis"]]} if "hypothesis" in columns else {}
+    own = {ENSEMBLE: [columns["hypothesis"]]} if "hypothesis" in columns else {}
     runs = {**own, **{one.name: one.runs for one in read}}
     if not runs:
         raise InputError(f"{release.folder}: has no translations of its candidates; give {argument('systems')}")

@@ -15,7 +15,7 @@ from cgbench.benchmark.candidates.strata import OWN_SCORE
 from cgbench.benchmark.metrics.bleu import Ter
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.validity import validate
-from cgbench.benchmark.validity.measures import OUTSIDE, Ordering, figures_of, losses_of, measure_errors
+from cgbench.benchmark.validity.measures import ENSEMBLE, OUTSIDE, Ordering, figures_of, losses_of, measure_errors
 from cgbench.cli import main
 from cgbench.errors import InputError
 from cgbench.report import charts, table_pages
@@ -215,6 +215,13 @@ def test_clusters_widen_the_intervals():
     )
     widths = [{row.measure: np.diff(row.intervals["prr"])[0] for row in rows}["rmi"] for rows in (alone, together)]
     assert widths[1] == pytest.approx(5**0.5 * widths[0], rel=0.25)
+
+
+def test_the_score_of_the_ensembles_own_output_is_no_measure_of_its_errors():
+    rng = np.random.default_rng(3)
+    columns, losses = {"rmi": rng.random(40), OWN_SCORE: rng.random(40)}, {ENSEMBLE: rng.random((1, 40))}
+    scored = measure_errors(columns, losses | {"a": rng.random((1, 40))}, "rmi", [], samples=50, seed=1)
+    assert [{row.measure for row in one.measures} for one in scored] == [{"rmi"}, {"rmi", OWN_SCORE}]
 
 
 def test_losses_are_shares():
