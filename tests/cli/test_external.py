@@ -153,7 +153,7 @@ def test_a_filtered_sentence_is_counted(source, run, tmp_path):
     assert (tmp_path / "out").read_text().splitlines() == [
         "" if n == 1 else translation(t) for n, t in enumerate(LINES)
     ]
-    assert json.loads((tmp_path / "out.system.json").read_text())["without_text"] == [2]
+    assert json.loads((tmp_path / "out.system.json").read_text())["answers"]["causes"] == {"filtered": 1}
 
 
 def test_another_prompt_or_source_does_not_overwrite_an_output(source, run, tmp_path):
