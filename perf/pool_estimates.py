@@ -70,7 +70,7 @@ class MeanChrF(ChrF):
 
 
 def stratified(population: str, members: np.ndarray, stratum: np.ndarray, draws: np.ndarray) -> Draw:
-    """Draw so many pairs from each stratum of the members of a population."""
+    """Draw the given number of pairs from each stratum of the members of a population."""
     sizes = np.bincount(stratum)
     rows = [members[stratum == h] for h in range(len(sizes))]
     of, units = np.repeat(np.arange(len(sizes)), draws), np.arange(draws.sum())
