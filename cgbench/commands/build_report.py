@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cgbench.benchmark.candidates.ensemble_quality import TABLE_HEAD, table_of
+from cgbench.benchmark.candidates.ensemble_quality import table_of
 from cgbench.benchmark.candidates.matching import HEAD, shown_balance
 from cgbench.benchmark.release.card import COUNTS, EXAMPLES, figure_rows, shown_counts
 from cgbench.errors import printable
@@ -39,7 +39,7 @@ def report(release: Release) -> str:
     parts = [counts_table(manifest["counts"]), quantile_table(manifest["figures"], config["uncertainty"])]
     parts.append(balance_table(manifest.get("balance", [])))
     if quality := manifest.get("ensemble"):
-        parts.append(render(TABLE_HEAD, table_of(quality)))
+        parts.append(render(*table_of(quality)))
     texts = [release.lines(side)[:EXAMPLES] if release.has_text else [] for side in ("source", "target")]
     rows: list[dict[str, Any]] = release.split() if finished else [{}] * EXAMPLES
     blocks = []

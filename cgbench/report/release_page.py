@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.candidates.correlations import CENTRAL, correlations, numeric
-from cgbench.benchmark.candidates.ensemble_quality import TABLE_HEAD, table_of
+from cgbench.benchmark.candidates.ensemble_quality import table_of
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.selection import seeded_hash
 from cgbench.benchmark.release.card import SUMMARY
@@ -107,9 +107,7 @@ def _page(release: Release, checks: Findings, material: Material) -> str:
         "notes": _notes(release, checks, material, examples),
         "funnel": _funnel_table(release, columns),
         "quantiles": _quantiles(release),
-        "quality": {"head": TABLE_HEAD, "rows": table_of(release.manifest["ensemble"])}
-        if release.manifest.get("ensemble")
-        else None,
+        "quality": table_of(release.manifest["ensemble"]) if release.manifest.get("ensemble") else None,
         "histograms": _histograms(release, columns),
         "scatter": _scatter(release, columns),
         "correlations": _correlations(release, columns),

@@ -57,7 +57,7 @@ def test_a_release_by_members_from_outside(corpora, members, addresses, run, tmp
     assert str(tmp_path.parent) not in json.dumps(release.manifest)
     card = (tmp_path / "whole" / "README.md").read_text(encoding="utf-8")
     assert "2 external models (`hf:member-0`, `hf:member-1`)" in card
-    assert "Kim, Linzen and Smolensky 2022" in card and "an ensemble of external models" in card
+    assert "Kim, Linzen and Smolensky 2022" in card and "an ensemble of existing models" in card
 
 
 def checks(run, release, status=0):
@@ -100,6 +100,15 @@ def spoilt(work, out, engine):
 def test_an_ensemble_trained_here_says_nothing_of_that(small_release):
     assert "Smolensky" not in (small_release.folder / "README.md").read_text(encoding="utf-8")
     assert "members" not in small_release.manifest["inputs"]
+
+
+def test_the_card_tells_native_members_from_external_ones(corpora, small_release, run, tmp_path):
+    native = sorted((small_release.folder.parent / "release.work" / "ensemble").glob("member-*"))
+    assert len(native) == 2
+    run("build-react", *corpora, *BUILD, "--member", native[0], "--member", native[1], "--out", tmp_path / "r")
+    card = (tmp_path / "r" / "README.md").read_text(encoding="utf-8")
+    assert "2 models trained with cgbench (`member-0`, `member-1`)" in card
+    assert "external model" not in card and "held-out pairs" not in card
 
 
 def test_what_members_do_not_go_with(corpora, members, run, tmp_path, monkeypatch):

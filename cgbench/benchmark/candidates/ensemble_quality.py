@@ -243,14 +243,19 @@ def _finite(value: Any) -> float | None:
     return float(value) if value is not None and math.isfinite(value) else None
 
 
-def table_of(found: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """The measurements as rows of a table: name, value on held-out pairs, value on the candidates."""
+def table_of(found: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The measurements as a table: its head; rows of a name and the values on held-out pairs and on the candidates.
+
+    External models have no held-out pairs, and no column for them; what was not measured has no row.
+    """
 
     def cell(part: Mapping[str, Any] | None, name: str, form: str) -> str:
         value = (part or {}).get(name)
         return "-" if value is None else format(value, form)
 
-    rows = []
+    columns = {"held-out pairs": found["held_out"], "candidates": found["candidates"]}
+    shown = list(columns) if found["held_out"] or found["members"] else ["candidates"]
+    rows: list[tuple[str, ...]] = []
     for number, member in enumerate(found["members"]):
         loss, perplexity = (cell(member, name, ",.3f") for name in ("valid_loss", "valid_perplexity"))
         rows.append((f"member {number}: validation loss, perplexity", f"{loss}, {perplexity}", ""))
@@ -265,8 +270,7 @@ def table_of(found: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         ("repetitive", "repetitive translations", ".1%"),
         ("repetitive_references", "repetitive references", ".1%"),
     ):
-        rows.append((text, cell(found["held_out"], name, form), cell(found["candidates"], name, form)))
-    return rows
-
-
-TABLE_HEAD = ("", "held-out pairs", "candidates")
+        cells = [cell(columns[column], name, form) for column in shown]
+        if set(cells) != {"-"}:
+            rows.append((text, *cells))
+    return ("", *shown), rows

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cgbench.benchmark.candidates.correlations import correlation_table
-from cgbench.benchmark.candidates.ensemble_quality import TABLE_HEAD, table_of, warning_of
+from cgbench.benchmark.candidates.ensemble_quality import table_of, warning_of
 from cgbench.benchmark.candidates.matching import HEAD, shown_balance
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.selection import GIVEN_DEGREE
@@ -69,7 +69,7 @@ def write_card(release: Release, notes: Mapping[str, str] | None = None) -> str:
         select_by=config.get("select_by", "uncertainty"),
         stages=shown_counts(manifest["counts"]),
         rows=figure_rows(manifest["figures"], config["uncertainty"]),
-        quality=table_of(quality) if quality else [], quality_head=TABLE_HEAD,
+        quality=table_of(quality) if quality else None,
         quality_warning=warning_of(quality) if quality else "",
         measures=measures, correlations=correlations,
         examples=examples,
@@ -121,7 +121,9 @@ def _examples(release: Release) -> list[dict[str, Any]]:
 def _members(seeds: list[int] | None, config: dict[str, Any], outside: Sequence[Mapping[str, Any]]) -> str:
     if outside:
         named = ", ".join(_code(member["name"]) for member in outside)
-        return f"{len(outside)} external {'models' if len(outside) > 1 else 'model'} ({named})"
+        native = all(member["identity"]["kind"] == "cgbench" for member in outside)
+        kind = "models trained with cgbench" if native else "external models"
+        return f"{len(outside)} {kind if len(outside) > 1 else kind.replace('models', 'model')} ({named})"
     if seeds is None:
         return "an ensemble trained before"
     return f"{len(seeds)} members of preset {_code(config['model'])} (seeds {seeds[0]} to {seeds[-1]})"

@@ -8,6 +8,7 @@ import pytest
 
 from cgbench.benchmark.candidates.ensemble_quality import (
     shape_of,
+    table_of,
     token_count,
     unigram_loss,
     validation_of,
@@ -99,6 +100,22 @@ def test_a_tiny_build_says_that_its_ensemble_knows_nothing(small_release, recwar
     assert "## How well the ensemble translates" in card and "**Warning: the ensemble predicts" in card
     hypotheses = [row["hypothesis"] for row in small_release.table(text=True).to_pylist()]
     assert found["candidates"]["distinct"] == len(set(hypotheses)) / 700
+
+
+def test_what_was_not_measured_is_not_in_the_table():
+    outputs = {"pairs": 5000, "chrf": 47.0, "bleu": None, "distinct": 0.998, "repetitive": 0.0}
+    head, rows = table_of({"members": [], "held_out": None, "candidates": outputs})
+    assert head == ("", "candidates")
+    assert dict(rows) == {
+        "pairs": "5,000",
+        "chrF": "47.0",
+        "distinct translations": "99.8%",
+        "repetitive translations": "0.0%",
+    }
+    member = {"valid_loss": 1.25, "valid_perplexity": 3.49}
+    head, rows = table_of({"members": [member], "held_out": None, "candidates": outputs})
+    assert head == ("", "held-out pairs", "candidates")
+    assert rows[:2] == [("member 0: validation loss, perplexity", "1.250, 3.490", ""), ("pairs", "-", "5,000")]
 
 
 def test_page_and_console_show_the_ensemble(small_release):
