@@ -129,7 +129,7 @@ def _case(ours: Profile, theirs: Profile, reading: Reading) -> Iterator[Differen
 def _tokenised(ours: Profile, theirs: Profile, reading: Reading) -> Iterator[Difference]:
     if reading.words == CHARACTERS or ours.unspaced or theirs.unspaced:
         return
-    escapes = much_rarer(ours.escaped, ours.lines, theirs.escaped, theirs.lines)  # a tokeniser would split these
+    escapes = _lacks_escapes(ours, theirs)  # a tokeniser would split these
     stops = reading.words == BLANKS or escapes
     if ours.tokenised is False and theirs.tokenised is True:
         text = "not tokenised, unlike the references, whose final periods and commas stand apart"
@@ -151,14 +151,18 @@ def _tokenised(ours: Profile, theirs: Profile, reading: Reading) -> Iterator[Dif
 def _escapes(ours: Profile, theirs: Profile, reading: Reading) -> Iterator[Difference]:
     if reading.words != CHARACTERS and None not in (both := (ours.tokenised, theirs.tokenised)) and both[0] != both[1]:
         return  # reported already
-    counts = (ours.escaped, ours.lines), (theirs.escaped, theirs.lines)
-    if much_rarer(*counts[0], *counts[1]):
+    if _lacks_escapes(ours, theirs):
         text = "not escaped, unlike the references, which have escapes such as &apos; (written by Moses)"
         yield Difference(text, "escape both or none", False)
-    elif much_rarer(*counts[1], *counts[0]):
+    elif _lacks_escapes(theirs, ours):
         share = 100 * ours.escaped / ours.lines
         text = f"escaped (such as &apos; in {share:.0f} % of the lines), unlike the references"
         yield Difference(text, "undo the escapes (html.unescape in Python)", False, normalises=False)
+
+
+def _lacks_escapes(one: Profile, other: Profile) -> bool:
+    """A system that writes *'s* more often than the references is not escaped differently: one side must have none."""
+    return one.escaped <= one.lines / 200 and much_rarer(one.escaped, one.lines, other.escaped, other.lines)
 
 
 def _odd_blanks(ours: Profile, theirs: Profile, reading: Reading) -> Iterator[Difference]:
