@@ -165,10 +165,16 @@ def _warnings(scores: PartsScores) -> list[str]:
             f"{counted(single, 'piece')} with one probe: it decides whether the piece is known, and none is left to "
             "predict its error"
         )
-    for result, one in zip(scores.residual.results, scores.scored.results, strict=True):
+    parts, least = scores.parts, scores.least
+    each = len(parts.rows.piece) / max(len(parts.length), 1)
+    for result, one, runs in zip(scores.residual.results, scores.scored.results, scores.outcomes, strict=True):
         given, found = one.bins[0][1].examples, result.whole.figures["residual"].value is not None
         if not found and not given:
-            lines.append(f"{result.system}: no pair is given, so there is no residual composition error")
+            known = 100 * np.mean([gate_of(parts, run.probes, least).known for run in runs])
+            lines.append(
+                f"{result.system}: no pair is given, so there is no residual composition error: it knows {known:.0f} % "
+                f"of the pieces, and a test pair has {each:.1f} on average"
+            )
         elif not found:
             lines.append(f"{result.system}: too few pieces have a second probe, so no error can be predicted")
         elif given < 20:

@@ -158,6 +158,15 @@ def test_why_there_is_no_residual(tmp_path):
         assert empty.examples == 0 and [one.value for one in empty.figures.values()] == [None]
 
 
+def test_no_given_pair_is_explained_by_the_share_of_known_pieces(tmp_path):
+    places = [[Place(0, 0, 1), Place(1, 1, 2)]] * 10 + [[Place(1, 0, 1)]] * 10
+    pieces = [Piece("the", 9, probes=(0,)), Piece("red", 9, probes=(1,))]
+    write_parts(tmp_path / "parts", pieces, [("q", "the"), ("r", "red")], places, MANIFEST)
+    with pytest.warns(InputWarning, match=r"it knows 50 % of the pieces, and a test pair has 1\.5 on average"):
+        evaluate("bleu", {"a": ["the red"] * 20}, ["the red"] * 20, parts=tmp_path / "parts",
+                 probe_systems={"a": ["the", "green"]})  # fmt: skip
+
+
 def test_a_piece_that_only_the_gate_without_a_probe_knows(tmp_path):
     """One of two probes is right: unknown by both; where the wrong one is held back, known."""
     places = [[Place(0, 0, 2)]] * 20
