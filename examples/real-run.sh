@@ -6,7 +6,7 @@
 # Every step resumes: run the same command again after an interruption. Several copies share the training.
 set -euo pipefail
 data=${1:?the folder of the corpora} out=${2:-real-run}
-pairs=${PAIRS:-100000} width=${WIDTH:-128} member_updates=${MEMBER_UPDATES:-10000} updates=${UPDATES:-6800}
+pairs=${PAIRS:-100000} width=${WIDTH:-128} member_updates=${MEMBER_UPDATES:-10000} updates=${UPDATES:-3200}
 read -ra seeds <<< "${SEEDS:-1 2 3}"
 candidates=${CANDIDATES:-5000} jobs=${JOBS:-2}
 mkdir -p "$out"/{text,runs,hypotheses,scores}
@@ -125,7 +125,7 @@ cgbench build-react "${build[@]}" --out "$release"
 cgbench verify "$release"
 cgbench verify "$out/text-free"
 cgbench report "$release" --out "$out/scores/release.html"
-cgbench parts "$release" --out "$out/parts"
+cgbench parts "$release" --from "$out/text/train.de" "$out/text/train.en" --out "$out/parts"
 cgbench validate "$release" --sources "$out/candidates.de"
 
 # --- Translations of the test set, the control set, the sample, the probes and all candidates.
@@ -167,6 +167,7 @@ for metric in bleu chrf; do
   answer "$metric-candidates" "${score[@]}" "${sample[@]}" --estimate candidates --paired
   answer "$metric-degree" "${score[@]}" "${test[@]}" --by degree --plot "$out/scores/$metric-degree.svg"
 done
-answer parts cgbench score chrf --release "$release" "${test[@]}" --parts "$out/parts" "${probes[@]}" --paired \
-  --report "$out/scores/parts.html"
+parts=(cgbench score chrf --release "$release" "${test[@]}" --parts "$out/parts" "${probes[@]}" --paired)
+answer parts "${parts[@]}"
+answer parts-once "${parts[@]}" --known 1 --report "$out/scores/parts.html"
 answer validate cgbench validate "$release" "${all[@]}" --metric chrf --measures --report "$out/scores/measures.html"
