@@ -176,7 +176,7 @@ def _warnings(scores: PartsScores) -> list[str]:
                 f"of the pieces, and a test pair has {each:.1f} on average"
             )
         elif not found:
-            lines.append(f"{result.system}: too few known pieces have a probe to hold back, so no error can be predicted")
+            lines.append(f"{result.system}: too few known pieces have a second probe, so no error can be predicted")
         elif given < 20:
             lines.append(f"{result.system}: only {counted(given, 'given pair')}, fewer than 20")
     return lines

@@ -13,7 +13,7 @@ import numpy as np
 from cgbench.benchmark.candidates.correlations import Correlation, correlation_table, shown
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.validity.agreement import Agreement, Common
-from cgbench.benchmark.validity.measures import SystemMeasures
+from cgbench.benchmark.validity.measures import ENSEMBLE, OUTSIDE, SystemMeasures
 from cgbench.benchmark.validity.members import Draws
 from cgbench.benchmark.validity.ranking import OwnFamily, PartScores, Ranking
 from cgbench.errors import InputError, argument
@@ -105,7 +105,11 @@ def _as_text(found: Validity) -> str:
         parts += [_scores(found.scored), *(_ranking(part, found.scored) for part in found.scored.rankings)]
         if found.scored.own:
             parts.append(_own(found.scored))
-    parts += [one.report() for one in found.measures]
+    several = any(one.system == OUTSIDE for one in found.measures)  # a table per system is too much to read
+    tables = [one for one in found.measures if not several or one.system in (ENSEMBLE, OUTSIDE)]
+    parts += [one.report() for one in tables]
+    if len(tables) < len(found.measures):
+        parts.append("tables of single systems: --report or --format json")
     parts += [f"note: {line}" for line in found.notes]
     return "\n\n".join(parts)
 

@@ -246,6 +246,7 @@ def test_the_command(tmp_path, monkeypatch):
     hyps = [word for name in ("own/x", "y", "z") for word in ("--hyp", f"{name}={tmp_path / name[-1]}")]
     said = CliRunner().invoke(main, [*words, *hyps, "--report", str(page)], catch_exceptions=False).output
     assert "measures and the errors of the ensemble" in said and f"{OUTSIDE} (2)" in said
+    assert "the errors of y," not in said and "tables of single systems: --report or --format json" in said
     assert "Kendall's tau" in said  # three systems are ranked as well
     assert "<svg" in page.read_text() and "Risk over coverage" in page.read_text()
     lost = CliRunner().invoke(main, [*words, "--hyp", "y=none", "--report", str(tmp_path / "no" / "page.html")])
