@@ -1,11 +1,13 @@
 """Every architecture and method, and rows of tables, through the commands: train, ensemble, translate, score."""
 
+import dataclasses
 import json
 
 import pytest
 
 from cgbench.models.config.architectures import ARCHITECTURES, UniversalConfig
 from cgbench.models.config.methods import METHODS
+from cgbench.models.training.request import TrainRequest, begin
 from cgbench.reproduction.tables import all_benchmarks
 
 SMALL = {
@@ -176,3 +178,9 @@ def test_what_can_be_checked_is_checked_before_data_are_read(words, said, run, t
     error = run("train", *missing, *words, status=2).stderr
     assert said in error and error.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_the_method_none_replaces_that_of_a_preset():
+    request = TrainRequest(corpus=(["a"], ["b"]), out="m", model="transformer_cognition_seqmix", method="none")
+    assert begin(request).preset.method.name == "none"
+    assert begin(dataclasses.replace(request, method=None)).preset.method.name == "seqmix"

@@ -73,6 +73,11 @@ def test_the_test_set_against_the_control_set(releases, run):
     assert found["overlaps"] == [] and found["draws"] is None
 
 
+def test_the_tokeniser_none_is_a_tokeniser(releases, run):
+    words = ("validate", releases / "a", *hyp(releases), "--samples", 400, "--tokenize", "none", "--format", "json")
+    assert "tok:none" in json.loads(run(*words).stdout)["scored"]["signature"]
+
+
 def test_pairs_that_belong_together(releases, run):
     words = ("validate", releases / "a", *hyp(releases), "--samples", 400)
     refused = run(*words, "--cluster", "document", status=2).stderr

@@ -25,6 +25,7 @@ from cgbench.requests import (
     Folder,
     Kind,
     Models,
+    Name,
     Paths,
     StepOptions,
     are_paths,
@@ -252,7 +253,7 @@ class BuildRequest(ReactSettings, CorpusOptions, StepOptions):
         metavar="[SIDE=]FOLDER", group="Advanced",
     )  # fmt: skip
     arch: str | None = option(default=None, help="Override the preset's architecture", group="Ensemble")
-    method: str | None = option(default=None, help="Training method: none, seqmix, creg or bow", group="Ensemble")
+    method: Name | None = option(default=None, help="Training method: none, seqmix, creg or bow", group="Ensemble")
     gpus_per_member: int = option(
         default=1, help="Number of GPUs that train one member together; processes with --device cpu", least=1,
         group="Advanced",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from cgbench.requests import KW_ONLY, AnyRelease, Kind, option, request
+from cgbench.requests import KW_ONLY, AnyRelease, Kind, Name, option, request
 
 _SYSTEMS = Kind("systems", "hypotheses by system", lambda it: isinstance(it, Mapping), many=True)
 _OTHERS = Kind("releases", "releases by family", lambda it: isinstance(it, Mapping), many=True)
@@ -38,7 +38,7 @@ class ValidateRequest:
     preset: str = option(
         default="sacrebleu", help="BLEU preset: react, cognition, lexicon or sacrebleu", group="Systems"
     )
-    tokenize: str | None = option(default=None, help="Tokeniser of sacrebleu", group="Systems", metavar="NAME")
+    tokenize: Name | None = option(default=None, help="Tokeniser of sacrebleu", group="Systems", metavar="NAME")
     cluster: Literal["source", "document"] | None = option(
         default=None, help="Pairs that belong together: those of a source or of a document", group="Systems"
     )

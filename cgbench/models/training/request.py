@@ -22,6 +22,7 @@ from cgbench.requests import (
     File,
     Folder,
     Model,
+    Name,
     StepOptions,
     as_path,
     option,
@@ -48,7 +49,7 @@ class TrainingOptions(PairOptions, StepOptions):
     arch: str | None = option(
         default=None, help="Override the preset's architecture; without a preset, use its defaults", group="Model"
     )
-    method: str | None = option(default=None, help="Training method: none, seqmix, creg or bow", group="Model")
+    method: Name | None = option(default=None, help="Training method: none, seqmix, creg or bow", group="Model")
     init: Model | None = option(
         default=None,
         help="Start from an external model, hf:ID@REVISION or hf:FOLDER; `train` also starts from a checkpoint",
