@@ -42,7 +42,7 @@ def completion_of(field: Field) -> Completion | None:
     """How the value of a field's option is completed; None where any text may be one."""
     if field.choices:
         return lambda context, param, incomplete: _starting(field.choices, incomplete)
-    if field.kind:
+    if field.kind and field.kind.name != "name":
         return files
     return names(field.flag) if field.flag in _NAMES else None
 

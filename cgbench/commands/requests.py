@@ -116,7 +116,7 @@ def _is_repeatable(field: Field) -> bool:
 
 def _metavar(field: Field, kind: str) -> str:
     inner = _inner(field)
-    if kind:
+    if kind and kind != "name":
         return {"folder": "FOLDER", "model": "MODEL", "systems": "SYSTEM=FILE[,FILE...]"}.get(kind, "FILE")
     for hint in inner:
         if typing.get_origin(hint) in (list, tuple):

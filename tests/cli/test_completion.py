@@ -19,6 +19,7 @@ def complete(*words):
         (("build-react", "--preset", ""), ["react", "small", "demo"]),
         (("train", "--model", "dangle_cognition_r"), ["dangle_cognition_relative"]),
         (("train", "--method", "c"), ["creg"]),
+        (("build-react", "--method", "b"), ["bow"]),
         (("data", "get", "sca"), ["scan"]),
         (("data", "get", "--out", "x", "sca"), ["scan"]),
         (("reproduce", "run", "lexicon-8"), ["lexicon-8"]),

@@ -90,3 +90,8 @@ def test_a_short_help_needs_no_headings(run):
 def test_lists_fit_a_terminal_of_80_columns(run, words):
     lines = run(*words.split()).stdout.splitlines()
     assert max(len(line) for line in lines if "http" not in line and "SHA" not in line) <= 80
+
+
+@pytest.mark.parametrize("path", [("train",), ("train-ensemble",), ("build-react",)], ids=" ".join)
+def test_a_method_is_a_name(run, path):
+    assert "  --method NAME " in _help(run, path)
