@@ -24,7 +24,7 @@ from cgbench.models.config.architectures import LSTMLexiconConfig
 from cgbench.models.parts.dropout import Dropout
 from cgbench.models.parts.linear import Linear, linear
 from cgbench.models.parts.ragged import Layout, Ragged, grid_index, on_device
-from cgbench.models.parts.recurrent import step_linear
+from cgbench.models.parts.recurrent import lstm_cell, step_linear
 from cgbench.models.parts.source_attention import Memory, SourceAttention
 from cgbench.models.special_ids import BOS, PAD
 
@@ -188,13 +188,11 @@ class LSTMLexicon(nn.Module):
         """
         x = feed = self.dropout(hidden.feed)
         added = [gates, *linears.biases]
-        h: list[Tensor] = []
-        c: list[Tensor] = []
+        states = []
         for step, own, last_h, last_c in zip(linears.cells, added, hidden.h, hidden.c, strict=True):
-            into, forget, new, out = (step(torch.cat((x, last_h), 1)) + own).chunk(4, 1)
-            c.append(forget.sigmoid() * last_c + into.sigmoid() * new.tanh())
-            h.append(out.sigmoid() * c[-1].tanh())
-            x = self.dropout(h[-1])
+            states.append(lstm_cell(step(torch.cat((x, last_h), 1)) + own, last_c))
+            x = self.dropout(states[-1][0])
+        h, c = ([state[part] for state in states] for part in (0, 1))
         weights = self.attention.weights(memory, h[-1])
         context = torch.bmm(weights.unsqueeze(1), memory.values).squeeze(1)
         mixture = mixed + linears.mix(torch.cat((feed, h[-1], context), 1))

@@ -8,7 +8,9 @@ one sentence.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
@@ -20,6 +22,7 @@ from cgbench.models.config.architectures import SyntacticAttentionConfig
 from cgbench.models.parts.dropout import Dropout
 from cgbench.models.parts.linear import Linear
 from cgbench.models.parts.ragged import Layout, Ragged, grid_index, on_device
+from cgbench.models.parts.recurrent import lstm_cell, step_linear
 from cgbench.models.special_ids import BOS
 
 
@@ -46,12 +49,16 @@ class Meanings:
 
 @dataclass
 class SyntaxState:
-    """The decoder's state: the next attention query, [rows, width], ``h`` and ``c``, [rows, width] per layer."""
+    """The decoder's state: the next attention query, [rows, width], ``h`` and ``c``, [rows, width] per layer.
+
+    :param cells: for each layer, the maps from its input and from its last ``h`` to its gates, and the bias.
+    """
 
     query: Tensor
     h: list[Tensor]
     c: list[Tensor]
     memory: Meanings
+    cells: list[tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor], Tensor]]
 
     def reorder(self, index: np.ndarray) -> None:
         """Select the rows ``index``."""
@@ -63,7 +70,7 @@ class SyntaxState:
     def first(self, rows: int) -> SyntaxState:
         """Return the first rows."""
         h, c = ([part[:rows] for part in parts] for parts in (self.h, self.c))
-        return SyntaxState(self.query[:rows], h, c, self.memory.first(rows))
+        return SyntaxState(self.query[:rows], h, c, self.memory.first(rows), self.cells)
 
 
 @dataclass
@@ -151,8 +158,12 @@ class SyntacticAttention(nn.Module):
         query = encoded.query[on_device(order, encoded.states)]
         # The first query does not enter the recurrence, which starts from zeros.
         memory = Meanings(encoded.states[index], encoded.meaning[index], offset)
-        zeros = [torch.zeros_like(query)] * (1 + len(self.upper))
-        return SyntaxState(query, zeros, zeros, memory)
+        layers = [self.cell, *cast("list[nn.LSTMCell]", list(self.upper))]
+        zeros = [torch.zeros_like(query)] * len(layers)
+        cells = [
+            (step_linear(cell.weight_ih), step_linear(cell.weight_hh), cell.bias_ih + cell.bias_hh) for cell in layers
+        ]
+        return SyntaxState(query, zeros, zeros, memory, cells)
 
     def _advance(self, state: SyntaxState) -> Tensor:
         memory = state.memory
@@ -160,8 +171,8 @@ class SyntacticAttention(nn.Module):
         weights = torch.softmax(scores, 1).unsqueeze(1)
         read, context = (torch.bmm(weights, part).squeeze(1) for part in (memory.meaning, memory.syntax))
         x, states = context, []
-        for layer, cell in enumerate([self.cell, *self.upper]):
-            states.append(cell(self.dropout(x) if layer else x, (state.h[layer], state.c[layer])))
+        for layer, ((of_input, of_h, bias), h, c) in enumerate(zip(state.cells, state.h, state.c, strict=True)):
+            states.append(lstm_cell(of_input(self.dropout(x) if layer else x) + of_h(h) + bias, c))
             x = states[-1][0]
         state.h, state.c = [h for h, _ in states], [c for _, c in states]
         state.query = x

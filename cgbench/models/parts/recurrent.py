@@ -1,4 +1,4 @@
-"""Linear maps of recurrences."""
+"""Steps of recurrences: linear maps, and the LSTM cell."""
 
 from __future__ import annotations
 
@@ -17,3 +17,13 @@ def step_linear(weight: Tensor) -> Callable[[Tensor], Tensor]:
     :param weight: W, [out, in].
     """
     return StepLinear(weight) if fast_form(weight) else lambda x: F.linear(x, weight)
+
+
+def lstm_cell(gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    """Return h and c of an LSTM's next step, [rows, width].
+
+    :param gates: the gates before their activation, [rows, 4 width], in torch's order; ``c``: of the last step.
+    """
+    into, forget, new, out = gates.chunk(4, 1)
+    c = forget.sigmoid() * c + into.sigmoid() * new.tanh()
+    return out.sigmoid() * c.tanh(), c
