@@ -148,7 +148,8 @@ def _by_parts(
             if len(rows):
                 masked = replace(result, statistics=result.statistics * inside[:, :, None])
                 ((part,),) = parts_of(scored.metric, [masked], comparison, [replace(one, rows=rows)])
-            parts.append((one, replace(part, examples=round(float(inside[:, rows].sum()) / len(inside)))))
+            mean = float(inside[:, rows].sum()) / len(inside)
+            parts.append((one, replace(part, examples=max(round(mean), int(mean > 0)))))  # 0 means none in any run
         results.append(replace(result, bins=tuple(parts)))
     return replace(scored, by="parts", results=tuple(results))
 

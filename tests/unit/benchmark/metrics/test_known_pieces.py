@@ -167,6 +167,18 @@ def test_no_given_pair_is_explained_by_the_share_of_known_pieces(tmp_path):
                  probe_systems={"a": ["the", "green"]})  # fmt: skip
 
 
+def test_pairs_given_to_one_of_three_runs_count(tmp_path):
+    """Their mean over the runs is a third, which is not shown as 0 beside a score."""
+    places = [[Place(0, 0, 2)]] + [[Place(1, 0, 2)]] * 19
+    pieces = [Piece("the red", 9, probes=(0, 1)), Piece("no bird", 9, probes=(2,))]
+    write_parts(tmp_path / "parts", pieces, [("q", "the red"), ("r", "the red"), ("s", "no bird")], places, MANIFEST)
+    right, wrong = ["the red", "the red", "a bird"], ["a", "a", "a bird"]
+    with pytest.warns(InputWarning, match="a: too few known pieces"):  # and not "no pair is given"
+        found = evaluate("bleu", {"a": [["the red one"] * 20] * 3}, ["the red one"] * 20, parts=tmp_path / "parts",
+                         probe_systems={"a": [right, wrong, wrong]})  # fmt: skip
+    assert of_bins(found)["given"].examples == 1
+
+
 def test_a_piece_that_only_the_gate_without_a_probe_knows(tmp_path):
     """One of two probes is right: unknown by both; where the wrong one is held back, known."""
     places = [[Place(0, 0, 2)]] * 20
