@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.metrics.contrast import Contrasts
-from cgbench.benchmark.metrics.intervals import percentile_interval
+from cgbench.benchmark.metrics.intervals import percentile_interval, score_interval
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.metrics.significance import bootstrap_counts, draw_runs, holm
 from cgbench.benchmark.metrics.variance import ExampleCovariance, covariance_of_clusters, covariance_of_samples
@@ -31,7 +31,8 @@ class PartScores:
     """Scores of systems on parts of the same examples.
 
     ``values`` [systems] by part; ``samples`` [samples, systems] by part, from the same samples of the examples;
-    ``contrasts`` by part: differences between systems, with the variance of examples and of seeds.
+    ``contrasts`` by part: differences between systems, with the variance of examples and of seeds; ``intervals`` by
+    part: 95 % confidence intervals of the scores.
     """
 
     systems: tuple[str, ...]
@@ -39,10 +40,7 @@ class PartScores:
     values: dict[str, np.ndarray]
     samples: dict[str, np.ndarray]
     contrasts: dict[str, Contrasts] = field(default_factory=dict)
-
-    def interval(self, part: str, system: int) -> Interval:
-        """The 95 % confidence interval of a score."""
-        return percentile_interval(self.samples[part][:, system])
+    intervals: dict[str, list[Interval]] = field(default_factory=dict)
 
 
 def score_parts(
@@ -77,18 +75,43 @@ def score_parts(
                 drawn[part][number].append(np.stack(scores, axis=1))
     joined = {part: [np.concatenate(blocks) for blocks in of] for part, of in drawn.items()}
     sizes = {part: len(rows) for part, rows in parts.items()}
+    found_covariances = {
+        part: _covariance(metric, statistics, parts[part], of) for part, of in joined.items() if sizes[part] > 1
+    }
+    covariances = {part: one for part, one in found_covariances.items() if one}
     return PartScores(
         names,
         sizes,
         {part: np.array([float(runs.mean()) for runs in of]) for part, of in of_runs.items()},
         # The same sample of seeds on each part: the generator restarts.
         {part: np.stack([one[:, 0] for one in draw_runs(of, seed)], axis=1) for part, of in joined.items()},
-        {
-            part: Contrasts(of_runs[part], covariance)
-            for part, of in joined.items()
-            if sizes[part] > 1 and (covariance := _covariance(metric, statistics, parts[part], of))
-        },
+        {part: Contrasts(of_runs[part], one) for part, one in covariances.items()},
+        {part: _intervals(metric, of_runs[part], of, covariances.get(part)) for part, of in joined.items()},
     )
+
+
+def _intervals(
+    metric: Metric,
+    values: Sequence[np.ndarray],
+    samples: Sequence[np.ndarray],
+    covariance: ExampleCovariance | None,
+) -> list[Interval]:
+    """The intervals of the scores: percentiles for a single run, as sacrebleu, else with the spread of the runs.
+
+    :param values: of each system ``[runs, 1]``; ``samples``: ``[samples, runs, 1]``.
+    """
+    intervals: list[Interval] = []
+    begin = 0
+    for own, drawn in zip(values, samples, strict=True):
+        runs, begin = slice(begin, begin + len(own)), begin + len(own)
+        if len(own) == 1:
+            intervals.append(percentile_interval(drawn[:, 0, 0]))
+        elif covariance is None:
+            intervals.append(None)
+        else:
+            limits = metric.limits(next(iter(metric.figures)))
+            intervals.append(score_interval(covariance.of_runs(0, runs), own[:, 0], *limits))
+    return intervals
 
 
 def _covariance(

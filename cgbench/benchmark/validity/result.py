@@ -86,7 +86,7 @@ def _scored_dict(scored: RankedSystems) -> dict[str, Any]:
             name: {
                 "family": family,
                 "scores": {part: float(values[row]) for part, values in scored.scores.values.items()},
-                "intervals": {part: scored.scores.interval(part, row) for part in scored.scores.sizes},
+                "intervals": {part: scored.scores.intervals[part][row] for part in scored.scores.sizes},
             }
             for row, (name, family) in enumerate(zip(systems, scored.families, strict=True))
         },
@@ -162,7 +162,7 @@ def _scores(scored: RankedSystems) -> str:
     scores = scored.scores
     head = ("system", *(f"{part} ({size:,})" for part, size in scores.sizes.items()))
     rows = [
-        [name, *(shown(scores.values[part][row], scores.interval(part, row), 1) for part in scores.sizes)]
+        [name, *(shown(scores.values[part][row], scores.intervals[part][row], 1) for part in scores.sizes)]
         for row, name in enumerate(scores.systems)
     ]
     return f"{scored.metric} ({scored.signature})\n" + render(head, rows)

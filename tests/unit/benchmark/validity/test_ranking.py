@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from cgbench.benchmark.metrics.evaluate import evaluate
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.metric import Clusters
 from cgbench.benchmark.validity.ranking import (
@@ -49,7 +50,7 @@ def test_scores_of_parts_are_those_of_their_examples_and_share_the_draws():
     # A part that is the whole has its samples, one and all.
     same = scored(a=a, b=b, parts={"part": np.arange(400), "whole": np.arange(400)})
     assert np.array_equal(same.samples["part"], same.samples["whole"])
-    low, high = found.interval("part", 0)
+    low, high = found.intervals["part"][0]
     assert low < found.values["part"][0] < high
 
 
@@ -59,7 +60,7 @@ def test_pairs_of_a_source_are_drawn_together():
     sources = Clusters(("source",), (np.arange(400) // 4,))
     alone, together = scored(a=one, b=other), scored(a=one, b=other, clusters=sources)
     assert alone.values["whole"].tolist() == together.values["whole"].tolist()
-    widths = [np.diff(found.interval("whole", 0))[0] for found in (alone, together)]
+    widths = [np.diff(found.intervals["whole"][0])[0] for found in (alone, together)]
     assert widths[1] > 1.6 * widths[0]  # four equal rows are worth one
     p_values = [float(found.contrasts["whole"].of(0, 1).p_value()[0]) for found in (alone, together)]
     assert p_values[1] > p_values[0]
@@ -147,3 +148,15 @@ def test_pairs_of_systems_are_tested_with_the_variance_of_their_runs():
     single = {name: [runs[place]] for (name, runs), place in zip(systems.items(), (2, 0, 0), strict=True)}
     found = score_parts(metric, single, {"whole": np.arange(400)}, samples=200, seed=1)
     assert compare_pairs(found, "whole").differ(0, 1)
+
+
+def test_intervals_of_several_runs_are_those_of_score():
+    rng = np.random.default_rng(8)
+    runs = [right(share, 400, rng) for share in (0.4, 0.6, 0.8)]
+    found = score_parts(ExactMatch([["x"]] * 400), {"a": runs}, {"whole": np.arange(400)}, samples=4000, seed=1)
+    (system,) = evaluate("exact", {"a": runs}, ["x"] * 400, confidence=True).results
+    score = next(iter(system.whole.figures.values()))
+    assert found.intervals["whole"][0] == pytest.approx((score.ci_low, score.ci_high), abs=1.0)
+    assert np.diff(found.intervals["whole"][0]) > 1.3 * np.diff(
+        np.percentile(found.samples["whole"][:, 0], [2.5, 97.5])
+    )
