@@ -58,6 +58,20 @@ def test_a_batch_is_the_loop_over_its_sentences(read_syntax, depth):
 
 
 @pytest.mark.parametrize("depth", [1, 2])
+def test_gradients_are_those_of_the_loop(depth):
+    model, found = model_of(True, depth), []
+    for logits in (
+        model(Ragged.pack(SOURCES), Ragged.pack(TARGETS).shifted()),
+        torch.cat([slow_logits(model, s, len(t)) for s, t in zip(SOURCES, TARGETS, strict=True)]),
+    ):
+        model.zero_grad()
+        logits.log_softmax(1)[:, 4].sum().backward()
+        found.append({name: parameter.grad.clone() for name, parameter in model.named_parameters()})
+    for name, gradient in found[1].items():
+        torch.testing.assert_close(found[0][name], gradient, atol=1e-5, rtol=1e-4, msg=name)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
 def test_steps_give_the_same_and_rows_can_swap(depth):
     model = model_of(False, depth)
     whole = model(Ragged.pack(SOURCES[:2]), Ragged.pack([[4, 5, 2], [4, 4, 2]]).shifted()).view(2, 3, -1)
