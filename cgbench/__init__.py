@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the table below is used at r
     from cgbench.models.translation import translate
     from cgbench.models.uncertainty import token_measures
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "Ensemble",
