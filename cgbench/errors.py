@@ -68,7 +68,6 @@ EXTRAS = {
     "hub": ("huggingface_hub",),
     "hf": ("transformers", "huggingface_hub", "sentencepiece", "sacremoses", "peft", "requests"),
     "ray": ("ray",),
-    "stores": ("fsspec", "s3fs", "gcsfs"),
 }
 """Packages of each extra in pyproject.toml, by the names under which they are imported."""
 _WHOLE = ("models",)  # extras whose packages are only useful together

@@ -28,7 +28,6 @@ from cgbench.commands.lines import (
     with_file,
 )
 from cgbench.commands.lines import note as note  # read from here by many
-from cgbench.commands.removed import removed
 from cgbench.errors import InputError, InputWarning, argument, missing_package, printable
 from cgbench.progress import EVERY, said_aloud
 from cgbench.settings import parse_assignments, read_yaml
@@ -175,9 +174,6 @@ class Command(Documented):
         try:
             return super().parse_args(ctx, joined)
         except click.NoSuchOption as error:
-            path = ctx.command_path.removeprefix(f"{ctx.find_root().command_path} ")
-            if gone := removed(f"{path} {error.option_name}"):
-                raise Failure(gone) from None
             # In the message: of possibilities click shows those alone that are spelled alike.
             near = near_options(error.option_name, self.params)
             meant = f" Did you mean {near[0]!r}?" if near else ""
@@ -277,10 +273,8 @@ class Group(Documented, click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command; an error names the replacement of a removed one, or the nearest command."""
+        """Find a command; an error names the nearest one."""
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            if gone := removed(args[0]):
-                raise Failure(gone)
             near = difflib.get_close_matches(args[0].lower(), self.list_commands(ctx), 1, 0.6)
             if near:
                 ctx.fail(f"No such command '{args[0]}'. Did you mean '{near[0]}'?")
