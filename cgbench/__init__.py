@@ -25,7 +25,6 @@ if TYPE_CHECKING:  # for editors and type checkers; the table below is used at r
     from cgbench.benchmark.splits.split import split
     from cgbench.benchmark.stats.degree import degree
     from cgbench.benchmark.stats.stats import stats
-    from cgbench.benchmark.validity.concur import concur
     from cgbench.benchmark.validity.validate import validate
     from cgbench.data_recipes.frames import load_data
     from cgbench.errors import InputError
@@ -49,7 +48,6 @@ __all__ = [
     "bleu",
     "build_react",
     "chrf",
-    "concur",
     "consistency",
     "cter",
     "degree",
@@ -82,7 +80,6 @@ _MODULES = {
     "Metric": "cgbench.benchmark.metrics.metric",
     "Release": "cgbench.benchmark.release.release",
     "build_react": "cgbench.benchmark.react.build_react",
-    "concur": "cgbench.benchmark.validity.concur",
     "consistency": "cgbench.benchmark.consistency.agreement",
     "degree": "cgbench.benchmark.stats.degree",
     "export": "cgbench.benchmark.release.export.export",

@@ -22,7 +22,6 @@ COMMANDS = {
     "Score": {
         "score": ("score:score_group", "Score systems, with significance tests and breakdowns"),
         "consistency": ("consistency:consistency_group", "Score how alike systems translate the same piece"),
-        "concur": ("concur:concur_command", "Compare how benchmarks rank systems"),
         "power": ("power:power_command", "Compute how many examples and seeds are enough"),
         "reproduce": ("reproduce:reproduce_group", "Reproduce published tables"),
     },

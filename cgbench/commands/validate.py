@@ -69,7 +69,7 @@ def validate_command(
         check_output(page, [opened.folder])
     result = validate(ValidateRequest(opened, name=family, **found))
     if page:
-        from cgbench.report.table_pages import measures_page
+        from cgbench.report.measures_page import measures_page
 
         write_atomic(page, measures_page(result, command_line()))
     click.echo(result.report(form))

@@ -18,7 +18,7 @@ from cgbench.benchmark.validity import validate
 from cgbench.benchmark.validity.measures import ENSEMBLE, OUTSIDE, Ordering, figures_of, losses_of, measure_errors
 from cgbench.cli import main
 from cgbench.errors import InputError
-from cgbench.report import charts, table_pages
+from cgbench.report import charts, measures_page
 
 pytestmark = pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
 
@@ -264,7 +264,7 @@ def test_the_command(tmp_path, monkeypatch):
     clustered = cgbench.validate(release, measures=True, metric="exact", samples=100, cluster="source").measures[0]
     drawn = []
     monkeypatch.setattr(charts, "lines", lambda rows, *rest, **options: drawn.extend(rows))
-    table_pages.measures_page(result, "")
+    measures_page.measures_page(result, "")
     assert [point.value for point in drawn[0]] == list(result.measures[0].measures[0].risks)
     assert clustered.measures[0].prr == result.measures[0].measures[0].prr
     assert clustered.measures[0].intervals != result.measures[0].measures[0].intervals

@@ -1,0 +1,50 @@
+"""The page of measures and errors: ``cgbench validate --measures --report``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cgbench.benchmark.validity.measures import SystemMeasures
+from cgbench.benchmark.validity.result import Validity
+from cgbench.report import charts
+from cgbench.report.page import as_table, render_page
+
+DRAWN = ("degree", "source_length", "perplexity", "expected_entropy", "pe_stu", "reference_pe_stu")
+"""Measures whose risk over coverage is drawn: one of each type."""
+
+
+def measures_page(validity: Validity, command: str) -> str:
+    """The page as HTML, the same bytes for the same input: a curve of risk over coverage and a table per system."""
+    sections = [
+        {
+            "id": f"system{number}",
+            "title": f"Errors of {system.system}",
+            "chart": _risks(system),
+            "table": as_table(f"Errors of {system.system}", f"Errors of {system.system}", *system.table()),
+        }
+        for number, system in enumerate(validity.measures, 1)
+    ]
+    context = {
+        "title": "Which measure predicts errors?",
+        "release": validity.release.signature,
+        "notes": [],
+        "sections": [*((section["id"], section["title"]) for section in sections), ("origin", "Origin")],
+        "systems": sections,
+        "command": command,
+    }
+    return render_page("measures.html", context, {"rows": None})
+
+
+def _risks(scores: SystemMeasures) -> Any:
+    """Risk over coverage, of the measure that selects and of :data:`DRAWN`."""
+    names = dict.fromkeys((scores.selects, *DRAWN))
+    drawn = [row for name in names for row in scores.measures if row.measure == name] or scores.measures[:1]
+    rows = [
+        [charts.Whisker(row.measure, risk, colour=colour) for risk in row.risks]
+        for colour, row in enumerate(drawn[: len(charts.DASHES)])
+    ]
+    steps = len(scores.measures[0].risks)
+    bins: list[tuple[str, int | None]] = [
+        (f"{100 * step // steps}" if step % 4 == 0 else "", None) for step in range(1, steps + 1)
+    ]
+    return charts.lines(rows, bins, ("coverage, %", "risk"), "Risk over coverage", places=3)
