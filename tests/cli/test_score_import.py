@@ -72,8 +72,6 @@ SCORES = [0.81, 0.5, -0.25, 0.9]
 FORMS = {
     "plain.txt": "0.81\n0.5\n-0.25\n0.9\n",
     "dos.txt": "0.81\r\n0.5\r\n-0.25\r\n0.9\r\n",
-    "printed.txt": "".join(f"out/a.txt\tSegment {row}\tscore: {score:.4f}\n" for row, score in enumerate(SCORES))
-    + "out/a.txt\tscore: 0.4900\n",
     "COMET-ref.seg.score": "".join(f"{name}\t{score}\n" for name in ("a", "b") for score in SCORES),
     "table.tsv": "id\tscore\n" + "".join(f"{row}\t{score}\n" for row, score in enumerate(SCORES)),
     # metricx24/predict.py: the rows of its input with "prediction"
@@ -93,7 +91,7 @@ FORMS = {
     # eole/inference_engine.py: a converted COMET model; an estimator of eole's own
     "eole.txt": "\n".join(map(str, SCORES)) + "\n",
     "eole.tsv:3": "".join(f"a translation\t-1.25\t{score}\n" for score in SCORES),
-    "list.json": json.dumps(SCORES),
+    "list.json": json.dumps([{"score": score} for score in SCORES]),
     "rating.parquet": None,
 }
 
@@ -235,6 +233,14 @@ def test_bad_tables_are_one_line(tmp_path, run):
     assert "which column has the scores? Write " in which
     (tmp_path / "e.json").write_text("{")
     assert "not valid JSON" in run("score", "import", "--scores", tmp_path / "e.json", status=2).stderr
+    for text, message in (
+        ("[1, 2]", "row 1: not an object with one field per column"),
+        ('{"a": [1, 2]}', "row 1: not an object with a score"),
+        ('{"a": 1}', "an object with one list of objects per system"),
+        ('{"a": [{"n": 1}]}', "which field has the scores?"),
+    ):
+        (tmp_path / "e.json").write_text(text)
+        assert message in run("score", "import", "--scores", tmp_path / "e.json", status=2).stderr
     (tmp_path / "M.seg.score").write_text("a\t1\nb\t2\n")
     strange = run("score", "import", "--scores", f"c={tmp_path / 'M.seg.score'}", status=2).stderr
     assert "no system 'c'" in strange

@@ -115,27 +115,6 @@ def test_inspect_as_json_and_packed(tmp_path, run):
     assert b["p_value"] == 1.0
 
 
-def test_lighteval_details(tmp_path, run):
-    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-
-    def write(name, values, ids):
-        rows = {
-            "doc": [{"id": str(one), "query": f"question {one}", "choices": ["a", "b"]} for one in ids],
-            "metric": [{"acc": values[one], "acc_norm": 1 - values[one]} for one in ids],
-            "model_response": [{"text": ["a"]} for _ in ids],
-        }
-        parquet.write_table(pyarrow.table(rows), tmp_path / name)
-
-    write("a.parquet", [1, 0, 1, 1], [0, 1, 2, 3])
-    write("b.parquet", [1, 0, 0, 1], [2, 3, 0, 1])
-    assert "which metric? Write " in run("score", "import", "--scores", tmp_path / "a.parquet", status=2).stderr
-    words = ["--scores", f"a={tmp_path / 'a.parquet'}:acc", "--scores", f"b={tmp_path / 'b.parquet'}:acc"]
-    found = run("score", "import", *words, "--per-example", tmp_path / "rows")
-    assert "75.0" in found.stdout
-    rows = [line.split("\t") for line in (tmp_path / "rows").read_text().splitlines()[1:]]
-    assert [row[3] for row in rows] == ["1", "0", "1", "1", "1", "0", "0", "1"]
-
-
 def refused(run, path, said):
     error = run("score", "import", "--scores", path, status=2).stderr
     assert said in error and error.count("\n") == 1 and len(error) < 1000

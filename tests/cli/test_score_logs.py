@@ -5,7 +5,6 @@ import random
 import zipfile
 
 import pyarrow
-import pyarrow.parquet
 import pytest
 
 
@@ -54,19 +53,6 @@ def wmt_by_rows(path, lines, ids):
     )
 
 
-def lighteval(path, lines, ids):
-    rows = [
-        {
-            "doc": {"id": str(key), "query": "q"},
-            "metric": {"bleu": 0.0},
-            "model_response": {"text": [line], "logprobs": []},
-        }
-        for key, line in zip(ids, lines, strict=True)
-    ]
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(shuffled(rows)), path.with_suffix(".parquet"))
-    return path.with_suffix(".parquet")
-
-
 def sample(key, line, epoch=1):
     output = {"model": "m", "choices": [], "completion": f"\n{line}\nmore"}
     scores = {"translation": {"value": 1.0, "answer": line}}
@@ -100,7 +86,7 @@ def scores(run, *words, **options):
     return found if isinstance(found, list) else [found]
 
 
-@pytest.mark.parametrize("write", [lm_eval, wmt, wmt_by_rows, lighteval, inspect_json, inspect_eval])
+@pytest.mark.parametrize("write", [lm_eval, wmt, wmt_by_rows, inspect_json, inspect_eval])
 def test_a_log_gives_the_score_of_its_lines(texts, tmp_path, run, write):
     release, lines = texts
     ids = [row["line"] for row in release.split()]
@@ -138,7 +124,7 @@ def test_ids_of_a_column(texts, tmp_path, run):
     assert "are neither row numbers nor lines of a release" in said and "--id" in said
 
 
-def test_epochs_and_samples_are_runs(texts, tmp_path, run):
+def test_epochs_are_runs(texts, tmp_path, run):
     release, lines = texts
     ids = [row["line"] for row in release.split()]
     log = inspect_eval(tmp_path / "log", lines, ids, epochs=3)

@@ -170,9 +170,6 @@ def _finite(*words):
 
 def imports():
     """Logs of harnesses, and files of scores."""
-    import pyarrow
-    import pyarrow.parquet
-
     lm_eval = "".join(
         json.dumps(
             {"doc_id": row, "doc": {"q": f"{row}"}, "filter": "none", "metrics": ["acc"], "doc_hash": f"h{row}",
@@ -180,23 +177,14 @@ def imports():
         ) + "\n"
         for row in range(6)
     ).encode()  # fmt: skip
-    details = io.BytesIO()
-    rows = {
-        "doc": [{"id": f"{row}", "query": f"question {row}"} for row in range(6)],
-        "metric": [{"acc": row % 2} for row in range(6)],
-    }
-    pyarrow.parquet.write_table(pyarrow.table(rows), details)
     comet = {"a.txt": [{"src": "s", "mt": "t", "COMET": 0.1 * row} for row in range(6)]}
-    printed = "".join(f"a.txt\tSegment {row}\tscore: 0.{row}5\n" for row in range(6)) + "a.txt\tscore: 0.4\n"
     inspect = {"header.json": json.dumps(HEADER).encode()}
     inspect |= {f"samples/{one['id']}_{one['epoch']}.json": json.dumps(one).encode() for one in SAMPLES}
     forms = (
         ("lm-eval", "samples_t_1.jsonl", lm_eval, m.json_lines),
-        ("lighteval", "a.parquet", details.getvalue(), m.parquet_file),
         ("inspect", "a.eval", m.make_zip(inspect), eval_file),
         ("inspect JSON", "a.json", json.dumps(HEADER | {"samples": SAMPLES}).encode(), m.json_file),
         ("COMET JSON", "c.json", json.dumps(comet).encode(), m.json_file),
-        ("COMET text", "c.txt", printed.encode(), m.text),
         (
             "mt-metrics-eval",
             "a.seg.score",

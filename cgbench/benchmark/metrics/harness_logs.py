@@ -2,7 +2,6 @@
 
 lm-evaluation-harness   ``samples_TASK_DATE.jsonl`` (``--log_samples``); the version of the task is in
                         ``results_DATE.json`` in the same folder.
-lighteval               ``details_TASK_DATE.parquet`` (``--save-details``).
 inspect                 ``.eval`` and ``.json``; every epoch is a run.
 Every Eval Ever         ``UUID_samples.jsonl``; every ``run`` of the metadata is a run.
 
@@ -25,7 +24,6 @@ from cgbench.benchmark.metrics.score_files import ScoreColumn, as_score, is_json
 from cgbench.errors import InputError
 from cgbench.settings import did_you_mean
 from cgbench.text.limits import Budget
-from cgbench.text.parquet import ParquetTable
 from cgbench.text.rows import Table, is_array
 from cgbench.text.streams import COMPRESSED, form
 
@@ -52,16 +50,11 @@ def read_log(path: Path, metric: str | None) -> list[ScoreColumn] | None:
     :param metric: one of the log's metrics (``acc_norm``; in a log with several filters ``acc@FILTER``).
     :raises InputError: the log is damaged, or has several metrics and none was named.
     """
-    kind = form(path)
-    if kind == "jsonl":
+    if form(path) == "jsonl":
         table = Table(path, named=True)
         if set(table.names) >= _OF_RECORD:
             return _every_eval_ever(path, table, metric)
         return [_lm_eval(path, table, metric)] if set(table.names) >= OF_DOC else None
-    if kind == "parquet":
-        names = ParquetTable(path).names
-        column = next((name for name in ("metric", "metrics") if name in names), None)
-        return [_lighteval(path, column, "doc" in names, metric)] if column and is_lighteval(names) else None
     return read_inspect(path, lambda header, samples: _inspect(path, header, samples, metric))
 
 
@@ -85,11 +78,6 @@ def read_inspect(path: Path, read: Callable[[Any, Iterable[Any]], T]) -> T | Non
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def is_lighteval(names: Sequence[str]) -> bool:
-    """Whether columns of a Parquet file are those of lighteval's details."""
-    return "doc" in names or {"full_prompt", "specifics"} & set(names) != set()
 
 
 def _lm_eval(path: Path, table: Table, metric: str | None) -> ScoreColumn:
@@ -182,22 +170,6 @@ def _version(path: Path, found: Any) -> str | None:
     if found is not None and not isinstance(found, (int, float, str)):
         raise InputError(f"{path}: the version of the task is neither a number nor text")
     return None if found is None else str(found)
-
-
-def _lighteval(path: Path, column: str, has_doc: bool, metric: str | None) -> ScoreColumn:
-    """Details: a struct of metrics, and ``doc`` with id and query."""
-    values, ids, prints, name = [], [], [], metric
-    wanted = (column, "doc") if has_doc else (column, "full_prompt")
-    for number, (found, doc) in enumerate(ParquetTable(path).read(wanted), 1):
-        if not isinstance(found, Mapping):
-            raise InputError(f"{path}, row {number}: {column!r} is not an object of metrics")
-        name = _metric(path, name, list(found))
-        values.append(as_score(found[name], path, number, name))
-        of = doc if isinstance(doc, Mapping) else {"query": doc}
-        known = of.get("id")
-        ids.append(str(number - 1) if known in (None, "") else identity(known, f"{path}, row {number}: no id"))
-        prints.append(_digest(json.dumps(of.get("query"), ensure_ascii=False, default=str)))
-    return ScoreColumn(f"{path}:{name}" if name else str(path), values, None, ids, prints)
 
 
 def _metric(path: object, wanted: str | None, known: Sequence[str]) -> str:

@@ -5,7 +5,6 @@ Pearmut              ``annotations.json`` from its dashboard: scores, or the mea
 MQM                  the ``.tsv`` files of WMT (``system doc doc_id seg_id rater source target category severity``): one
                      row per error. Freitag et al. (2021): a score is minus the sum of the weights of its errors.
                      Tables with a column ``score`` instead of errors (pSQM) have one row per judgement.
-``NAME.seg.rating``  mt-metrics-eval: the system, its errors as JSON, and the rater, in the order of segments.
 
 A score of an example is the mean of its judgements. Rows are examples, or judgements (an example and a rater) if raters
 are to be clusters and an example has several.
@@ -24,10 +23,9 @@ from typing import Any
 from cgbench.benchmark.metrics.score_files import ScoreColumn, as_score, is_json_lines, read_json
 from cgbench.benchmark.metrics.segment_scores import number_of
 from cgbench.errors import InputError
-from cgbench.files import parse_json
 from cgbench.settings import did_you_mean
 from cgbench.text.rows import Table, as_text
-from cgbench.text.streams import COMPRESSED, form, is_there, read_lines
+from cgbench.text.streams import form, is_there
 
 RATER, DOCUMENT, EXAMPLE = "rater", "document", "example"
 """Names of the columns that clusters and bins can be formed from."""
@@ -42,12 +40,10 @@ class Judgements:
     """Scores by system, example and rater.
 
     :param documents: of each example, if known.
-    :param in_order: examples are numbered in the order of the test set.
     """
 
     scores: dict[tuple[str, str, str], float] = field(default_factory=dict)
     documents: dict[str, str] = field(default_factory=dict)
-    in_order: bool = False
 
 
 def is_judgements(path: Path) -> bool:
@@ -65,10 +61,7 @@ def read_judgements(path: Path, wanted: str | None, *, header: bool = False) -> 
     :param header: only recognise the format, where that is faster.
     :raises InputError: the file is damaged, or has several campaigns and none was named.
     """
-    plain = path.with_suffix("") if path.suffix in COMPRESSED else path
     kind = form(path)
-    if plain.name.endswith(".seg.rating"):
-        return Judgements() if header else _ratings(path)
     if kind in ("tsv", "csv", "parquet"):
         table = Table(path, named=True)
         segment = next((name for name in _SEGMENTS if name in table.names), None)
@@ -124,25 +117,6 @@ def _table(path: Path, table: Table, segment: str, column: str | None) -> Judgem
             found.scores[key] = found.scores.get(key, 0.0) - weight
         else:
             found.scores[key] = _number(as_score(row[3], path, number, scored), f"{path}, row {number}")
-    return found
-
-
-def _ratings(path: Path) -> Judgements:
-    found, counts = Judgements(in_order=True), dict[str, int]()
-    for number, line in enumerate(read_lines(path), 1):
-        system, _, rest = line.rstrip("\r").partition("\t")
-        rating, _, rater = rest.partition("\t")
-        where = f"{path}, row {number}"
-        counts[system] = counts.get(system, 0) + 1
-        found.documents.setdefault(str(counts[system]), "")
-        if rating == "None":
-            continue
-        data = parse_json(rating, where)
-        errors = data.get("errors") if isinstance(data, dict) else None
-        if not isinstance(errors, list) or not all(isinstance(error, dict) for error in errors):
-            raise InputError(f"{where}: not a system, its rating as JSON with 'errors', and a rater, separated by tabs")
-        weights = [error_weight(str(one.get("category")), str(one.get("severity")), where) for one in errors]
-        found.scores[system, str(counts[system]), rater or "rater"] = 0.0 - sum(weights)
     return found
 
 
@@ -234,7 +208,7 @@ def columns_of(path: Path, found: Judgements, *, standardise: bool, by_rater: bo
     scores = standardised(found.scores) if standardise else found.scores
     if not scores:
         raise InputError(f"{path}: no judgements")
-    raters: dict[str, set[str]] = {example: set() for example in found.documents} if found.in_order else {}
+    raters: dict[str, set[str]] = {}
     for _, example, rater in scores:
         raters.setdefault(example, set()).add(rater)
     examples = sorted(raters, key=_rank(list(raters)))

@@ -4,13 +4,12 @@
 file                       hypothesis                                                  id
 =========================  ==========================================================  ====================
 lm-evaluation-harness      ``filtered_resps``; ``FILE:FILTER`` of several filters      ``doc_id``, from 0
-lighteval's details        ``model_response.text_post_processed``, else ``.text``      ``doc.id``, else row
 inspect (.eval, .json)     the completion; with ``FILE:SCORER`` that scorer's answer   ``id`` of the sample
 WMT (.jsonl)               ``hypothesis``                                              ``doc_id``
 =========================  ==========================================================  ====================
 
-Every epoch of inspect and every sample of lighteval is a run. Line breaks become blanks. The formats are those of
-lm_eval 0.4.13, lighteval 0.13.0, inspect_ai 0.3.285 and WMT 2026.
+Every epoch of inspect is a run. Line breaks become blanks. The formats are those of lm_eval 0.4.13, inspect_ai 0.3.285
+and WMT 2026.
 """
 
 from __future__ import annotations
@@ -20,13 +19,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cgbench.benchmark.metrics.harness_logs import OF_DOC, epoch_of, identity, is_lighteval, read_inspect
+from cgbench.benchmark.metrics.harness_logs import OF_DOC, epoch_of, identity, read_inspect
 from cgbench.benchmark.metrics.score_files import split_field
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column
 from cgbench.text.joins import numbered
-from cgbench.text.parquet import ParquetTable
 from cgbench.text.rows import Table
 from cgbench.text.streams import form
 
@@ -53,8 +51,7 @@ def read_outputs(given: str) -> list[Column] | None:
         texts.append(" ".join(filter(None, map(str.strip, text.split("\n")))))
         ids.append(identity(known, f"{of}: no id"))
 
-    kind = form(path)
-    if kind == "jsonl":
+    if form(path) == "jsonl":
         table = Table(path, named=True)
         if set(table.names) >= OF_DOC:
             _lm_eval(path, table, field, add)
@@ -65,8 +62,6 @@ def read_outputs(given: str) -> list[Column] | None:
                 return None  # a document has several rows: an ordinary table
         else:
             return None
-    elif kind == "parquet" and is_lighteval(names := ParquetTable(path).names) and "model_response" in names:
-        _lighteval(path, "doc" in names, add)
     elif read_inspect(path, lambda _, samples: _inspect(samples, path, field, add)) is None:
         return None
     if not runs:
@@ -92,15 +87,6 @@ def _lm_eval(path: Path, table: Table, wanted: str | None, add: _Add) -> None:
         add("", answers, known, number)
     if wanted is not None and wanted not in filters:
         raise InputError(f"{path}: no filter {wanted!r}{did_you_mean(wanted, filters)}")
-
-
-def _lighteval(path: Path, has_doc: bool, add: _Add) -> None:
-    for number, row in enumerate(ParquetTable(path).read(("model_response", *(("doc",) if has_doc else ()))), 1):
-        held = row[0] if isinstance(row[0], Mapping) else {}
-        doc = row[1] if has_doc and isinstance(row[1], Mapping) else {}
-        texts = held.get("text_post_processed") or held.get("text") or [None]
-        for run, text in enumerate(texts if isinstance(texts, list) else [texts], 1):
-            add(run, text, number - 1 if doc.get("id") in (None, "") else doc["id"], number)
 
 
 def _inspect(samples: Iterable[Any], path: Path, scorer: str | None, add: _Add) -> bool:

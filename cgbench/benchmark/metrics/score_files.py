@@ -1,11 +1,11 @@
 """Files with one score per segment, as written by other programs.
 
 =============================  ========================================================================================
-plain text                     one number per line; also the output of ``comet-score`` (``FILE  Segment 3  score: 0.8``)
+plain text                     one number per line
 ``NAME.seg.score``             mt-metrics-eval: ``SYSTEM  SCORE`` on each line, all systems of a metric in one file
 ``.tsv`` ``.csv`` ``.jsonl``   a column; by default ``score``, ``COMET``, ``prediction`` (MetricX), ``rating``,
 ``.parquet``                   ``value``, ``correct``
-``.json``                      COMET (``comet-score --to_json``); a list of numbers, or of objects; JSON lines
+``.json``                      COMET (``comet-score --to_json``); a list of objects, or JSON lines, as tables
 =============================  ========================================================================================
 
 Logs of evaluation harnesses are read in ``harness_logs.py``, human judgements in ``judgements.py``.
@@ -13,7 +13,6 @@ Logs of evaluation harnesses are read in ``harness_logs.py``, human judgements i
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,14 +24,13 @@ from cgbench.errors import InputError, argument
 from cgbench.files import parse_json
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column, short_name
-from cgbench.text.rows import Table, as_text, is_number
+from cgbench.text.rows import Table, as_text, is_array, is_number
 from cgbench.text.streams import COMPRESSED, NUMBERED, form, is_there, open_bytes, read_lines, split_name
 
 MEMORY = 1 << 30
 """Maximum memory of a JSON value, including all objects; the file may have half as many bytes."""
 ROLES = ("score", "COMET", "comet", "prediction", "rating", "value", "correct")
 """Names of columns with scores, in the order of preference."""
-_COMET_LINE = re.compile(r"(.*)\tSegment ([0-9]{1,12})\tscore: (\S+)(?:\tvariance: \S+)?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,8 @@ def systems_of(given: str) -> dict[str, ScoreColumn]:
     """
     path, field = split_field(given)
     if (path.with_suffix("") if path.suffix in COMPRESSED else path).suffix == ".json":
-        return {short_name(path): read_table(path, field, None)} if is_json_lines(path) else _read_json(path, field)
+        in_rows = is_array(path) or is_json_lines(path)
+        return {short_name(path): read_table(path, field, None)} if in_rows else _read_json(path, field)
     systems: dict[str, list[str]] = {}
     for number, line in enumerate(read_lines(path), 1):
         name, sign, value = line.rstrip("\r").rpartition("\t")
@@ -89,30 +88,11 @@ def systems_of(given: str) -> dict[str, ScoreColumn]:
 
 
 def read_plain(path: Path) -> ScoreColumn:
-    """Plain text: one number per line, or the output of ``comet-score``.
+    """Plain text: one number per line.
 
     :raises InputError: the file is missing, damaged or not UTF-8.
     """
-    lines = [line.rstrip("\r") for line in read_lines(path)]
-    if lines and _COMET_LINE.fullmatch(lines[0]):
-        return _read_printed(path, lines)
-    return ScoreColumn(str(path), lines)
-
-
-def _read_printed(path: Path, lines: Sequence[str]) -> ScoreColumn:
-    """The output of ``comet-score``: one line per segment, then the score of the system."""
-    values: list[str] = []
-    for number, line in enumerate(lines, 1):
-        found = _COMET_LINE.fullmatch(line)
-        if not found:
-            continue
-        if int(found[2]) != len(values):
-            raise InputError(
-                f"{path}, row {number}: segment {found[2]} instead of {len(values)}; give the output of each system "
-                "in a separate file"
-            )
-        values.append(found[3])
-    return ScoreColumn(str(path), values)
+    return ScoreColumn(str(path), [line.rstrip("\r") for line in read_lines(path)])
 
 
 def read_table(path: Path, wanted: str | None, ids: str | None) -> ScoreColumn:
@@ -178,33 +158,28 @@ def is_json_lines(path: Path) -> bool:
 
 
 def _read_json(path: Path, field: str | None) -> dict[str, ScoreColumn]:
-    """COMET's JSON: ``{hypotheses: [{"src": ..., "mt": ..., "COMET": 0.8}, ...]}``; or only a list."""
-    data = read_json(path)
-    if isinstance(data, list):
-        data = {short_name(path): data}
-    if not isinstance(data, dict) or not data or not all(isinstance(rows, list) for rows in data.values()):
-        raise InputError(f"{path}: not JSON of scores: a list, or an object with one list per system")
+    """COMET's JSON: ``{hypotheses: [{"src": ..., "mt": ..., "COMET": 0.8}, ...]}``."""
+    systems = read_json(path)
+    if not isinstance(systems, dict) or not systems or not all(isinstance(rows, list) for rows in systems.values()):
+        raise InputError(f"{path}: not JSON of scores: an object with one list of objects per system")
     return {
-        name: ScoreColumn(f"{path}, {name}" if len(data) > 1 else str(path), list(_json_values(path, rows, field)))
-        for name, rows in data.items()
+        name: ScoreColumn(f"{path}, {name}" if len(systems) > 1 else str(path), list(_values(path, rows, field)))
+        for name, rows in systems.items()
     }
 
 
-def _json_values(path: Path, rows: Sequence[Any], field: str | None) -> Iterator[str]:
-    name = field
+def _values(path: Path, rows: Sequence[Any], field: str | None) -> Iterator[str]:
+    """The scores of a system in COMET's JSON; the first row decides the field if none is named."""
     for number, row in enumerate(rows, 1):
-        value = row
-        if isinstance(row, Mapping):
-            if name is None:
-                name = next((role for role in ROLES if role in row), None)
-                if name is None:
-                    raise InputError(
-                        f"{path}: which field has the scores? Write {path}:FIELD; there is {', '.join(row)}"
-                    )
-            if name not in row:
-                raise InputError(f"{path}, row {number}: no field {name!r}{did_you_mean(name, row)}")
-            value = row[name]
-        yield as_score(value, path, number, name or "score")
+        if not isinstance(row, Mapping):
+            raise InputError(f"{path}, row {number}: not an object with a score")
+        if field is None:
+            field = next((role for role in ROLES if role in row), None)
+            if field is None:
+                raise InputError(f"{path}: which field has the scores? Write {path}:FIELD; there is {', '.join(row)}")
+        if field not in row:
+            raise InputError(f"{path}, row {number}: no field {field!r}{did_you_mean(field, row)}")
+        yield as_score(row[field], path, number, field)
 
 
 def read_json(path: Path) -> Any:

@@ -106,16 +106,6 @@ def test_a_severity_without_a_weight_is_named(mqm):
     assert error_weight("Non-translation!", "Minor", "") == 1 and error_weight("Fluency/Punctuation", "major", "") == 5
 
 
-def test_ratings_of_mt_metrics_eval(tmp_path):
-    path = tmp_path / "en-de.mqm.seg.rating"
-    error = {"start": 0, "end": 1, "category": "accuracy", "severity": "major"}
-    rating = json.dumps({"errors": [error, {**error, "severity": "minor"}]})
-    path.write_text(f'a\t{rating}\tr1\na\tNone\na\t{{"errors": []}}\tr2\nb\tNone\nb\tNone\nb\t{rating}\tr2\n')
-    columns = read_score_columns({"": path})
-    assert [one.values for (one,) in columns.values()] == [["-6.0", "nan", "0.0"], ["nan", "nan", "-6.0"]]
-    assert columns["a"][0].columns["rater"] == ["r1", "", "r2"]
-
-
 def test_z_scores_are_those_of_each_rater(mqm):
     (a,) = read_score_columns({"": mqm}, standardise=True)["a"]
     one, two = [-5.1, -25.0, -5.0, 0.0], [0.0, -1.0, 0.0, 0.0]
