@@ -32,7 +32,6 @@ COMMANDS = {
         "translate": ("translate:translate_command", "Translate sentences with one model or an ensemble"),
         "uncertainty": ("uncertainty:uncertainty_command", "Measure the uncertainty of an ensemble per sentence"),
         "average": ("average:average_command", "Average the checkpoints of a training run"),
-        "inspect": ("inspect:inspect_command", "Show which lower layers each layer of a model reads"),
         "lm": ("lm:lm_group", "Train n-gram language models and score sentences"),
         "lexicon": ("lexicon:lexicon_group", "Learn word-translation lexicons"),
     },

@@ -46,7 +46,6 @@ LACKS = {  # command: what it says instead
     "uncertainty valid.de --member hf:. --output u.jsonl": MODELS,
     "translate valid.de --system hf:. --output t.en": MODELS,
     "average one two --out mean": MODELS,
-    "inspect model": MODELS,
     "reproduce run lexicon-3 --out tables": MODELS,
     "score bleu --ref pool.en --hyp mine=pool.en": "sacrebleu is not installed; run: pip install sacrebleu",
     "lm score --lm out/lm.arpa pool.en": "kenlm is not installed; run: pip install kenlm",

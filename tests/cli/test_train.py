@@ -1,4 +1,4 @@
-"""train, average, models and inspect: one checkpoint folder, however often and by however many processes it is made."""
+"""train, average and models: one checkpoint folder, however often and by however many processes it is made."""
 
 import gzip
 import json
@@ -171,24 +171,6 @@ def test_no_model_is_built_for_the_list_without_counts(run):
     code = "import sys; from cgbench.cli import main; main(['models', '--no-parameters'], standalone_mode=False)"
     code += "; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
-
-
-def test_what_layers_read_is_shown_and_written(corpus, text, run, tmp_path):
-    run("train", *corpus, "--arch", "lrf", *SHAPE, "--out", tmp_path / "lrf")
-    pairs = ("--source", text / "valid.de", "--target", text / "valid.en")
-    files = [word for form in ("tsv", "json") for word in ("--out", tmp_path / f"weights.{form}")]
-    shown = run("inspect", tmp_path / "lrf", *pairs, *files).stdout
-    assert shown.startswith("encoder    layer 1  layer 2\nembedding    1.000")
-    rows = json.loads((tmp_path / "weights.json").read_text())
-    assert rows == json.loads(run("inspect", tmp_path / "lrf", *pairs, "--format", "json").stdout)
-    assert len((tmp_path / "weights.tsv").read_text().splitlines()) == len(rows) + 1 == 7
-    assert "add pairs" in run("inspect", tmp_path / "lrf", status=2).stderr
-    assert "give both" in run("inspect", tmp_path / "lrf", *pairs[:2], status=2).stderr
-    error = run("inspect", tmp_path / "lrf", *pairs, "--out", tmp_path / "weights.doc", status=2).stderr
-    assert "must end in .tsv, .json, .svg, .png or .pdf" in error
-    pytest.importorskip("matplotlib")
-    run("inspect", tmp_path / "lrf", *pairs, "--out", tmp_path / "weights.pdf")
-    assert (tmp_path / "weights.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_a_validation_text_that_differs_is_said(run, tmp_path):

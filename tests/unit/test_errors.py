@@ -59,7 +59,6 @@ def test_what_no_extra_brings_stays_a_traceback():
     [
         ("translate", "--model", "m", "text"),
         ("average", "a", "b", "--out", "c"),
-        ("inspect", "m"),
         ("demo", "--out", "d"),
         ("train", "--train", "a", "b", "--model", "small", "--out", "m"),
     ],

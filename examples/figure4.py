@@ -1,0 +1,68 @@
+"""Print and draw which lower layers each layer of a model reads: Figure 4 of the COMPOSITION and of the LRF paper.
+
+    python figure4.py PICTURE MODEL                  # architecture composition: |w| / sum |w| of each mixture
+    python figure4.py PICTURE MODEL SOURCE TARGET    # architecture lrf: means over all tokens and heads of a text
+
+The LRF paper uses 680 pairs of the CG test set; they must be normalised like the training text.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from cgbench.models.architectures.composition import Composition, mixture_weights
+from cgbench.models.architectures.lrf import LRF, fuse_weights
+from cgbench.models.checkpoints import load_checkpoint
+from cgbench.models.parts.ragged import Ragged
+from cgbench.plots import Heatmap, draw_heatmaps, save
+from cgbench.text.formats import CorpusSpec, read_pairs
+
+
+def numbered(name: str, count: int) -> tuple[str, ...]:
+    """``encoder 1``, ``encoder 2``, ..."""
+    return tuple(f"{name} {number}" for number in range(1, count + 1))
+
+
+def composition_panels(model: Composition) -> list[Heatmap]:
+    """The weights of each type of encoder sublayer in the keys and in the values of each decoder layer."""
+    weights = mixture_weights(model)
+    rows, columns = numbered("encoder", weights.shape[2]), numbered("decoder", weights.shape[1])
+    return [
+        Heatmap(f"{role}: {sublayer}", rows, columns, weights[i, :, :, j].T)
+        for j, sublayer in enumerate(("self-attention", "feed-forward"))
+        for i, role in enumerate(("keys", "values"))
+        if not np.isnan(weights[i, :, :, j]).all()
+    ]
+
+
+def lrf_panels(model: LRF, sources: list[np.ndarray], targets: list[np.ndarray]) -> list[Heatmap]:
+    """The mean weight of each lower layer in each layer of the encoder and of the decoder."""
+    totals, tokens = {"encoder": 0.0, "decoder": 0.0}, {"encoder": 0, "decoder": 0}
+    for first in range(0, len(sources), 32):
+        sides = [Ragged.pack(ids[first : first + 32]) for ids in (sources, targets)]
+        for (stack, weights), side in zip(fuse_weights(model, *sides).items(), sides, strict=True):
+            totals[stack] = totals[stack] + weights * side.layout.tokens
+            tokens[stack] += side.layout.tokens
+    means = {stack: total.T / tokens[stack] for stack, total in totals.items()}
+    return [
+        Heatmap(stack, ("embedding", *numbered("layer", len(mean) - 1)), numbered("layer", len(mean)), mean)
+        for stack, mean in means.items()
+        if not np.isnan(mean).all()
+    ]
+
+
+picture, folder, *files = map(Path, sys.argv[1:])
+model, subwords, _ = load_checkpoint(folder)
+if isinstance(model, LRF):
+    sources, targets = zip(*read_pairs(CorpusSpec((files[0], files[1]))), strict=True)
+    panels = lrf_panels(model, subwords.encode_source(sources), subwords.encode_target(targets))
+elif isinstance(model, Composition):
+    panels = composition_panels(model)
+else:
+    sys.exit(f"{folder}: only composition and lrf have layer weights")
+for panel in panels:
+    print(panel.title, *panel.columns, sep="\t")
+    for name, values in zip(panel.rows, panel.values, strict=True):
+        print(name, *("" if np.isnan(value) else f"{value:.3f}" for value in values), sep="\t")
+save(draw_heatmaps(panels), picture)
