@@ -12,7 +12,6 @@ import click
 from cgbench.benchmark.overlap.request import OverlapRequest
 from cgbench.commands.options import (
     Resumable,
-    command_line,
     engine_options,
     format_option,
     grouped,
@@ -29,19 +28,17 @@ SAMPLED = 4  # files of a corpus that are checked
 
 
 @click.command(
-    "overlap", cls=Resumable, example="cgbench overlap test.de test.en --corpus crawl.jsonl.zst --report overlap.html"
+    "overlap", cls=Resumable, example="cgbench overlap test.de test.en --corpus crawl.jsonl.zst --per-example rows.tsv"
 )
 @click.argument("test", nargs=-1, required=True, metavar="TEST [TARGET]", type=click.Path())
 @takes(OverlapRequest, but=("engine", "test"), read={"orders": ranges, "corpus": lambda given: [*chain(*given)]})
 @grouped("Output", "--per-example", type=PATH, metavar="FILE.tsv", help="Write one row per example and side")
-@grouped("Output", "--report", "page", type=PATH, metavar="FILE.html", help="Write an HTML report")
 @engine_options
 @format_option
 @safe_tsv_option
 @log_every_option
 def overlap_command(
-    found: dict[str, Any], test: tuple[str, ...], per_example: Path | None, page: Path | None, form: str,
-    safe_tsv: bool, engine: Any,
+    found: dict[str, Any], test: tuple[str, ...], per_example: Path | None, form: str, safe_tsv: bool, engine: Any
 ) -> None:  # fmt: skip
     """Measure how much of TEST occurs in a corpus: n-grams by length, longest spans, compositional degree.
 
@@ -59,17 +56,13 @@ def overlap_command(
     if safe_tsv and not per_example:
         raise InputError("--safe-tsv belongs to --per-example")
     request = OverlapRequest(test[0] if len(test) == 1 else test, engine=engine, **found)
-    for written in filter(None, (per_example, page)):
-        check_output(written, [split_name(one)[0] for one in (*test, *map(str, request.corpus or ()))])
+    if per_example:
+        check_output(per_example, [split_name(one)[0] for one in (*test, *map(str, request.corpus or ()))])
     if request.corpus and not request.tokenizer:
         _inspect(test, request)
     result = overlap(request)
     if per_example:
         write_atomic(per_example, result.table(safe_tsv))
-    if page:
-        from cgbench.report.overlap_page import overlap_page
-
-        write_atomic(page, overlap_page(result, command=command_line()))
     click.echo(result.report(form))
 
 

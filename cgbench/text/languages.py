@@ -58,28 +58,28 @@ _OF_SCRIPT = {
     **{"lo": ("lao",), "km": ("khmer",), "my": ("burmese",)},
 }
 _NAMES = {
-    "ar": ("Arabic", "arb_Arab"), "bg": ("Bulgarian", "bul_Cyrl"), "bn": ("Bengali", "ben_Beng"),
-    "bs": ("Bosnian", "bos_Latn"), "ca": ("Catalan", "cat_Latn"), "cs": ("Czech", "ces_Latn"),
-    "da": ("Danish", "dan_Latn"), "de": ("German", "deu_Latn"), "el": ("Greek", "ell_Grek"),
-    "en": ("English", "eng_Latn"), "es": ("Spanish", "spa_Latn"), "et": ("Estonian", "ekk_Latn"),
-    "eu": ("Basque", "eus_Latn"), "fa": ("Persian", "pes_Arab"), "fi": ("Finnish", "fin_Latn"),
-    "fr": ("French", "fra_Latn"), "ga": ("Irish", "gle_Latn"), "gl": ("Galician", "glg_Latn"),
-    "he": ("Hebrew", "heb_Hebr"), "hi": ("Hindi", "hin_Deva"), "hr": ("Croatian", "hrv_Latn"),
-    "hu": ("Hungarian", "hun_Latn"), "hy": ("Armenian", "hye_Armn"), "id": ("Indonesian", "ind_Latn"),
-    "is": ("Icelandic", "isl_Latn"), "it": ("Italian", "ita_Latn"), "ja": ("Japanese", "jpn_Jpan"),
-    "ka": ("Georgian", "kat_Geor"), "kk": ("Kazakh", "kaz_Cyrl"), "ko": ("Korean", "kor_Hang"),
-    "km": ("Khmer", "khm_Khmr"), "lo": ("Lao", "lao_Laoo"), "my": ("Burmese", "mya_Mymr"),
-    "lt": ("Lithuanian", "lit_Latn"), "lv": ("Latvian", "lvs_Latn"), "mk": ("Macedonian", "mkd_Cyrl"),
-    "nl": ("Dutch", "nld_Latn"), "no": ("Norwegian", "nob_Latn"), "pl": ("Polish", "pol_Latn"),
-    "pt": ("Portuguese", "por_Latn"), "ro": ("Romanian", "ron_Latn"), "ru": ("Russian", "rus_Cyrl"),
-    "sk": ("Slovak", "slk_Latn"), "sl": ("Slovenian", "slv_Latn"), "sr": ("Serbian", "srp_Cyrl"),
-    "sv": ("Swedish", "swe_Latn"), "sw": ("Swahili", "swh_Latn"), "ta": ("Tamil", "tam_Taml"),
-    "th": ("Thai", "tha_Thai"), "tr": ("Turkish", "tur_Latn"), "uk": ("Ukrainian", "ukr_Cyrl"),
-    "ur": ("Urdu", "urd_Arab"), "vi": ("Vietnamese", "vie_Latn"), "zh": ("Chinese", "cmn_Hans"),
+    "ar": ("Arabic", "arb"), "bg": ("Bulgarian", "bul"), "bn": ("Bengali", "ben"),
+    "bs": ("Bosnian", "bos"), "ca": ("Catalan", "cat"), "cs": ("Czech", "ces"),
+    "da": ("Danish", "dan"), "de": ("German", "deu"), "el": ("Greek", "ell"),
+    "en": ("English", "eng"), "es": ("Spanish", "spa"), "et": ("Estonian", "ekk"),
+    "eu": ("Basque", "eus"), "fa": ("Persian", "pes"), "fi": ("Finnish", "fin"),
+    "fr": ("French", "fra"), "ga": ("Irish", "gle"), "gl": ("Galician", "glg"),
+    "he": ("Hebrew", "heb"), "hi": ("Hindi", "hin"), "hr": ("Croatian", "hrv"),
+    "hu": ("Hungarian", "hun"), "hy": ("Armenian", "hye"), "id": ("Indonesian", "ind"),
+    "is": ("Icelandic", "isl"), "it": ("Italian", "ita"), "ja": ("Japanese", "jpn"),
+    "ka": ("Georgian", "kat"), "kk": ("Kazakh", "kaz"), "ko": ("Korean", "kor"),
+    "km": ("Khmer", "khm"), "lo": ("Lao", "lao"), "my": ("Burmese", "mya"),
+    "lt": ("Lithuanian", "lit"), "lv": ("Latvian", "lvs"), "mk": ("Macedonian", "mkd"),
+    "nl": ("Dutch", "nld"), "no": ("Norwegian", "nob"), "pl": ("Polish", "pol"),
+    "pt": ("Portuguese", "por"), "ro": ("Romanian", "ron"), "ru": ("Russian", "rus"),
+    "sk": ("Slovak", "slk"), "sl": ("Slovenian", "slv"), "sr": ("Serbian", "srp"),
+    "sv": ("Swedish", "swe"), "sw": ("Swahili", "swh"), "ta": ("Tamil", "tam"),
+    "th": ("Thai", "tha"), "tr": ("Turkish", "tur"), "uk": ("Ukrainian", "ukr"),
+    "ur": ("Urdu", "urd"), "vi": ("Vietnamese", "vie"), "zh": ("Chinese", "cmn"),
 }  # fmt: skip
-"""English names, and the names in multilingual data sets: three letters and a script (FLORES)."""
+"""English names, and codes of three letters."""
 _CODES = {
-    **{name[:3]: code for code, (_, name) in _NAMES.items()},
+    **{letters: code for code, (_, letters) in _NAMES.items()},
     **{"ger": "de", "fre": "fr", "nb": "no", "zho": "zh", "chi": "zh", "ara": "ar", "fas": "fa"},
 }
 
@@ -94,11 +94,6 @@ def known(code: str) -> str | None:
 def name_of(language: str) -> str:
     """The English name of a language; the code itself if unknown."""
     return _NAMES[language][0] if language in _NAMES else language
-
-
-def with_script(language: str) -> str:
-    """A language as three letters and a script, ``deu_Latn``; the code itself if unknown."""
-    return _NAMES[language][1] if language in _NAMES else language
 
 
 def scripts(words: Mapping[str, int]) -> dict[str, int]:

@@ -156,8 +156,8 @@ def test_no_shot_of_an_export_is_in_the_release(small_release, run, demo, tmp_pa
 
 def test_shots_are_for_targets_that_have_prompts(release, run, demo, tmp_path):
     words = ["export", release, "--out", tmp_path / "out"]
-    said = run(*words, "--to", "wmt-testsuite", *shots_of(demo), status=2).stderr
-    assert "--shots has no effect on --to wmt-testsuite" in said or "--shots-from has no effect" in said
+    said = run(*words, "--to", "mt-metrics-eval", *shots_of(demo), status=2).stderr
+    assert "--shots has no effect on --to mt-metrics-eval" in said or "--shots-from has no effect" in said
     assert "shots_from" not in run(*words, "--to", "inspect", "--shots", 3, status=2).stderr
     with pytest.raises(InputError, match="shots is missing"):
         choose_shots(["a"], shots_from=[["a"], ["b"]])

@@ -53,13 +53,6 @@ def test_degree_and_stats_of_a_kept_result(texts, run):
     assert json.loads(found.stdout)["novel_words"]["2"] == 2  # the dog, dog slept
 
 
-def test_a_page(texts, run):
-    run("overlap", texts / "test.en", "--corpus", texts / "corpus", "--report", texts / "page.html", "--jobs", 1)
-    page = (texts / "page.html").read_text()
-    assert '<span class="piece">the dog slept</span>' in page
-    assert "cgbench overlap" in page
-
-
 def test_text_that_is_tokenised_and_a_corpus_that_is_not(tmp_path, run):
     lines = [f"The dog number {number} slept, and the cat, too." for number in range(200)]
     (tmp_path / "raw").write_text("\n".join(lines) + "\n")
@@ -86,7 +79,7 @@ def test_what_is_wrong(texts, run):
         ((test, "--corpus", corpus, "--orders", "3-1"), "--orders 3-1: lengths go from 1"),
         ((test,), "give what to search in: --corpus FILES, or --infini-gram INDEX"),
         ((test, "--infini-gram", "x", "--skip-bad"), "--skip-bad belongs to --corpus"),
-        ((test, "--corpus", corpus, "--report", texts), "a folder; give the name of a file"),
+        ((test, "--corpus", corpus, "--per-example", texts), "a folder; give the name of a file"),
         ((test, "--corpus", corpus, "--orders", "x"), "--orders x: numbers are needed"),
         ((test, "--corpus", corpus, "--safe-tsv"), "--safe-tsv belongs to --per-example"),
         ((test, "--corpus", test, "--per-example", test), "test.en: is also an input"),

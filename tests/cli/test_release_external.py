@@ -17,7 +17,7 @@ from cgbench.benchmark.release.release import Release
 from cgbench.errors import InputError
 
 TEST = "data/test-00000-of-00001.parquet"
-TARGETS = ("lm-eval", "mt-metrics-eval", "subset2evaluate", "wmt-testsuite")
+TARGETS = ("inspect", "lm-eval", "mt-metrics-eval")
 
 
 @pytest.fixture(scope="module")
@@ -274,11 +274,11 @@ def test_an_export_that_fails_leaves_nothing(release, run, tmp_path, monkeypatch
         (folder / "half").write_text("half")
         raise InputError("the disk is full")
 
-    run("export", release, "--to", "wmt-testsuite", "--out", tmp_path / "out")
+    run("export", release, "--to", "mt-metrics-eval", "--out", tmp_path / "out")
     before = release_bytes(tmp_path / "out")
-    monkeypatch.setitem(door.TARGETS, "wmt-testsuite", broken)
+    monkeypatch.setitem(door.TARGETS, "mt-metrics-eval", broken)
     for out in ("out", "new"):
-        run("export", release, "--to", "wmt-testsuite", "--out", tmp_path / out, status=2)
+        run("export", release, "--to", "mt-metrics-eval", "--out", tmp_path / out, status=2)
     assert {path.name for path in tmp_path.iterdir()} == {"release", "out"}
     assert release_bytes(tmp_path / "out") == before
 
@@ -438,44 +438,6 @@ def test_the_files_of_an_evalset(release, run, tmp_path):
         assert low <= row["degree"] + 1e-9 < low + 0.1 + 1e-8
     assert (tmp_path / "set/sources/de-en.txt").read_bytes() == (release / "test.de").read_bytes()
     assert (tmp_path / "set/references/de-en.refA.txt").read_bytes() == (release / "test.en").read_bytes()
-
-
-def test_subset2evaluate_sorts_the_items(release, run, tmp_path):
-    run("export", release, "--to", "subset2evaluate", "--out", tmp_path / "items")
-    items = [json.loads(line) for line in (tmp_path / "items/items.jsonl").read_text().splitlines()]
-    rows = split(release)
-    assert [item["i"] for item in items] == list(range(35))
-    for item, row in zip(items, rows, strict=True):
-        assert item["scores"]["ensemble"]["rmi"] == row["rmi"] == item["subset2evaluate_utility"]
-        assert item["cost"] == row["target_length"] and item["tgt"] == {"ensemble": row["hypothesis"]}
-    select_subset = pytest.importorskip("subset2evaluate.select_subset")
-    found = select_subset.basic(items, method="metric_avg", metric="rmi")
-    assert [item["scores"]["ensemble"]["rmi"] for item in found] == sorted(row["rmi"] for row in rows)
-
-
-def test_a_test_suite_of_wmt(release, run, tmp_path):
-    run("export", release, "--to", "wmt-testsuite", "--out", tmp_path / "suite")
-    suite, answers = (
-        [json.loads(line) for line in (tmp_path / "suite" / name).read_text(encoding="utf-8").splitlines()]
-        for name in ("testsuite.jsonl", "references.jsonl")
-    )
-    for row in suite:
-        # What the collection of translations of 2026 requires, and what the published data of 2026 have.
-        assert {"doc_id", "source_doc", "tgt_lang", "instruction"} <= set(row)
-        assert {"doc_id", "domain", "src_lang", "tgt_lang", "src_text", "prompt_instruction", "refs"} <= set(row)
-        assert row["source_doc"] == row["src_text"] and row["instruction"] == row["prompt_instruction"]
-        assert row["doc_id"].split("_###_")[:4] == ["cgbench", row["domain"], "deu_Latn", "eng_Latn"]
-        assert (row["src_lang"], row["tgt_lang"], row["refs"]) == ("deu_Latn", "eng_Latn", {})
-    assert [row["src_text"] for row in suite] == text(release, "de")
-    assert "from German into English" in suite[0]["instruction"]
-    assert [row["doc_id"] for row in suite] == [row["doc_id"] for row in answers]
-    assert len({row["doc_id"] for row in suite}) == 35
-    assert [row["refs"]["refA"]["ref"] for row in answers] == text(release, "en")
-    assert [row["figures"] for row in answers] == split(release)
-    # References stay at home.
-    assert not any(
-        line in (tmp_path / "suite/testsuite.jsonl").read_text(encoding="utf-8") for line in text(release, "en")
-    )
 
 
 def test_results_of_other_settings_and_half_written_files_are_swept(built, corpora, run, tmp_path):

@@ -36,7 +36,7 @@ def forge(release, row=None, manifest=None):
         write_json(release / "manifest.json", manifest(json.loads((release / "manifest.json").read_text())))
 
 
-@pytest.mark.parametrize("target", ["lm-eval", "mt-metrics-eval", "subset2evaluate", "wmt-testsuite"])
+@pytest.mark.parametrize("target", ["lm-eval", "mt-metrics-eval", "inspect"])
 @pytest.mark.parametrize(
     "forgery",
     [
@@ -61,7 +61,7 @@ def test_a_forged_release_is_one_line_or_exported(release, run, tmp_path, target
         one_line(done)
 
 
-@pytest.mark.parametrize("target", ["wmt-testsuite", "mt-metrics-eval"])
+@pytest.mark.parametrize("target", ["inspect", "mt-metrics-eval"])
 def test_a_full_disk_names_the_file_of_an_export(release, run, tmp_path, monkeypatch, target):
     full(monkeypatch)
     done = run("export", release, "--to", target, "--out", tmp_path / "out", status=2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from collections.abc import Iterator, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -119,17 +119,19 @@ def _result(
     measure(ends, lengths, np.array(orders, np.int32), known, pieces, covered, longest, longest_end)
     starts = np.cumsum(lengths) - lengths
     begins = starts + longest_end - longest
-    places = zip(*(array.tolist() for array in (starts, begins, begins + longest, starts + lengths)), strict=True)
-    texts = [[units.text(ids[one:other].tolist()) for one, other in pairwise(place)] for place in places]
-    each = size // len(names)
-    found = []
-    for number, name in enumerate(names):
-        part = slice(number * each, (number + 1) * each)
-        spans, around = [text[1] for text in texts[part]], [(text[0], text[2]) for text in texts[part]]
-        measures = lengths[part], known[part], pieces[part], covered[part], longest[part]
-        found.append(SideOverlap(name, *measures, spans, around))
+    spans = [
+        units.text(ids[begin:end].tolist())
+        for begin, end in zip(begins.tolist(), (begins + longest).tolist(), strict=True)
+    ]
+    examples = size // len(names)
+    sides = []
+    for side, name in enumerate(names):
+        rows = slice(side * examples, (side + 1) * examples)
+        sides.append(
+            SideOverlap(name, lengths[rows], known[rows], pieces[rows], covered[rows], longest[rows], spans[rows])
+        )
     settings = {"min_count": request.min_count, "units": rules.units, "orders": list(orders)}
-    return Overlap(tuple(found), orders, request.min_count, "ids" if rules.tokenizer else "words", corpus, settings)
+    return Overlap(tuple(sides), orders, request.min_count, "ids" if rules.tokenizer else "words", corpus, settings)
 
 
 def _corpus(shards: list[Shard], counts: list[dict[str, Any]]) -> dict[str, Any]:

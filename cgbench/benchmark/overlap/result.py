@@ -19,7 +19,7 @@ class SideOverlap:
     :param lengths: units (words, or ids of a tokeniser), int32 ``[examples]``.
     :param known: int32 ``[examples, orders]``, the number of known n-grams of each order.
     :param pieces: of a least cover by known n-grams; ``covered``: units within known n-grams of the highest order.
-    :param longest: units of the longest known n-gram, and ``spans`` its text; ``around``: the text before and after.
+    :param longest: units of the longest known n-gram, and ``spans`` its text.
     """
 
     name: str
@@ -29,7 +29,6 @@ class SideOverlap:
     covered: np.ndarray
     longest: np.ndarray
     spans: list[str]
-    around: list[tuple[str, str]]
 
     def ngrams(self, orders: tuple[int, ...]) -> np.ndarray:
         """The number of n-grams of each example and order, int32 ``[examples, orders]``."""

@@ -15,8 +15,6 @@ from cgbench.benchmark.release.export.lm_eval import write_lm_eval
 from cgbench.benchmark.release.export.mt_metrics_eval import write_mt_metrics_eval
 from cgbench.benchmark.release.export.pairs import pairs_of
 from cgbench.benchmark.release.export.pearmut import write_pearmut
-from cgbench.benchmark.release.export.subset2evaluate import write_subset2evaluate
-from cgbench.benchmark.release.export.wmt_testsuite import write_wmt_testsuite
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.reserved import reserved_pairs
 from cgbench.benchmark.release.verify import check_verified
@@ -37,8 +35,6 @@ TARGETS: dict[str, Target] = {
     "lm-eval": write_lm_eval,
     "mt-metrics-eval": write_mt_metrics_eval,
     "pearmut": write_pearmut,
-    "subset2evaluate": write_subset2evaluate,
-    "wmt-testsuite": write_wmt_testsuite,
 }
 GROUP = "cgbench.exports"  # entry points of other packages, by target name
 RECORD = "cgbench.json"  # in an export: its target and release
@@ -53,8 +49,7 @@ class ExportRequest(ShotsOptions):
     given: ClassVar[frozenset[str]]  # the names that were given
     release: AnyRelease = option(help="Release to export", python_only=True)
     to: str = option(
-        help="Target: inspect, lm-eval, mt-metrics-eval, pearmut, subset2evaluate, wmt-testsuite, or one of another "
-        "package",
+        help="Target: inspect, lm-eval, mt-metrics-eval, pearmut, or one of another package",
         metavar="TARGET", group="Output",
     )  # fmt: skip
     out: Folder = option(help="Folder of the export; an earlier export to the same target is replaced", group="Output")

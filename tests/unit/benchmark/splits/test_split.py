@@ -182,17 +182,12 @@ def test_a_split_is_read_as_a_release_is(release, tmp_path):
     assert isinstance(release.test, pandas.DataFrame) and release.test["degree"].tolist() == found.degrees.tolist()
 
 
-@pytest.mark.parametrize("target", ["lm-eval", "subset2evaluate"])
-def test_a_split_is_exported(release, tmp_path, target):
+@pytest.mark.parametrize(("target", "file"), [("lm-eval", "fewshot.parquet"), ("inspect", "pairs.jsonl")])
+def test_a_split_is_exported(release, tmp_path, target, file):
     words = ["export", str(release.folder), "--to", target, "--out", str(tmp_path / "out")]
     result = CliRunner().invoke(main, words, catch_exceptions=False)
     assert result.exit_code == 0, result.output
-    if target == "subset2evaluate":
-        rows = [json.loads(line) for line in (tmp_path / "out" / "items.jsonl").read_text().splitlines()]
-        assert len(rows) == 84 and rows[0]["tgt"] == {}
-        assert [row["subset2evaluate_utility"] for row in rows] == [row["degree"] for row in release.split()]
-    if target == "lm-eval":
-        assert (tmp_path / "out" / "fewshot.parquet").is_file()
+    assert (tmp_path / "out" / file).is_file()
 
 
 def test_datasets_loads_a_split(release, tmp_path):

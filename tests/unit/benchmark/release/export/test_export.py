@@ -16,7 +16,6 @@ from cgbench.benchmark.release.export import lm_eval
 from cgbench.benchmark.release.export.export import export
 from cgbench.benchmark.release.export.lm_eval import write_lm_eval
 from cgbench.benchmark.release.export.pairs import Pairs
-from cgbench.benchmark.release.export.wmt_testsuite import write_wmt_testsuite
 from cgbench.benchmark.release.manifest import FORMATS
 from cgbench.benchmark.release.release import Release
 from cgbench.errors import InputError, InputWarning
@@ -61,9 +60,6 @@ def test_raw_text_is_exported_where_the_pool_is_here(pairs, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert exported(pairs, tmp_path / "task") == [RAW[2], RAW[0]]
-        write_wmt_testsuite(pairs, tmp_path / "suite")
-    rows = [json.loads(line) for line in (tmp_path / "suite" / "references.jsonl").read_text().splitlines()]
-    assert [(row["src_text"], row["refs"]["refA"]["ref"]) for row in rows] == [RAW[2], RAW[0]]
 
 
 @pytest.mark.parametrize("changed", [None, "Dogs sleep.\nCats don't.\nHe waits.\n", "one line\n"])
