@@ -56,19 +56,18 @@ class ArchiveMember:
         return f"/{self.name}".endswith(f"/{path}")
 
 
-def members(archive: Path, password: str = "") -> Iterator[ArchiveMember]:
+def members(archive: Path) -> Iterator[ArchiveMember]:
     """The regular files of a tar archive (compressed or not) or a zip archive, in its order, each readable once.
 
     Links and devices are skipped.
 
-    :param password: the password stated by its publisher; only for zip archives.
     :raises InputError: the archive is damaged, has a path outside itself, or has too many members.
     """
     with _readable(archive):
         with archive.open("rb") as file:
             begin = file.read(6)
         zipped = begin.startswith((b"PK\x03\x04", b"PK\x05\x06"))
-        found = _zipped(archive, password) if zipped else _tarred(archive, begin)
+        found = _zipped(archive) if zipped else _tarred(archive, begin)
         for count, (name, stream) in enumerate(found, 1):
             path = PurePosixPath(name.replace("\\", "/"))
             if path.is_absolute() or ".." in path.parts or (path.parts and path.parts[0].endswith(":")):
@@ -79,14 +78,14 @@ def members(archive: Path, password: str = "") -> Iterator[ArchiveMember]:
                 yield ArchiveMember(archive, name.removeprefix("./"), stream)
 
 
-def unpack(archive: Path, wanted: Mapping[str, Path], password: str = "") -> set[str]:
+def unpack(archive: Path, wanted: Mapping[str, Path]) -> set[str]:
     """Write members to files. ``wanted`` maps the end of a member's path to a file.
 
     :returns: the keys that were found as regular files
     :raises InputError: as :func:`members` does, or two members match.
     """
     found: set[str] = set()
-    for member in members(archive, password):
+    for member in members(archive):
         for end in [end for end in wanted if member.ends_in(end)]:
             if end in found:
                 raise InputError(f"{archive}: two members end in {end}; it was not used")
@@ -97,7 +96,7 @@ def unpack(archive: Path, wanted: Mapping[str, Path], password: str = "") -> set
     return found
 
 
-def _zipped(archive: Path, password: str) -> Iterator[tuple[str, Any]]:
+def _zipped(archive: Path) -> Iterator[tuple[str, Any]]:
     """The names of the members, with streams of regular files."""
     bound = _Bound(archive)
     with zipfile.ZipFile(archive) as zipped:
@@ -106,7 +105,7 @@ def _zipped(archive: Path, password: str) -> Iterator[tuple[str, Any]]:
             if entry.is_dir() or kind not in (0, 0o100000):
                 yield entry.filename, None
                 continue
-            with zipped.open(entry, pwd=password.encode() or None) as stream:
+            with zipped.open(entry) as stream:
                 yield entry.filename, _Bounded(cast(BinaryIO, stream), bound)
 
 

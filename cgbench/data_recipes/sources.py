@@ -49,7 +49,6 @@ class Source:
         known without reading the file. With neither: SHA-256 and size are recorded at first use and checked later.
     :param folder: its folder in a mirror, if not that of the recipe.
     :param archive: the name of the source that contains it; ``member``: the end of its path in the archive.
-    :param password: of an archive, as stated by its publishers.
     :param by_hand: how to download it by hand, if a program cannot.
     :param most: maximum bytes of a download; 0 for :attr:`most_bytes`.
     :param extra: name of an unchanged copy in the prepared set. The splits do not need it.
@@ -64,7 +63,6 @@ class Source:
     archive: str = ""
     member: str = ""
     by_hand: str = ""
-    password: str = ""
     git_blob: tuple[str, ...] = ()
     extra: str = ""
     seen: str = ""
@@ -262,7 +260,7 @@ class Sources:
             wanted = {other.member: self.work / other.name for other in alike}
             for path in wanted.values():
                 path.parent.mkdir(parents=True, exist_ok=True)
-            unpack(archive, wanted, self._by_name[source.archive].password)
+            unpack(archive, wanted)
         path = self.work / source.name
         if not path.is_file():
             self.missing[source.name] = f"no {source.member} in {archive}"

@@ -4,7 +4,7 @@ import os
 import pytest
 
 SETS = [
-    *("iwslt14-de-en", "wmt14-de-en", "react", "cognition", "cogs", "slog", "recogs", "scan", "pcfg-set", "cfq"),
+    *("iwslt14-de-en", "wmt14-de-en", "react", "cognition", "cogs", "scan", "pcfg-set", "cfq"),
     *("smcalflow-cs", "mathematics", "colors", "tatoeba-en-zh", "multi30k", "ud-english-ewt", "demo"),
 ]
 

@@ -159,7 +159,7 @@ class SemanticMatch(ExactMatch):
             line = (
                 f"{len(never):,} of {self.n:,} examples have no reference that can be right by these rules (first: "
                 f"row {never[0] + 1}): variables are numbers in parentheses, dog ( 3 ), not x _ 3 as in COGS; use the "
-                "forms of ReCOGS (`cgbench data get recogs`), or exact match"
+                "forms of ReCOGS, or exact match"
             )
             if len(never) == self.n:
                 raise InputError(line)

@@ -3,8 +3,6 @@
 import hashlib
 import io
 import json
-import shutil
-import subprocess
 import tarfile
 from collections import Counter
 from datetime import date
@@ -15,7 +13,6 @@ from shared_data import SHARED, needs
 from small_recipes import git_blob, lenient
 
 from cgbench.data_recipes import cfq, colors, pcfg
-from cgbench.data_recipes.archives import unpack
 from cgbench.data_recipes.cfq import INVERSE, merge_triples, tokenize_query, tokenize_question
 from cgbench.data_recipes.cogs import read_rows, with_role, without_variables
 from cgbench.data_recipes.demo import corpus
@@ -219,54 +216,6 @@ def test_cogs_from_a_mirror(tmp_path):
     dev = (tmp_path / "cogs" / "dangle" / "gen-dev.tgt").read_text().splitlines()
     assert len(dev) == 2_100 and not Counter(dev) - Counter(lines)
     assert not any("x _" in line for line in lines)
-
-
-# SLOG and ReCOGS
-
-ROWS = "A fly ran .\trun ( agent = fly )\tin_distribution\nEmma ran .\trun ( agent = Emma )\tPP_3\n"
-
-
-@pytest.fixture
-def slog_sets(tmp_path):
-    if shutil.which("zip") is None:
-        pytest.skip("zip, which writes archives with passwords, is not installed")
-    folder = tmp_path / "generalization_sets"
-    folder.mkdir()
-    for name in ("gen_varfreeLF.tsv", "gen_cogsLF.tsv"):
-        (folder / name).write_text(ROWS)
-    path = tmp_path / "generalization_sets.zip"
-    subprocess.run(["zip", "-q", "-r", "-P", "SLOG", path, folder.name], cwd=tmp_path, check=True)
-    return path
-
-
-def test_an_archive_with_a_password(slog_sets, tmp_path):
-    assert unpack(slog_sets, {"gen_cogsLF.tsv": tmp_path / "out"}, "SLOG") == {"gen_cogsLF.tsv"}
-    assert (tmp_path / "out").read_text() == ROWS
-    for password in ("", "GOLS"):
-        with pytest.raises(InputError, match="not a readable archive"):
-            unpack(slog_sets, {"gen_cogsLF.tsv": tmp_path / "out"}, password)
-
-
-def test_slog(slog_sets, tmp_path):
-    mirror = tmp_path / "mirror" / "slog"
-    for folder in ("varfree_LF", "cogs_LF"):
-        (mirror / folder).mkdir(parents=True)
-        for part in ("train", "dev", "test"):
-            (mirror / folder / f"{part}.tsv").write_text(ROWS)
-    shutil.copy(slog_sets, mirror)
-    record = get(lenient("slog"), tmp_path / "out", mirror=str(tmp_path / "mirror")).record
-    assert len(record["splits"]) == 8 and not record["missing"]
-    assert (tmp_path / "out" / "varfree" / "gen.type").read_text() == "in_distribution\nPP_3\n"
-
-
-def test_recogs_as_far_as_it_is_there(tmp_path):
-    folder = tmp_path / "mirror" / "recogs" / "recogs_v2"
-    folder.mkdir(parents=True)
-    for part in ("train", "gen"):
-        (folder / f"{part}.tsv").write_text(ROWS)
-    record = get(lenient("recogs"), tmp_path / "out", mirror=str(tmp_path / "mirror")).record
-    assert sorted(record["splits"]) == ["v2/gen", "v2/train"]
-    assert "positional-index/gen" in record["missing"]
 
 
 # CFQ

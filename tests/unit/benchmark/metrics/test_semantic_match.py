@@ -122,7 +122,7 @@ COGS = "* dog ( x _ 1 ) ; see . agent ( x _ 2 , x _ 1 )"
 
 
 def test_references_that_can_never_be_right():
-    with pytest.raises(InputError, match=r"1 of 1 examples have no reference .*`cgbench data get recogs`"):
+    with pytest.raises(InputError, match=r"1 of 1 examples have no reference .*use the forms of ReCOGS"):
         evaluate("semantic", [COGS], [COGS])
     with pytest.warns(InputWarning, match=r"1 of 2 examples .*first: row 2"):
         assert evaluate("semantic", [GOLD, COGS], [GOLD, COGS]).score == 50.0
