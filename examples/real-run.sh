@@ -169,6 +169,6 @@ for metric in bleu chrf; do
 done
 parts=(cgbench score chrf --release "$release" "${test[@]}" --parts "$out/parts" "${probes[@]}" --paired)
 answer parts "${parts[@]}"
-answer parts-once "${parts[@]}" --known 1 --report "$out/scores/parts.html"
+answer parts-once "${parts[@]}" --set known=1 --report "$out/scores/parts.html"
 answer ranking cgbench validate "$release" "${all[@]}" --metric bleu --tokenize none
 answer validate cgbench validate "$release" "${all[@]}" --metric chrf --measures --report "$out/scores/measures.html"

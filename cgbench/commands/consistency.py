@@ -37,7 +37,7 @@ def make_command(found: dict[str, Any], text: Path) -> None:
 
 @consistency_group.command("score", cls=Command, example=SCORE)
 @click.argument("items", metavar="ITEMS", type=PATH)
-@takes(ConsistencyRequest, but=("items",))
+@takes(ConsistencyRequest, but=("items", "seed"))
 @takes(ScoreOutput, but=("reasons",))
 def score_command(found: dict[str, Any], output: dict[str, Any], items: Path) -> None:
     """Score how alike systems translate what the sentences of ITEMS share.

@@ -18,8 +18,8 @@ from cgbench.errors import InputError
 from cgbench.machine import usable_cores
 from cgbench.requests import fields_of
 
-OF_SOURCES = ("compounds", "control_compounds", "human")
-OF_REFERENCES = ("references", "more_references", "control_references", "normalise", "accept_text")
+OF_SOURCES = ("compounds", "control_sources", "control_compounds", "human")
+OF_REFERENCES = ("references", "control_references", "normalise")
 """Fields of metrics that are made for sources, and of those that are made for references."""
 
 

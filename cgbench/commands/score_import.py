@@ -45,6 +45,7 @@ def scores_by_system(items: Sequence[str], option: str = "--scores") -> dict[str
 )
 @takes(
     ImportRequest,
+    but=("seed", "min_count"),
     read={
         "systems": scores_by_system,
         "control_systems": lambda items: scores_by_system(items, "--control-scores"),
@@ -52,11 +53,11 @@ def scores_by_system(items: Sequence[str], option: str = "--scores") -> dict[str
     },
 )
 @takes(ScoreOutput, but=("reasons",))
-def import_command(asked: ImportRequest, output: Mapping[str, Any]) -> None:
+def import_command(values: Mapping[str, Any], output: Mapping[str, Any]) -> None:
     """Compare systems by segment scores of another program, such as COMET, MetricX, an LLM judge or lm-eval.
 
     Adds confidence intervals, significance tests and breakdowns to the scores.
     """
-    wanted = ScoreOutput(**output)
-    wanted.check(asked)
-    wanted.show(evaluation_of_scores(asked))
+    request, printed = ImportRequest(**values), ScoreOutput(**output)
+    printed.check(request)
+    printed.show(evaluation_of_scores(request))

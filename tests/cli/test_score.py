@@ -165,7 +165,7 @@ def test_the_same_call_gives_the_same_bytes(files, run):
     words = ["score", "chrf", "--ref", files / "ref", "--hyp", f"a={files / 'a1'}", "--hyp", f"b={files / 'b'}"]
     words += ["--paired", "randomization", "--samples", "100", "--format", "json"]
     assert run(*words).stdout == run(*words).stdout
-    assert run(*words).stdout != run(*words, "--seed", "1").stdout
+    assert run(*words).stdout != run(*words, "--set", "seed=1").stdout
 
 
 def test_bins_of_a_column(files, run):
@@ -230,8 +230,6 @@ def test_categories_of_a_table_without_a_header(tmp_path, run):
     }  # fmt: skip
     at = words.index("--table")
     assert json.loads(run(*words[:at], *words[at + 2 :]).stdout) == row  # the table of the references, if none is named
-    row = json.loads(run(*words, "--groups", "table6").stdout)
-    assert {one["label"]: one["value"] for one in row["bins"]} == {"primitive -> *": 100.0, "recursion": 50.0}
 
 
 def test_signatures_name_the_test(files, run):
@@ -310,12 +308,6 @@ def test_several_references(files, run):
     words = ["score", "exact", "--ref", files / "ref", "--hyp", f"a={files / 'a1'}", "--value-only", "--width", "4"]
     assert run(*words).stdout == "50.0000\n"
     assert run(*words, "--ref", files / "ref2").stdout == "58.3333\n"
-    (files / "more.tsv").write_text("s0\tthe dog saw a dog .\ns1\tx\n")
-    write(files / "sources", [f"s{number}" for number in range(12)])
-    more = ["--more-refs", files / "more.tsv", "--source", files / "sources"]
-    assert run(*words, *more).stdout == "58.3333\n"
-    assert "nrefs:var" in run("score", "bleu", *words[2:6], *more).stdout
-    assert "give --source" in run(*words, *more[:2], status=2).stderr
 
 
 def test_a_release_brings_its_own_files(tmp_path, files, run):
@@ -350,7 +342,7 @@ def test_published_results_stand_beside(files, run):
 
 def test_cter(compounds, run, tmp_path):
     write(tmp_path / "human", ["1", "0", "1", "1"])
-    words = [*compounds, "--human", tmp_path / "human"]
+    words = [*compounds, "--set", f"human={tmp_path / 'human'}"]
     result = run("score", "CTER", *words, "--reasons", "--per-example", tmp_path / "x")
     assert "instance 50.0 aggregate 100.0 (2 of 4 rows, 2 of 2 groups)" in result.stdout
     assert "precision" in result.stdout and "no translation of dog" in result.stdout
@@ -442,11 +434,6 @@ def test_cter_in_bins(compounds, run, by, labels):
         (["--hyp", "{}/a1", "--ref", "{}/short"], "short has 1: each needs one reference per example"),
         (["--hyp", "{}/a1", "--source", "{}/short"], "short has 1 lines and {}/ref has 12"),
         (["--hyp", "{}/a1", "--by", "modifier"], "for cgbench score cter"),
-        (["--hyp", "{}/a1", "--by", "length", "--groups", "table6"], "--groups has no effect on --by length"),
-        (
-            ["--hyp", "{}/a1", "--by", "column:id", "--table", "{}/table.tsv", "--groups", "table6"],
-            "groups labels",
-        ),
         (["--hyp", "{}/a1", "--train", "{}/train"], "--train belongs to --by"),
         (["--hyp", "{}/a1", "--by", "length", "--train", "{}/train"], "--train has no effect on --by length"),
         (["--hyp", "{}/a1", "--samples", "100"], "--samples belongs to --confidence, --paired or --by"),

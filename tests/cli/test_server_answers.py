@@ -59,7 +59,7 @@ def test_reasoning_and_prefaces(source, run, tmp_path):
     reference.write_text("The house is red.\nNothing.\nA dog sleeps.\nWe read.\n")
     scored = ("score", "bleu", "--ref", reference, "--hyp", f"llm={out}")
     assert "llm: 1 of 3 answers are empty or cut short" in run(*scored, status=2).stderr
-    run(*scored, "--accept-incomplete")
+    run(*scored, "--accept-text")
 
     tagged = tmp_path / "tagged.en"
     said = translated(run, fake, source, tagged, "--prompt", "English: {source}", "--answer", "tag:en")
@@ -178,7 +178,7 @@ def test_measures_of_samples(source, run, tmp_path):
     assert [*rows[0]["nbest"][0]] == ["hypothesis"]
     reference = tmp_path / "test.en"
     reference.write_text("a b\n\na\nx\n")
-    by = ("--by", "column:semantic_entropy", "--table", out, "--bins", 2, "--accept-incomplete")
+    by = ("--by", "column:semantic_entropy", "--table", out, "--bins", 2, "--accept-text")
     found = run("score", "exact", "--ref", reference, "--hyp", f"llm={out}:hypothesis", *by, "--accept-text")
     assert "semantic_entropy" in found.stdout
     for wrong in (("--uncertainty",), ("--uncertainty", "--format", "json")):

@@ -20,19 +20,6 @@ MOST = 1000  # bins
 FEW = 12
 """By default, up to this many distinct whole numbers have one bin each."""
 
-TABLE_6 = (
-    ("primitive -> *", "prim_to_"),
-    ("active -> passive", "active_to_passive"),
-    ("obj PP -> subj PP", "obj_pp_to_subj_pp"),
-    ("passive -> active", "passive_to_active"),
-    ("recursion", "p_recursion"),
-    ("unaccusative -> transitive", "unacc_to_transitive"),
-    ("obj -> subj proper", "obj_to_subj_proper"),
-    ("subj -> obj common", "subj_to_obj_common"),
-    ("dative", "dative"),
-)
-"""Groups in Table 6 of Akyürek and Andreas (2021), and the part of a category's name that identifies each."""
-
 
 @dataclass(frozen=True)
 class Bin:
@@ -158,21 +145,6 @@ def _bins_of_numbers(feature: Feature, how: str | None) -> list[Bin]:
             if whole and low is not None and high is not None and abs(high) < 1e9:
                 label = f"{low:.0f}" if high == low + 1 else f"{low:.0f}-{high - 1:.0f}"
             bins.append(Bin(label, kept[rows], low, high))
-    return bins
-
-
-def table_6_bins(feature: Feature) -> list[Bin]:
-    """COGS categories grouped as in Table 6; a category may be in two groups.
-
-    :raises InputError: no value is such a category.
-    """
-    bins = [
-        Bin(label, np.array([row for row, name in enumerate(feature.labels or ()) if part in name], np.int64))
-        for label, part in TABLE_6
-    ]
-    bins = [one for one in bins if len(one.rows)]
-    if not bins:
-        raise InputError(f"{argument('groups', 'table6')}: {feature.origin} has no COGS categories")
     return bins
 
 

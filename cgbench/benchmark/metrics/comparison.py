@@ -68,7 +68,7 @@ class Comparison:
     samples: int | None = option(
         default=None, help="Number of resamples [default: 1000; randomization: 10000]", group="Advanced", least=1
     )
-    seed: int = option(default=SEED, help="Random seed of the resamples", group="Advanced", least=0)
+    seed: int = option(default=SEED, help="Random seed of the resamples", least=0, is_setting=True)
     confidence: bool = option(default=False, help="Print 95 % bootstrap confidence intervals", group="Comparison")
 
     def __post_init__(self) -> None:

@@ -87,7 +87,7 @@ def evaluation_of(request: ScoreRequest, outputs: Mapping[str, tuple[Sequence[st
         values, sizes = binning.feature.values, lengths(inputs.text.values)
         found = compare_exposure(test.metric, test.systems, scored.results, comparison, values, sizes)
         lines, seen = ([*lines, found], None) if isinstance(found, str) else (lines, found)
-    if binning and not request.groups and (line := coinciding(binning.feature, binning.how)):
+    if binning and (line := coinciding(binning.feature, binning.how)):
         lines.append(line)
     parts = None
     if request.parts is not None:
@@ -132,8 +132,6 @@ def check_together(request: ScoreRequest, test: ExampleSet) -> None:
         if features and not (isinstance(by, str) and by.startswith(features)):
             shown = argument("by", by) if isinstance(by, str) else "given values"
             raise InputError(f"{argument(name)} has no effect on {shown}; leave it out")
-    if request.groups and request.bins is not None:
-        raise InputError(f"{argument('groups')} and {argument('bins')} both define the bins; give one")
 
 
 def check_resampled(request: ScoreRequest, control: ExampleSet | None) -> None:
@@ -178,14 +176,12 @@ def feature_inputs(request: ScoreRequest, test: ExampleSet) -> FeatureInputs:
 def binning_of(request: ScoreRequest, n: int, inputs: FeatureInputs) -> Binning:
     """The requested bins."""
     by: Any = request.by
-    bins, groups = request.bins, request.groups
+    bins = request.bins
     feature = make_feature(by, n, inputs) if isinstance(by, str) else _feature_of(by, inputs.first)
-    if groups and feature.labels is None:
-        raise InputError(f"{argument('groups', groups)} groups labels, but {feature.name} has numbers")
     if bins is not None and isinstance(bins, Iterable) and not isinstance(bins, str):
         edges = list(bins)
         bins = ",".join(map(str, edges)) + ("," if len(edges) == 1 else "")
-    return Binning(feature, None if bins is None else str(bins), bool(groups))
+    return Binning(feature, None if bins is None else str(bins))
 
 
 def _feature_of(values: Iterable[Any], first: Column | None) -> Feature:

@@ -17,7 +17,6 @@ from cgbench.benchmark.metrics.systems import (
     absent,
     in_release,
     join_texts,
-    more_references,
     read_references,
     read_systems,
     same_systems,
@@ -25,7 +24,7 @@ from cgbench.benchmark.metrics.systems import (
 from cgbench.errors import InputError, argument
 from cgbench.text.columns import Column, read_column
 from cgbench.text.formats import form
-from cgbench.text.inputs import AnyPath, as_column, corpora_of
+from cgbench.text.inputs import AnyPath, as_column
 from cgbench.text.rows import Table
 from cgbench.text.streams import split_name
 
@@ -166,13 +165,6 @@ def _read(
                 f"{sources.name} has {len(sources):,} lines and {names[0]} has {len(references):,}: check where the "
                 "alignment breaks"
             )
-        if request.more_references:
-            if sources is None:
-                raise InputError(
-                    f"{argument('more_references')} finds references by their source; give {argument('sources')}"
-                )
-            more = more_references(corpora_of(request.more_references, "more_references"), sources.values)
-            references = [list(dict.fromkeys([*own, *others])) for own, others in zip(references, more, strict=True)]
         metric = make_metric(given, ExampleTexts(references, sources, columns["compounds"]), options)
         against = names[0]
     read, warnings = prepare(request, metric, read_systems(runs, metric.n, against), references)

@@ -66,10 +66,10 @@ def check_complete(request: ScoreRequest, systems: Sequence[System]) -> list[str
             run = f", run {number}" if len(system.made) > 1 else ""
             causes = ", ".join(f"{name} {count:,}" for name, count in counts.get("causes", {}).items())
             line = f"{system.name}{run}: {incomplete:,} of {asked:,} answers are empty or cut short ({causes})"
-            if incomplete > MOST_INCOMPLETE * asked and not request.accept_incomplete:
+            if incomplete > MOST_INCOMPLETE * asked and not request.accept_text:
                 raise InputError(
                     f"{line}, more than {100 * MOST_INCOMPLETE:g} %; translate again with a larger "
-                    f"?max_tokens=N or another prompt; {argument('accept_incomplete')} scores them as they are"
+                    f"?max_tokens=N or another prompt; {argument('accept_text')} scores them as they are"
                 )
             lines.append(f"{line} and count as they are")
     return lines

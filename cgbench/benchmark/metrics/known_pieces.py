@@ -3,8 +3,7 @@
 How an output shows that a piece is known depends on the folder of ``cgbench parts``:
 
 - *words*: the words of the piece stand in the output, in a row;
-- *exact*: the output of the probe equals its reference, by the metric that scores the test set; with a lexicon of
-  pieces, one of the translations of the piece stands in the output instead;
+- *exact*: the output of the probe equals its reference, by the metric that scores the test set;
 - *compound*: the output of the probe translates its compound, as CTER judges it.
 
 :mod:`composition` has the definitions, and the residual composition error.
@@ -22,7 +21,6 @@ from cgbench.benchmark.metrics.bins import Bin, Feature, lengths, make_bins
 from cgbench.benchmark.metrics.comparison import Score, parts_of
 from cgbench.benchmark.metrics.composition import Incidence, Outcomes, Parts, compare_composition, gate_of
 from cgbench.benchmark.metrics.cter import Cter
-from cgbench.benchmark.metrics.cter_lexicon import TranslationLexicon
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.example_sets import ExampleSet, read_test_set
 from cgbench.benchmark.metrics.metric import Metric
@@ -36,7 +34,7 @@ from cgbench.tables import counted
 from cgbench.text.columns import Column
 from cgbench.text.plain_text import words_of
 
-OPTIONS = ("probe_systems", "known", "piece_lexicon", "piece_match")
+OPTIONS = ("probe_systems", "known")
 """Options that need ``parts``."""
 
 
@@ -74,8 +72,6 @@ def check_parts(request: ScoreRequest) -> None:
             f"{argument('parts', str(request.parts))} needs the translations of its probes; give "
             f"{argument('probe_systems')}"
         )
-    elif request.piece_match is not None and request.piece_lexicon is None:
-        raise InputError(f"{argument('piece_match')} belongs to {argument('piece_lexicon')}")
 
 
 def score_parts(request: ScoreRequest, test: ExampleSet, scored: ScoredSystems) -> tuple[PartsScores, list[str]]:
@@ -189,12 +185,10 @@ def _check_metric(folder: PartsFolder, metric: Metric, request: ScoreRequest, sh
     if (folder.match == "compound") != isinstance(metric, Cter):
         made = "compounds" if folder.match == "compound" else "no compounds"
         raise InputError(f"{shown}: its probes are {made}, so {metric.name} cannot judge them")
-    if folder.match == "exact" and request.piece_lexicon is None and not isinstance(metric, ExactMatch):
+    if folder.match == "exact" and not isinstance(metric, ExactMatch):
         raise InputError(
             f"{shown}: its probes are right or wrong as a whole; use the metric exact or semantic, not {metric.name}"
         )
-    if request.piece_lexicon is not None and folder.match == "compound":
-        raise InputError(f"{argument('piece_lexicon')}: CTER's {argument('lexicon')} judges the compounds of {shown}")
 
 
 def _read_probes(request: ScoreRequest, folder: PartsFolder, test: ExampleSet) -> ExampleSet:
@@ -222,20 +216,11 @@ def _read_probes(request: ScoreRequest, folder: PartsFolder, test: ExampleSet) -
 def _matcher(request: ScoreRequest, folder: PartsFolder) -> Any:
     """Two functions: whether a piece comes out in a prepared output; and how outputs are prepared. None if sentences
     count as a whole."""
-    if request.piece_lexicon is None:
-        if folder.match != "words":
-            return None
-        case = str.lower if request.lowercase else str
-        framed = [f" {case(piece.text)} " for piece in folder.pieces]
-        return lambda piece, text: framed[piece] in text, lambda text: f" {' '.join(words_of(case(text)))} "
-    lexicon = TranslationLexicon.read(str(request.piece_lexicon), request.piece_match or "word", request.lowercase)
-    if lacking := [piece.text for piece in folder.pieces if piece.text not in lexicon.entries]:
-        raise InputError(f"{lexicon.path}: no translation of the piece {lacking[0]!r}")
-    entries = [lexicon.entries[piece.text] for piece in folder.pieces]
-    return (
-        lambda piece, text: entries[piece].free or entries[piece].find(text) is not None,
-        lambda text: lexicon.text(text, keep_blanks=True),
-    )
+    if folder.match != "words":
+        return None
+    case = str.lower if request.lowercase else str
+    framed = [f" {case(piece.text)} " for piece in folder.pieces]
+    return lambda piece, text: framed[piece] in text, lambda text: f" {' '.join(words_of(case(text)))} "
 
 
 def _right(incidence: Incidence, match: Any, metric: Metric, texts: Sequence[str]) -> np.ndarray:

@@ -9,13 +9,12 @@ from typing import Annotated, Any, Literal, TypeAlias
 from cgbench.benchmark.metrics.comparison import Comparison
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.errors import InputError, argument
-from cgbench.requests import KW_ONLY, Bitexts, File, Folder, Kind, Name, Systems, Text, fields_of, option, request
+from cgbench.requests import KW_ONLY, File, Folder, Kind, Name, Systems, Text, fields_of, option, request
 from cgbench.text.inputs import is_path
 
 TEXT_FEATURES = ("length", "degree", "frequency", "one-shot", "perplexity", "exposure")
 FEATURES_OF: dict[str, tuple[str, ...] | None] = {
     "bins": None,
-    "groups": ("column:",),
     "side": TEXT_FEATURES,
     "train": ("degree", "frequency", "one-shot", "exposure"),
     "min_count": ("degree", "exposure"),
@@ -75,9 +74,6 @@ class ScoreOptions(Comparison):
     bins: BinEdges | None = option(
         default=None, help="Bins of --by [default: quartiles]", group="Breakdown", metavar="N|quantiles:N|e1,e2,..."
     )
-    groups: Literal["table6"] | None = option(
-        default=None, help="Group the categories of COGS as in Table 6 of Akyürek and Andreas (2021)", group="Advanced"
-    )
     side: Literal["source", "target"] | None = option(
         default=None, help="Side of the text that --by measures [default: target]", group="Breakdown"
     )
@@ -87,9 +83,9 @@ class ScoreOptions(Comparison):
     )  # fmt: skip
     min_count: int = option(
         default=3,
-        help="Minimum count for an n-gram to be known, for --by degree or exposure",
-        group="Advanced",
+        help="Minimum count for an n-gram to be known, for by degree or exposure",
         least=1,
+        is_setting=True,
     )
     exposure: Folder | None = option(
         default=None, help="Corpus that a model may have seen, for --by exposure: a folder of overlap --out on "
@@ -117,7 +113,8 @@ class ScoreOptions(Comparison):
         "test set) or on the pool, with intervals of the design; with --samples N, by bootstrap", group="Comparison",
     )  # fmt: skip
     accept_text: bool = option(
-        default=False, help="Score hypotheses whose case, tokenisation or language differs from the references",
+        default=False, help="Score hypotheses whose case, tokenisation or language differs from the references, or of "
+        "which many are empty or cut short",
         group="Advanced",
     )  # fmt: skip
     control_systems: Systems | None = option(
@@ -171,8 +168,8 @@ class MetricOptions:
     )
     lowercase: bool = option(default=False, help="Ignore case", group="Metric")
     jobs: int = option(
-        default=1, help="Number of processes for large input, which does not change the scores [default: all cores]",
-        group="Execution", least=1,
+        default=1, help="Number of processes for large input, which does not change the scores", least=1,
+        is_setting=True,
     )  # fmt: skip
     compounds: Text | None = option(default=None, help="Compound of each source", group="Input")
     lexicon: TableOrObject | None = option(
@@ -206,10 +203,6 @@ class ScoreRequest(ScoreOptions, MetricOptions):
         default=None, help="References, one per example; repeatable", group="Input", flag="ref", metavar="FILE"
     )
     _: KW_ONLY
-    more_references: Bitexts = option(
-        default=(), help="Corpus whose targets are additional references for equal sources", group="Advanced",
-        flag="more-refs",
-    )  # fmt: skip
     normalise: Name | None = option(
         default=None,
         help="Normalise hypotheses like the release, with a tokeniser (en=moses, jieba), or with detokenize",
@@ -219,17 +212,13 @@ class ScoreRequest(ScoreOptions, MetricOptions):
         default=None, help="References of the control set", group="Control set", flag="control-ref", metavar="FILE"
     )
     control_sources: Text | None = option(
-        default=None, help="Sources of the control set, for --more-refs and CTER", group="Control set",
+        default=None, help="Sources of the control set, for CTER and --cluster source", group="Control set",
         flag="control-source",
     )  # fmt: skip
     control_compounds: Text | None = option(
         default=None, help="Compound of each source of the control set, for CTER", group="Control set"
     )
-    accept_incomplete: bool = option(
-        default=False, help="Score hypotheses of a server even if more than 2 % of its answers are empty or cut short",
-        group="Advanced",
-    )  # fmt: skip
-    human: Text | None = option(default=None, help="Human judgements for CTER: 1 right, 0 wrong", group="Advanced")
+    human: Text | None = option(default=None, help="Human judgements for CTER: 1 right, 0 wrong", is_setting=True)
     parts: Folder | None = option(
         default=None, help="Folder of `cgbench parts` for this test set: report which test pairs have known parts",
         group="Parts",
@@ -240,14 +229,8 @@ class ScoreRequest(ScoreOptions, MetricOptions):
     )  # fmt: skip
     known: int = option(
         default=4, help="Minimum number of probes in which a piece comes out, for it to be known (all, where it has "
-        "fewer)", group="Parts", least=1,
+        "fewer)", least=1, is_setting=True,
     )  # fmt: skip
-    piece_lexicon: File | None = option(
-        default=None, help="Translations of the pieces [default: the words of a piece in the target]", group="Parts"
-    )
-    piece_match: Literal["substring", "word", "regex"] | None = option(
-        default=None, help="How to find the translations of --piece-lexicon [default: word]", group="Parts"
-    )
     settings: dict[str, Any] | None = option(
         default=None, help="Further options of the metric, such as those of sacrebleu's classes", python_only=True
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.metrics.bins import Bin, Feature, make_bins, table_6_bins
+from cgbench.benchmark.metrics.bins import Bin, Feature, make_bins
 from cgbench.benchmark.metrics.comparison import (
     CALIBRATED,
     Comparison,
@@ -37,15 +37,14 @@ from cgbench.text.plain_text import words_of
 
 @dataclass(frozen=True)
 class Binning:
-    """The requested bins. ``groups``: group COGS categories as in Table 6."""
+    """The requested bins."""
 
     feature: Feature
     how: str | None = None
-    groups: bool = False
 
     def bins(self) -> list[Bin]:
         """The bins."""
-        return table_6_bins(self.feature) if self.groups else make_bins(self.feature, self.how)
+        return make_bins(self.feature, self.how)
 
 
 @dataclass(frozen=True)
@@ -273,7 +272,7 @@ def _signature(
         items["control"] = control.metric.n
     if binning:
         items["by"] = binning.feature.name.replace(":", "-")
-        items["bins"] = "table6" if binning.groups else binning.how.replace(":", "-") if binning.how else None
+        items["bins"] = binning.how.replace(":", "-") if binning.how else None
     return signature
 
 

@@ -11,7 +11,6 @@ from cgbench.benchmark.metrics.log_outputs import by_rows, read_outputs
 from cgbench.errors import InputError, argument
 from cgbench.models.external.sidecar import read_sidecar
 from cgbench.text.columns import Column, read_column, short_name
-from cgbench.text.formats import CorpusSpec, read_pairs
 from cgbench.text.inputs import AnyPath, Texts, as_column, is_path
 from cgbench.text.joins import check_order, in_order, index_of
 from cgbench.text.plain_text import words_of
@@ -73,19 +72,6 @@ def read_references(given: Any) -> tuple[list[list[str]], list[str]]:
     if not any(words_of(text) for column in columns for text in column.values):
         raise InputError(f"{name}: all references are empty, so no score is defined")
     return examples, [column.name for column in columns]
-
-
-def more_references(corpora: Sequence[CorpusSpec], sources: Sequence[str]) -> list[list[str]]:
-    """The distinct targets of each source in corpora, in order.
-
-    As in Akyürek and Andreas (2021), all targets of the same source are references.
-    """
-    found: dict[str, list[str]] = {source: [] for source in sources}
-    for corpus in corpora:
-        for source, target in read_pairs(corpus):
-            if source in found and target not in found[source]:
-                found[source].append(target)
-    return [found[source] for source in sources]
 
 
 def read_systems(given: Runs | Mapping[str, Runs], n: int, against: str) -> list[System]:

@@ -3,12 +3,10 @@ import re
 import numpy as np
 import pytest
 
-from cgbench.benchmark.metrics.bins import Feature, coinciding, feature_of_column, make_bins, table_6_bins
+from cgbench.benchmark.metrics.bins import Feature, coinciding, feature_of_column, make_bins
 from cgbench.benchmark.metrics.features import FeatureInputs, make_feature
-from cgbench.benchmark.metrics.systems import more_references
 from cgbench.errors import InputError, with_arguments
 from cgbench.text.columns import Column
-from cgbench.text.formats import CorpusSpec
 
 
 def bins(values, how=None):
@@ -108,14 +106,6 @@ def test_columns_are_numbers_or_labels():
         make_bins(Feature("c", labels=("a",)), "3")
 
 
-def test_table_6_puts_categories_together():
-    names = ("prim_to_subj_common", "cp_recursion", "pp_recursion", "obj_to_subj_proper", "pp_dative_to_do_dative")
-    found = {one.label: one.rows.tolist() for one in table_6_bins(Feature("c", labels=names))}
-    assert found == {"primitive -> *": [0], "recursion": [1, 2], "obj -> subj proper": [3], "dative": [4]}
-    with pytest.raises(InputError, match="no COGS categories"):
-        table_6_bins(Feature("c", labels=("a",)))
-
-
 # --- features -------------------------------------------------------------------------------------------------------
 
 TRAIN = "what can we do\n" * 3 + "we rarely see this\n"
@@ -180,12 +170,3 @@ def test_an_empty_training_text(material, tmp_path):
     (tmp_path / "empty").write_text("\n")
     with pytest.raises(InputError, match="empty: the corpus is empty"):
         make_feature("degree", 3, FeatureInputs(material.text, str(tmp_path / "empty")))
-
-
-def test_targets_of_the_same_source_are_references(tmp_path):
-    (tmp_path / "a.tsv").write_text("x\t1\ny\t2\nx\t3\n")
-    (tmp_path / "b.tsv").write_text("x\t1\nx\t4\n")
-    assert more_references([CorpusSpec((tmp_path / name,)) for name in ("a.tsv", "b.tsv")], ["x", "z"]) == [
-        ["1", "3", "4"],
-        [],
-    ]

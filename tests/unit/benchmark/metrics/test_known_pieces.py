@@ -121,20 +121,6 @@ def test_whole_sentences_are_exact(tmp_path):
     assert figures_of(found)["error"] == pytest.approx(100 * 0.5 / (8 + 4 * 0.5 + 4 * 0.5))
     with pytest.raises(InputError, match="right or wrong as a whole"):
         evaluate("bleu", hypotheses, REFERENCES, parts=folder, probe_systems=probes)
-    lexicon = tmp_path / "pieces.tsv"
-    lexicon.write_text("".join(f"{text}\t{text}\n" for text in PIECES))
-    words = evaluate("bleu", hypotheses, REFERENCES, parts=folder, probe_systems=probes, piece_lexicon=lexicon)
-    assert gate(words).known.tolist() == [True, True, False, True, False]
-    lexicon.write_text("".join(f"{text}\tso.*{text[-1]}\n" for text in PIECES))
-    regex = {"piece_lexicon": lexicon, "piece_match": "regex"}
-    found = evaluate("bleu", hypotheses, REFERENCES, parts=folder, probe_systems=probes, **regex)
-    assert gate(found).known.tolist() == [True, True, True, True, False]
-    lexicon.write_text("".join(f"{text}\t{'/' if text == 'dog' else 'nowhere'}\n" for text in PIECES))
-    found = evaluate("bleu", hypotheses, REFERENCES, parts=folder, probe_systems=probes, piece_lexicon=lexicon)
-    assert gate(found).known.tolist() == [False, False, False, True, False]  # / needs no translation
-    lexicon.write_text("dog\tdog\n")
-    with pytest.raises(InputError, match="no translation of the piece 'the red'"):
-        evaluate("bleu", hypotheses, REFERENCES, parts=folder, probe_systems=probes, piece_lexicon=lexicon)
 
 
 def test_bins_are_of_the_degree_of_the_pieces_side(tmp_path):
@@ -212,8 +198,6 @@ def test_compounds_are_judged_as_cter_does(tmp_path):
     found = evaluate("cter", hypotheses, probe_systems=["狗", "狗", "猫"], **given)
     assert figures_of(found)["given"] == 0
     assert of_bins(found)["rest"].figures["aggregate"].value == pytest.approx(50.0)
-    with pytest.raises(InputError, match="judges the compounds"):
-        evaluate("cter", hypotheses, probe_systems=["狗"] * 3, piece_lexicon=tmp_path / "lexicon", **given)
     with pytest.raises(InputError, match="its probes are compounds, so exact cannot judge them"):
         evaluate("exact", hypotheses, hypotheses, parts=tmp_path / "parts", probe_systems=["狗"] * 3)
     folder = folder_of(tmp_path)
@@ -231,7 +215,6 @@ def test_compounds_are_judged_as_cter_does(tmp_path):
         ({"probe_systems": {"other": ["a"] * 8}}, "name the systems in both"),
         ({"probe_systems": [["a b"] * 8, ["a b"] * 8]}, "give the same seeds in the same order"),
         ({"references": REFERENCES[1:], "systems": REFERENCES[1:]}, "made for a test set of 20 rows"),
-        ({"piece_match": "regex"}, "belongs to piece_lexicon"),
         ({"known": 0}, "known=0"),
     ],
 )
