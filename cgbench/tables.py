@@ -54,19 +54,6 @@ def p_text(value: float | None, none: str = "") -> str:
     return none if value is None else "< 0.0001" if value < 0.00005 else f"{value:.4f}"
 
 
-def safe_cell(cell: str) -> str:
-    """A cell of TSV that no spreadsheet runs: ``'`` before one that begins with ``=``, ``+``, ``-`` or ``@`` and is no
-    number."""
-    if cell[:1] not in ("=", "+", "-", "@"):
-        return cell
-    return cell if re.fullmatch(r"[+-][0-9][0-9,]*(\.[0-9]*)?(e[+-]?[0-9]+)?", cell) else f"'{cell}"
-
-
-def safe_tsv(table: str) -> str:
-    """A table in TSV with :func:`safe_cell` for each cell."""
-    return "\n".join("\t".join(map(safe_cell, line.split("\t"))) for line in table.split("\n"))
-
-
 def columns() -> int:
     """The width of the terminal, or 80."""
     return shutil.get_terminal_size((80, 24)).columns

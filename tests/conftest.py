@@ -1,3 +1,4 @@
+import json
 import os
 
 import pytest
@@ -61,6 +62,17 @@ def run():
         if status == 2:
             assert "Traceback" not in result.stderr
         return result
+
+    return call
+
+
+@pytest.fixture
+def values(run):
+    """The scores that a command prints as JSON, with four decimals: ``values("score", "exact", ...)``."""
+
+    def call(*words):
+        rows = json.loads(run(*words, "--format", "json").stdout)
+        return [round(row["value"], 4) for row in (rows if isinstance(rows, list) else [rows])]
 
     return call
 

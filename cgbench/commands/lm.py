@@ -23,13 +23,9 @@ def lm_group() -> None:
     """Train n-gram language models and score sentences."""
 
 
-def _numbers(words: tuple[str, ...]) -> list[str]:
-    return " ".join(words).replace(",", " ").split()
-
-
 @lm_group.command("train", cls=Command, example=EXAMPLE)
 @click.argument("corpus", type=click.Path())
-@takes(LmRequest, read={"prune": _numbers, "fallback": _numbers})
+@takes(LmRequest)
 @log_every_option
 @format_option
 def train_command(request: LmRequest, form: str) -> None:
@@ -49,14 +45,12 @@ def train_command(request: LmRequest, form: str) -> None:
     from cgbench.tables import counted, render
 
     rows = [
-        (str(number), f"{ngrams:,}", f"{pruned:,}", *(f"{value:.4f}" for value in values))
-        for number, (ngrams, pruned, values) in enumerate(
-            zip(figures["ngrams"], figures["pruned"], figures["discounts"], strict=True), 1
-        )
+        (str(order), f"{ngrams:,}", *(f"{discount:.4f}" for discount in discounts))
+        for order, (ngrams, discounts) in enumerate(zip(figures["ngrams"], figures["discounts"], strict=True), 1)
     ]
     size = f"{counted(figures['tokens'], 'word')} in {counted(figures['sentences'], 'sentence')}"
     click.echo(f"{size}\nSHA-256 {figures['sha256']}\n")
-    click.echo(render(("order", "n-grams", "pruned", "D1", "D2", "D3+"), rows))
+    click.echo(render(("order", "n-grams", "D1", "D2", "D3+"), rows))
     click.echo(f"\n{figures['signature']}\nnext:  cgbench lm score --lm {request.out} TEXT")
 
 

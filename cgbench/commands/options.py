@@ -408,10 +408,6 @@ work_option = grouped(
     help="Workspace of the release, with texts, models and finished steps [default: RELEASE.work]",
 )  # fmt: skip
 
-safe_tsv_option = grouped(
-    "Advanced", "--safe-tsv", is_flag=True, help="Quote TSV cells that a spreadsheet would run as a formula"
-)
-
 
 def corpus_words(paths: tuple[Path, ...]) -> Any:
     """The corpus that an option names: two files, one file, or a folder of ``cgbench split`` (its training set)."""

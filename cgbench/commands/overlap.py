@@ -17,7 +17,6 @@ from cgbench.commands.options import (
     grouped,
     log_every_option,
     ranges,
-    safe_tsv_option,
     warn_of,
 )
 from cgbench.commands.requests import takes
@@ -35,10 +34,9 @@ SAMPLED = 4  # files of a corpus that are checked
 @grouped("Output", "--per-example", type=PATH, metavar="FILE.tsv", help="Write one row per example and side")
 @engine_options
 @format_option
-@safe_tsv_option
 @log_every_option
 def overlap_command(
-    found: dict[str, Any], test: tuple[str, ...], per_example: Path | None, form: str, safe_tsv: bool, engine: Any
+    found: dict[str, Any], test: tuple[str, ...], per_example: Path | None, form: str, engine: Any
 ) -> None:  # fmt: skip
     """Measure how much of TEST occurs in a corpus: n-grams by length, longest spans, compositional degree.
 
@@ -53,8 +51,6 @@ def overlap_command(
 
     if len(test) > 2:
         raise InputError(f"{len(test)} test texts are given; give one text, or source and target")
-    if safe_tsv and not per_example:
-        raise InputError("--safe-tsv belongs to --per-example")
     request = OverlapRequest(test[0] if len(test) == 1 else test, engine=engine, **found)
     if per_example:
         check_output(per_example, [split_name(one)[0] for one in (*test, *map(str, request.corpus or ()))])
@@ -62,7 +58,7 @@ def overlap_command(
         _inspect(test, request)
     result = overlap(request)
     if per_example:
-        write_atomic(per_example, result.table(safe_tsv))
+        write_atomic(per_example, result.table())
     click.echo(result.report(form))
 
 

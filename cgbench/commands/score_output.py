@@ -24,7 +24,6 @@ class ScoreOutput(ReportRequest):
     """Output of scores on the command line."""
 
     _: KW_ONLY
-    value_only: bool = option(default=False, help="Print only the scores", group="Output")
     per_example: File | None = option(
         default=None, help="Write a tab-separated table with one row per example", group="Output"
     )
@@ -44,10 +43,6 @@ class ScoreOutput(ReportRequest):
 
         :raises InputError: they do not, or a file cannot be written there.
         """
-        if self.safe_tsv and self.form != "tsv" and not self.per_example:
-            raise InputError("--safe-tsv belongs to --format tsv or --per-example")
-        if self.value_only and self.form != "text":
-            raise InputError(f"--value-only prints plain scores; leave --format {self.form} out")
         if self.plot:
             from cgbench.plots import is_picture
 
@@ -62,7 +57,7 @@ class ScoreOutput(ReportRequest):
     def show(self, found: Evaluation) -> None:
         """Write the files and print the scores."""
         if self.per_example:
-            found.write_per_example(self.per_example, self.safe_tsv)
+            found.write_per_example(self.per_example)
         if self.every_eval_ever:
             from cgbench.benchmark.metrics.every_eval_ever import write_records
 
@@ -72,8 +67,7 @@ class ScoreOutput(ReportRequest):
 
             warned = [as_options(warning.message) for warning in found.inputs.warned] if found.inputs else []
             write_atomic(Path(self.page), score_page(found, command=command_line(), notes=warned))
-        shown = found.values_only(self.width) if self.value_only else None
-        click.echo(shown or found.report(self.form, self.width, self.reasons, self.safe_tsv))
+        click.echo(found.report(self.form, self.width, self.reasons))
         if self.plot:
             found.plot(self.plot)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from cgbench.benchmark.stats.request import StatsRequest
-from cgbench.commands.options import Command, grouped, log_every_option, ranges, safe_tsv_option, warn_of
+from cgbench.commands.options import Command, grouped, log_every_option, ranges, warn_of
 from cgbench.commands.requests import takes
 from cgbench.errors import InputError, argument
 from cgbench.text.columns import short_name
@@ -37,8 +37,7 @@ def _labelled(tests: tuple[tuple[Path, ...], ...]) -> list[tuple[str, list[Path]
     show_default=True, help="Output format",
 )  # fmt: skip
 @log_every_option
-@safe_tsv_option
-def stats_command(request: StatsRequest, form: str, safe_tsv: bool) -> None:
+def stats_command(request: StatsRequest, form: str) -> None:
     """Measure what is new in test texts: compositional degree, and novel n-grams of words and parts of speech.
 
     Prints one row per test text, as in Table 2 of Zheng and Lapata (2023). An n-gram is novel if it never occurs in
@@ -47,9 +46,7 @@ def stats_command(request: StatsRequest, form: str, safe_tsv: bool) -> None:
     from cgbench.benchmark.stats.stats import stats
     from cgbench.text.inspection import look_at_texts
 
-    if safe_tsv and form != "tsv":
-        raise InputError("--safe-tsv belongs to --format tsv")
     if request.train and len(request.train) == 1 and request.release is None:
         tests = [paths[0] for _, paths in request.tests or () if len(paths) == 1]
         warn_of(look_at_texts(request.train[0], tests, request.normalisation))
-    click.echo(stats(request).report(form, safe_tsv))
+    click.echo(stats(request).report(form))

@@ -27,7 +27,7 @@ T = TypeVar("T")
 def write_arpa(model: Smoothing, out: Path) -> None:
     """Estimate a model and write it to ``out`` atomically."""
     with atomic_path(out) as temporary, temporary.open("wb", buffering=0) as file:
-        header = [f"ngram {order}={kept}\n" for order, kept in enumerate(kept_ngrams(model), 1)]
+        header = [f"ngram {order}={count}\n" for order, count in enumerate(ngram_counts(model), 1)]
         file.write(("\\data\\\n" + "".join(header)).encode())
         with ThreadPoolExecutor(model.jobs) as pool:
             for estimates in model.estimate():
@@ -39,9 +39,9 @@ def write_arpa(model: Smoothing, out: Path) -> None:
         file.write(b"\n\\end\\\n")
 
 
-def kept_ngrams(model: Smoothing) -> list[int]:
-    """The number of unpruned n-grams of each order; words include ``<unk>`` and ``<s>``."""
-    return [model.corpus.words, *(order.kept for order in model.orders[1:])]
+def ngram_counts(model: Smoothing) -> list[int]:
+    """The number of n-grams of each order; words include ``<unk>`` and ``<s>``."""
+    return [model.corpus.words, *(order.nodes for order in model.orders[1:])]
 
 
 def _write_words(model: Smoothing, estimates: Estimates, file: BinaryIO) -> None:
@@ -77,7 +77,7 @@ def _write_order(model: Smoothing, estimates: Estimates, file: BinaryIO, pool: T
                 buffer = np.empty(size, np.uint8)
             low, node, filled = arpa_kernels.write_ngrams(
                 corpus.text, places.places, places.shared, places.depths, low, part.high, order,
-                model.thresholds[order - 1], shown, rows, corpus.longest, estimates.probabilities,
+                shown, rows, corpus.longest, estimates.probabilities,
                 weights, node, buffer,
             )  # fmt: skip
             written.append((buffer, filled))

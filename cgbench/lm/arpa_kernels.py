@@ -162,12 +162,9 @@ def write_words(shown, rows, logs, backoffs, word, out):
     return word, i
 
 
-def write_ngrams(
-    text, places, shared, depths, low, high, order, threshold, shown, rows, longest, values, weights, node, out
-):
+def write_ngrams(text, places, shared, depths, low, high, order, shown, rows, longest, values, weights, node, out):
     """Write the lines of the n-grams from ``low`` on until the buffer is full.
 
-    :param threshold: n-grams with this count or less are left out.
     :param longest: bytes of the longest word.
     :param values: float32 probabilities by node; ``weights``: back-off weights, empty for the highest order.
     :param node: index of the first node from ``low`` on.
@@ -178,14 +175,14 @@ def write_ngrams(
     heads, nodes, logs, backoffs = (np.empty(_BLOCK, np.int64) for _ in range(4))
     values_f64 = np.empty(_BLOCK, np.float64)
     return _write_ngrams(
-        text, places, shared, depths, low, high, order, threshold, shown, rows, longest, values, weights, node, out,
+        text, places, shared, depths, low, high, order, shown, rows, longest, values, weights, node, out,
         words, parts, heads, nodes, logs, backoffs, values_f64, values_f64.view(np.int64),
     )  # fmt: skip
 
 
 @kernel
 def _write_ngrams(
-    text, places, shared, depths, low, high, order, threshold, shown, rows, longest, values, weights, node, out,
+    text, places, shared, depths, low, high, order, shown, rows, longest, values, weights, node, out,
     words, parts, heads, nodes, logs, backoffs, values_f64, bits,
 ):  # fmt: skip
     i = 0
@@ -196,24 +193,12 @@ def _write_ngrams(
         if most == 0:
             break
         held = 0
-        if threshold == 0:
-            while low < high and held < most:
-                heads[held] = low
-                nodes[held] = node + held
-                held += shared[low] < order <= depths[low]
-                low += 1
-            node += held
-        else:
-            while low < high and held < most:
-                k = low
-                low += 1
-                if shared[k] < order <= depths[k]:
-                    while low < high and shared[low] >= order:
-                        low += 1
-                    heads[held] = k
-                    nodes[held] = node
-                    held += low - k > threshold
-                    node += 1
+        while low < high and held < most:
+            heads[held] = low
+            nodes[held] = node + held
+            held += shared[low] < order <= depths[low]
+            low += 1
+        node += held
         # Separate loops read memory, so that no branch waits for it.
         for row in range(held):
             place = np.uint64(places[heads[row]])  # unsigned: Numba skips the check for negative indices

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.errors import InputError, argument
+from cgbench.errors import InputError
 from cgbench.progress import bar
 from cgbench.text.blocks import BLOCK, Block, block_of_bytes, read_blocks
 from cgbench.text.streams import is_plain_file, shown
@@ -35,7 +35,6 @@ class Corpus:
     ``text``, int32 ``[places]``, is described in ``count_kernels``. The bytes of word ``i`` are
     ``arena[starts[i]:starts[i + 1]]``; ``counts``, int64 ``[words]``, includes the ``</s>`` of each sentence. Words 0,
     1, 2 are ``<unk>``, ``<s>``, ``</s>``; the others follow by decreasing count, ties by first occurrence.
-    ``skipped`` counts special words that were treated as white space.
     """
 
     text: np.ndarray
@@ -45,7 +44,6 @@ class Corpus:
     tokens: int
     sentences: int
     sha256: str
-    skipped: int = 0
 
     @property
     def words(self) -> int:
@@ -76,16 +74,15 @@ class SortedPlaces:
     order: int
 
 
-def read_corpus(path: Path, *, min_count: int = 1, skip_symbols: bool = False) -> Corpus:
+def read_corpus(path: Path, *, min_count: int = 1) -> Corpus:
     """Read a text with one sentence per line, words separated by ASCII white space; ``-`` is standard input.
 
     .gz and .zst files are decompressed; ``TABLE:COLUMN`` is a column of a table. An empty line is an empty sentence, as
     in KenLM's lmplz.
 
     :param min_count: rarer words become ``<unk>``.
-    :param skip_symbols: treat ``<s>``, ``</s>``, ``<unk>`` and ``<UNK>`` in the text as white space.
-    :raises InputError: the file is missing, damaged, empty, too long or not UTF-8; it contains a NUL byte or, without
-        ``skip_symbols``, one of these words.
+    :raises InputError: the file is missing, damaged, empty, too long or not UTF-8; it contains a NUL byte, or ``<s>``,
+        ``</s>``, ``<unk>`` or ``<UNK>``.
     """
     from cgbench.lm import count_kernels
 
@@ -103,17 +100,16 @@ def read_corpus(path: Path, *, min_count: int = 1, skip_symbols: bool = False) -
         while (block := following.result()) is not None:
             following = reader.submit(next, blocks, None)
             counter.read(block, keep=True)
-            if not skip_symbols and counter.counts[: count_kernels.SPECIAL].any():
+            if counter.counts[: count_kernels.SPECIAL].any():
                 raise _special_word(block, name)
             progress.update(block.size)
     # A copy frees the spare capacity, and uses large pages, unlike a resized array.
     text, counter.tokens = counter.tokens[: counter.filled].copy(), np.empty(0, np.int32)
     counts = counter.counts[: counter.words]
-    skipped = int(counts[: count_kernels.SPECIAL].sum())
     tokens = int(counts[count_kernels.SPECIAL :].sum())
     if not tokens:
         raise InputError(f"{name}: contains no words; a language model needs text, one sentence per line")
-    return _renumbered(counter, text, min_count, tokens, digest.hexdigest(), skipped)
+    return _renumbered(counter, text, min_count, tokens, digest.hexdigest())
 
 
 def _blocks(path: Path, name: str, digest: Any) -> Iterator[Block]:
@@ -130,16 +126,11 @@ def _special_word(block: Block, name: str) -> InputError:
     for number, line in enumerate(block.buffer[: block.size].tobytes().split(b"\n"), block.line + 1):
         for word in line.split():
             if word in SPECIAL_WORDS:
-                return InputError(
-                    f"{name}, line {number}: contains the special symbol {word.decode()}; remove it, "
-                    f"or treat it as white space with {argument('skip_symbols')}"
-                )
+                return InputError(f"{name}, line {number}: contains the special symbol {word.decode()}; remove it")
     raise AssertionError("a special word was counted that is not there")
 
 
-def _renumbered(
-    counter: WordCounter, text: np.ndarray, min_count: int, tokens: int, sha256: str, skipped: int
-) -> Corpus:
+def _renumbered(counter: WordCounter, text: np.ndarray, min_count: int, tokens: int, sha256: str) -> Corpus:
     from cgbench.lm import count_kernels
     from cgbench.text import word_kernels
 
@@ -159,7 +150,7 @@ def _renumbered(
     final[count_kernels.UNKNOWN] = tokens - int(counts[order].sum())
     sentences = len(text) - 1 - tokens
     final[count_kernels.END] = sentences
-    return Corpus(text, arena, starts, final, tokens, sentences, sha256, skipped)
+    return Corpus(text, arena, starts, final, tokens, sentences, sha256)
 
 
 def sort_places(corpus: Corpus, order: int, jobs: int) -> SortedPlaces:

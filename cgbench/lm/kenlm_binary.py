@@ -42,7 +42,7 @@ from typing import BinaryIO
 import numpy as np
 
 from cgbench.files import atomic_path
-from cgbench.lm.arpa import kept_ngrams, map_ordered, write_all
+from cgbench.lm.arpa import map_ordered, ngram_counts, write_all
 from cgbench.lm.smoothing import Estimates, Smoothing, Stretch
 
 MAGIC = b"mmap lm http://kheafield.com/code format version 5\n"
@@ -52,7 +52,7 @@ ORDERS = range(2, 7)
 
 def write_binary(model: Smoothing, out: Path) -> None:
     """Estimate a model of one of the :data:`ORDERS` and write it to ``out`` atomically."""
-    counts = kept_ngrams(model)
+    counts = ngram_counts(model)
     with atomic_path(out) as temporary, temporary.open("wb", buffering=0) as file:
         write_all(file, np.frombuffer(_header(counts), np.uint8))
         _write_vocabulary(model, file)
@@ -97,7 +97,7 @@ def _write_unigrams(model: Smoothing, estimates: Estimates, file: BinaryIO) -> N
     rows = np.zeros((model.corpus.words + 1, 2), np.float32)
     rows[:-1, 0] = kenlm_kernels.log10_as_read(probabilities)
     extended = np.zeros(model.corpus.words, np.bool_)
-    kenlm_kernels.extend_words(places.shared, places.depths, places.starts, model.thresholds[1], extended)
+    kenlm_kernels.extend_words(places.depths, places.starts, extended)
     extended[count_kernels.BEGIN] = True  # its probability is written as 0, not -0
     rows[:-1, 0] = np.where(extended, np.abs(rows[:-1, 0]), rows[:-1, 0])
     rows[:-1, 1] = np.where(weights > 1, np.float32(-0.0), kenlm_kernels.log10_as_read(weights))
@@ -112,7 +112,6 @@ def _write_table(
     places, order = model.sorted, estimates.order
     highest = estimates.weights is None
     weights = np.empty(0, np.float32) if estimates.weights is None else estimates.weights
-    above = -1 if highest else model.thresholds[order]
 
     def make(part: Stretch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         most = part.high - part.low
@@ -120,8 +119,7 @@ def _write_table(
         backoffs = np.empty(0 if highest else most, np.float32)
         filled = kenlm_kernels.make_entries(
             model.corpus.text, places.places, places.shared, places.depths, part.low, part.high, order,
-            model.thresholds[order - 1], above, estimates.probabilities, weights, part.before[order], keys, logs,
-            backoffs,
+            highest, estimates.probabilities, weights, part.before[order], keys, logs, backoffs,
         )  # fmt: skip
         return keys[:filled], logs[:filled], backoffs[:filled]
 

@@ -56,52 +56,34 @@ def log10_as_read(values):
     return (to_millionths(values) / MILLIONTHS).astype(np.float32)
 
 
-@part
-def _extends(shared, depths, k, end, order, threshold):
-    """Whether an unpruned n-gram has one more word on the left."""
-    if depths[k] <= order:
-        return False
-    if threshold == 0:
-        return True
-    begin = k
-    for i in range(k + 1, end):
-        if shared[i] <= order:
-            if i - begin > threshold:
-                return True
-            begin = i
-    return end - begin > threshold
-
-
 @kernel
-def extend_words(shared, depths, starts, threshold, extended):
-    """Mark the words in which an unpruned bigram ends."""
+def extend_words(depths, starts, extended):
+    """Mark the words in which a bigram ends."""
     for word in range(starts.size - 1):
         begin, end = starts[word], starts[word + 1]
-        extended[word] = begin < end and _extends(shared, depths, begin, end, 1, threshold)
+        extended[word] = begin < end and depths[begin] > 1
 
 
-def make_entries(
-    text, places, shared, depths, low, high, order, threshold, above, values, weights, node, keys, logs, backoffs
-):
-    """Make the entries of the unpruned n-grams of a part, in order.
+def make_entries(text, places, shared, depths, low, high, order, highest, values, weights, node, keys, logs, backoffs):
+    """Make the entries of the n-grams of a part, in order.
 
-    :param above: the threshold of the next order; -1 for the highest order.
+    :param highest: whether this is the highest order.
     :param keys: uint64 output; ``logs``: float32 output, sign bit set if the n-gram has no left extension;
         ``backoffs``: float32 output (empty for the highest order), -0.0 if no n-gram begins with this one.
     :returns: the number of entries.
     """
     signs = np.empty(logs.size, np.uint32)
     words = np.empty((_BLOCK, order), np.int32)
-    heads, ends, nodes = (np.empty(_BLOCK, np.int64) for _ in range(3))
+    heads, nodes = (np.empty(_BLOCK, np.int64) for _ in range(2))
     filled = _make_entries(
-        text, places, shared, depths, low, high, order, threshold, above, values, weights, node, keys, logs, backoffs,
-        signs, words, heads, ends, nodes,
+        text, places, shared, depths, low, high, order, highest, values, weights, node, keys, logs, backoffs,
+        signs, words, heads, nodes,
     )  # fmt: skip
     logs[:filled] = log10_as_read(logs[:filled])
     bits = logs.view(np.uint32)[:filled]
     bits &= ~_SIGN
     bits |= signs[:filled]
-    if above >= 0:
+    if not highest:
         none = backoffs[:filled] > 1
         backoffs[:filled] = log10_as_read(backoffs[:filled])
         backoffs[:filled][none] = np.float32(-0.0)
@@ -110,8 +92,8 @@ def make_entries(
 
 @kernel
 def _make_entries(
-    text, places, shared, depths, low, high, order, threshold, above, values, weights, node, keys, logs, backoffs,
-    signs, words, heads, ends, nodes,
+    text, places, shared, depths, low, high, order, highest, values, weights, node, keys, logs, backoffs,
+    signs, words, heads, nodes,
 ):  # fmt: skip
     filled = 0
     while low < high:
@@ -120,12 +102,8 @@ def _make_entries(
             k = low
             low += 1
             if shared[k] < order <= depths[k]:
-                if threshold > 0 or above > 0:
-                    while low < high and shared[low] >= order:
-                        low += 1
-                if low - k > threshold:
-                    heads[held], ends[held], nodes[held] = k, low, node
-                    held += 1
+                heads[held], nodes[held] = k, node
+                held += 1
                 node += 1
         for row in range(held):
             place = np.int64(places[heads[row]])
@@ -139,10 +117,9 @@ def _make_entries(
                 key = _combine(key, word)
             keys[filled] = key
             logs[filled] = values[nodes[row]]
-            k = heads[row]
-            extended = above >= 0 and _extends(shared, depths, k, ends[row], order, above)
+            extended = not highest and depths[heads[row]] > order
             signs[filled] = np.uint32(0) if extended else _SIGN
-            if above >= 0:
+            if not highest:
                 backoffs[filled] = weights[nodes[row]]
             filled += 1
     return filled

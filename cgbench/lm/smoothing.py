@@ -39,12 +39,11 @@ class Stretch:
 class Order:
     """The counts and discounts of an order.
 
-    ``nodes``: n-grams; ``kept``: unpruned ones; ``tally``: those with adjusted counts of 1, 2, 3 and 4; ``discounts``:
-    for counts of 1, 2, and 3 or more; ``problem``: why the fallback discounts are used, or "".
+    ``nodes``: n-grams; ``tally``: those with adjusted counts of 1, 2, 3 and 4; ``discounts``: for counts of 1, 2, and 3
+    or more; ``problem``: why the fallback discounts are used, or "".
     """
 
     nodes: int
-    kept: int
     tally: tuple[int, ...]
     discounts: tuple[float, float, float]
     problem: str
@@ -82,30 +81,20 @@ def begin_of(order: int) -> Callable[[Stretch], int]:
 
 
 class Smoothing:
-    """Estimates a model from the sorted places of a corpus.
+    """Estimates a model from the sorted places of a corpus."""
 
-    ``thresholds[n - 1]``: n-grams of n words with this count or less are pruned (not falling, 0 for words).
-    """
-
-    def __init__(
-        self,
-        corpus: Corpus,
-        places: SortedPlaces,
-        thresholds: Sequence[int],
-        fallback: tuple[float, float, float],
-        jobs: int,
-    ) -> None:
+    def __init__(self, corpus: Corpus, places: SortedPlaces, jobs: int) -> None:
         from cgbench.lm import smoothing_kernels as kernels
 
-        self.corpus, self.sorted, self.thresholds, self.jobs = corpus, places, thresholds, jobs
+        self.corpus, self.sorted, self.jobs = corpus, places, jobs
         self.highest = places.order
         self.word_counts = np.zeros(corpus.words, np.int64)
         kernels.count_words(places.shared, places.starts, self.highest, self.word_counts)
         self.parts, counts = self._tally()
         self.orders = []
-        for nodes, kept, *tally in counts:
+        for nodes, *tally in counts:
             discounts, problem = discounts_of(tally)
-            self.orders.append(Order(nodes, kept, tuple(tally), discounts or fallback, problem))
+            self.orders.append(Order(nodes, tuple(tally), discounts or FALLBACK, problem))
 
     def estimate(self) -> Iterator[Estimates]:
         """Yield the estimates of order 1, 2, and so on; two orders are in memory at a time."""
@@ -117,7 +106,7 @@ class Smoothing:
         with ThreadPoolExecutor(self.jobs) as pool, bar(self.highest, "estimate", "order") as progress:
             for order in range(1, self.highest):
                 list(pool.map(counts.__setitem__, starmap(slice, split(len(counts), self.jobs)), repeat(0)))
-                self._each(pool, kernels.enter_counts, order + 1, self.highest, self.thresholds[order], counts)
+                self._each(pool, kernels.enter_counts, order + 1, self.highest, counts)
                 discounts = np.array([0, *self.orders[order].discounts])
                 weights = np.empty(self.orders[order - 1].nodes, np.float32)
                 self._each(
@@ -175,22 +164,20 @@ class Smoothing:
         list(pool.map(work, self.parts if parts is None else parts))
 
     def _tally(self) -> tuple[list[Stretch], list[list[int]]]:
-        """Cut the places into parts; count the nodes, the unpruned nodes and the tally of each order."""
+        """Cut the places into parts; count the nodes and the tally of each order."""
         from cgbench.lm import smoothing_kernels as kernels
 
         shared, depths = self.sorted.shared, self.sorted.depths
         cuts = [0]
         while cuts[-1] < len(shared):
             cuts.append(kernels.next_cut(shared, min(cuts[-1] + _PART, len(shared))))
-        counts = np.zeros((len(cuts) - 1, self.highest + 1, 6), np.int64)
+        counts = np.zeros((len(cuts) - 1, self.highest + 1, 5), np.int64)
 
         def tally(index: int) -> None:
             low, high = cuts[index], cuts[index + 1]
             counts[index, 1, 0] = np.count_nonzero(shared[low:high] == 0)
             for order in range(2, self.highest + 1):
-                kernels.tally_order(
-                    shared, depths, low, high, order, self.highest, self.thresholds[order - 1], counts[index, order]
-                )
+                kernels.tally_order(shared, depths, low, high, order, self.highest, counts[index, order])
 
         with ThreadPoolExecutor(self.jobs) as pool:
             list(pool.map(tally, range(len(cuts) - 1)))
@@ -200,7 +187,7 @@ class Smoothing:
         ]
         totals = counts.sum(axis=0)
         words = int(totals[1, 0])
-        totals[1] = [words, words, *(np.count_nonzero(self.word_counts == count) for count in (1, 2, 3, 4))]
+        totals[1] = [words, *(np.count_nonzero(self.word_counts == count) for count in (1, 2, 3, 4))]
         return parts, totals[1:].tolist()
 
     def _word_parts(self) -> list[Stretch]:

@@ -20,9 +20,6 @@ import numpy as np
 
 from cgbench.engines.compiled import inlined, kernel
 
-PRUNED = np.uint32(1 << 31)
-"""Marks the count of a pruned n-gram."""
-
 NO_EXTENSION = np.float32(2)
 """The back-off weight of an n-gram that begins no longer n-gram; real weights are at most 1."""
 
@@ -68,39 +65,34 @@ def _next_node(shared, depths, k, high, order, highest):
 
 
 @kernel
-def tally_order(shared, depths, low, high, order, highest, threshold, counts):
-    """Add to int64 ``counts[6]``: nodes of an order, nodes above the threshold, nodes with adjusted count 1 to 4."""
+def tally_order(shared, depths, low, high, order, highest, counts):
+    """Add to int64 ``counts[5]``: nodes of an order, nodes with adjusted count 1 to 4."""
     while low < high:
         k, low, count = _next_node(shared, depths, low, high, order, highest)
         if k < low:
             counts[0] += 1
-            counts[1] += low - k > threshold
             if count <= 4:
-                counts[1 + count] += 1
+                counts[count] += 1
 
 
 @kernel
-def enter_counts(places, shared, depths, low, high, order, highest, threshold, counts):
-    """Store the adjusted counts of the nodes of an order in ``cells``, viewed as uint32 and initially 0.
-
-    :param threshold: n-grams with this count or less are marked as PRUNED.
-    """
+def enter_counts(places, shared, depths, low, high, order, highest, counts):
+    """Store the adjusted counts of the nodes of an order in ``cells``, viewed as uint32 and initially 0."""
     while low < high:
         k, low, count = _next_node(shared, depths, low, high, order, highest)
         if k < low:
-            counts[places[k], 0] = np.uint32(count) | (PRUNED if low - k <= threshold else np.uint32(0))
+            counts[places[k], 0] = np.uint32(count)
 
 
 def weigh_contexts(places, shared, depths, low, high, order, discounts, cells, counts, weights, node):
     """Turn the counts in ``cells`` into shares, and compute the back-off weight of each context of ``order`` words.
 
     The share of an n-gram is (count - discount) / sum of the counts in its context. The back-off weight is the sum of
-    the discounts and of the counts of pruned n-grams, divided by the same sum (Chen and Goodman 1998, equations 13-15;
-    pruning as in lmplz).
+    the discounts, divided by the same sum (Chen and Goodman 1998, equations 13-15).
 
     :param discounts: float64 ``[4]``, by min(count, 3).
     :param counts: ``cells`` as uint32.
-    :param weights: float32 output, by node, from ``node`` on; NO_EXTENSION for nodes that begin no unpruned n-gram.
+    :param weights: float32 output, by node, from ``node`` on; NO_EXTENSION for nodes that begin no n-gram.
     """
     fetched = np.empty(_longest_run(shared, low, high, order) + _BLOCK, np.uint32)
     _weigh_contexts(places, shared, depths, low, high, order, discounts, cells, counts, weights, node, fetched)
@@ -138,24 +130,19 @@ def _weigh_contexts(
                 fetched[np.uint64(i - base)] = counts[place, np.uint64(0)]
         if depths[k] >= order:
             total = np.int64(0)
-            pruned = np.int64(0)
             ones = twos = more = 0
             for i in range(k - base, end - base):
                 count = fetched[i]
-                if count & PRUNED:
-                    count ^= PRUNED
-                    pruned += count
-                else:
-                    ones += count == 1
-                    twos += count == 2
-                    more += count > 2
+                ones += count == 1
+                twos += count == 2
+                more += count > 2
                 total += count
             if ones + twos + more > 0:
-                lost = discounts[1] * ones + discounts[2] * twos + discounts[3] * more + pruned
+                lost = discounts[1] * ones + discounts[2] * twos + discounts[3] * more
                 weight = np.float32(lost / total)
                 for i in range(k, end):
                     count = fetched[i - base]
-                    if count != 0 and not count & PRUNED:
+                    if count != 0:
                         place = np.uint64(places[i])
                         place = place * np.uint64(place != last) + np.uint64(1)
                         cells[place, np.uint64(0)] = (count - discounts[min(count, 3)]) / total
@@ -171,7 +158,7 @@ def interpolate(places, shared, depths, low, high, order, cells, shorter, parent
     """p(w | context) = share + back-off weight * p(w | shorter context), for the nodes of an order.
 
     :param shorter: float32, probabilities of the nodes with one word less; ``parent`` of them begin before ``low``.
-    :param probabilities: float32 output, from ``node`` on; undefined for pruned n-grams.
+    :param probabilities: float32 output, from ``node`` on.
     """
     shares = np.empty((_BLOCK, 2), np.float32)
     _interpolate(places, shared, depths, low, high, order, cells, shorter, parent, probabilities, node, shares)

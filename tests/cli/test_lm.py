@@ -17,10 +17,10 @@ def test_train_and_score(corpus, run, tmp_path):
     lines = result.stdout.splitlines()
     assert lines[0] == "10 words in 4 sentences" and lines[1].startswith("SHA-256 ")
     assert lines[3:5] == [
-        "order  n-grams  pruned      D1      D2     D3+",
-        "1            7       0  0.3333  1.5000  3.0000",
+        "order  n-grams      D1      D2     D3+",
+        "1            7  0.3333  1.5000  3.0000",
     ]
-    assert lines[-2].startswith("lm:mkn|order:3|prune:0,0,0|fallback:0.5,1.0,1.5|v:")
+    assert lines[-2].startswith("lm:mkn|order:3|fallback:0.5,1.0,1.5|v:")
     assert "warning: order 2: the discount for an adjusted count of 2 would be -0.3333" in result.stderr
 
     run("lm", "train", corpus, "--order", "3", "--out", tmp_path / "x.binary")
@@ -51,19 +51,18 @@ def test_score_as_json_of_a_file_and_a_column(corpus, run, tmp_path):
 
 def test_what_the_model_was_made_of_as_json(corpus, run, tmp_path):
     words = ["lm", "train", "-", "--order", "2", "--out", tmp_path / "x.arpa", "--format", "json"]
-    figures = json.loads(run(*words, "--min-count", "2", "--prune", "0 1", input=TEXT).stdout)
-    assert figures["ngrams"] == [6, 3]  # <unk> <s> </s> a b c; "<s> a", "a b" and "b </s>" occur twice or more
+    figures = json.loads(run(*words, "--min-count", "2", input=TEXT).stdout)
+    assert figures["ngrams"] == [6, 9]  # words: <unk> <s> </s> a b c
     assert (figures["tokens"], figures["unknown_tokens"], figures["sentences"]) == (10, 1, 4)
-    assert figures["signature"].startswith("lm:mkn|order:2|prune:0,1|min_count:2|fallback:0.5,1.0,1.5|v:")
+    assert figures["signature"].startswith("lm:mkn|order:2|min_count:2|fallback:0.5,1.0,1.5|v:")
     import hashlib
 
     assert figures["sha256"] == hashlib.sha256(TEXT.encode()).hexdigest()
 
 
-def test_skip_symbols(run, tmp_path):
+def test_reserved_words(run, tmp_path):
     words = ["lm", "train", "-", "--order", "2", "--out", tmp_path / "x.arpa"]
     assert "line 2: contains the special symbol <s>" in run(*words, input="a\nb <s>\n", status=2).stderr
-    assert "(<s>, </s>, <unk>), treated as white space: 1" in run(*words, "--skip-symbols", input="a\nb <s>\n").stderr
 
 
 def test_bad_input(corpus, run, tmp_path):
@@ -71,9 +70,6 @@ def test_bad_input(corpus, run, tmp_path):
     for words, message in (
         (["train", tmp_path / "missing", *out], "missing: no such file"),
         (["train", corpus, "--out", tmp_path / "x.lm"], "must end in .arpa"),
-        (["train", corpus, *out, "--prune", "0 x"], "--prune ['0', 'x']: it must be a list of whole numbers"),
-        (["train", corpus, *out, "--prune", "1"], "the first threshold must be 0"),
-        (["train", corpus, *out, "--discount-fallback", "1 1"], "needs three discounts"),
         (["train", "-", *out], "standard input: contains no words"),
     ):
         assert message in run("lm", *words, input="", status=2).stderr

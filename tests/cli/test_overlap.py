@@ -81,7 +81,6 @@ def test_what_is_wrong(texts, run):
         ((test, "--infini-gram", "x", "--skip-bad"), "--skip-bad belongs to --corpus"),
         ((test, "--corpus", corpus, "--per-example", texts), "a folder; give the name of a file"),
         ((test, "--corpus", corpus, "--orders", "x"), "--orders x: numbers are needed"),
-        ((test, "--corpus", corpus, "--safe-tsv"), "--safe-tsv belongs to --per-example"),
         ((test, "--corpus", test, "--per-example", test), "test.en: is also an input"),
         ((test, "--corpus", texts / "bad.txt"), "(or skip such text: --skip-bad)"),
         ((test, "--corpus", corpus, "--column", "body"), "b.jsonl, byte 0: no text in the field 'body'; it has text"),

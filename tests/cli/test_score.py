@@ -158,7 +158,6 @@ def test_systems_runs_and_a_test_in_every_form(files, run):
     table = list(csv.DictReader(run(*words, "--format", "tsv").stdout.splitlines(), delimiter="\t"))
     assert [float(row["value"]) for row in table] == [50.0, 25.0]
     assert float(table[0]["p_value"]) == first["p_value"]
-    assert run(*words, "--value-only").stdout == "50.0\n25.0\n"
 
 
 def test_the_same_call_gives_the_same_bytes(files, run):
@@ -245,15 +244,15 @@ def test_signatures_name_the_test(files, run):
     assert "|bs:50|ar:50|seed:12345|" in signatures[0] and "|bs:50|mcnemar:exact|seed:12345|" in signatures[1]
 
 
-def test_case_and_ends_on_request(files, run):
+def test_case_and_ends_on_request(files, run, values):
     write(files / "upper", [line.upper() for line in REFERENCES])
     for name in ("exact", "bleu", "chrf"):
-        words = ["score", name, "--ref", files / "ref", "--hyp", files / "upper", "--value-only"]
-        assert float(run(*words).stdout) < 50 and run(*words, "--lowercase").stdout == "100.0\n"
+        words = ["score", name, "--ref", files / "ref", "--hyp", files / "upper"]
+        assert values(*words)[0] < 50 and values(*words, "--lowercase") == [100]
     assert "--lowercase: TER ignores case" in run("score", "ter", *words[2:6], "--lowercase", status=2).stderr
     write(files / "ended", [f"{line} </s> more" for line in REFERENCES])
-    words = ["score", "exact", "--ref", files / "ref", "--hyp", files / "ended", "--value-only"]
-    assert run(*words).stdout == "0.0\n" and run(*words, "--preset", "lexicon").stdout == "100.0\n"
+    words = ["score", "exact", "--ref", files / "ref", "--hyp", files / "ended"]
+    assert values(*words) == [0] and values(*words, "--preset", "lexicon") == [100]
     assert (
         "--preset sacrebleu: exact match has only the preset lexicon"
         in run(*words, "--preset", "sacrebleu", status=2).stderr
@@ -291,23 +290,11 @@ def test_per_example_never_replaces_what_is_no_output(files, run):
     assert reader.communicate(timeout=60)[0].startswith("row\t")
 
 
-def test_cells_that_a_spreadsheet_runs(files, run):
-    words = ["score", "bleu", "--ref", files / "ref", "--hyp", f"@SUM(1)={files / 'a1'}"]
-    table = run(*words, "--format", "tsv").stdout
-    assert "@SUM(1)" in table and "'@SUM(1)" not in table
-    assert run(*words, "--format", "tsv", "--safe-tsv").stdout == table.replace("@SUM(1)", "'@SUM(1)")
-    run(*words, "--per-example", files / "plain")
-    run(*words, "--per-example", files / "safe", "--safe-tsv")
-    assert (files / "plain").read_text().count("\t@SUM(1)\t") == 12
-    assert (files / "safe").read_text() == (files / "plain").read_text().replace("@SUM(1)", "'@SUM(1)")
-    assert "--safe-tsv belongs to --format tsv or --per-example" in run(*words, "--safe-tsv", status=2).stderr
-
-
-def test_several_references(files, run):
+def test_several_references(files, run, values):
     write(files / "ref2", ["the dog saw a dog .", *REFERENCES[1:]])
-    words = ["score", "exact", "--ref", files / "ref", "--hyp", f"a={files / 'a1'}", "--value-only", "--width", "4"]
-    assert run(*words).stdout == "50.0000\n"
-    assert run(*words, "--ref", files / "ref2").stdout == "58.3333\n"
+    words = ["score", "exact", "--ref", files / "ref", "--hyp", f"a={files / 'a1'}"]
+    assert values(*words) == [50]
+    assert values(*words, "--ref", files / "ref2") == [58.3333]
 
 
 def test_a_release_brings_its_own_files(tmp_path, files, run):
@@ -437,7 +424,6 @@ def test_cter_in_bins(compounds, run, by, labels):
         (["--hyp", "{}/a1", "--train", "{}/train"], "--train belongs to --by"),
         (["--hyp", "{}/a1", "--by", "length", "--train", "{}/train"], "--train has no effect on --by length"),
         (["--hyp", "{}/a1", "--samples", "100"], "--samples belongs to --confidence, --paired or --by"),
-        (["--hyp", "{}/a1", "--value-only", "--format", "json"], "--value-only prints plain scores"),
         (["--hyp", "{}/a1", "--by", "length", "--side", "source"], "give --source"),
     ],
 )
@@ -450,11 +436,11 @@ def test_bad_input_is_one_line(files, run, words, message):
     assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1 and result.stdout == ""
 
 
-def test_empty_hypotheses_count_as_wrong_everywhere(files, run):
+def test_empty_hypotheses_count_as_wrong_everywhere(files, run, values):
     write(files / "none", [""] * 12)
-    for name, value in (("bleu", "0.0\n"), ("chrf", "0.0\n"), ("ter", "100.0\n"), ("exact", "0.0\n")):
-        result = run("score", name, "--ref", files / "ref", "--hyp", f"x={files / 'none'}", "--value-only")
-        assert result.stdout == value and "x: 12 hypotheses are empty" in result.stderr
+    for name, value in (("bleu", 0), ("chrf", 0), ("ter", 100), ("exact", 0)):
+        words = ["score", name, "--ref", files / "ref", "--hyp", f"x={files / 'none'}"]
+        assert values(*words) == [value] and "x: 12 hypotheses are empty" in run(*words).stderr
 
 
 def test_suspicious_text_is_mentioned(files, run):
@@ -502,12 +488,12 @@ def test_help_stays_light():
 
 
 @needs("cognition/lexicon", "cognition/paper_results_NP.tsv.gz")
-def test_the_hypotheses_of_the_paper(run, monkeypatch):
+def test_the_hypotheses_of_the_paper(values, monkeypatch):
     monkeypatch.setenv("CGBENCH_DATA", str(SHARED))
     table = SHARED / "cognition/paper_results_NP.tsv.gz"
     words = ["score", "CTER", "--source", table, "--compounds", table, "--lexicon", "cognition"]
     words += ["--hyp", f"paper={table}"]
-    assert run(*words, "--value-only", "--width", "3").stdout == "19.306\t49.028\n"
+    assert values(*words) == [19.3056, 49.0278]
 
 
 def test_words_are_not_looked_for_in_text_without_blanks(compounds, run, tmp_path):

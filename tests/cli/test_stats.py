@@ -91,9 +91,6 @@ def test_tsv_is_exact(texts, run):
     assert rows[0]["word 3"] == "5"
     assert rows[1]["word 3"] == "24275"
     assert rows[0]["signature"].startswith("orders:2+3|")
-    table = run(*texts[:-1], "@SUM(1)=test.en", "--format", "tsv", "--safe-tsv").stdout
-    assert "\n'@SUM(1)\t" in table
-    assert "--safe-tsv belongs to --format tsv" in run(*texts, "--safe-tsv", status=2).stderr
 
 
 def test_markdown_and_latex(texts, run):

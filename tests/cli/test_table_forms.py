@@ -41,7 +41,7 @@ def _stats(run, train, test):
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_scores_references_and_tables(tables, run, name):
+def test_scores_references_and_tables(tables, run, values, name):
     words = ["--by", "column:n", "--bins", "2", "--format", "json"]
     wanted = run("score", "exact", "--hyp", "a=t.txt", "--ref", "t.txt", "--table", "t.tsv", *words)
     found = run("score", "exact", "--hyp", f"a={name}:source", "--ref", f"{name}:source", "--table", name, *words)
@@ -49,7 +49,7 @@ def test_scores_references_and_tables(tables, run, name):
     wanted = run("score", "import", "--scores", "a=t.tsv", *words)
     found = run("score", "import", "--scores", f"a={name}", *words)
     assert json.loads(found.stdout) == json.loads(wanted.stdout)
-    assert run("score", "import", "--scores", f"a={name}:n", "--value-only").stdout.strip() == "2.5"
+    assert values("score", "import", "--scores", f"a={name}:n") == [2.5]
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -70,8 +70,8 @@ def test_a_csv_file_without_a_header_is_refused_as_a_corpus(tables, run):
     assert "--columns" in error
 
 
-def test_json_of_one_long_line_is_no_table(tables, run, monkeypatch):
+def test_json_of_one_long_line_is_no_table(tables, values, monkeypatch):
     """A log or a list may be longer than a line of text, for it is read whole."""
     (tables / "long.json").write_text(json.dumps([{"score": row % 2, "text": "a" * 50} for row in range(40)]))
     monkeypatch.setenv("CGBENCH_MAX_LINE", "1000")
-    assert run("score", "import", "--scores", "a=long.json", "--value-only").stdout.strip() == "50.0"
+    assert values("score", "import", "--scores", "a=long.json") == [50]

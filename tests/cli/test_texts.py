@@ -59,9 +59,9 @@ COMMANDS = {
     "stats --train": "stats --train TEXT --test T=x.en --format tsv",
     "lm train": "lm train TEXT --order 2 --out out.arpa",
     "lm score": "lm score --lm model.arpa TEXT",
-    "score --ref": "score bleu --ref TEXT --hyp A=x.de --value-only",
-    "score --hyp": "score chrf --ref x.de --hyp A=TEXT --value-only",
-    "score --train": "score exact --ref x.en --hyp A=x.en --by frequency --train TEXT --value-only",
+    "score --ref": "score bleu --ref TEXT --hyp A=x.de",
+    "score --hyp": "score chrf --ref x.de --hyp A=TEXT",
+    "score --train": "score exact --ref x.en --hyp A=x.en --by frequency --train TEXT",
     "lexicon learn": "lexicon learn x.de TEXT --out out.json",
     "augment geca": "augment geca x.de TEXT --out out.tsv",
 }

@@ -227,7 +227,7 @@ def statistics():
 def language_models():
     """Training text, and models in both forms."""
     text = {"t": ENGLISH.encode()}
-    train = ("lm", "train", "--order", "2", "--jobs", "1", "--discount-fallback", "0.5 1 1.5", "--out", "{}/out/m.arpa")
+    train = ("lm", "train", "--order", "2", "--jobs", "1", "--out", "{}/out/m.arpa")
     yield Target("lm train", "plain", text, "t", m.text, (*train, "{}/t"))
     for kind in ("arpa", "binary"):
         data = _model(text["t"], kind)
@@ -255,8 +255,6 @@ def _model(text, kind):
             "2",
             "--jobs",
             "1",
-            "--discount-fallback",
-            "0.5 1 1.5",
             "--out",
             path,
             Path(folder) / "t",

@@ -45,7 +45,6 @@ class Model:
         self,
         sentences: Iterable[Sequence[str]],
         order: int,
-        prune: Sequence[int] = (0,),
         min_count: int = 1,
         fallback: tuple[float, float, float] = (0.5, 1.0, 1.5),
     ) -> None:
@@ -67,8 +66,6 @@ class Model:
             ngram: count if len(ngram) == order or ngram[0] == "<s>" else len(left[ngram])
             for ngram, count in raw.items()
         }
-        thresholds = [*prune, *[prune[-1]] * order]
-        self.kept = {ngram for ngram, count in raw.items() if count > thresholds[len(ngram) - 1]}
         self.discounts, self.problems = [], []
         for n in range(1, order + 1):
             found = self._discounts([count for ngram, count in self.counts.items() if len(ngram) == n])
@@ -92,28 +89,28 @@ class Model:
         return self.discounts[len(ngram) - 1][min(self.counts[ngram], 3)]
 
     def weight(self, context: Ngram) -> float:
-        """The weight of the back-off of a context: what the discounts and the pruning took away."""
+        """The weight of the back-off of a context: what the discounts took away."""
         begun = self._begun[context]
-        if not any(ngram in self.kept for ngram in begun):
+        if not begun:
             return 1.0
-        taken = sum(self._discount(ngram) if ngram in self.kept else self.counts[ngram] for ngram in begun)
+        taken = sum(map(self._discount, begun))
         return taken / sum(self.counts[ngram] for ngram in begun)
 
     def probability(self, word: str, context: Ngram) -> float:
         """p(word | context), interpolated all the way down to the uniform distribution."""
         context = context[max(0, len(context) - self.order + 1) :]
-        if not any(ngram in self.kept for ngram in self._begun[context]):
+        if not self._begun[context]:
             return self.probability(word, context[1:])
         ngram = (*context, word)
         share = 0.0
-        if ngram in self.kept:
+        if ngram in self.counts:
             share = (self.counts[ngram] - self._discount(ngram)) / sum(self.counts[one] for one in self._begun[context])
         rest = self.probability(word, context[1:]) if context else 1 / len(self.vocabulary)
         return share + self.weight(context) * rest
 
     def lines(self, order: int) -> dict[str, tuple[float, float]]:
         """What an ARPA file says of an order: log10 of probability and back-off by n-gram."""
-        ngrams = {ngram for ngram in self.kept if len(ngram) == order}
+        ngrams = {ngram for ngram in self.counts if len(ngram) == order}
         if order == 1:
             ngrams |= {("<unk>",), ("<s>",)}
         return {

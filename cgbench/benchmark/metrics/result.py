@@ -13,13 +13,13 @@ import numpy as np
 from cgbench.benchmark.metrics.comparison import Comparison, SystemScores
 from cgbench.benchmark.metrics.features import FeatureInputs
 from cgbench.benchmark.metrics.records import LONG, NUMBERS, as_json, long_rows
-from cgbench.benchmark.metrics.report import number, report
+from cgbench.benchmark.metrics.report import report
 from cgbench.benchmark.metrics.scored import ScoredSystems
 from cgbench.benchmark.metrics.systems import System
 from cgbench.errors import InputError, InputWarning, argument, require
 from cgbench.files import check_output, write_atomic
 from cgbench.requests import AnyPath, option, request
-from cgbench.tables import render, safe_tsv
+from cgbench.tables import render
 
 if TYPE_CHECKING:
     import pandas
@@ -53,9 +53,6 @@ class ReportRequest:
         most=12,
     )  # fmt: skip
     reasons: bool = option(default=False, help="Print why translations count as errors, for CTER", group="Output")
-    safe_tsv: bool = option(
-        default=False, help="Quote TSV cells that a spreadsheet would run as a formula", group="Advanced"
-    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -138,20 +135,19 @@ class Evaluation:
         """The tables in LaTeX (booktabs), with ``width`` decimals (by default one; four for scores up to 1)."""
         return self.report("latex", width)
 
-    def report(self, form: str = "text", width: int | None = None, reasons: bool = False, safe: bool = False) -> str:
+    def report(self, form: str = "text", width: int | None = None, reasons: bool = False) -> str:
         """The output of ``cgbench score``, as ``text``, ``json``, ``tsv``, ``markdown``, ``latex`` or ``html``.
 
         :param reasons: for CTER, also the reasons of errors.
-        :param safe: quote cells of TSV that a spreadsheet would run (:func:`cgbench.tables.safe_tsv`).
         """
-        asked: dict[str, Any] = {"form": form, "width": width, "reasons": reasons, "safe_tsv": safe}
+        asked: dict[str, Any] = {"form": form, "width": width, "reasons": reasons}
         ReportRequest(**asked)  # checks them
         width = self.scored.metric.width if width is None else width
         if form == "json":
             rows = self.to_json()
             return json.dumps(rows[0] if len(rows) == 1 else rows, ensure_ascii=False, indent=1)
         if form == "tsv":
-            return _tsv(LONG, self._long_rows(), safe)
+            return render(LONG, self._long_rows(), "tsv")
         table = report(self.scored, form, width, reasons)
         if self.parts:
             from cgbench.benchmark.metrics.parts_report import as_text
@@ -164,13 +160,6 @@ class Evaluation:
 
             table = "\n\n".join([table, *as_tables(self.differences, form, width)])
         return table
-
-    def values_only(self, width: int | None = None) -> str:
-        """Only scores: one line per system, separated by tabs."""
-        width = self.scored.metric.width if width is None else width
-        return "\n".join(
-            "\t".join(number(one.value, width) for one in result.whole.figures.values()) for result in self.results
-        )
 
     def plot(self, path: AnyPath | None = None, *, ax: Any = None) -> Any:
         """Draw the scores of all systems, in the bins of ``by`` if given, with 95 % intervals.
@@ -218,10 +207,9 @@ class Evaluation:
                 panels.append(PointPanel(labels, points, "", metric.axis(name), by))
         return panels
 
-    def write_per_example(self, path: AnyPath, safe: bool = False) -> None:
+    def write_per_example(self, path: AnyPath) -> None:
         """Write a tab-separated row for each example, system and run, with a header. Rows and runs count from 1.
 
-        :param safe: quote cells that a spreadsheet would run (:func:`cgbench.tables.safe_tsv`).
         :raises InputError: no file can be written there.
         """
         check_output(Path(path), [])
@@ -232,15 +220,10 @@ class Evaluation:
             for place, row in enumerate(self.scored.metric.per_example(*of_run), 1)
         ]
         head = list(rows[0])
-        write_atomic(Path(path), _tsv(head, [[str(row[key]) for key in head] for row in rows], safe) + "\n")
+        write_atomic(Path(path), render(head, [[str(row[key]) for key in head] for row in rows], "tsv") + "\n")
 
     def __repr__(self) -> str:
         return self.report()
 
     def _repr_html_(self) -> str:
         return self.report("html")
-
-
-def _tsv(head: Sequence[str], rows: Sequence[Sequence[str]], safe: bool) -> str:
-    table = render(head, rows, "tsv")
-    return safe_tsv(table) if safe else table

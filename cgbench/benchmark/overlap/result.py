@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.errors import InputError, argument
-from cgbench.tables import counted, render, safe_tsv
+from cgbench.tables import counted, render
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,8 @@ class Overlap:
         ]
         return "\n".join(lines)
 
-    def table(self, safe: bool = False) -> str:
-        """One row per example and side, as TSV with a header; ``safe``: quote cells that a spreadsheet would run."""
+    def table(self) -> str:
+        """One row per example and side, as TSV with a header."""
         head = ["example", "side", self.unit, "pieces", "degree", "longest", "longest_text", "covered"]
         head += [f"known_{order}" for order in self.orders] + [f"containment_{order}" for order in self.orders]
         rows = []
@@ -147,8 +147,7 @@ class Overlap:
                 degree = float(side.degrees[example]) if side.lengths[example] else None
                 row += [_shown(degree), str(side.longest[example]), side.spans[example]]
                 rows.append([*row, str(side.covered[example]), *map(str, known), *map(_shown, shares)])
-        text = render(head, rows, "tsv")
-        return (safe_tsv(text) if safe else text) + "\n"
+        return render(head, rows, "tsv") + "\n"
 
 
 def _share(known: Any, ngrams: Any) -> float | None:

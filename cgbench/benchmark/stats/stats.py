@@ -16,7 +16,7 @@ from cgbench.benchmark.stats.rows import PublishedRow, StatsRow, Wanted, as_json
 from cgbench.benchmark.stats.texts import Text
 from cgbench.errors import InputError, argument, require
 from cgbench.requests import accepts
-from cgbench.tables import FORMS, safe_tsv
+from cgbench.tables import FORMS
 from cgbench.text.columns import short_name
 from cgbench.text.inputs import AnyPath, as_column, as_path, is_path
 
@@ -64,15 +64,11 @@ class Statistics:
         """The tables in LaTeX (booktabs)."""
         return self.report("latex")
 
-    def report(self, form: str = "text", safe: bool = False) -> str:
-        """The output of ``cgbench stats`` as ``text``, ``json``, ``tsv``, ``markdown``, ``latex`` or ``html``.
-
-        :param safe: quote cells of TSV that a spreadsheet would run (:func:`cgbench.tables.safe_tsv`).
-        """
+    def report(self, form: str = "text") -> str:
+        """The output of ``cgbench stats`` as ``text``, ``json``, ``tsv``, ``markdown``, ``latex`` or ``html``."""
         if form not in (*FORMS, "json"):
             raise InputError(f"{argument('form', form)}: it must be one of {', '.join((*FORMS, 'json'))}")
-        table = report(self.rows, self.published, form)
-        return safe_tsv(table) if safe and form == "tsv" else table
+        return report(self.rows, self.published, form)
 
     def plot(self) -> Any:
         """Draw the share of novel n-grams by length, one line per test text.

@@ -75,11 +75,9 @@ def test_many_words_and_long_lines_over_blocks(corpus_of, monkeypatch):
 
 
 @pytest.mark.parametrize("word", ["<s>", "</s>", "<unk>", "<UNK>"])
-def test_the_models_own_words_are_refused_or_skipped(corpus_of, word):
-    with pytest.raises(InputError, match=f"line 3: .*special symbol {word}.*skip_symbols"):
+def test_reserved_words_are_refused(corpus_of, word):
+    with pytest.raises(InputError, match=f"line 3: .*special symbol {word}"):
         corpus_of(f"a\nb\na {word} b\n")
-    corpus = corpus_of(f"a\nb\na {word} b {word}\n", skip_symbols=True)
-    assert corpus.text.tolist() == [2, 3, 2, 4, 2, 3, 4, 2] and corpus.skipped == 2
 
 
 def test_bad_input(corpus_of, tmp_path):

@@ -15,7 +15,7 @@ from numba import njit
 from cgbench.errors import InputError
 from cgbench.lm import arpa_kernels, kenlm_kernels
 from cgbench.lm.counts import read_corpus, sort_places
-from cgbench.lm.smoothing import FALLBACK, Smoothing, discounts_of
+from cgbench.lm.smoothing import Smoothing, discounts_of
 from cgbench.lm.training import train
 from cgbench.text.word_kernels import PAD
 
@@ -87,12 +87,12 @@ def test_bigrams_by_hand(folder):
 
 
 @settings(deadline=None, max_examples=120)
-@given(corpora, st.integers(1, 5), st.sampled_from([[0], [0, 1], [0, 0, 1], [0, 1, 2]]), st.integers(1, 2))
-@example([[], [], [], ["b"], ["a", "a", "b"]], 2, [0], 1)  # the discount for 2 is 0: no weight is left after b
-def test_every_figure_by_definition(folder, corpus, order, prune, min_count):
+@given(corpora, st.integers(1, 5), st.integers(1, 2))
+@example([[], [], [], ["b"], ["a", "a", "b"]], 2, 1)  # the discount for 2 is 0: no weight is left after b
+def test_every_figure_by_definition(folder, corpus, order, min_count):
     text = "".join(" ".join(line) + "\n" for line in corpus)
-    trained, path = write(folder, text, order, prune=prune[:order], min_count=min_count, jobs=2)
-    model = twins_lm.Model(corpus, order, prune, min_count)
+    trained, path = write(folder, text, order, min_count=min_count, jobs=2)
+    model = twins_lm.Model(corpus, order, min_count)
     assert trained.figures["fallback"] == [n for n, bad in enumerate(model.problems, 1) if bad]
     sections = twins_lm.read_arpa(path.read_text())
     for n in range(1, order + 1):
@@ -103,10 +103,10 @@ def test_every_figure_by_definition(folder, corpus, order, prune, min_count):
             assert sections[n][ngram] == pytest.approx(figures, abs=2e-6), ngram
 
 
-@pytest.mark.parametrize(("prune", "min_count"), [([0], 1), ([0, 1], 1), ([0, 0, 1], 2)])
-def test_probabilities_sum_to_one_over_the_vocabulary(folder, prune, min_count):
+@pytest.mark.parametrize("min_count", [1, 2])
+def test_probabilities_sum_to_one_over_the_vocabulary(folder, min_count):
     kenlm = pytest.importorskip("kenlm")
-    _, path = write(folder, zipf_text(), 3, prune=prune, min_count=min_count)
+    _, path = write(folder, zipf_text(), 3, min_count=min_count)
     model = quiet(kenlm, path)
     vocabulary = [word for word in twins_lm.read_arpa(path.read_text())[1] if word != "<s>"]
     rng = random.Random(1)
@@ -122,7 +122,7 @@ def test_probabilities_sum_to_one_over_the_vocabulary(folder, prune, min_count):
             assert total == pytest.approx(1, abs=3e-5), context
 
 
-# What lmplz of KenLM (the sdist of kenlm 0.3.0) makes of zipf_text(): "lmplz -o 3" and "lmplz -o 3 --prune 0 1 2".
+# What lmplz of KenLM (the sdist of kenlm 0.3.0) makes of zipf_text(): "lmplz -o 3".
 LMPLZ_DISCOUNTS = [[0.0909091, 1.64545, 2.66434], [0.72757, 1.13856, 1.62352], [0.906409, 1.34275, 1.64927]]
 LMPLZ = """
 -3.0303257	<unk>	0
@@ -138,31 +138,14 @@ LMPLZ = """
 -0.79089785	w1 w2 w1
 -0.89590573	<s> w1 w1
 """
-LMPLZ_PRUNED = """
--3.0303257	<unk>	0
-0	<s>	-0.6487974
--1.3175073	w1	-0.4697483
--1.6858745	w7	-0.29817918
--0.8287341	w1 </s>	0
--1.1212981	w1 w2	-0.23032326
--0.89557016	<s> w1	-0.1956978
--1.1274432	w1 w1	-0.15058549
--1.1560252	w4 w1	-0.054303184
--0.5178046	w2 w1 </s>
--0.7758608	w1 w2 w1
--0.8689073	<s> w1 w1
-"""
 
 
-@pytest.mark.parametrize(
-    ("prune", "ngrams", "expected"), [([0], [202, 2761, 4398], LMPLZ), ([0, 1, 2], [202, 799, 100], LMPLZ_PRUNED)]
-)
-def test_figures_of_lmplz(folder, prune, ngrams, expected):
-    trained, path = write(folder, zipf_text(), 3, prune=prune)
-    assert trained.warnings == [] and trained.figures["ngrams"] == ngrams
+def test_figures_of_lmplz(folder):
+    trained, path = write(folder, zipf_text(), 3)
+    assert trained.warnings == [] and trained.figures["ngrams"] == [202, 2761, 4398]
     assert np.array(trained.figures["discounts"]) == pytest.approx(np.array(LMPLZ_DISCOUNTS), rel=1e-5)
     ours = {ngram: row for section in twins_lm.read_arpa(path.read_text()).values() for ngram, row in section.items()}
-    for line in expected.strip().split("\n"):
+    for line in LMPLZ.strip().split("\n"):
         log, ngram, *backoff = line.split("\t")
         assert ours[ngram] == pytest.approx((float(log), float(backoff[0]) if backoff else 0.0), abs=1e-6), ngram
 
@@ -171,7 +154,7 @@ def test_adjusted_counts_when_ngrams_begin_a_sentence(folder):
     # "a b" twice at the beginning: on the left of "a" stands <s> alone, so a counts 1; but "<s> a" counts 2.
     (folder / "text").write_text("a b\na b\n")
     corpus = read_corpus(folder / "text")
-    model = Smoothing(corpus, sort_places(corpus, 3, 1), [0, 0, 0], FALLBACK, 1)
+    model = Smoothing(corpus, sort_places(corpus, 3, 1), 1)
     assert [order.tally for order in model.orders] == [(3, 0, 0, 0), (2, 1, 0, 0), (0, 2, 0, 0)]
     assert [order.nodes for order in model.orders] == [3, 3, 2]
 
@@ -180,9 +163,9 @@ def test_adjusted_counts_when_ngrams_begin_a_sentence(folder):
 def test_same_bytes_with_any_number_of_threads(folder, name, monkeypatch):
     monkeypatch.setattr("cgbench.lm.smoothing._PART", 500)
     monkeypatch.setattr("cgbench.lm.arpa._BUFFER", 2000)
-    found = [write(folder, zipf_text(), 4, name, prune=[0, 0, 1], jobs=jobs)[1].read_bytes() for jobs in (1, 2, 3)]
+    found = [write(folder, zipf_text(), 4, name, jobs=jobs)[1].read_bytes() for jobs in (1, 2, 3)]
     monkeypatch.undo()
-    assert found[0] == found[1] == found[2] == write(folder, zipf_text(), 4, name, prune=[0, 0, 1])[1].read_bytes()
+    assert found[0] == found[1] == found[2] == write(folder, zipf_text(), 4, name)[1].read_bytes()
 
 
 def quiet(kenlm, path):
@@ -192,12 +175,11 @@ def quiet(kenlm, path):
     return kenlm.Model(str(path), config)
 
 
-@pytest.mark.parametrize(("order", "prune", "min_count"), [(2, [0], 1), (3, [0], 2), (5, [0], 1), (4, [0, 1, 3], 1)])
-def test_the_binary_file_scores_as_the_arpa_file(folder, order, prune, min_count, capfd):
+@pytest.mark.parametrize(("order", "min_count"), [(2, 1), (3, 2), (5, 1)])
+def test_the_binary_file_scores_as_the_arpa_file(folder, order, min_count, capfd):
     kenlm = pytest.importorskip("kenlm")
-    options = {"prune": prune, "min_count": min_count}
     text, binary = (
-        quiet(kenlm, write(folder, zipf_text(), order, f"x{s}", **options)[1]) for s in (".arpa", ".binary")
+        quiet(kenlm, write(folder, zipf_text(), order, f"x{s}", min_count=min_count)[1]) for s in (".arpa", ".binary")
     )
     assert text.order == binary.order == order
     rng = random.Random(2)
@@ -251,11 +233,6 @@ def test_bad_values(folder):
         ("x.binary", {"order": 1}, "hold orders 2 to 6, not 1"),
         ("x.binary", {"order": 7}, "hold orders 2 to 6, not 7"),
         ("x.arpa", {"order": 0}, "order=0"),
-        ("x.arpa", {"prune": [1]}, "the first threshold must be 0"),
-        ("x.arpa", {"prune": [0, 2, 1]}, "must not fall"),
-        ("x.arpa", {"prune": []}, "a list of whole numbers"),
-        ("x.arpa", {"prune": [0, 0, 0], "order": 2}, "at most 2"),
-        ("x.arpa", {"fallback": (0.5, 2.5, 1)}, "three discounts"),
     ):
         with pytest.raises(InputError, match=message):
             train(folder / "text", folder / name, **options)
