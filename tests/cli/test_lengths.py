@@ -61,15 +61,14 @@ def test_a_source_longer_than_those_of_training(model, refused, tmp_path):
     )
     long = [2, TRAINED + 2, POSITIONS + 9]
     assert said in refused(long, [1, 1, 1], "translate", "--model", model)
-    for more in ((), ("--hypotheses", tmp_path / "h"), ("--hypotheses", tmp_path / "h", "--text-space")):
+    for more in ((), ("--hypotheses", tmp_path / "h")):
         assert f"m: {said}" in refused(long, [1, 1, 1], "uncertainty", "--member", model, *more)
 
 
 def test_a_hypothesis_longer_than_there_are_positions(model, refused, run, tmp_path):
     said = f"m: the hypothesis of line 2 has {POSITIONS + 1} tokens, but the model has positions for {POSITIONS}"
-    for more in ((), ("--text-space",)):
-        words = ("uncertainty", "--member", model, "--hypotheses", tmp_path / "h", *more)
-        assert said in refused([2, 2], [1, POSITIONS], *words)
+    words = ("uncertainty", "--member", model, "--hypotheses", tmp_path / "h")
+    assert said in refused([2, 2], [1, POSITIONS], *words)
     # a search may write more words than there were in training, and what it wrote is measured
     (tmp_path / "h").write_text("the\n" + "the " * (POSITIONS - 1) + "\n")
     run("uncertainty", tmp_path / "s", "--member", model, "--hypotheses", tmp_path / "h", "-o", tmp_path / "out")

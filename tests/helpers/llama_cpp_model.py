@@ -1,7 +1,7 @@
 """A small random Llama for llama.cpp, and what its own Python interface computes: ``python FILE MODEL < QUESTIONS``.
 
-A question is ``{"chat": TEXT}`` or ``{"text": TEXT}``, whose greedy continuation is wanted, or ``{"scored": [PROMPT,
-ANSWER]}``, whose log-probability with the end token is wanted. One JSON list of answers is printed.
+A question is ``{"chat": TEXT}`` or ``{"text": TEXT}``, whose greedy continuation is wanted. One JSON list of answers is
+printed.
 """
 
 import json
@@ -54,16 +54,7 @@ def answer(model, question):
     if "chat" in question:
         messages = [{"role": "user", "content": question["chat"]}]
         return model.create_chat_completion(messages, **greedy)["choices"][0]["message"]["content"]
-    if "text" in question:
-        return model.create_completion(question["text"], stop=["\n"], **greedy)["choices"][0]["text"]
-    prompt, hypothesis = question["scored"]
-    begin = len(model.tokenize(prompt.encode(), special=True))
-    ids = model.tokenize(f"{prompt}{hypothesis}</s>".encode(), special=True)
-    model.reset()
-    model.eval(ids)
-    logits = np.array(model.scores[: len(ids)], np.float64)
-    table = logits - np.log(np.exp(logits).sum(1, keepdims=True))
-    return float(sum(table[place - 1, ids[place]] for place in range(begin, len(ids))))
+    return model.create_completion(question["text"], stop=["\n"], **greedy)["choices"][0]["text"]
 
 
 if __name__ == "__main__":

@@ -51,8 +51,7 @@ def parse_address(text: str) -> Address:
     if rest.startswith("openai:"):
         raise InputError(
             f"{text}: a server returns no distributions, so it can only translate (cgbench translate "
-            f"{argument('system')}) or be measured over texts (cgbench uncertainty {argument('text_space')}); write "
-            f"{FORM}"
+            f"{argument('system')}); write {FORM}"
         )
     kind = "hf" if rest.startswith("hf:") else "own"
     rest = rest.removeprefix("hf:")

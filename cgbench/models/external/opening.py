@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cgbench.errors import InputError, argument, require
+from cgbench.errors import InputError, require
 from cgbench.models.external.addresses import Address, parse_address, template_of
 from cgbench.steps import hash_value
 
@@ -143,8 +143,7 @@ def check_together(members: Sequence[Planned]) -> None:
         if one.vocabulary != other.vocabulary:
             raise InputError(
                 f"{other.address.text}: its vocabulary differs from that of {one.address.text}, so their token "
-                "distributions cannot be compared; use measures over texts instead "
-                f"(cgbench uncertainty {argument('text_space')})"
+                "distributions cannot be compared; choose members that share a tokeniser"
             )
         if one.size != other.size:
             raise InputError(

@@ -6,7 +6,6 @@ import json
 import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,6 @@ from cgbench.models.search_options import SearchOptions
 from cgbench.requests import KW_ONLY, File, Models, TaskOptions, Text, accepts, as_path, option, request
 from cgbench.steps import STEPS, Step, Workspace, hash_value
 from cgbench.text.inputs import files_of, is_path, lines_of
-
-_SERVERS = "cgbench.models.servers.member"  # builds on this package, so it is imported where a server is a member
 
 
 @request
@@ -40,9 +37,6 @@ class UncertaintyRequest(SearchOptions, TaskOptions):
     )
     hypotheses: Text | None = option(
         default=None, help="Measure these translations instead of the first member's", group="Input"
-    )
-    text_space: bool = option(
-        default=False, help="Measure over texts, for members with different tokenisers", group="Models"
     )
 
 
@@ -82,13 +76,10 @@ def measure(request: UncertaintyRequest, output: Path) -> None:
     if not names:
         raise InputError(f"{argument('members')}: give at least one: hf:ID@REVISION, hf:FOLDER, or a checkpoint")
     check_output(output, files_of(request.sources, request.hypotheses))
-    device, space = choose_device(request.device), request.text_space
+    device = choose_device(request.device)
     lines, _ = lines_of(request.sources, "sources")
     hypotheses = None if request.hypotheses is None else lines_of(request.hypotheses, "hypotheses")[0]
-    planned = import_module(_SERVERS).plan_server_member if space else plan_member
-    members = [
-        (planned if str(name).startswith("openai:") else plan_member)(str(name), request.prompt) for name in names
-    ]
+    members = [plan_member(str(name), request.prompt) for name in names]
     if len(members) == 1:
         text = (
             "with one member, rmi and all other measures of disagreement are constant up to rounding; repeat "
@@ -97,25 +88,19 @@ def measure(request: UncertaintyRequest, output: Path) -> None:
         warnings.warn(InputWarning(text), stacklevel=2)
     if hypotheses is not None and len(hypotheses) != len(lines):
         raise InputError(f"{len(hypotheses):,} hypotheses for {len(lines):,} sentences; the numbers must be equal")
-    if not space:
-        check_together(members)
+    check_together(members)
     for member in members:
         member.check_lengths(lines, hypotheses)
-    searched = request.search if hypotheses is None or space else {}
-    config = {"device": device, "search": searched, **({"space": "text"} if space else {})}
+    search = request.search if hypotheses is None else {}
+    config = {"device": device, "search": search}
     inputs = {"source": hash_value(lines)}
     if hypotheses is not None:
         inputs["hypotheses"] = hash_value(hypotheses)
     step = uncertainty_step(members, config, inputs)
     workspace = Workspace(work_beside(output) / STEPS)
-    work = Measurement(tuple(members), lines, hypotheses, None, device, searched)
+    work = Measurement(tuple(members), lines, hypotheses, None, device, search)
     engine = request.engine or Local(request.jobs)
-    run = measure_in_token_space
-    if space:
-        from cgbench.models.external.text_space import measure_in_text_space
-
-        run = measure_in_text_space
     with locked(workspace.root / "lock", wait=False):
         engine.share(workspace.root)
-        folder = workspace.run(step, lambda out: run(work, out, engine), resumable=True)
+        folder = workspace.run(step, lambda out: measure_in_token_space(work, out, engine), resumable=True)
     write_atomic(output, b"".join(path.read_bytes() for path in sorted(folder.glob("part-*.jsonl"))))

@@ -35,7 +35,6 @@ class ServerSettings:
     max_completion_tokens: int | None = setting(
         None, "Maximum number including reasoning, sent instead of max_tokens", least=1, most=1 << 20
     )
-    end: str = setting("", "End token of the model as text, with which given completions are scored: </s>")
     parallel: int = setting(8, "Number of parallel requests, which does not change the replies", least=1, most=256)
     timeout: float = setting(120.0, "Timeout of a request, in seconds", least=1, most=86_400)
     tokens_per_minute: float | None = setting(None, "Maximum number of tokens per minute", above=0)

@@ -8,19 +8,20 @@
 ``semantic_entropy_lexical``
     the same, where answers that differ only in case, punctuation or spacing are equal.
 ``text_chrf_disagreement``
-    1 - the mean chrF over ordered pairs of answers (:mod:`cgbench.models.external.text_space`).
+    1 - the mean chrF (0 to 1) over ordered pairs of answers, where two equal ones agree.
 
 High values mean uncertain. An empty answer is an answer like any other.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import unicodedata
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 
-from cgbench.models.external.text_space import chrf_disagreement
+from cgbench.errors import require
 
 
 def sample_measures(samples: Sequence[Sequence[str]]) -> list[dict[str, float]]:
@@ -28,15 +29,14 @@ def sample_measures(samples: Sequence[Sequence[str]]) -> list[dict[str, float]]:
 
     :param samples: the answers to each sentence, at least one and as many for all.
     """
-    disagreements = chrf_disagreement([list(draw) for draw in zip(*samples, strict=True)])
     return [
         {
             "distinct_answers": len(set(answers)),
             "semantic_entropy": semantic_entropy(answers),
             "semantic_entropy_lexical": semantic_entropy(map(lexical_form, answers)),
-            "text_chrf_disagreement": disagreement,
+            "text_chrf_disagreement": chrf_disagreement(answers),
         }
-        for answers, disagreement in zip(samples, disagreements, strict=True)
+        for answers in samples
     ]
 
 
@@ -47,7 +47,17 @@ def semantic_entropy(clusters: Iterable[Hashable]) -> float:
     return 0.0 - sum(share * math.log(share) for share in shares)
 
 
+def chrf_disagreement(answers: Sequence[str]) -> float:
+    """1 - the mean chrF over ordered pairs of answers; 0 for one answer."""
+    metric = require("sacrebleu.metrics", "scores").CHRF()
+    scores = [
+        1.0 if hypothesis == reference else metric.sentence_score(hypothesis, [reference]).score / 100
+        for hypothesis, reference in itertools.permutations(answers, 2)
+    ]
+    return 1 - sum(scores) / len(scores) if scores else 0.0
+
+
 def lexical_form(text: str) -> str:
     """An answer without case and punctuation, with single spaces; the answer itself if that is all it has."""
-    kept = [char for char in unicodedata.normalize("NFKC", text) if not unicodedata.category(char).startswith("P")]
-    return " ".join("".join(kept).casefold().split()) or text
+    letters = [char for char in unicodedata.normalize("NFKC", text) if not unicodedata.category(char).startswith("P")]
+    return " ".join("".join(letters).casefold().split()) or text

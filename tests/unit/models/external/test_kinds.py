@@ -13,7 +13,6 @@ from cgbench.engines import Local
 from cgbench.errors import InputError
 from cgbench.models.ensemble import Ensemble
 from cgbench.models.external.opening import check_together, plan_member
-from cgbench.models.external.text_space import chrf_disagreement, measure_in_text_space
 from cgbench.models.external.token_space import Measurement, measure_in_token_space
 
 
@@ -147,32 +146,12 @@ def test_a_language_that_is_forced_is_measured_nowhere(tmp_path):
     assert best.log_prob == pytest.approx(float(expected), abs=1e-4)
 
 
-def test_members_that_share_no_vocabulary_are_compared_as_texts(own, tmp_path):
+def test_members_that_share_no_vocabulary_or_are_the_same_are_refused(own, tmp_path):
     members = (plan_member(str(own / "member-0")), plan_member(write_model(tmp_path / "m", "marian")))
-    with pytest.raises(InputError, match=r"its vocabulary differs .*text_space"):
+    with pytest.raises(InputError, match="its vocabulary differs .* choose members that share a tokeniser"):
         check_together(members)
     with pytest.raises(InputError, match="the same member as"):
         check_together((members[0], plan_member(str(own / "member-0"))))
-    measure_in_text_space(Measurement(members, SOURCE, TARGET, search={"beam": 1}), tmp_path / "out", Local(1))
-    rows = [json.loads(line) for line in (tmp_path / "out" / "part-00000.jsonl").read_text().splitlines()]
-    assert [row["hypothesis"] for row in rows] == TARGET
-    for number, (line, text) in enumerate(zip(SOURCE, TARGET, strict=True)):
-        values = []
-        for member in members:
-            opened = member.open()
-            (target,) = opened.encode_targets([text])
-            log_probs = forced_log_probs(opened, [line], [target])
-            values.append(float(log_probs[torch.arange(len(target)), torch.from_numpy(target).long()].sum()))
-        one, other = (value / (len(text) + 1) for value in values)
-        assert rows[number]["text_log_prob"] == pytest.approx((one + other) / 2, abs=1e-5)
-        assert rows[number]["text_log_prob_variance"] == pytest.approx(((one - other) / 2) ** 2, abs=1e-5)
-        assert 0 < rows[number]["text_chrf_disagreement"] <= 1
-
-
-def test_disagreement_of_texts():
-    same, other = chrf_disagreement([["a cat", "a cat"], ["a cat", "zzz"]])
-    assert same == 0 and other == 1
-    assert chrf_disagreement([["a"]]) == [0.0]
 
 
 def test_a_prompted_model_reads_its_sentence_where_the_template_says(tmp_path):

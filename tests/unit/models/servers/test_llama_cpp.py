@@ -1,4 +1,4 @@
-"""The server of llama-cpp-python: answers and log-probabilities are those of its model.
+"""The server of llama-cpp-python: its answers are those of its model.
 
 Where the program is not installed here, ``CGBENCH_LLAMA_CPP`` names a Python that has it (``llama-cpp-python[server]``
 and ``gguf``).
@@ -13,15 +13,11 @@ import subprocess
 import sys
 import time
 import urllib.request
-from pathlib import Path
 
 import llama_cpp_model
 import pytest
 
-from cgbench.models.servers.member import plan_server_member
-
 LINES = ["die katze", "der hund sieht die katze", "", "Äpfel 漢字", "die hund die katze sieht"]
-ANSWERS = ["the cat", "the dog sees a cat.", "", "größe 猫", "dog"]
 
 
 @pytest.fixture(scope="module")
@@ -84,11 +80,3 @@ def test_greedy_answers_are_those_of_the_model(endpoint, kind, model, server, ru
     expected = [" ".join(filter(None, map(str.strip, text.splitlines()))) for text in own]
     expected.insert(LINES.index(""), "")
     assert (tmp_path / "out").read_text(encoding="utf-8").split("\n") == [*expected, ""]
-
-
-def test_log_probabilities_are_those_of_the_model(model, server, tmp_path):
-    prompt = "German: {source}\nEnglish:\n"
-    planned = plan_server_member(f"{server}&endpoint=completions&end=</s>", prompt)
-    found = planned.open().at(Path(tmp_path / "journal")).log_probs(LINES, ANSWERS)
-    pairs = [[prompt.replace("{source}", line), answer] for line, answer in zip(LINES, ANSWERS, strict=True)]
-    assert found == pytest.approx(model[0]([{"scored": pair} for pair in pairs]), abs=1e-4)
