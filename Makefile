@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/installed
 
-.PHONY: install demo test lint docs wheel perf clean
+.PHONY: install demo test test-all lint docs wheel perf clean
 
 install: $(STAMP)
 
@@ -15,8 +15,10 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)
 	$(BIN)/cgbench demo --out demo
 
-test: lint docs wheel
-	$(BIN)/python -m pytest -n auto --dist loadfile
+# test leaves out what is marked `slow`; test-all runs everything.
+test: SELECTED = -m "not slow"
+test test-all: lint docs wheel
+	$(BIN)/python -m pytest -n auto --dist worksteal $(SELECTED)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -1,11 +1,16 @@
 import json
 import os
+import signal
 
 import pytest
 from click.testing import CliRunner
 from hypothesis import HealthCheck, settings
+from once_per_run import once_per_run
+from small_build import MORE
+from small_release import build_release
 
 from cgbench.cli import main
+from cgbench.engines import local
 
 # No lines of progress on standard error: what a command says must not depend on how busy the machine is.
 os.environ.setdefault("CGBENCH_LOG_EVERY", "0")
@@ -18,28 +23,14 @@ os.environ["CGBENCH_ESTIMATE"] = "0"
 settings.register_profile("fixed", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
-# Files that take longest start first, so that no worker runs one of them after all others have finished.
-SLOWEST = [
-    "test_crash.py",
-    "test_train_together.py",
-    "test_engines.py",
-    "test_external_offline.py",
-    "test_reproduce.py",
-    "test_reproduce_pretrained.py",
-    "test_distributed.py",
-    "test_ensemble_quality.py",
-    "test_models.py",
-    "test_ray_cluster.py",
-]
+# A shell that starts the tests in the background lets them ignore Ctrl-C, and every process that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
-
-def pytest_configure(config):
-    config.option.loadscopereorder = False  # else pytest-xdist starts files with the most tests first
-
-
-def pytest_collection_modifyitems(items):
-    place = {name: number for number, name in enumerate(SLOWEST)}
-    items.sort(key=lambda item: place.get(item.path.name, len(place)))
+# Each pytest worker has one core: no threads beside it, and no worker processes unless a test asks for them by
+# ``--jobs``. Each of these would spend seconds of importing, not of testing.
+os.environ["OMP_NUM_THREADS"] = "1"
+local.usable_cores = lambda: 1
 
 
 @pytest.fixture(scope="session")
@@ -47,9 +38,10 @@ def demo(tmp_path_factory):
     """A small demo corpus: train.de, train.en, valid.*, pool.* and the record pool.kinds."""
     from cgbench.data_recipes.demo.corpus import write_demo
 
-    folder = tmp_path_factory.mktemp("demo")
-    write_demo(folder, train_pairs=1_500, pool_pairs=2_500, valid_pairs=50, seed=3)
-    return folder
+    def make(folder):
+        write_demo(folder, train_pairs=1_500, pool_pairs=2_500, valid_pairs=50, seed=3)
+
+    return once_per_run(tmp_path_factory, "demo", make)
 
 
 @pytest.fixture
@@ -79,17 +71,14 @@ def values(run):
 
 @pytest.fixture(scope="session")
 def small_release(corpora, tmp_path_factory):
-    """A finished release with a control set and its workspace, from a build of seconds; tests only read it."""
-    from small_build import SMALL
-
+    """A finished release with a control set and its workspace, built in one process; tests only read it."""
     from cgbench.benchmark.release.release import Release
 
-    out = tmp_path_factory.mktemp("small") / "release"
-    words = ["build-react", *corpora, *SMALL, "--control", "--licence", "MIT <b>", "--jobs", "2", "--out", out]
-    result = CliRunner().invoke(main, [str(word) for word in words])
-    assert result.exit_code == 0, result.output + result.stderr
-    (out.parent / "screen").write_text(result.stdout)
-    return Release.open(out)
+    def make(folder):
+        _, result = build_release(corpora, folder / "release", *MORE)
+        (folder / "screen").write_text(result.stdout)
+
+    return Release.open(once_per_run(tmp_path_factory, "small", make) / "release")
 
 
 @pytest.fixture(scope="session")

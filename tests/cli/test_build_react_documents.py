@@ -60,7 +60,7 @@ def test_rows_have_a_document_and_everything_else_is_as_before(built, small_rele
 
 def test_whole_documents_are_drawn_with_any_number_of_workers(built, words, run, tmp_path):
     copy_build(built, tmp_path / "out")
-    build_release(words, tmp_path / "out", "--control", "--set", "draw_by=document", "--text", "none")
+    build_release(words, tmp_path / "out", "--control", "--set", "draw_by=document", "--text", "none", "--jobs", "2")
     folder = tmp_path / "out"
     table, counts = candidates_of(folder).to_pydict(), Release.open(folder).manifest["counts"]
     drawn = {name for name, stage in zip(table["document"], table["stage"], strict=True) if stage == "selected"}

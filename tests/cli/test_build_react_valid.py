@@ -5,6 +5,8 @@ import json
 import pytest
 from small_build import SMALL, copy_build
 
+FEW = (*SMALL, "--set", "candidates=40", "--set", "beam=1")
+
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory, corpora):
@@ -13,7 +15,7 @@ def built(tmp_path_factory, corpora):
     from cgbench.cli import main
 
     out = tmp_path_factory.mktemp("valid") / "out"
-    words = ("build-react", *corpora, *SMALL, "--set", "training.validate_every=4", "--out", out)
+    words = ("build-react", *corpora, *FEW, "--set", "training.validate_every=4", "--out", out)
     result = CliRunner().invoke(main, [str(word) for word in (*words, "--until", "uncertainty")])
     assert result.exit_code == 0, result.output + result.stderr
     return out
@@ -41,7 +43,7 @@ def test_the_best_is_kept_and_none_is_a_choice(built, corpora, run, tmp_path):
     assert member["updates"] == best["update"] and member["training"].get("keep", "best") == "best"
     copy_build(built, tmp_path / "out")
     words = ("--set", "valid=0", "--until", "uncertainty", "--dry-run", "--out", tmp_path / "out")
-    said = run("build-react", *corpora, *SMALL, *words).stdout
+    said = run("build-react", *corpora, *FEW, *words).stdout
     assert "held-out:" not in said and "member-0: runs" in said
 
 

@@ -7,21 +7,17 @@ from collections import Counter
 
 import pytest
 from small_build import CANDIDATES, SMALL, copy_build, rehash, release_bytes
+from small_release import build_release
 
 from cgbench.benchmark.release.release import Release
 from cgbench.errors import InputError
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory, corpora):
-    from click.testing import CliRunner
-
-    from cgbench.cli import main
-
-    out = tmp_path_factory.mktemp("control") / "release"
-    words = ("build-react", *corpora, *SMALL, "--control", "--out", out)
-    result = CliRunner().invoke(main, [str(word) for word in words])
-    assert result.exit_code == 0, result.output + result.stderr
+def built(tmp_path_factory, small_release, corpora):
+    """A release with a control set; its steps are those of the small release."""
+    out = copy_build(small_release.folder, tmp_path_factory.mktemp("control") / "release")
+    _, result = build_release(corpora, out, "--control")
     assert "in the control set" in result.output and "degree of the control set" in result.output
     assert re.search(r"target: log count of its rarest word +\d+\.\d\d +\d+\.\d\d +-?0\.\d{3}\n", result.output)
     return out
@@ -73,7 +69,7 @@ def test_jobs_change_no_byte_and_the_test_set_stays_what_it_was(built, corpora, 
     alone = release_bytes(tmp_path / "again")
     assert not [name for name in alone if "control" in name]  # of a setting that was taken back
     shutil.rmtree(tmp_path / "again.work/.cgbench/scan-1")
-    run("build-react", *corpora, *SMALL, "--set", "control=true", "--jobs", "1", "--out", tmp_path / "again")
+    run("build-react", *corpora, *SMALL, "--set", "control=true", "--jobs", "2", "--out", tmp_path / "again")
     ours = release_bytes(tmp_path / "again")
     assert ours == release_bytes(built)
     for name in ("test.de", "test.en", "split.jsonl", CANDIDATES):

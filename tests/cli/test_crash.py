@@ -1,5 +1,6 @@
-"""A build that is killed at any moment goes on where it was, to the same bytes."""
+"""A build that is killed at any moment resumes to the bytes of an undisturbed one, whatever the number of workers."""
 
+import glob
 import os
 import random
 import signal
@@ -8,37 +9,55 @@ import sys
 import time
 
 import pytest
-from small_build import SMALL, release_bytes
+from small_build import MORE, SMALL, release_bytes
 
 
-def start(words, log):
-    """Start the command in a process group of its own: the workers, too, must not outlive a kill of the command."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "cgbench", *map(str, words)], stdout=log, stderr=log, start_new_session=True
-    )
+@pytest.fixture
+def start(corpora, tmp_path):
+    """Start a build by two workers in the folder ``tmp_path / "killed"``; what it prints goes to ``tmp_path / "log"``.
+
+    It has a process group of its own: the workers, too, must not outlive a kill of the command.
+    """
+    words = ["build-react", *corpora, *SMALL, *MORE, "--jobs", "2", "--out", tmp_path / "killed"]
+    command = [sys.executable, "-m", "cgbench", *map(str, words)]
+    with (tmp_path / "log").open("wb") as log:
+        yield lambda: subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
 
 
-@pytest.mark.parametrize("jobs", [2])
-def test_ten_kills_at_random_moments(corpora, run, tmp_path, jobs):
-    words = ["build-react", *corpora, *SMALL, "--jobs", jobs, "--out"]
-    log = (tmp_path / "log").open("wb")
-    run(*words, tmp_path / "undisturbed")
+def kill(process):
+    """Kill the command alone: its workers have to end by themselves."""
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def test_a_kill_in_training_and_one_in_translation(start, small_release, tmp_path):
+    for middle in ("member-*/*.partial/*state*", "uncertainty/*.partial/part-*"):
+        process = start()
+        while not glob.glob(f"{tmp_path}/killed.work/.cgbench/{middle}"):  # noqa: PTH207 - folders change their names
+            assert process.poll() is None, (tmp_path / "log").read_text()
+            time.sleep(0.02)
+        kill(process)
+        assert not (tmp_path / "killed").exists()
+    assert start().wait(300) == 0, (tmp_path / "log").read_text()
+    assert release_bytes(tmp_path / "killed") == release_bytes(small_release.folder)
+
+
+@pytest.mark.slow
+def test_ten_kills_at_random_moments(start, small_release, tmp_path):
     chance = random.Random(7)
     kills = 0
     while kills < 10:
-        process = start([*words, tmp_path / "killed"], log)
+        process = start()
         try:
             # the range spans start-up to well into training; a build that gets through is started afresh elsewhere
             process.wait(chance.uniform(0.5, 12))
         except subprocess.TimeoutExpired:
-            os.kill(process.pid, signal.SIGKILL)  # only the command: its workers have to end by themselves
-            process.wait()
+            kill(process)
             kills += 1
         else:
             assert process.returncode == 0, (tmp_path / "log").read_text()
-            assert release_bytes(tmp_path / "killed") == release_bytes(tmp_path / "undisturbed")
+            assert release_bytes(tmp_path / "killed") == release_bytes(small_release.folder)
             for name in ("killed", "killed.work"):
                 (tmp_path / name).rename(tmp_path / f"finished-{kills}-{time.monotonic_ns()}")
-    process = start([*words, tmp_path / "killed"], log)
-    assert process.wait(300) == 0, (tmp_path / "log").read_text()
-    assert release_bytes(tmp_path / "killed") == release_bytes(tmp_path / "undisturbed")
+    assert start().wait(300) == 0, (tmp_path / "log").read_text()
+    assert release_bytes(tmp_path / "killed") == release_bytes(small_release.folder)

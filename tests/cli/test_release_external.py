@@ -21,15 +21,15 @@ TARGETS = ("inspect", "lm-eval", "mt-metrics-eval")
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory, corpora):
-    """A release with notes and a licence; tests only read it."""
+def built(tmp_path_factory, small_release, corpora):
+    """A release with notes and a licence, of the steps of the small release; tests only read it."""
     folder = tmp_path_factory.mktemp("outside")
     (folder / "notes.yaml").write_text(
         "origin: Generated.\ncontact: us\npersonal: None.\ncitation: '@misc{x}'\n"
         "metadata: {source_datasets: [original]}\n"
     )
     words = ["--licence", "CC BY 4.0", "--card-notes", folder / "notes.yaml"]
-    return build_release(corpora, folder / "release", *words)[0]
+    return build_release(corpora, copy_build(small_release.folder, folder / "release"), *words)[0]
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ SMALL = (
     *("--set", "candidates=700", "--set", "training.max_updates=12", "--set", "training.checkpoint_every=3"),
     *("--set", "text.merges=300", "--set", "beam=2"),
 )
+MORE = ("--control", "--licence", "MIT <b>")  # of the fixture ``small_release``
 
 
 def settings_of(preset="react", **changes):

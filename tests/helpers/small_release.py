@@ -8,7 +8,7 @@ from cgbench.cli import main
 
 def build_release(corpora, out, *more):
     """Build one at ``out``; returns it, and what was printed."""
-    words = ["build-react", *corpora, *SMALL, *more, "--out", out, "--jobs", "2"]
+    words = ["build-react", *corpora, *SMALL, *more, "--out", out]
     result = CliRunner().invoke(main, [str(word) for word in words])
     assert result.exit_code == 0, result.output + result.stderr + repr(result.exception)
     return out, result
