@@ -70,7 +70,7 @@ def test_a_server_gets_the_prompts_of_the_file(texts, run):
         call = ("translate", "test.en", "--system", f"{url}?model=m")
         run(*call, *words, "--write-prompts", "prompts.jsonl")
         asked = len(fake.bodies)
-        said = run(*call, *words, "--shots-by", "fixed", status=2).stderr  # the last value of an option holds
+        said = run(*call, *words, "--shots-by", "random", status=2).stderr  # the last value of an option holds
         assert "another shots" in said and len(fake.bodies) == asked
         run(*call, *words)
         assert len(fake.bodies) == asked
@@ -91,7 +91,7 @@ def test_a_decoder_only_model_gets_the_same_prompts(texts, run, monkeypatch):
     run(*words, *WITH, "--write-prompts", "prompts.jsonl", "--device", "cpu")
     prompts = {row["messages"][0]["content"] for row in rows_of(texts / "prompts.jsonl") if row["source"]}
     assert prompts <= set(read)
-    assert "another shots" in run(*words, *WITH, "--shots-by", "fixed", "--device", "cpu", status=2).stderr
+    assert "another shots" in run(*words, *WITH, "--shots-by", "random", "--device", "cpu", status=2).stderr
 
 
 def test_an_encoder_has_no_shots(texts, run):

@@ -140,31 +140,26 @@ class _Chooser:
     def choose(self, lines: Sequence[str]) -> list[Choice]:
         """The shots of each sentence."""
         distinct = list(dict.fromkeys(lines))
-        chosen = {"random": self._random, "fixed": self._random, "degree": self._nearest}.get(self.by, self._similar)
-        with bar(len(distinct), "choosing shots", "sentence") as shown:
-            found = {}
-            for line, (places, cover) in zip(distinct, chosen(distinct), strict=True):
-                places = places if words_of(line) else []
-                pairs = tuple(self.pairs[place] for place in places)
-                rows = tuple(self.rows[place] + 1 for place in places)
-                found[line] = Choice(rows, pairs, prompt_degree(line, (source for source, _ in pairs)), cover)
-                shown.update(1)
-        return [found[line] for line in lines]
+        choose = self._random if self.by == "random" else self._similar
+        choices = dict[str, Choice]()
+        with bar(len(distinct), "choosing shots", "sentence") as progress:
+            for line, (positions, cover) in zip(distinct, choose(distinct), strict=True):
+                positions = positions if words_of(line) else []
+                pairs = tuple(self.pairs[position] for position in positions)
+                rows = tuple(self.rows[position] + 1 for position in positions)
+                choices[line] = Choice(rows, pairs, prompt_degree(line, (source for source, _ in pairs)), cover)
+                progress.update(1)
+        return [choices[line] for line in lines]
 
     def _random(self, lines: Sequence[str]) -> Iterable[tuple[list[int], int]]:
         for line in lines:
             chosen: dict[int, None] = {}
             draw = 0
             while len(chosen) < self.size:
-                digest = _hash(str(self.seed), "" if self.by == "fixed" else line, str(draw))
+                digest = _hash(str(self.seed), line, str(draw))
                 chosen.setdefault(int.from_bytes(digest, "big") % len(self.rows))
                 draw += 1
             yield list(chosen), 0
-
-    def _nearest(self, lines: Sequence[str]) -> Iterable[tuple[list[int], int]]:
-        degrees = np.array(self.known.degree(source for source, _ in self.pairs))
-        for degree in self.known.degree(lines):
-            yield best(-np.abs(degrees - degree), self.size)[::-1], 0
 
     def _similar(self, lines: Sequence[str]) -> Iterable[tuple[list[int], int]]:
         """By BM25; with ``cover``, after the fewest that cover the sentence."""
@@ -191,13 +186,18 @@ class _Chooser:
             number = numbers.setdefault(tuple(piece.tolist()), len(numbers))
             if number not in pieces[sentence]:
                 pieces[sentence].append(number)
-        found = piece_counts(list(numbers), ids, lengths)
-        held = np.diff(found.indptr)
+        sources_of = piece_counts(list(numbers), ids, lengths)
+        source_counts = np.diff(sources_of.indptr)
         for of_sentence in pieces:
-            rarest = sorted((number for number in of_sentence if held[number]), key=lambda number: int(held[number]))
+            rarest = sorted(
+                (number for number in of_sentence if source_counts[number]),
+                key=lambda number: int(source_counts[number]),
+            )
             masks = np.zeros(len(lengths), np.uint64)
             for bit, number in enumerate(rarest[:BITS]):
-                masks[found.indices[found.indptr[number] : found.indptr[number + 1]]] |= np.uint64(1 << bit)
+                masks[sources_of.indices[sources_of.indptr[number] : sources_of.indptr[number + 1]]] |= np.uint64(
+                    1 << bit
+                )
             rows = sorted(int(np.argmax(masks == mask)) for mask in widest(masks))
             chosen, proved = cover_sets(masks[rows].tolist(), self.size)
             self.unproved += not proved
@@ -213,11 +213,11 @@ def best(scores: np.ndarray, size: int) -> list[int]:
 
 def widest(masks: np.ndarray) -> list[np.uint64]:
     """The distinct sets, as bit masks uint64, that are not within another one."""
-    found, rest = [], np.unique(masks)[::-1]  # a set within another is a smaller number
+    maximal, rest = [], np.unique(masks)[::-1]  # a set within another is a smaller number
     while len(rest) and rest[0]:
-        found.append(rest[0])
+        maximal.append(rest[0])
         rest = rest[rest & ~rest[0] != 0]
-    return found
+    return maximal
 
 
 def _hash(*parts: str) -> bytes:

@@ -20,18 +20,17 @@ class ShotsOptions:
         default=None, help="Training pairs to take shots from: a table with both sides, or SOURCE TARGET",
         metavar="FILES", group="Shots",
     )  # fmt: skip
-    shots_by: Literal["cover", "bm25", "random", "degree", "fixed"] = option(
+    shots_by: Literal["cover", "bm25", "random"] = option(
         default="cover", help="How to choose shots. cover: the fewest pairs with all known pieces of the sentence, "
-        "then BM25; bm25: BM25 alone; random: at random for each sentence; degree: the nearest degree; fixed: at "
-        "random, the same for all sentences", group="Shots",
+        "then BM25; bm25: BM25 alone; random: at random for each sentence", group="Shots",
     )  # fmt: skip
     shots_columns: NamePair | None = option(
         default=None, help="Source and target columns of the table of --shots-from (TSV: numbers from 1)",
         metavar="S,T", group="Shots",
     )  # fmt: skip
-    shots_seed: int = option(default=0, help="Seed of --shots-by random and fixed", least=0, group="Shots")
+    shots_seed: int = option(default=0, help="Seed of --shots-by random", least=0, group="Shots")
     min_count: int = option(
-        default=3, help="Minimum count in --shots-from for an n-gram to be known, for --shots-by cover and degree",
+        default=3, help="Minimum count in --shots-from for an n-gram to be known, for --shots-by cover",
         least=1, group="Shots",
     )  # fmt: skip
 

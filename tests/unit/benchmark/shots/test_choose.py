@@ -97,7 +97,7 @@ def test_covers_are_filled_by_bm25_and_the_most_similar_comes_last(train):
     assert all(train[0][row - 1] == source for row, (source, _) in zip(covers.rows, covers.pairs, strict=True))
 
 
-@pytest.mark.parametrize("by", ["cover", "bm25", "degree"])
+@pytest.mark.parametrize("by", ["cover", "bm25"])
 def test_ties_are_broken_by_the_hash_of_the_pair(by):
     pairs = [(f"dog {letter}", letter.upper()) for letter in "abcdefgh"]
     pairs += [(f"dog {letter}", f"{letter} again") for letter in "abcdefgh"]
@@ -159,7 +159,7 @@ def test_pieces_are_found_where_their_words_stand_in_a_row():
     assert piece_counts([], ids, lengths).nnz == 0
 
 
-@pytest.mark.parametrize("by", ["cover", "bm25", "random", "degree", "fixed"])
+@pytest.mark.parametrize("by", ["cover", "bm25", "random"])
 def test_shots_depend_on_the_sentence_alone(train, by):
     lines = [*made_text(5, 12), "", "the dog 1"]
     found = choose([*lines, lines[0]], train, shots_by=by)
@@ -171,26 +171,16 @@ def test_shots_depend_on_the_sentence_alone(train, by):
     turned = choose(lines, [[side[row] for row in order] for side in train], shots_by=by)
     assert [choice.pairs for choice in turned] == [choice.pairs for choice in found[:-1]]
     assert all(len(set(choice.rows)) == 4 for choice in found if choice.rows)
-    same = {choice.rows for choice in found if choice.rows}
-    assert (len(same) == 1) == (by == "fixed")
+    assert len({choice.rows for choice in found if choice.rows}) > 1
 
 
 def test_a_seed_changes_random_shots_alone(train):
-    for by, changes in (("random", True), ("fixed", True), ("bm25", False)):
+    for by, changes in (("random", True), ("bm25", False)):
         one, other = (choose(["the dog"], train, shots_by=by, shots_seed=seed)[0].rows for seed in (0, 1))
         assert (one != other) is changes
 
 
-def test_the_nearest_degree_is_shown(train):
-    known = KnownNgrams.learn(dict.fromkeys(train[0]), min_count=3)
-    line = "the big dog sees a cat 3"
-    chosen = choose([line], train, shots_by="degree")[0]
-    distances = sorted(abs(degree - known.degree(line)) for degree in known.degree(list(dict.fromkeys(train[0]))))
-    shown = [abs(known.degree(source) - known.degree(line)) for source, _ in chosen.pairs]
-    assert shown[::-1] == pytest.approx(distances[:4])
-
-
-@pytest.mark.parametrize("by", ["cover", "bm25", "random", "degree", "fixed"])
+@pytest.mark.parametrize("by", ["cover", "bm25", "random"])
 def test_no_shot_is_test_data(train, by):
     """Planted copies of the test data, in other forms, and candidates by either side."""
     line, candidate = "the big dog sees a cat 3", ("a hidden house", "EIN VERSTECKTES HAUS")
