@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from operator import itemgetter
 from string import punctuation
 from typing import Any
 
@@ -19,8 +20,8 @@ from cgbench.models.config.common import ModelConfig
 from cgbench.models.special_ids import SPECIALS
 from cgbench.models.text.bpe import END_OF_WORD
 from cgbench.models.training.data import Data
-from cgbench.models.training.k_means import k_means
 
+STARTS = 10  # of k-means
 MEMORY = 1 << 30  # maximum bytes of states in memory; more states need more passes over the text
 
 
@@ -59,8 +60,8 @@ def make_prototypes(
                     ids, found = model.word_states(data.source.take(batch, device))
                 _store(states, filled, ids.cpu().numpy(), found.float().cpu())
             for number, word, end in zip(group.tolist(), chosen[group].tolist(), ends.tolist(), strict=True):
-                centroids[number] = k_means(
-                    states[end - counts[word] : end],
+                centroids[number] = cluster(
+                    states[end - counts[word] : end].numpy(),
                     config.prototypes,
                     np.random.Generator(np.random.PCG64([seed, word])),
                 )
@@ -68,6 +69,21 @@ def make_prototypes(
     finally:
         model.train()
     return len(chosen)
+
+
+def cluster(points: np.ndarray, k: int, random: np.random.Generator) -> torch.Tensor:
+    """Return the centroids [k, width] of points [n, width]: k-means from random points, the best of ten starts.
+
+    If a cluster loses all its points, another's centroid is repeated. Deterministic for the same points, generator and
+    number of BLAS threads.
+    """
+    from scipy.cluster.vq import kmeans
+
+    if k == 1:
+        return torch.from_numpy(points.mean(0, keepdims=True))
+    starts = [points[random.choice(len(points), min(k, len(points)), replace=False)] for _ in range(STARTS)]
+    centroids, _ = min((kmeans(points, start) for start in starts), key=itemgetter(1))
+    return torch.from_numpy(np.resize(centroids, (k, points.shape[1])))
 
 
 def clustered_words(words: Sequence[str], counts: np.ndarray, least: int) -> np.ndarray:
