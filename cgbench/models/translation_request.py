@@ -57,8 +57,8 @@ class TranslateRequest(SearchOptions, ServerOptions):
         metavar="TEXT|FILE",
     )  # fmt: skip
     answer: str | None = option(
-        default=None, help="Where a server's answer has the hypothesis: last-line, tag:NAME, regex:PATTERN, json:FIELD",
-        group="Models", metavar="RULE",
+        default=None, help="Regular expression that finds the hypothesis in a server's answer: its group, or the match",
+        group="Models", metavar="REGEX",
     )  # fmt: skip
     examples: Examples | None = option(
         default=None, help="Few-shot examples of each sentence, pairs of source and target, for {shots} in the prompt",

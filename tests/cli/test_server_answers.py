@@ -5,6 +5,7 @@ import json
 import pytest
 from fake_openai import REASONING, Fake, serving, translation
 
+TAG = "<en>(.*)</en>"
 LINES = ["Das Haus ist rot.", "", "Ein Hund schläft.", "Wir lesen."]
 FORMS = {
     "Das Haus ist rot.": "<think>The user wants English.</think>\n\nThe house is red.",
@@ -45,13 +46,13 @@ def record(output):
     return json.loads(output.with_name(f"{output.name}.system.json").read_text())
 
 
-def test_reasoning_and_prefaces(source, run, tmp_path):
+def test_reasoning_and_a_pattern(source, run, tmp_path):
     out, fake = tmp_path / "out.en", Speaker()
     said = translated(run, fake, source, out, "--prompt", "English: {source}")
     assert out.read_text().splitlines() == ["The house is red.", "", "Sure! <en>A dog sleeps.</en>", ""]
     assert "of 3 answers, these give an empty hypothesis (line 4): 1 whose reasoning does not end" in said
-    assert "1 with a preface" in said and "nothing was removed" in said
-    counts = {"reasoning": 2, "unclosed": 1, "preface": 1, "lines": 1}
+    assert "1 of several lines" in said
+    counts = {"reasoning": 2, "unclosed": 1, "lines": 1}
     assert record(out)["answers"] == {"asked": 3, "incomplete": 1, "causes": counts}
     raw = (tmp_path / "out.en.answers.jsonl").read_text()
     assert "The user wants English." in raw and "<think>Hm" in raw
@@ -62,10 +63,10 @@ def test_reasoning_and_prefaces(source, run, tmp_path):
     run(*scored, "--accept-text")
 
     tagged = tmp_path / "tagged.en"
-    said = translated(run, fake, source, tagged, "--prompt", "English: {source}", "--answer", "tag:en")
+    said = translated(run, fake, source, tagged, "--prompt", "English: {source}", "--answer", TAG)
     assert tagged.read_text().splitlines() == ["", "", "A dog sleeps.", ""]
-    assert "(line 1, 4): 1 whose reasoning does not end, 1 without what --answer tag:en looks for" in said
-    assert record(tagged)["system"]["answer"] == "tag:en"
+    assert "(line 1, 4): 1 whose reasoning does not end, 1 without a match of --answer <en>(.*)</en>" in said
+    assert record(tagged)["system"]["answer"] == TAG
 
 
 def test_five_forms_of_reasoning(run, tmp_path):
@@ -83,23 +84,15 @@ def test_another_rule_does_not_overwrite_an_output(source, run, tmp_path):
     with serving(fake := Speaker()) as url:
         command = ("translate", source, "--system", f"{url}?model=m", "-o", tmp_path / "out", "--prompt", "{source}")
         run(*command)
-        assert "translations with another answer" in run(*command, "--answer", "last-line", status=2).stderr
+        assert "translations with another answer" in run(*command, "--answer", "x", status=2).stderr
         error = run(*command, "--system-message", "Hello you.", status=2).stderr
         assert "translations with another system_message" in error
         for name in ("out", "out.system.json"):
             (tmp_path / name).unlink()
         asked = len(fake.bodies)
-        run(*command, "--answer", "tag:en")  # the raw answers are still there
+        run(*command, "--answer", TAG)  # the raw answers are still there
         assert len(fake.bodies) == asked == 3
         assert (tmp_path / "out").read_text().splitlines() == ["", "", "A dog sleeps.", ""]
-
-
-def test_a_schema_is_sent(source, run, tmp_path):
-    fake = Speaker({"": '{"en": "yes"}'})
-    translated(run, fake, source, tmp_path / "out", "--prompt", "{source}", "--answer", "json:en")
-    assert (tmp_path / "out").read_text().splitlines() == ["yes", "", "yes", "yes"]
-    sent = {json.dumps(body["response_format"]["json_schema"]["schema"]["required"]) for body in fake.bodies}
-    assert sent == {'["en"]'}
 
 
 def test_columns_and_the_system_message(run, tmp_path):
@@ -188,6 +181,6 @@ def test_measures_of_samples(source, run, tmp_path):
 
 
 def test_options_of_servers_need_one(source, run, tmp_path):
-    for words in (("--answer", "last-line"), ("--system-message", "Hello you.")):
+    for words in (("--answer", "x"), ("--system-message", "Hello you.")):
         error = run("translate", source, "--model", tmp_path, *words, status=2).stderr
         assert f"{words[0]} needs a server (--system openai:URL)" in error

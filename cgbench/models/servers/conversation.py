@@ -53,8 +53,6 @@ class Conversation:
     ) -> list[Request]:  # fmt: skip
         """One request per sentence; see :func:`~cgbench.models.servers.prompts.messages`."""
         body: dict[str, Any] = {**self.server.sampling, "n": self.n}
-        if self.rule.response_format:
-            body["response_format"] = self.rule.response_format
         made = messages(self.prompt, self.system, lines, shots, columns)
         if self.server.endpoint == "chat":
             return [Request({**body, "messages": each}) for each in made]
