@@ -63,15 +63,13 @@ SYNONYMS = {
 """Common names of settings in other tools, mapped to the last part of ours."""
 
 
-def setting(default: T, help: str, *, later: bool = False, **limits: float) -> T:
+def setting(default: T, help: str, **limits: float) -> T:
     """A field of a settings class.
 
     :param help: a phrase for ``cgbench models NAME`` and the documentation.
-    :param later: added after the class: at its default it is not stored and does not identify a run
-        (:func:`cgbench.models.config.common.to_dict`).
     :param limits: range of a number (:class:`Range`): ``least``, ``most``, ``above``, ``below``.
     """
-    metadata = {"help": help, "later": later, "range": Range(**limits)}
+    metadata = {"help": help, "range": Range(**limits)}
     field: T = dataclasses.field(default=default, metadata=metadata)
     return field
 

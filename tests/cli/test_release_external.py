@@ -467,23 +467,6 @@ def test_results_of_other_settings_and_half_written_files_are_swept(built, corpo
     run("verify", out)
 
 
-def test_what_an_earlier_version_listed_goes_with_its_release(built, corpora, tmp_path):
-    """Its workspace may not know the files; those that its manifest lists, as they were, are none of the release."""
-    from cgbench.files import write_json
-    from cgbench.steps import hash_file
-
-    out = copy_build(built, tmp_path / "release")
-    (tmp_path / "release.work/.cgbench/release.json").unlink()
-    for name in ("candidates.parquet", "changed"):
-        (out / name).write_text(name)
-    manifest = json.loads((out / "manifest.json").read_text())
-    files = {"candidates.parquet": hash_file(out / "candidates.parquet"), "changed": "0", "../release.work": "0"}
-    write_json(out / "manifest.json", {**manifest, "files": {**manifest["files"], **files}})
-    build_release(corpora, out, "--licence", "CC BY 4.0")
-    assert not (out / "candidates.parquet").exists() and (out / "changed").exists()
-    assert release_bytes(out).keys() == release_bytes(built).keys() | {"changed"}
-
-
 def test_what_cannot_be_cleaned(tmp_path, run):
     assert "neither a release nor a workspace of cgbench" in run("clean", tmp_path, status=2).stderr
     (tmp_path / "x.work/.cgbench/scan-1").mkdir(parents=True)

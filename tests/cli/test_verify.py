@@ -117,7 +117,7 @@ def test_every_figure(release, path):
     assert set(failed(release)) == {"statistics"}
 
 
-def test_correlations_are_computed_again(release, run):
+def test_correlations_are_computed_again(release):
     rows = (release / "correlations.jsonl").read_text().splitlines(keepends=True)
     row = json.loads(rows[3])
     assert row["first"] == "degree" and row["rho"] is not None
@@ -126,13 +126,6 @@ def test_correlations_are_computed_again(release, run):
     rehash(release)
     problems = failed(release)
     assert problems == {"correlations": "row 4: does not match the candidates (1 such rows)"}
-    # A release of a version that had none is checked without.
-    (release / "correlations.jsonl").unlink()
-    manifest = read_manifest(release)
-    del manifest["files"]["correlations.jsonl"]
-    rewrite(release, manifest)
-    rehash(release)
-    assert run("verify", release).exit_code == 0
 
 
 def test_other_words_of_the_same_number(release):
@@ -268,27 +261,6 @@ def test_the_table_of_the_test_set_has_the_rows_of_the_split(release):
     rehash(release)
     problems = failed(release)
     assert problems == {"tables": f"{TEST}: does not match split.jsonl"}
-
-
-def test_a_release_of_the_first_format_opens_and_is_checked(release, run):
-    """As it was written before: the table of candidates, without text, in the folder itself; a card that is a file."""
-    table = Release.open(release).table()
-    write(release / "candidates.parquet", table)
-    shutil.rmtree(release / "data")
-    (release / "croissant.json").unlink()
-    manifest = read_manifest(release)
-    manifest["format"] = 1
-    newer = ("data/", "croissant.json")
-    kept = {name: value for name, value in manifest["files"].items() if not name.startswith(newer)}
-    write_json(release / "manifest.json", {**manifest, "files": {**kept, "candidates.parquet": ""}})
-    rehash(release)
-    checks = json.loads(run("verify", release, "--format", "json").stdout)["checks"]
-    assert "tables" not in {check["check"] for check in checks}
-    opened = Release.open(release)
-    assert opened.table().num_rows == 700 and len(opened.test) == 35
-    assert "source" not in opened.candidates.columns
-    change(release / "README.md", "<!-- end of contact", "Write to us.\n<!-- end of contact")
-    assert "README.md" in failed(release)
 
 
 def test_the_folder_of_tables_is_no_link(release, tmp_path):

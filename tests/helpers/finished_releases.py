@@ -5,6 +5,7 @@ import pyarrow
 import pyarrow.parquet
 
 from cgbench.benchmark.candidates.selection import select_rows, selection_sizes
+from cgbench.benchmark.release.manifest import FORMAT, table_file
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.work_folder import RECORD, default_work, record_digest
 from cgbench.files import write_json
@@ -38,10 +39,9 @@ def write_finished(
         "rmi": [float(value) for value in uncertainty],
     }
     ranks, stages = select_rows(columns, config, selection_sizes(config, n))
-    folder.mkdir(parents=True, exist_ok=True)
-    pyarrow.parquet.write_table(
-        pyarrow.table({**columns, "rank": ranks, "stage": stages}), folder / "candidates.parquet"
-    )
+    table = folder / table_file("candidates")
+    table.parent.mkdir(parents=True, exist_ok=True)
+    pyarrow.parquet.write_table(pyarrow.table({**columns, "rank": ranks, "stage": stages}), table)
     chosen = [row for row, stage in enumerate(stages) if stage == "selected"]
     sources = [f"die katze sieht {row} vögel" for row in range(n)]
     texts = {"test.de": [sources[row] for row in chosen], "test.en": [targets[row] for row in chosen]}
@@ -58,7 +58,7 @@ def write_finished(
     ):
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     counts = {"pool": n, "candidates": n, "selected": len(chosen)} | ({"control": len(control)} if control else {})
-    manifest = {"format": 1, "until": "release", "languages": ["de", "en"], "signature": "react|made"}
+    manifest = {"format": FORMAT, "until": "release", "languages": ["de", "en"], "signature": "react|made"}
     manifest["files"] = {"control.jsonl": ""} if control else {}
     manifest |= {"figures": {}, "configuration": config, "inputs": inputs or {}, "counts": counts}
     write_json(folder / "manifest.json", manifest)

@@ -56,10 +56,7 @@ def rehash(release):
             file["sha256"] = hash_file(release / file["contentUrl"])
         write_json(release / "croissant.json", metadata)
     manifest = json.loads((release / "manifest.json").read_text())
-    first = manifest["format"] == 1
-    manifest["files"] = {
-        name: hash_file(release / name) if first else listed_digest(release, name) for name in manifest["files"]
-    }
+    manifest["files"] = {name: listed_digest(release, name) for name in manifest["files"]}
     manifest["signature"] = signature(manifest)
     rewrite(release, manifest)
 

@@ -159,16 +159,15 @@ def test_help_is_that_of_the_class_that_says_most_of_it():
     class Base:
         size: int = setting(1, "size of it all.")
         depth: int = setting(2, "depth of it all.")
-        late: int = setting(3, "late in life.", later=True)
 
     @dataclass(frozen=True)
     class Special(Base):
         size: int = 5
         depth: int = setting(6, "depth of this one.")
 
-    assert help_texts(Special) == {"size": "size of it all.", "depth": "depth of this one.", "late": "late in life."}
+    assert help_texts(Special) == {"size": "size of it all.", "depth": "depth of this one."}
     assert (Special().size, Special().depth, Special.size) == (5, 6, 5)
-    assert to_dict(Special()) == {"size": 5, "depth": 6} and to_dict(Special(late=4))["late"] == 4
+    assert to_dict(Special()) == {"size": 5, "depth": 6}
 
 
 def test_synonyms_are_of_settings_that_there_are():

@@ -48,7 +48,7 @@ from cgbench.benchmark.react.plan import Built, Plan, plan_build
 from cgbench.benchmark.react.request import SIDES, BuildRequest
 from cgbench.benchmark.react.write_release import write_release, write_timings
 from cgbench.benchmark.release.release import Release
-from cgbench.benchmark.release.work_folder import find_work, keep_private, open_work
+from cgbench.benchmark.release.work_folder import find_work, keep_private
 from cgbench.engines import Engine, Local, saying_where
 from cgbench.errors import InputWarning
 from cgbench.files import read_json, write_json
@@ -85,7 +85,7 @@ def build_react(request: BuildRequest) -> Release:
     :returns: the release in ``out``; if the build stops early, it contains the candidates.
     :raises InputError: an input or a setting is invalid, or too few pairs are left for the selection.
     """
-    texts = open_work(*request.folders) / STEPS / TEXTS
+    texts = find_work(*request.folders) / STEPS / TEXTS
     return run_build(plan_build(request, texts), request.engine or Local(request.jobs), request.say)
 
 
@@ -94,7 +94,7 @@ def run_build(plan: Plan, engine: Engine, say: Callable[[str], None] | None = No
 
     :param say: receives one line per step: why it runs or is kept.
     """
-    out, beside = plan.request.folders[0], open_work(*plan.request.folders)
+    out, beside = plan.request.folders[0], find_work(*plan.request.folders)
     workspace = Workspace(beside / STEPS, say)
     if plan.ensemble:
         check_beside(workspace)

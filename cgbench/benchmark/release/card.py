@@ -17,7 +17,7 @@ from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.selection import GIVEN_DEGREE
 from cgbench.benchmark.release.card_front import front_matter
 from cgbench.benchmark.release.card_notes import PARTS, part
-from cgbench.benchmark.release.manifest import ID, candidates_file, control_text, stem_of, table_file
+from cgbench.benchmark.release.manifest import ID, control_text, stem_of, table_file
 from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.errors import printable
 
@@ -79,7 +79,7 @@ def write_card(release: Release, notes: Mapping[str, str] | None = None) -> str:
         sample_texts=" and ".join(_code(control_text(language, "sample")) for language in (source, target)),
         design=manifest.get("design", {}),
         balance=shown_balance(manifest["balance"]) if manifest.get("balance") else [], balance_head=HEAD,
-        test_table=table_file("test"), candidates_table=candidates_file(manifest), id=ID,
+        test_table=table_file("test"), candidates_table=table_file("candidates"), id=ID,
         fence=fence, command="\n".join(map(printable, manifest["command"].split("\n"))),
         pretrained=any(member["pretrained"] for member in outside),
     )  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cgbench.benchmark.release.manifest import DATA, MANIFEST
-from cgbench.benchmark.release.work_folder import RECORD, default_work, read_record, work_roots
+from cgbench.benchmark.release.work_folder import RECORD, default_work, read_record
 from cgbench.benchmark.release.writer import ARRIVING
 from cgbench.errors import InputError, argument
 from cgbench.locks import locked
@@ -51,10 +51,9 @@ def clean(request: CleanRequest) -> list[Removed]:
     """
     folder, everything, dry_run = as_path(request.folder), request.everything, request.dry_run
     work = as_path(request.work) if request.work is not None else None
-    roots = [folder / STEPS] if not work and _is_work(folder) else work_roots(folder, work)
-    root = next((path for path in roots if path.is_dir()), None)
+    root = (folder if not work and _is_work(folder) else work or default_work(folder)) / STEPS
     halves = _half_written(folder)
-    if root is None:
+    if not root.is_dir():
         if not halves and not (folder / MANIFEST).is_file():
             raise InputError(f"{folder}: neither a release nor a workspace of cgbench")
         return _remove(halves, dry_run)

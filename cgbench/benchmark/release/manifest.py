@@ -11,8 +11,7 @@ import numpy as np
 
 from cgbench.steps import hash_value
 
-FORMAT = 2  # the format written
-FORMATS = (1, 2)  # the formats read; 1 had the table of candidates, without text, in the folder itself
+FORMAT = 2
 MANIFEST, TIMINGS, CARD, SPLIT, CONTROL, CORRELATIONS, CROISSANT = (
     *("manifest.json", "timings.json", "README.md", "split.jsonl"),
     *("control.jsonl", "correlations.jsonl", "croissant.json"),
@@ -22,7 +21,6 @@ SPLIT_KIND, SETS_FILE = "split", "split.tsv"  # of `cgbench split`; the file has
 SETS_HEAD = "pair\tset"  # the first row of split.tsv
 ID = "line"  # the column of every table that identifies a row
 DATA = "data"  # the folder of the tables, the only subfolder of a release
-CANDIDATES_1 = "candidates.parquet"  # of format 1
 QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
 SHAPE = {
     "files": dict,
@@ -103,22 +101,14 @@ def table_file(name: str) -> str:
     return f"{DATA}/{name}-00000-of-00001.parquet"
 
 
-def candidates_file(manifest: Mapping[str, Any]) -> str:
-    """The file of the table of candidates."""
-    return CANDIDATES_1 if manifest.get("format") == 1 else table_file("candidates")
-
-
 def file_names(manifest: Mapping[str, Any]) -> set[str]:
     """The files that a release with this manifest lists."""
     texts = text_files(manifest) if manifest.get("text") != "none" else ()
+    names = {*texts, CARD, CROISSANT, *map(table_file, table_names(manifest))}
     if is_split(manifest):
-        tables = {table_file(name) for name in table_names(manifest)}
-        return {*texts, *tables, CARD, CROISSANT, SPLIT, SETS_FILE}
-    names = {*texts, CARD, CORRELATIONS} | ({SPLIT} if manifest["until"] == "release" else set())
-    names |= {*further_sets(manifest).values()}
-    if manifest.get("format") == 1:
-        return names | {CANDIDATES_1}
-    return names | {CROISSANT} | {table_file(name) for name in table_names(manifest)}
+        return names | {SPLIT, SETS_FILE}
+    finished = {SPLIT} if manifest["until"] == "release" else set()
+    return names | finished | {CORRELATIONS, *further_sets(manifest).values()}
 
 
 def text_files(manifest: Mapping[str, Any]) -> tuple[str, ...]:

@@ -19,8 +19,6 @@ import numpy as np
 from cgbench.benchmark.candidates.pair_measures import REVERSE_LIKELIHOOD
 from cgbench.benchmark.candidates.scan import content_of
 from cgbench.benchmark.candidates.uncertainty import (
-    REFERENCE,
-    SHARD,
     candidate_lines,
     forget_ensemble,
     measure_reverse,
@@ -42,8 +40,8 @@ from cgbench.models.external.token_space import Measurement, measure_in_token_sp
 # change smaller than this does not change the selection in a way that matters.
 RELATIVE, ABSOLUTE = 1e-3, 1e-5
 
-Measure = Callable[[Sequence[str], Sequence[str] | None], list[dict[str, Any]]]
-"""From sources, and references if they are measured, to the rows of an uncertainty step."""
+Measure = Callable[[Sequence[str], Sequence[str]], list[dict[str, Any]]]
+"""From sources and references to the rows of an uncertainty step."""
 
 
 def recompute(release: Release, number: int, *, seed: int | None = None) -> Iterator[Check]:
@@ -102,26 +100,25 @@ class RecomputedSample:
         return self._result("degree", wrong, "have another degree")
 
     def check_uncertainty(self) -> Check:
-        """Translation and uncertainty, also of the reference if the release has it: earlier versions did not."""
+        """Translation and uncertainty, also of the reference."""
         release, rows = self.release, self.rows
         measure = _by_external(release) if release.manifest["inputs"].get("members") else _by_ensemble(release)
         if isinstance(measure, str):
             return Check("translation and uncertainty recomputed", None, measure)
-        with_references = any(name.startswith(REFERENCE) for name in rows[0])
 
         def differing(places: Sequence[int]) -> list[int]:
             sources, references = self._sides(places)
-            found = measure(sources, references if with_references else None)
+            found = measure(sources, references)
             return [row for row, one in zip(places, found, strict=True) if not _same(rows[row], one)]
 
         try:
             # Rounding differs between a single sentence and its shard, which may change a translation: check the shard.
             wrong = differing(self.chosen)
-            for size in sorted({shard_size(len(rows)), SHARD}):  # earlier versions had only the largest shards
-                starts = sorted({row - row % size for row in wrong})
-                wrong = [
-                    row for start in starts for row in differing(range(len(rows))[start : start + size]) if row in wrong
-                ]
+            size = shard_size(len(rows))
+            starts = sorted({row - row % size for row in wrong})
+            wrong = [
+                row for start in starts for row in differing(range(len(rows))[start : start + size]) if row in wrong
+            ]
         finally:
             forget_ensemble()
         return self._result("translation and uncertainty", wrong, "have another translation or other measures")

@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Any
 from cgbench.benchmark.release.manifest import (
     CONTROL,
     FORMAT,
-    FORMATS,
     MANIFEST,
     SAMPLE,
     SETS_FILE,
     SETS_HEAD,
     SHAPE,
     SPLIT,
-    candidates_file,
     control_text,
     is_inside,
     is_split,
@@ -29,12 +27,12 @@ from cgbench.benchmark.release.manifest import (
     train_text,
 )
 from cgbench.benchmark.release.tables import TRANSLATION, sides_of
-from cgbench.benchmark.release.work_folder import default_work, find_input, read_record, work_roots
+from cgbench.benchmark.release.work_folder import default_work, find_input, read_record
 from cgbench.errors import InputError, argument, require
 from cgbench.files import check_shape, file_name, ordinary_file, ordinary_folder, parse_json, read_json
 from cgbench.models.checkpoints import BESIDE
 from cgbench.requests import check_path
-from cgbench.steps import KEY_LENGTH, hash_file
+from cgbench.steps import KEY_LENGTH, STEPS, hash_file
 from cgbench.text.formats import is_language
 from cgbench.text.normalisation import Normalisation
 from cgbench.text.parquet import read_table
@@ -79,13 +77,13 @@ class Release:
         """Read the manifest of the release in ``folder``; other files are read when needed.
 
         :param work: the folder that it was built in, if that is not ``folder.work``; it may be missing.
-        :raises InputError: the folder is not a release, or one of a later version of cgbench.
+        :raises InputError: the folder is not a release, or one of another version of cgbench.
         """
         check_path(folder=folder)
         path = Path(folder)
         beside = Path(work) if work is not None else None
         if not os.path.lexists(path / MANIFEST):
-            working = any(root.is_dir() for root in work_roots(path, beside))
+            working = ((beside or default_work(path)) / STEPS).is_dir()
             fix = "the build is not finished: run its command again" if working else "give the folder of a release"
             raise InputError(f"{path / MANIFEST}: no such file; {fix}")
         manifest = read_json(release_file(path, MANIFEST, largest=LARGEST))
@@ -95,8 +93,8 @@ class Release:
             isinstance(manifest.get(key), kind) for key, kind in SHAPE.items()
         ):
             raise InputError(f"{path}: {MANIFEST} is not that of a cgbench release")
-        if manifest.get("format") not in FORMATS:
-            raise InputError(f"{path}: release format {manifest.get('format')} is not known to this version of cgbench")
+        if manifest.get("format") != FORMAT:
+            raise InputError(f"{path}: release format {manifest.get('format')}, but this version reads {FORMAT}")
         languages = manifest["languages"]
         if len(languages) != 2 or languages[0] == languages[1] or not all(map(is_language, languages)):
             raise InputError(f"{path / MANIFEST}: does not name two languages that are valid in file names")
@@ -151,13 +149,9 @@ class Release:
 
         It is not part of the release and may be missing.
         """
-        root, written = self._workspace()
         if recorded := self.manifest["inputs"].get("ensemble"):
-            return find_input(str(recorded["path"]), written)
-        if root is None:
-            beside = (self.work or default_work(self.folder)) / BESIDE
-            return beside if os.path.lexists(beside) else self.folder / BESIDE
-        return root.parent / BESIDE
+            return self.input_path(str(recorded["path"]))
+        return (self.work or default_work(self.folder)) / BESIDE
 
     def input_path(self, shown: str) -> Path:
         """The path of an input in the manifest, as far as the workspace knows it."""
@@ -170,11 +164,9 @@ class Release:
 
     def _workspace(self) -> tuple[Path | None, dict[str, Any]]:
         """The workspace of this very release, and its record; None and empty if it is not here."""
-        for root in work_roots(self.folder, self.work):
-            written = read_record(root)
-            if written and written.get("signature") == self.signature:
-                return root, written
-        return None, {}
+        root = (self.work or default_work(self.folder)) / STEPS
+        record = read_record(root)
+        return (root, record) if record and record.get("signature") == self.signature else (None, {})
 
     @property
     def has_text(self) -> bool:
@@ -278,7 +270,7 @@ class Release:
         """
         if name == "candidates" and self.is_split:
             raise InputError(f"{self.folder}: a split has no candidates; its tables are train and test")
-        file = candidates_file(self.manifest) if name == "candidates" else table_file(name)
+        file = table_file(name)
         path = self.path(file)
         # Check the bytes before PyArrow reads them: a flipped bit can crash the process.
         listed = self.manifest.get("files", {}).get(file)  # None while the release is being written
@@ -315,10 +307,8 @@ class Release:
         table = self.table(text=True)
         texts = sides_of(table, self.languages)
         frame = (table.drop_columns([TRANSLATION]) if texts else table).to_pandas()
-        if not texts and not self.finished and self.has_text:
-            texts = tuple(_of_length(self.lines(side), len(frame), self) for side in SIDES)
-        for place, (side, lines) in enumerate(zip(SIDES, texts, strict=False)):
-            frame.insert(place, side, lines)
+        for column, (side, lines) in enumerate(zip(SIDES, texts, strict=False)):
+            frame.insert(column, side, lines)
         return frame
 
     def _check_has_text(self) -> None:

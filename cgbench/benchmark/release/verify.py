@@ -34,7 +34,6 @@ from cgbench.benchmark.release.manifest import (
     TIMINGS,
     Check,
     Findings,
-    candidates_file,
     control_text,
     digest,
     file_names,
@@ -123,10 +122,8 @@ def _checks(release: Release, again: int) -> Iterator[tuple[str, Callable[[Relea
         return
     yield from ((TIMINGS, _check_timings), ("files", _check_files), ("counts", _check_counts))
     yield from (("statistics", _check_statistics), ("text", _check_text), ("pair measures", _check_pairs))
-    if CORRELATIONS in release.manifest["files"]:
-        yield "correlations", _check_correlations
-    if release.manifest["format"] != 1:
-        yield from (("tables", _check_tables), ("metadata", _check_croissant))
+    yield "correlations", _check_correlations
+    yield from (("tables", _check_tables), ("metadata", _check_croissant))
     if release.finished:
         yield from (("split rows", _check_rows), ("split redrawn", _check_split))
         if "design" in release.manifest:
@@ -145,7 +142,7 @@ def _check_manifest(release: Release) -> str:
     manifest = release.manifest
     plain = release.path(MANIFEST).read_bytes() == to_json(manifest).encode("utf-8")
     if "digest" not in manifest:
-        return "has no digest: it was changed, or is from an early version of cgbench"
+        return "has no digest: it was changed"
     if manifest["digest"] != digest(manifest):
         return "was changed: the digest does not match"
     return "" if plain else "is not in the format that cgbench writes"
@@ -170,8 +167,9 @@ def _check_file(name: str, release: Release) -> str:
         return "the name leads out of the folder"
     if not os.path.lexists(release.folder / name):
         return "missing"
-    path, expected = release.path(name), release.manifest["files"][name]
-    found = hash_file(path) if release.manifest["format"] == 1 else listed_digest(release.folder, name)
+    release.path(name)  # an ordinary file of the folder
+    expected = release.manifest["files"][name]
+    found = listed_digest(release.folder, name)
     return "" if found == expected else f"SHA-256 is {found[:16]}…, the manifest says {str(expected)[:16]}…"
 
 
@@ -194,8 +192,7 @@ def _selected(columns: dict[str, list[Any]]) -> list[int]:
 
 def _check_files(release: Release) -> str:
     manifest = release.manifest
-    optional = set() if release.is_split else {CORRELATIONS}  # earlier versions did not write it
-    if strange := sorted((file_names(manifest) ^ set(manifest["files"])) - optional):
+    if strange := sorted(file_names(manifest) ^ set(manifest["files"])):
         return f"the manifest has missing or unexpected files: {', '.join(strange)}"
     return "" if manifest.get("signature") == signature(manifest) else "the signature does not match the files"
 
@@ -334,7 +331,7 @@ def _check_counts(release: Release) -> str:
         recounted |= {stage: 0 for stage in FIRST if stage in counts}
         recounted |= count_stages(stages)
     problems += [
-        f"{key} in {candidates_file(release.manifest)}: {value:,} for {counts.get(key)}"
+        f"{key} in {table_file('candidates')}: {value:,} for {counts.get(key)}"
         for key, value in recounted.items()
         if counts.get(key) != value
     ]

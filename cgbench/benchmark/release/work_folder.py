@@ -1,13 +1,11 @@
 """The work folder of a build, separate from its release, so that the release can be published as it is.
 
-``OUT.work`` has the workspace (``.cgbench``: training text, models, finished steps) and the trained ensemble. Builds of
-earlier versions worked inside the release; their workspace is moved.
+``OUT.work`` has the workspace (``.cgbench``: training text, models, finished steps) and the trained ensemble.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -15,10 +13,7 @@ from typing import Any
 
 from cgbench.benchmark.release.manifest import MANIFEST
 from cgbench.errors import InputError, InputWarning, argument
-from cgbench.files import read_json, sync_folder, write_atomic
-from cgbench.locks import locked
-from cgbench.models.checkpoints import BESIDE
-from cgbench.models.training.ensemble import PUBLISHED
+from cgbench.files import read_json, write_atomic
 from cgbench.steps import STEPS, check_folder, hash_value
 from cgbench.text.remote import as_given, if_here, is_address
 
@@ -30,11 +25,6 @@ def default_work(out: Path) -> Path:
     """The default work folder of a build of ``out``."""
     out = out if out.name not in ("", "..") else Path(os.path.abspath(out))  # noqa: PTH100 - links stay
     return out.with_name(f"{out.name}.work")
-
-
-def work_roots(folder: Path, work: Path | None) -> list[Path]:
-    """Possible paths of the workspace of the release in ``folder``."""
-    return [work / STEPS] if work else [default_work(folder) / STEPS, folder / STEPS]
 
 
 def read_record(workspace: Path) -> dict[str, Any]:
@@ -74,8 +64,6 @@ def find_work(out: Path, work: Path | None) -> Path:
     if work and work.resolve().is_relative_to(out.resolve()):
         raise InputError(f"{argument('work')}: {work} is inside {out} and would be published with it; give another")
     check_folder(chosen, "work")
-    if (out / STEPS).is_dir() and not (chosen / STEPS).is_dir():
-        return out  # from an earlier version; open_work moves it
     if out.is_dir() and any(out.iterdir()) and not _is_ours(out, chosen, work is None):
         raise InputError(f"{out}: the folder holds something else already; give a new one with {argument('out')}")
     return chosen
@@ -83,7 +71,7 @@ def find_work(out: Path, work: Path | None) -> Path:
 
 def _is_ours(out: Path, work: Path, default: bool) -> bool:
     """Whether a non-empty folder is the release of a build with the work folder ``work``."""
-    if (out / STEPS).is_dir() or (default and (work / STEPS).is_dir()):
+    if default and (work / STEPS).is_dir():
         return True
     written = read_record(work / STEPS)
     if written.get("folder") == str(out.resolve()):
@@ -94,41 +82,10 @@ def _is_ours(out: Path, work: Path, default: bool) -> bool:
     )  # fmt: skip
 
 
-def open_work(out: Path, work: Path | None) -> Path:
-    """:func:`find_work`; moves a workspace inside the release there, with a warning.
-
-    :raises InputError: as :func:`find_work`, or a build is running in that workspace.
-    """
-    found, chosen = find_work(out, work), work or default_work(out)
-    if found == out:
-        _move(out, chosen)
-    elif (out / STEPS).is_dir():
-        warnings.warn(
-            InputWarning(f"{out / STEPS}: an unused workspace; remove it before you publish {out}"), stacklevel=2
-        )
-    return chosen
-
-
 def keep_private(work: Path) -> None:
     """Exclude training text and models from git."""
     if not (work / ".gitignore").exists():
         write_atomic(work / ".gitignore", "*\n")
-
-
-def _move(out: Path, chosen: Path) -> None:
-    """Move the workspace in ``out`` and the ensemble that it has published to ``chosen``."""
-    with locked(out / STEPS / "lock", wait=False):
-        chosen.mkdir(parents=True, exist_ok=True)
-        moved = [STEPS]
-        if (out / STEPS / PUBLISHED).exists() and (out / BESIDE).is_dir() and not (chosen / BESIDE).exists():
-            moved.insert(0, BESIDE)  # first: until the workspace has moved, all of this is repeated
-        for name in moved:
-            shutil.move(out / name, chosen / name)
-        sync_folder(chosen)
-    warnings.warn(
-        InputWarning(f"{out}: {' and '.join(reversed(moved))} moved to {chosen}, so that {out} can be published"),
-        stacklevel=2,
-    )
 
 
 def shown_names(paths: Iterable[str]) -> dict[str, str]:

@@ -11,13 +11,13 @@ from typing import Any
 
 from cgbench.benchmark.release.card import write_card
 from cgbench.benchmark.release.card_notes import parts_of
-from cgbench.benchmark.release.checksums import listed_digest, listed_digests
+from cgbench.benchmark.release.checksums import listed_digests
 from cgbench.benchmark.release.croissant import manual_fields, write_croissant
 from cgbench.benchmark.release.manifest import CARD, CROISSANT, DATA, MANIFEST, digest, is_inside, signature
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.work_folder import RECORD, read_record, record_digest
 from cgbench.errors import InputError
-from cgbench.files import named, read_json, sync_file, sync_folder, write_atomic, write_json
+from cgbench.files import named, sync_file, sync_folder, write_atomic, write_json
 
 ARRIVING = ".arriving"  # in the folder of a release: files being moved from another disk
 
@@ -91,7 +91,7 @@ def move_into_place(staging: Path, out: Path, files: list[str], made_of: dict[st
     :param made_of: the record of this release (:data:`~cgbench.benchmark.release.work_folder.RECORD`).
     """
     # All file names that releases in this folder ever had.
-    earlier = [*read_record(staging.parent).get("files", []), *_listed_in(out)]
+    earlier = read_record(staging.parent).get("files", [])
     record = {**made_of, "files": sorted({*earlier, *files})}
     write_json(staging.with_name(RECORD), {**record, "digest": record_digest(record)})
     (out / DATA).mkdir(parents=True, exist_ok=True)
@@ -112,13 +112,3 @@ def move_into_place(staging: Path, out: Path, files: list[str], made_of: dict[st
     sync_folder(out)
     shutil.rmtree(staging)
     shutil.rmtree(out / ARRIVING, ignore_errors=True)
-
-
-def _listed_in(out: Path) -> list[str]:
-    """The files of an existing release that match its manifest: a workspace of an earlier version may not know them."""
-    try:
-        files = dict(read_json(out / MANIFEST)["files"])
-        there = [name for name in files if is_inside(name) and (out / name).is_file()]
-        return [name for name in there if listed_digest(out, name) == files[name]]
-    except (OSError, ValueError, LookupError, TypeError, InputError):
-        return []

@@ -95,7 +95,7 @@ class TransformerConfig(ModelConfig):
         0.0, "Dropout probability of the hidden layer of feed-forward sublayers", least=0, below=1
     )
     activation: Literal["relu", "gelu"] = setting(
-        "relu", "Activation function of feed-forward sublayers: ``relu`` or ``gelu``", later=True
+        "relu", "Activation function of feed-forward sublayers: ``relu`` or ``gelu``"
     )
     embedding: Literal["fairseq", "unit", "length_1", "length_4", "teu", "none", "ped", "xavier"] = setting(
         "fairseq",
@@ -176,10 +176,10 @@ class TrainingConfig(Section):
     validate_every_epochs: int = setting(
         0,
         "Number of epochs between validations, at their ends as in fairseq, instead of ``validate_every``; 0: use "
-        "``validate_every``. The end of training always validates", later=True, least=0,
+        "``validate_every``. The end of training always validates", least=0,
     )  # fmt: skip
     validate_from_epoch: int = setting(
-        0, "First epoch, counted from 1, that ``validate_every_epochs`` validates", later=True, least=0
+        0, "First epoch, counted from 1, that ``validate_every_epochs`` validates", least=0
     )
     validate_metric: Literal["loss", "bleu", "exact_match", "consistency"] = setting(
         "loss",
@@ -190,16 +190,16 @@ class TrainingConfig(Section):
     validate_length: Literal["targets", "source"] = setting(
         "targets",
         "Maximum length of a validation translation: ``targets`` (1.2 times its source plus 10 tokens, or more where "
-        "the longest reference needs it) or ``source`` (never more than these 10)", later=True,
+        "the longest reference needs it) or ``source`` (never more than these 10)",
     )  # fmt: skip
     validate_join: str = setting(
         "",
         "Mark at the end of a word piece in the text itself, such as ``@@``; pieces are joined in references and "
         "translations before they are compared, like fairseq's --remove-bpe. Pieces made by ``text.unit`` are always "
-        "joined", later=True,
+        "joined",
     )  # fmt: skip
     validate_tokenize: Literal["none", "13a"] = setting(
-        "none", "Tokenisation for BLEU: ``none`` (words of the text as they are) or ``13a`` (sacrebleu's)", later=True
+        "none", "Tokenisation for BLEU: ``none`` (words of the text as they are) or ``13a`` (sacrebleu's)"
     )
     validate_sentences: int = setting(0, "Number of validation pairs to decode, evenly spaced; 0: all", least=0)
     patience: int = setting(
@@ -256,10 +256,5 @@ class TextConfig:
 
 
 def to_dict(config: Any) -> dict[str, Any]:
-    """Return a configuration as plain values, for storage and to identify a run.
-
-    Fields added later are left out if they have their default, so that earlier results are still recognised.
-    """
-    values = dataclasses.asdict(config)
-    later = {each.name: each.default for each in dataclasses.fields(config) if each.metadata.get("later")}
-    return {name: value for name, value in values.items() if name not in later or value != later[name]}
+    """Return a configuration as plain values, for storage and to identify a run."""
+    return dataclasses.asdict(config)

@@ -27,25 +27,19 @@ class OverEncoderConfig(TransformerConfig):
     encoder: Literal["own", "roberta", "bart"] = setting(
         "own",
         "Encoder: the architecture's ``own`` layers; ``roberta`` from ``--init hf:...``, with its tokeniser for the "
-        "source; or ``bart``, with its decoder too and its tokeniser for both sides", later=True,
+        "source; or ``bart``, with its decoder too and its tokeniser for both sides",
     )  # fmt: skip
-    encoder_width: int = setting(768, "Width of the pre-trained encoder", later=True, least=1)
-    encoder_feedforward_width: int = setting(
-        3072, "Width of the hidden layer of its feed-forward sublayers", later=True, least=1
-    )
-    encoder_attention_heads: int = setting(12, "Number of its attention heads", later=True, least=1)
+    encoder_width: int = setting(768, "Width of the pre-trained encoder", least=1)
+    encoder_feedforward_width: int = setting(3072, "Width of the hidden layer of its feed-forward sublayers", least=1)
+    encoder_attention_heads: int = setting(12, "Number of its attention heads", least=1)
     encoder_positions: int = setting(
-        514, "Number of its positions, two more than the tokens of its longest sentence", later=True, above=OFFSET
+        514, "Number of its positions, two more than the tokens of its longest sentence", above=OFFSET
     )
     encoder_dropout: float = setting(
-        0.1, "Dropout probability of its embeddings, sublayers and attention weights", later=True, least=0, below=1
+        0.1, "Dropout probability of its embeddings, sublayers and attention weights", least=0, below=1
     )
-    encoder_marks: bool = setting(
-        False, "Whether it reads <s> before and </s> after a source, as in its own training", later=True
-    )
-    tie_output: bool = setting(
-        True, "Whether the output layer shares its weights with the target embeddings", later=True
-    )
+    encoder_marks: bool = setting(False, "Whether it reads <s> before and </s> after a source, as in its own training")
+    tie_output: bool = setting(True, "Whether the output layer shares its weights with the target embeddings")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -79,20 +79,6 @@ _FAMILIES: dict[str, tuple[str, Mapping[str, Any]]] = {
     "method": ("name", METHODS),
 }
 _NOTES = ("paper", "vocabulary")
-# Removed settings of version 0.1, with the value that all models now have.
-_REMOVED: dict[str, dict[str, Any]] = {
-    "r_dangle": {
-        "key_scale": 1.0,
-        "value_scale": 1.0,
-        "static_layers": 0,
-        "keep_history": False,
-        "causal_target": False,
-        "random_interval": False,
-    },
-    "proto_transformer": {"prototype_restarts": 10, "prototype_iterations": 100},
-    "lrf": {"residual": True},
-    "dlcl": {"initial": "average"},
-}
 
 
 def list_presets() -> list[str]:
@@ -171,8 +157,6 @@ def _class_of(section: str, values: Mapping[str, Any]) -> Any:
 
 def _build(config: type[T], section: str, values: Mapping[str, Any]) -> T:
     choice, table = _FAMILIES.get(section, ("", {}))
-    if section == "model":
-        values = _without_removed(values)
     for key in values:
         owners = [name for name, entry in table.items() if key in _names(entry.config)]
         if owners and key not in _names(config):
@@ -181,15 +165,6 @@ def _build(config: type[T], section: str, values: Mapping[str, Any]) -> T:
                 f"but of {', '.join(owners)}"
             )
     return make_settings(config, values, section, _all_keys)
-
-
-def _without_removed(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Leave out removed settings of version 0.1."""
-    removed = _REMOVED.get(str(values.get("architecture")), {})
-    for name in removed.keys() & values.keys():
-        if str(values[name]).lower() != str(removed[name]).lower():
-            raise InputError(f"model.{name}={values[name]}: this setting was removed in 0.2; use cgbench 0.1")
-    return {name: value for name, value in values.items() if name not in removed}
 
 
 def _noun(section: str) -> str:

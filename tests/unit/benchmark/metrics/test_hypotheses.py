@@ -215,11 +215,11 @@ def test_texts_beside_scores_stop_where_their_words_are_compared():
 
 def release(folder, tokenize="moses", **configuration):
     """The folder of a release as far as normalisation knows it, with its texts."""
-    from cgbench.benchmark.release.manifest import FORMATS
+    from cgbench.benchmark.release.manifest import FORMAT
 
     folder.mkdir()
     manifest = {
-        "format": max(FORMATS), "languages": ["de", "en"], "until": "release",
+        "format": FORMAT, "languages": ["de", "en"], "until": "release",
         "inputs": {}, "files": {}, "counts": {}, "figures": {},
         "configuration": {"tokenize": tokenize, "lowercase": True, **configuration},
     }  # fmt: skip

@@ -26,7 +26,7 @@ def candidates(demo, tmp_path_factory):
 @pytest.fixture
 def finished(tmp_path):
     """The smallest release that can be opened."""
-    manifest = {"format": 1, "until": "release", "languages": ["de", "<b>"], "signature": "react|<i>"}
+    manifest = {"format": 2, "until": "release", "languages": ["de", "<b>"], "signature": "react|<i>"}
     manifest |= {key: {} for key in ("files", "figures", "configuration", "inputs")}
     manifest["counts"] = {"pool": 9, "candidates": 4, "selected": 2}
     write_json(tmp_path / "manifest.json", manifest)
@@ -86,7 +86,7 @@ def test_no_folder_and_a_build_in_the_making(tmp_path, finished):
     for path in (tmp_path / "nowhere", finished / "test.de"):
         with pytest.raises(InputError, match="no such file"):
             Release.open(path)
-    (tmp_path / "build" / ".cgbench").mkdir(parents=True)
+    (tmp_path / "build.work" / ".cgbench").mkdir(parents=True)
     with pytest.raises(InputError, match="the build is not finished"):
         Release.open(tmp_path / "build")
 
@@ -126,7 +126,8 @@ def test_a_table_of_other_than_numbers_and_text_is_none(finished, column):
     import pyarrow
     import pyarrow.parquet
 
-    path = finished / "candidates.parquet"
+    path = finished / CANDIDATES
+    path.parent.mkdir()
     release = Release.open(finished)
     pyarrow.parquet.write_table(pyarrow.table({"line": [1], "stage": ["rest"]}), path)
     assert release.table().to_pylist() == [{"line": 1, "stage": "rest"}]

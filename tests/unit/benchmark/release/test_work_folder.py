@@ -11,47 +11,19 @@ from cgbench.benchmark.release.work_folder import (
     find_input,
     find_work,
     keep_private,
-    open_work,
     record_digest,
     shown_names,
 )
-from cgbench.errors import InputError, InputWarning
-from cgbench.locks import BusyError, locked
+from cgbench.errors import InputError
 
 
 def test_it_is_beside_the_release(tmp_path, monkeypatch):
     assert default_work(tmp_path / "x") == tmp_path / "x.work"
     monkeypatch.chdir(tmp_path)
     assert default_work(Path()) == tmp_path.with_name(f"{tmp_path.name}.work")
-    assert open_work(tmp_path / "x", None) == tmp_path / "x.work"
-    assert open_work(tmp_path / "x", tmp_path / "w") == tmp_path / "w"
+    assert find_work(tmp_path / "x", None) == tmp_path / "x.work"
+    assert find_work(tmp_path / "x", tmp_path / "w") == tmp_path / "w"
     assert not list(tmp_path.iterdir())
-
-
-def test_an_earlier_workspace_is_moved_with_one_line(tmp_path):
-    out = tmp_path / "x"
-    (out / ".cgbench/scan-1").mkdir(parents=True)
-    (out / ".cgbench/ensemble.published").touch()
-    (out / "ensemble").mkdir()
-    (out / "ensemble/ensemble.json").write_text("{}")
-    assert find_work(out, None) == out  # said, not done
-    with locked(out / ".cgbench/lock", wait=False), pytest.raises(BusyError, match="another cgbench command"):
-        open_work(out, None)
-    with pytest.warns(InputWarning, match=r"x: .cgbench and ensemble moved to .*x.work, so that .*x can be published"):
-        assert open_work(out, None) == tmp_path / "x.work"
-    assert not list(out.iterdir())
-    assert (tmp_path / "x.work/.cgbench/scan-1").is_dir() and (tmp_path / "x.work/ensemble/ensemble.json").is_file()
-    (out / ".cgbench").mkdir()
-    with pytest.warns(InputWarning, match="an unused workspace"):
-        assert open_work(out, None) == tmp_path / "x.work"
-
-
-def test_an_ensemble_of_somebody_elses_stays(tmp_path):
-    (tmp_path / "x/.cgbench").mkdir(parents=True)
-    (tmp_path / "x/ensemble").mkdir()
-    with pytest.warns(InputWarning, match=r"x: .cgbench moved"):
-        open_work(tmp_path / "x", None)
-    assert (tmp_path / "x/ensemble").is_dir()
 
 
 def test_folders_that_hold_something_else(tmp_path):

@@ -206,11 +206,3 @@ def test_a_split_names_the_column_of_its_ids(release):
     for name in ("train", "test"):
         lines = release.table(name)["line"].to_pylist()
         assert len(set(lines)) == len(lines)
-
-
-def test_a_split_of_an_earlier_version_is_one_line(release, tmp_path):
-    shutil.copytree(release.folder, tmp_path / "old")
-    manifest = json.loads((tmp_path / "old/manifest.json").read_text())
-    (tmp_path / "old/manifest.json").write_text(json.dumps(manifest | {"format": 1}))
-    result = CliRunner().invoke(main, ["verify", str(tmp_path / "old")])
-    assert result.exit_code == 2 and "format is 1" in result.output and "make the split again" in result.output

@@ -4,7 +4,7 @@ import pytest
 
 from cgbench.errors import InputError
 from cgbench.models.catalogue import count_parameters
-from cgbench.models.config.presets import load_preset, model_config, with_bases
+from cgbench.models.config.presets import load_preset, with_bases
 
 # Exact counts are those of the specification of each paper; SCAN, COGS and PCFG without <pad> and <unk>, as there.
 COUNTS = [
@@ -219,19 +219,3 @@ def test_a_base_gives_what_a_preset_does_not_say():
     assert files["top"]["base"] == "middle"
     with pytest.raises(InputError, match="knot, loop, knot"):
         with_bases("knot", files.__getitem__)
-
-
-@pytest.mark.parametrize(
-    ("architecture", "setting", "kept", "gone"),
-    [
-        ("r_dangle", "keep_history", False, True),
-        ("r_dangle", "key_scale", 1.0, 0.5),
-        ("proto_transformer", "prototype_restarts", 10, 3),
-        ("lrf", "residual", True, False),
-        ("dlcl", "initial", "average", "ones"),
-    ],
-)
-def test_checkpoints_of_0_1_load_where_a_removed_setting_was_at_its_default(architecture, setting, kept, gone):
-    assert model_config({"architecture": architecture, setting: kept}) == model_config({"architecture": architecture})
-    with pytest.raises(InputError, match=rf"model\.{setting}={gone}: this setting was removed in 0\.2"):
-        model_config({"architecture": architecture, setting: gone})

@@ -1,8 +1,7 @@
 """What a validation reports, and that decoding for it cuts no right answer short."""
 
-import json
 import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from training_runs import PRESET, contents, log_of, train
 
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import load_checkpoint, read_config
-from cgbench.models.config.common import to_dict
 from cgbench.models.parts.ragged import Layout, Ragged
 from cgbench.models.search import beam_search
 from cgbench.models.text.subwords import Subwords
@@ -246,17 +244,6 @@ def test_validation_begins_at_an_epoch(corpus, tmp_path):
     assert validated(tmp_path / "late") == [21]
     with pytest.raises(InputError, match=r"validate_from_epoch=2: must be 0 with training\.validate_every_epochs=0"):
         PRESET.replace({"training.validate_from_epoch": 2})
-
-
-def test_what_came_later_is_not_in_what_was_made_without_it(corpus, undisturbed, tmp_path):
-    later = {"validate_every_epochs", "validate_from_epoch", "validate_length", "validate_join", "validate_tokenize"}
-    assert later <= asdict(PRESET.training).keys()
-    assert not later & to_dict(PRESET.training).keys()
-    changed = replace(PRESET.training, validate_join="@@", validate_length="source")
-    assert later & to_dict(changed).keys() == {"validate_join", "validate_length"}
-    assert not later & json.loads((undisturbed / "config.json").read_text())["training"].keys()
-    train(corpus, tmp_path / "after", replace(PRESET, training=changed))
-    assert read_config(tmp_path / "after").training == changed
 
 
 def test_without_validation_pairs_nothing_is_needed_to_score_them(corpus, tmp_path, monkeypatch):

@@ -16,7 +16,7 @@ from cgbench.benchmark.release.export import lm_eval
 from cgbench.benchmark.release.export.export import export
 from cgbench.benchmark.release.export.lm_eval import write_lm_eval
 from cgbench.benchmark.release.export.pairs import Pairs
-from cgbench.benchmark.release.manifest import FORMATS
+from cgbench.benchmark.release.manifest import FORMAT
 from cgbench.benchmark.release.release import Release
 from cgbench.errors import InputError, InputWarning
 
@@ -33,7 +33,7 @@ def pairs(tmp_path, monkeypatch):
     for file, side in zip(files, zip(*RAW, strict=True), strict=True):
         (tmp_path / file["path"]).write_text("".join(line + "\n" for line in side), encoding="utf-8")
     manifest = {
-        "format": max(FORMATS), "languages": ["en", "zh"], "until": "release", "signature": "x",
+        "format": FORMAT, "languages": ["en", "zh"], "until": "release", "signature": "x",
         "inputs": {"pool": [{"files": files, "columns": None}]}, "files": {}, "counts": {}, "figures": {},
         "configuration": {"tokenize": "zh=char", "lowercase": True},
     }  # fmt: skip
