@@ -58,10 +58,7 @@ def augment_corpus(request: AugmentRequest) -> Written:
     training = list(read_pairs(spec))
     augmented = augment(training, request)
     if not augmented.pairs:
-        raise InputError(
-            f"{spec}: no new pair can be made with these settings; try more {argument('holes')} or a larger "
-            f"{argument('size')}"
-        )
+        raise InputError(f"{spec}: no new pair can be made with these settings; try a larger {argument('size')}")
     shares = [overlap(augmented.pairs, pairs) for pairs in test_pairs]
     written = augmented.pairs if request.mix is None else mixed(training, augmented.pairs, request.mix)
     _write(out, written)

@@ -29,29 +29,28 @@ from cgbench.text.plain_text import word_bytes, words_of
 Tuples = tuple[int, ...]
 
 
+HOLES = 2
+"""The largest number of holes in a template, as for SCAN in the paper."""
+VARIANTS = 2
+"""Fragment tuples tried per template, unless all new pairs are wanted."""
+
+
 @request
 class Settings:
     """Settings of :func:`augment`; the defaults are those of the authors' code."""
 
     _: KW_ONLY
     size: int = option(default=4, help="Length of the longest fragment", least=1, unit="words", group="Augmentation")
-    holes: int = option(
-        default=2, help="Maximum number of holes in a template", least=1, most=100, group="Augmentation"
-    )
-    limit: int = option(default=0, help="Maximum fragment frequency; 0: any", least=0, group="Augmentation")
     max_length: int = option(
         default=0, help="Use only templates from shorter pairs, both sides and a separator counted; 0: all", least=0,
         unit="words", group="Augmentation",
     )  # fmt: skip
-    window: int = option(
-        default=0, help="Number of words on each side of a hole that must be equal; 0: the whole template", least=0,
-        unit="words", group="Augmentation",
-    )  # fmt: skip
-    variants: int = option(
-        default=2, help="Number of fragment tuples tried per template; 0: all", least=0, group="Advanced"
+    samples: int = option(
+        default=1000,
+        help="Number of new pairs; 0: all, from every tuple that fits a template",
+        least=0,
+        group="Augmentation",
     )
-    samples: int = option(default=1000, help="Number of new pairs; 0: all", least=0, group="Augmentation")
-    unique: bool = option(default=False, help="Count repeated training pairs once", group="Advanced")
     seed: int = option(default=1, help="Random seed", least=0, group="Augmentation")
 
     @property
@@ -83,7 +82,7 @@ def augment(pairs: Iterable[Pair], settings: Settings | None = None) -> Augmente
     :raises InputError: the text is empty.
     """
     settings = settings or Settings()
-    alphabet = Alphabet(settings.holes)
+    alphabet = Alphabet()
     text = [(alphabet.encode(source), alphabet.encode(target)) for source, target in pairs]
     if not text:
         raise InputError("there are no training pairs")
@@ -119,17 +118,21 @@ def mixed(pairs: Sequence[Pair], new: Sequence[Pair], ratio: float) -> list[Pair
 
 
 class Alphabet:
-    """Words as characters; the first ones are holes, followed by a separator of the sides and two end marks."""
+    """Words as characters; the first ones are holes, followed by a separator of the sides."""
 
-    def __init__(self, holes: int) -> None:
-        self.holes = [chr(number) for number in range(holes)]
-        self.border, self.first, self.last = (chr(holes + number) for number in range(3))
+    def __init__(self) -> None:
+        self.holes = [chr(number) for number in range(HOLES)]
+        self.border = chr(HOLES)
         self._words: dict[str, str] = {}
-        self._offset = holes + 3
+        self._offset = HOLES + 1
 
     def encode(self, sentence: str) -> str:
         """The words of a sentence as characters."""
         return "".join([self._character(word) for word in words_of(sentence)])
+
+    def is_marked(self, text: str) -> bool:
+        """Whether the text contains a hole or the separator."""
+        return min(text) <= self.border
 
     def decode(self, text: str) -> str:
         """The sentence, with one blank between words."""
@@ -158,8 +161,7 @@ class TemplateTable:
     fits: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._candidates: dict[tuple[Tuples, Tuples], tuple[list[int], list[int]]] = {}
-        legal = _fragments(dict.fromkeys(self.text) if self.settings.unique else self.text, self.settings)
+        self._candidates: dict[Tuples, tuple[list[int], list[int]]] = {}
         templates: dict[str, int] = {}
         tuples: dict[tuple[str, ...], int] = {}
         found = array("q")
@@ -168,7 +170,7 @@ class TemplateTable:
             joint = source + self.alphabet.border + target
             if self.settings.max_length and len(joint) >= self.settings.max_length:
                 continue
-            for template, fragments in self._holed(joint, legal, 0, ()):
+            for template, fragments in self._holed(joint, 0, ()):
                 number = templates.setdefault(template, len(templates))
                 found.extend((number, tuples.setdefault(fragments, len(tuples))))
         self.templates, self.tuples = list(templates), list(tuples)
@@ -177,9 +179,7 @@ class TemplateTable:
         self.fits = (rows % max(len(tuples), 1)).tolist()
         self.begin = np.searchsorted(rows, np.arange(len(templates) + 1) * len(tuples)).tolist()
 
-    def _holed(
-        self, joint: str, legal: set[str], begin: int, before: tuple[str, ...]
-    ) -> Iterator[tuple[str, tuple[str, ...]]]:
+    def _holed(self, joint: str, begin: int, before: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
         """All ways to put holes into a pair, each after the start of the one before."""
         hole = self.alphabet.holes[len(before)]
         used = {word for fragment in before for word in fragment}
@@ -187,13 +187,13 @@ class TemplateTable:
         for size in range(1, self.settings.size + 1):
             for start in range(begin, len(joint) + 1 - size):
                 fragment = joint[start : start + size]
-                if fragment in done or fragment not in legal or not used.isdisjoint(fragment):
+                if fragment in done or self.alphabet.is_marked(fragment) or not used.isdisjoint(fragment):
                     continue
                 done.add(fragment)
                 template, fragments = joint.replace(fragment, hole), (*before, fragment)
                 yield template, fragments
-                if len(fragments) < self.settings.holes:
-                    yield from self._holed(template, legal, start + 1, fragments)
+                if len(fragments) < HOLES:
+                    yield from self._holed(template, start + 1, fragments)
 
     def proposals(self, draw: random.Random) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Templates with tuples of fragments that do not occur in them."""
@@ -201,9 +201,8 @@ class TemplateTable:
         draw.shuffle(order)
         for template in order:
             numbers, ends = self.candidates(template)
-            variants = self.settings.variants
-            if variants and ends and ends[-1] > variants:
-                places = draw.sample(range(ends[-1]), variants)
+            if self.settings.samples and ends and ends[-1] > VARIANTS:
+                places = draw.sample(range(ends[-1]), VARIANTS)
                 numbers = [numbers[place] for place in np.searchsorted(ends, places, side="right").tolist()]
             for number in numbers:
                 yield self.templates[template], self.tuples[number]
@@ -211,22 +210,17 @@ class TemplateTable:
     def candidates(self, template: int) -> tuple[list[int], list[int]]:
         """The tuples that may fill a template, in rising order, and the cumulative sums of their weights.
 
-        The weight of a tuple is the number of its templates that share another tuple with the template's environment.
+        The weight of a tuple is the number of its templates that share another tuple with the template.
         """
         own = self.of(template)
-        near = own
-        if self.settings.window:
-            environment, together = self._environments
-            near = together[environment[template]]
-        key = (near, own)
-        if key not in self._candidates:
-            self._candidates[key] = self._find(near, own)
-        return self._candidates[key]
+        if own not in self._candidates:
+            self._candidates[own] = self._find(own)
+        return self._candidates[own]
 
-    def _find(self, near: Tuples, own: Tuples) -> tuple[list[int], list[int]]:
+    def _find(self, own: Tuples) -> tuple[list[int], list[int]]:
         times: Counter[int] = Counter()
         groups, groups_of = self._groups
-        for group in {group for number in near for group in groups_of.get(number, ())}:
+        for group in {group for number in own for group in groups_of.get(number, ())}:
             for number in group:
                 times[number] += groups[group]
         fragments = [set(self.tuples[number]) for number in own]
@@ -250,33 +244,6 @@ class TemplateTable:
     def of(self, template: int) -> Tuples:
         """The tuples of a template."""
         return tuple(self.fits[self.begin[template] : self.begin[template + 1]])
-
-    @cached_property
-    def _environments(self) -> tuple[list[int], list[Tuples]]:
-        """The environment of each template, and the tuples of all templates in each environment."""
-        environments: dict[tuple[str, ...], int] = {}
-        which = [environments.setdefault(self._surroundings(text), len(environments)) for text in self.templates]
-        together: list[set[int]] = [set() for _ in environments]
-        for template, number in enumerate(which):
-            together[number].update(self.of(template))
-        return which, [tuple(sorted(tuples)) for tuples in together]
-
-    def _surroundings(self, template: str) -> tuple[str, ...]:
-        text, width = self.alphabet.first + template + self.alphabet.last, self.settings.window
-        places = [place for place, character in enumerate(text) if character in self.alphabet.holes]
-        return tuple(text[max(place - width, 0) : place + width + 1] for place in places)
-
-
-def _fragments(text: Iterable[tuple[str, str]], settings: Settings) -> set[str]:
-    """The fragments that may be replaced: all up to the maximum length, or those that are rare enough."""
-    counts = Counter(
-        side[start : start + size]
-        for pair in text
-        for side in pair
-        for size in range(1, settings.size + 1)
-        for start in range(len(side) + 1 - size)
-    )
-    return {fragment for fragment, count in counts.items() if not settings.limit or count <= settings.limit}
 
 
 def _fill(template: str, fragments: tuple[str, ...], alphabet: Alphabet) -> list[str]:

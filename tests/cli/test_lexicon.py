@@ -102,7 +102,7 @@ def test_bad_calls_of_learn(train, run, tmp_path):
 
 def test_geca(train, run, tmp_path):
     test = write(tmp_path / "test.tsv", TEST)
-    words = ["augment", "geca", train, "--size", "1", "--samples", "0", "--variants", "0", "--test", test]
+    words = ["augment", "geca", train, "--size", "1", "--samples", "0", "--test", test]
     result = run(*words, "--out", tmp_path / "new.tsv")
     rows = [tuple(line.split("\t")) for line in (tmp_path / "new.tsv").read_text().splitlines()]
     assert {("jump twice", "JUMP JUMP"), ("run twice", "RUN RUN"), ("walk left", "LEFT WALK")} <= set(rows)
@@ -125,7 +125,7 @@ def test_corpora_leave_the_words_behind_them_to_train(train, run, tmp_path, monk
     sides = [Path(name) for name in ("s.txt", "t.txt")]
     for side, path in enumerate(sides):
         path.write_text("".join(f"{pair[side]}\n" for pair in TRAIN))
-    test, options = write(Path("test.tsv"), TEST), ["--size", "1", "--samples", "0", "--variants", "0"]
+    test, options = write(Path("test.tsv"), TEST), ["--size", "1", "--samples", "0"]
     run("augment", "geca", *options, train, "--out", "first.tsv")
     expected = Path("first.tsv").read_text()
     for words in (
@@ -158,7 +158,7 @@ def test_bad_calls_of_geca(train, run, tmp_path):
         ([train, "--out", tmp_path / "a.gz", tmp_path / "b.gz"], "new pairs are written as plain text"),
         ([train, "--out", tmp_path / "a", tmp_path / "a"], "give two different files"),
         ([train, "--out", train], "is also an input"),
-        ([train, *out, "--holes", "1", "--size", "1"], "no new pair can be made with these settings"),
+        ([train, *out, "--max-length", "2"], "no new pair can be made with these settings"),
         ([tmp_path / "missing.tsv", *out], "no such file"),
         ([train, *out, "--test", tmp_path / "missing.tsv"], "no such file"),
     ):
@@ -167,7 +167,7 @@ def test_bad_calls_of_geca(train, run, tmp_path):
 
 
 def test_geca_mixes_new_pairs_into_a_training_text(train, run, tmp_path):
-    words = ["augment", "geca", train, "--size", "1", "--samples", "0", "--variants", "0"]
+    words = ["augment", "geca", train, "--size", "1", "--samples", "0"]
     new = {tuple(row.split("\t")) for row in _mixed(run, words, tmp_path / "new.tsv")}
     rows = [tuple(row.split("\t")) for row in _mixed(run, [*words, "--mix", "0.25"], tmp_path / "mixed.tsv")]
     assert set(rows) == new | set(TRAIN)

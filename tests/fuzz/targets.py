@@ -119,7 +119,7 @@ def corpora():
         data, how = _packed(packing, *_pairs("tsv"))
         name = f"t.tsv.{packing}"
         yield Target("lexicon learn", f"tsv.{packing}", {name: data}, name, how, (*learn, f"{{}}/{name}"))
-    augment = ("augment", "geca", "--out", "{}/out/n.tsv", "--samples", "5", "--variants", "1")
+    augment = ("augment", "geca", "--out", "{}/out/n.tsv", "--samples", "5")
     yield Target("augment geca", "plain", plain, "t.de", m.text, (*augment, "{}/t.de", "{}/t.en"))
     data, how = _pairs("tsv")
     yield Target("augment geca", "tsv", {"t.tsv": data}, "t.tsv", how, (*augment, "{}/t.tsv"))

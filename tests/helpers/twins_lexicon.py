@@ -148,16 +148,8 @@ def posterior(pairs, alpha, gamma, kappa):
     return {pair: sum(w for lexicon, w in weight.items() if pair in lexicon) / total for pair in candidates}
 
 
-def templates(pairs, size, holes, limit=0, max_length=0):
+def templates(pairs, size, max_length=0):
     """Every template of a text with the tuples of fragments that it fits; sequences are tuples of words and holes."""
-    counts = Counter(
-        side[i : i + n]
-        for pair in pairs
-        for side in (tuple(text.split()) for text in pair)
-        for n in range(1, size + 1)
-        for i in range(len(side) + 1 - n)
-    )
-    legal = {fragment for fragment, n in counts.items() if not limit or n <= limit}
     fits = defaultdict(set)
 
     def replaced(sequence, fragment, hole):
@@ -175,11 +167,11 @@ def templates(pairs, size, holes, limit=0, max_length=0):
         for n in range(1, size + 1):
             for i in range(begin, len(sequence) + 1 - n):
                 fragment = sequence[i : i + n]
-                if fragment not in legal or any(set(fragment) & set(other) for other in used):
+                if "##" in fragment or {0, 1} & {*fragment} or any(set(fragment) & set(other) for other in used):
                     continue
                 template = replaced(sequence, fragment, len(used))
                 fits[template].add((*used, fragment))
-                if len(used) + 1 < holes:
+                if len(used) + 1 < 2:
                     go(template, i + 1, (*used, fragment))
 
     for source, target in pairs:
@@ -189,24 +181,15 @@ def templates(pairs, size, holes, limit=0, max_length=0):
     return fits
 
 
-def candidates(fits, window=0):
-    """Of each template the tuples that may go in, as often as they are seen beside one of its environment."""
-
-    def environment(template):
-        if not window:
-            return template
-        ends = ["<s>", *template, "</s>"]
-        return tuple(
-            tuple(ends[max(i - window, 0) : i + window + 1]) for i, token in enumerate(ends) if isinstance(token, int)
-        )
+def candidates(fits):
+    """Of each template the tuples that may go in, as often as they are seen beside one of its own."""
 
     found = {}
     for template, own in fits.items():
-        near = set().union(*(a for t, a in fits.items() if environment(t) == environment(template)))
         drawn = Counter(
             b
             for other, tuples in fits.items()
-            if other != template and len(tuples) > 1 and tuples & near
+            if other != template and len(tuples) > 1 and tuples & own
             for b in tuples
             if b not in own and not all(set(b) & set(a) for a in own)
         )
@@ -216,10 +199,9 @@ def candidates(fits, window=0):
 
 def geca(pairs, **settings):
     """All new pairs."""
-    window = settings.pop("window", 0)
     seen = [{pair[side] for pair in pairs} for side in (0, 1)]
     new = set()
-    for template, drawn in candidates(templates(pairs, **settings), window).items():
+    for template, drawn in candidates(templates(pairs, **settings)).items():
         border = template.index("##")
         x, y = template[:border], template[border + 1 :]
         holes = {token for token in template if isinstance(token, int)}

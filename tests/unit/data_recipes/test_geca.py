@@ -7,13 +7,14 @@ import pytest
 import twins_lexicon as twins
 from shared_data import SHARED, needs
 
+from cgbench.data_recipes import geca
 from cgbench.data_recipes.colors import interpret
 from cgbench.data_recipes.geca import Alphabet, Settings, TemplateTable, augment, overlap
 from cgbench.errors import InputError
 from cgbench.text.formats import CorpusSpec, read_pairs
 from cgbench.text.streams import read_lines
 
-EVERYTHING = {"variants": 0, "samples": 0}
+EVERYTHING = {"samples": 0}
 
 
 def copies(seed, pairs=10):
@@ -23,16 +24,10 @@ def copies(seed, pairs=10):
 
 
 CASES = [
-    {"size": 1, "holes": 1},
-    {"size": 2, "holes": 1},
-    {"size": 1, "holes": 2},
-    {"size": 2, "holes": 2},
-    {"size": 1, "holes": 3},
-    {"size": 1, "holes": 2, "limit": 14},
-    {"size": 1, "holes": 2, "max_length": 9},
-    {"size": 1, "holes": 1, "window": 1},
-    {"size": 2, "holes": 2, "window": 1},
-    {"size": 2, "holes": 1, "window": 2},
+    {"size": 1},
+    {"size": 2},
+    {"size": 3},
+    {"size": 1, "max_length": 9},
 ]
 
 
@@ -43,7 +38,7 @@ def test_all_new_pairs_are_those_of_the_twin(seed, settings):
     made = augment(pairs, Settings(**settings, **EVERYTHING))
     assert len(set(made.pairs)) == len(made.pairs)
     assert set(made.pairs) == twins.geca(pairs, **settings)
-    fits = twins.templates(pairs, **{name: value for name, value in settings.items() if name != "window"})
+    fits = twins.templates(pairs, **settings)
     assert made.templates == len(fits)
     assert made.shared == sum(len(tuples) > 1 for tuples in fits.values())
     assert made.tuples == len(set().union(*fits.values()))
@@ -51,22 +46,21 @@ def test_all_new_pairs_are_those_of_the_twin(seed, settings):
 
 def test_the_cases_differ():
     results = [frozenset(augment(copies(12), Settings(**case, **EVERYTHING)).pairs) for case in CASES]
-    assert len(set(results)) >= 8 and all(results)
+    assert len(set(results)) == len(CASES) and all(results)
 
 
-@pytest.mark.parametrize("window", [0, 1])
 @pytest.mark.parametrize("seed", [1, 8, 16])
-def test_how_often_each_tuple_would_be_drawn(seed, window):
+def test_how_often_each_tuple_would_be_drawn(seed):
     pairs = copies(seed, pairs=16)
-    alphabet = Alphabet(2)
+    alphabet = Alphabet()
     text = [(alphabet.encode(source), alphabet.encode(target)) for source, target in pairs]
-    table = TemplateTable(text, alphabet, Settings(size=1, window=window))
+    table = TemplateTable(text, alphabet, Settings(size=1))
 
     def words(text):
         names = {hole: number for number, hole in enumerate(alphabet.holes)} | {alphabet.border: "##"}
         return tuple(names[sign] if sign in names else alphabet.decode(sign) for sign in text)
 
-    expected = twins.candidates(twins.templates(pairs, size=1, holes=2), window)
+    expected = twins.candidates(twins.templates(pairs, size=1))
     assert any(len(set(drawn.values())) > 1 for drawn in expected.values())
     for number, template in enumerate(table.templates):
         chosen, ends = table.candidates(number)
@@ -80,7 +74,6 @@ def test_by_hand():
     pairs = [("jump", "JUMP"), ("walk", "WALK"), ("walk twice", "WALK WALK"), ("run", "RUN")]
     made = augment(pairs, Settings(size=1, **EVERYTHING))
     assert set(made.pairs) == {("jump twice", "JUMP JUMP"), ("run twice", "RUN RUN")}
-    assert augment(pairs, Settings(size=1, holes=1, **EVERYTHING)).pairs == []
 
 
 def test_both_sides_of_a_new_pair_are_new():
@@ -90,39 +83,32 @@ def test_both_sides_of_a_new_pair_are_new():
     assert set(augment(pairs, Settings(size=1, **EVERYTHING)).pairs) == {("run twice", "RUN RUN")}
 
 
-def test_samples_and_variants_are_seeded():
+def test_samples_are_seeded():
     pairs = copies(8, pairs=16)
     everything = augment(pairs, Settings(size=2, **EVERYTHING)).pairs
     first, again, other = (augment(pairs, Settings(size=2, samples=7, seed=seed)).pairs for seed in (1, 1, 2))
     assert first == again != other
     assert len(first) == 7 and {*first, *other} < set(everything)
-    orders = [augment(pairs, Settings(size=2, variants=0, seed=seed, samples=7)).pairs for seed in (1, 2)]
-    assert orders[0] != orders[1]
-    few, more = (augment(pairs, Settings(size=2, samples=0, variants=number)).pairs for number in (1, 3))
-    assert len(few) < len(more) < len(everything)
+    # two tuples per template give only some of all pairs
+    assert len(first) < len(augment(pairs, Settings(size=2, samples=10_000)).pairs) < len(everything)
 
 
-def test_one_variant_is_drawn_by_how_often_tuples_are_seen():
+def test_tuples_are_drawn_by_how_often_they_are_seen(monkeypatch):
     """left and up fit `x .`, `y .` and `z .`, down fits `x .` alone: up goes into `go . twice` three times as often."""
+    monkeypatch.setattr(geca, "VARIANTS", 1)
     pairs = [("go left twice", "G L L"), ("x down", "D")]
     pairs += [(f"{word} {way}", f"{way[0].upper()}") for word in "xyz" for way in ("left", "up")]
     template = ("go", 0, "twice", "##", "G", 1, 1)
-    drawn = twins.candidates(twins.templates(pairs, size=1, holes=2))[template]
+    drawn = twins.candidates(twins.templates(pairs, size=1))[template]
     assert drawn == {(("up",), ("U",)): 3, (("down",), ("D",)): 1}
     found = Counter(
         pair[0]
         for seed in range(600)
-        for pair in augment(pairs, Settings(size=1, samples=0, variants=1, seed=seed)).pairs
+        for pair in augment(pairs, Settings(size=1, samples=10_000, seed=seed)).pairs
         if pair[0].startswith("go")
     )
     assert set(found) == {"go up twice", "go down twice"} and found.total() == 600
     assert found["go up twice"] / 600 == pytest.approx(0.75, abs=0.05)
-
-
-def test_repeated_pairs_count_for_the_limit_unless_unique():
-    pairs = [("jump", "JUMP"), ("walk", "WALK"), ("walk twice", "WALK WALK")] * 2
-    assert augment(pairs, Settings(size=1, limit=4, **EVERYTHING)).pairs == []
-    assert len(augment(pairs, Settings(size=1, limit=4, unique=True, **EVERYTHING)).pairs) == 1
 
 
 def test_overlap():
@@ -138,12 +124,12 @@ def test_no_pairs():
 
 
 @needs("colors/train.tsv", "colors/test.tsv")
-@pytest.mark.parametrize(("size", "holes", "pairs"), [(1, 2, 50), (2, 2, 59), (4, 2, 226), (1, 1, 0)])
-def test_colors(size, holes, pairs):
+@pytest.mark.parametrize(("size", "pairs"), [(1, 50), (2, 59), (4, 226)])
+def test_colors(size, pairs):
     train, test = (list(read_pairs(CorpusSpec((SHARED / f"colors/{name}.tsv",)))) for name in ("train", "test"))
-    made = augment(train, Settings(size=size, holes=holes, **EVERYTHING))
+    made = augment(train, Settings(size=size, **EVERYTHING))
     assert len(made.pairs) == pairs
-    if (size, holes) == (1, 2):
+    if size == 1:
         assert (made.templates, made.tuples, overlap(made.pairs, test).pairs) == (198, 60, 1)
         assert ("zup fep", "YELLOW YELLOW YELLOW") in made.pairs
         assert all(interpret(source) == target for source, target in made.pairs)

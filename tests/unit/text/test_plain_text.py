@@ -65,7 +65,7 @@ def test_strings_bytes_and_the_compiled_loops_agree(line):
     assert known.measure([line])[1].tolist() == [len(words)]
     assert sum(known.cover(line), ()) == tuple(words)
     assert lengths([line]).tolist() == [len(words)]
-    assert Alphabet(1).encode(line) == "".join(chr(4 + list(dict.fromkeys(words)).index(word)) for word in words)
+    assert Alphabet().encode(line) == "".join(chr(3 + list(dict.fromkeys(words)).index(word)) for word in words)
 
 
 def test_half_a_surrogate_pair_is_part_of_a_word():
