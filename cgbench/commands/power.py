@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from cgbench.benchmark.metrics.design_power import RANDOM, DesignResult
 from cgbench.benchmark.metrics.evaluate import evaluation_of
 from cgbench.benchmark.metrics.import_scores import ImportRequest, ScoresAsked, evaluation_of_scores
 from cgbench.benchmark.metrics.power import PowerRequest, PowerResult, power_of
@@ -44,11 +43,10 @@ def power_command(
     """Compute the smallest difference a test set can show, and how many examples or seeds a difference needs.
 
     The variance comes from a pilot of two systems, given as hypotheses or scores, or from --variance. The test is the
-    calibrated one (docs/explanation/significance.md). With --release and --width, compute instead how many sentences an
-    estimate for all candidates needs, by sampling design.
+    calibrated one (docs/explanation/significance.md).
     """
-    if bool(scores) + ("systems" in pilot) + ("variance" in values) + ("release" in values) != 1:
-        raise InputError("give a pilot, --scores or --hyp of two systems, or --variance, or --release with --width")
+    if bool(scores) + ("systems" in pilot) + ("variance" in values) != 1:
+        raise InputError("give a pilot, --scores or --hyp of two systems, or --variance")
     if scores:
         shared = {name: pilot[name] for name in ("ids", "sources", "table", "cluster") if name in pilot}
         shown: Evaluation | None = evaluation_of_scores(ImportRequest(scores_by_system(scores), **shared, **said))
@@ -59,25 +57,12 @@ def power_command(
     else:
         shown = None
     found, form = power_of(PowerRequest(shown, **values)), output.get("form", "text")
-    click.echo(_shown(found, form) if isinstance(found, PowerResult) else _designs(found, form))
+    click.echo(_shown(found, form))
 
 
 def _examples(found: PowerResult, units: int | None) -> int | None:
     """A number of units as examples, of which a cluster has several."""
     return None if units is None else round(units * found.variance.clusters.size)
-
-
-def _designs(found: DesignResult, form: str) -> str:
-    if form == "json":
-        return json.dumps(dataclasses.asdict(found), indent=1)
-    rows = [
-        [f"{width:g}", design, f"{count:,}", f"{count / counts[RANDOM]:.2f}"]
-        for width, counts in found.sentences.items()
-        for design, count in counts.items()
-    ]
-    head = ["width in chrF of the ensemble", "design", "sentences", "of simple random"]
-    note = f"for all {found.pairs:,} candidates in {found.strata} strata; width of the 95 % interval"
-    return f"{render(head, rows, form, keys=2)}\n\n{note}"
 
 
 def _shown(found: PowerResult, form: str) -> str:

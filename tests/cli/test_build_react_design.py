@@ -8,7 +8,7 @@ import pytest
 from small_build import CANDIDATES, copy_build, rehash, release_bytes
 from small_release import build_release
 
-from cgbench import evaluate, power
+from cgbench import evaluate
 from cgbench.benchmark.release.release import Release
 from cgbench.errors import InputError
 
@@ -126,20 +126,6 @@ def test_releases_of_earlier_versions_speak_for_their_window(small_release, tmp_
     (folder / "manifest.json").write_text(json.dumps(manifest))
     lines = (folder / "test.en").read_text().splitlines()
     assert evaluate("chrf", lines, release=folder, estimate="window").score == 100
-
-
-def test_power_plans_the_sample(built, run):
-    rows = json.loads(run("power", "--release", built, "--width", "0.1", "--format", "json").stdout)
-    needs = rows["sentences"]["0.1"]
-    assert needs["neyman"] <= needs["proportional"] <= needs["simple random"] <= 700 == rows["pairs"]
-    assert rows["strata"] == 8
-    printed = run("power", "--release", built, "--width", "0.1").stdout.splitlines()
-    assert printed[1].split() == ["0.1", "simple", "random", f"{needs['simple random']:,}", "1.00"]
-    for given in ({"widths": (1.0,)}, {"release": built}):
-        with pytest.raises(InputError, match="give widths and release together"):
-            power(**given)
-    with pytest.raises(InputError, match="a width is above 0"):
-        power(widths=(0.0,), release=built)
 
 
 def test_too_small_a_sample_stops_before_training(corpora, tmp_path, run):

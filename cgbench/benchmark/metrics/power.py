@@ -27,7 +27,6 @@ import numpy as np
 
 from cgbench.benchmark.metrics.comparison import SystemScores
 from cgbench.benchmark.metrics.contrast import degrees_of_seeds, half_width
-from cgbench.benchmark.metrics.design_power import DesignResult, sentences_needed
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.metrics.result import Evaluation
 from cgbench.benchmark.metrics.significance import LEVEL, SAMPLES, SEED, resampled_runs
@@ -37,9 +36,8 @@ from cgbench.benchmark.metrics.variance import (
     covariance_of_samples,
     shared_by_runs,
 )
-from cgbench.benchmark.release.release import Release
 from cgbench.errors import InputError, InputWarning, argument
-from cgbench.requests import KW_ONLY, AnyRelease, Kind, accepts, option, request
+from cgbench.requests import KW_ONLY, Kind, accepts, option, request
 
 POWER = 0.8
 MOST_UNITS, MOST_RUNS = 10**9, 10_000
@@ -402,13 +400,6 @@ class PowerRequest:
     differences: tuple[float, ...] = option(
         default=(), help="True differences to plan for", flag="difference", group="Design"
     )
-    release: AnyRelease | None = option(
-        default=None, help="Plan a sample of the candidates of this release, for --width", group="Sample", metavar="DIR"
-    )
-    widths: tuple[float, ...] = option(
-        default=(), help="Width of the 95 % interval of mean chrF on all candidates, in points; repeatable",
-        flag="width", group="Sample",
-    )  # fmt: skip
     power: float = option(default=POWER, help="Probability that a true difference is significant", group="Design")
     level: float = option(default=LEVEL, help="Probability that equal systems differ significantly", group="Design")
     samples: int | None = option(
@@ -417,21 +408,16 @@ class PowerRequest:
 
 
 @accepts(PowerRequest)
-def power(request: PowerRequest) -> PowerResult | DesignResult:
-    """The smallest difference that a test set can show, and the examples and seeds that differences need; with
-    ``release`` and ``widths``, the sentences that estimates for all candidates need, by design.
+def power(request: PowerRequest) -> PowerResult:
+    """The smallest difference that a test set can show, and the examples and seeds that differences need.
 
-    :raises InputError: not one of a pilot, a variance and a release is given, or a value is invalid.
+    :raises InputError: not one of a pilot and a variance is given, or a value is invalid.
     """
     return power_of(request)
 
 
-def power_of(request: PowerRequest) -> PowerResult | DesignResult:
+def power_of(request: PowerRequest) -> PowerResult:
     """:func:`power` of a request."""
-    if bool(request.widths) != (request.release is not None) or (request.widths and request.pilot):
-        raise InputError(f"give {argument('widths')} and {argument('release')} together, and no pilot with them")
-    if request.release is not None:
-        return sentences_needed(Release.of(request.release), request.widths)
     test = PowerTest(request.level, request.power)
     pilot, variance, examples, seeds = request.pilot, request.variance, request.examples, request.seeds
     if (pilot is None) == (variance is None):

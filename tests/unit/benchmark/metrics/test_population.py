@@ -9,12 +9,10 @@ import pyarrow
 import pytest
 
 from cgbench.benchmark.candidates.inclusion import document_inclusion
-from cgbench.benchmark.candidates.strata import allocate
 from cgbench.benchmark.metrics import population
 from cgbench.benchmark.metrics.bins import Bin
 from cgbench.benchmark.metrics.bleu import Bleu, ChrF
 from cgbench.benchmark.metrics.comparison import Comparison, compare
-from cgbench.benchmark.metrics.design_power import Spread
 from cgbench.benchmark.metrics.metric import Clusters, Design, Metric
 from cgbench.benchmark.metrics.significance import resampled_runs
 from cgbench.benchmark.metrics.systems import System
@@ -171,37 +169,6 @@ def test_a_single_draw_from_a_stratum_shows_no_variance():
     metric.design = stratified([60, 80], [0, 0, 0, 1])
     scored = compare(metric, [System("a", (["3", "9", "4", "20"],))], Comparison(confidence=True))[0]
     assert scored.whole.figures["score"].ci_low is None
-
-
-def test_the_planned_number_of_sentences_gives_the_planned_width():
-    """Against the widths of 300 samples of that size."""
-    rng = np.random.default_rng(8)
-    sizes = np.array([100, 300, 600])
-    values = np.concatenate([rng.normal(50 - 10 * h, 12 - 4 * h, size) for h, size in enumerate(sizes.tolist())])
-    stratum = np.repeat([0, 1, 2], sizes)
-    spread = Spread(sizes, *(np.array([one(values[stratum == h]) for h in range(3)]) for one in (np.mean, deviation)))
-    needs = {design: spread.needs(2.0, design) for design in ("simple random", "proportional", "neyman")}
-    assert needs["neyman"] < needs["proportional"] < needs["simple random"]
-    for design, n in needs.items():
-        assert spread.width(n, design) <= 2.0 < spread.width(n - 1, design) * 1.005
-        widths = []
-        for _ in range(300):
-            if design == "simple random":
-                rows, made = rng.choice(1000, n, replace=False), stratified([1000], np.zeros(n, int))
-            else:
-                draws = allocate(sizes, spread.deviations, n, design)
-                parts = [rng.choice(np.flatnonzero(stratum == h), draws[h], replace=False) for h in range(3)]
-                rows, made = np.concatenate(parts), stratified(sizes, np.repeat([0, 1, 2], draws))
-            metric = Mean(n)
-            metric.design = made
-            scored = compare(metric, [System("a", (values[rows].astype(str).tolist(),))], Comparison(confidence=True))
-            score = scored[0].whole.figures["score"]
-            widths.append(score.ci_high - score.ci_low)
-        assert np.mean(widths) == pytest.approx(2.0, rel=0.03)
-
-
-def deviation(values):
-    return values.std(ddof=1)
 
 
 def test_whole_documents_are_the_units_of_the_variance():
