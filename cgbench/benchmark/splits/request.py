@@ -42,11 +42,11 @@ class SplitConfig:
     train_size: float = option(default=0.8, help="Number or share of training pairs", group="Sizes")
     test_size: float = option(default=0.2, help="Number or share of test pairs", group="Sizes")
     candidates: int = option(
-        default=100, help="Number of pairs drawn at each step, of which the best is added", group="Advanced", least=1
+        default=100, help="Number of pairs drawn at each step, of which the best is added", least=1, is_setting=True
     )
     exchanges: int | None = option(
         default=None, help="Number of exchanges tried per pair at the end [default: mcd and tmcd 10, dbca 0]",
-        group="Advanced", least=0,
+        least=0, is_setting=True,
     )  # fmt: skip
     tolerance: float = option(
         default=0.01, help="Maximum distance from the target divergence", least=0, most=1, is_setting=True

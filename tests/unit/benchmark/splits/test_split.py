@@ -33,7 +33,9 @@ def made(corpus, out, *options):
 @pytest.fixture(scope="module")
 def release(corpus, tmp_path_factory):
     out = tmp_path_factory.mktemp("made") / "split"
-    result = made(corpus, out, "--compounds", "scan", "--candidates", "20", "--exchanges", "2", "--licence", "MIT")
+    result = made(
+        corpus, out, "--compounds", "scan", "--set", "candidates=20", "--set", "exchanges=2", "--licence", "MIT"
+    )
     assert result.exit_code == 0, result.output
     return Release.open(out)
 
@@ -68,7 +70,7 @@ def test_the_figures_are_those_of_stats(release):
 
 
 def test_the_same_bytes_again(corpus, release, tmp_path):
-    options = ("--compounds", "scan", "--candidates", "20", "--exchanges", "2", "--licence", "MIT")
+    options = ("--compounds", "scan", "--set", "candidates=20", "--set", "exchanges=2", "--licence", "MIT")
     made(corpus, tmp_path / "again", *options)
     assert release_bytes(tmp_path / "again") == release_bytes(release.folder)
 
