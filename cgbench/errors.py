@@ -66,7 +66,8 @@ EXTRAS = {
     "analysis": ("pandas", "spacy", "kenlm"),
     "plots": ("matplotlib",),
     "hub": ("huggingface_hub",),
-    "hf": ("transformers", "huggingface_hub", "sentencepiece", "sacremoses", "peft", "requests"),
+    "hf": ("transformers", "huggingface_hub", "sentencepiece", "sacremoses", "peft"),
+    "servers": ("httpx",),
     "ray": ("ray",),
 }
 """Packages of each extra in pyproject.toml, by the names under which they are imported."""

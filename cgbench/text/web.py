@@ -1,19 +1,24 @@
-"""Post JSON to a server and read its reply, limited in size and time whatever the server does."""
+"""Post JSON to a server and read its reply, limited in size and time whatever the server does.
+
+httpx limits the time between two packets. A server that sends a byte now and then would keep a request open for ever,
+so each exchange runs as one task of asyncio that ends at its deadline.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import http.client
+import asyncio
+import functools
 import json
-import queue
+import os
 import re
 import ssl
-import threading
 import time
 import urllib.parse
 import zlib
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from cgbench.errors import InputError, printable, require
@@ -24,6 +29,7 @@ _OF_ERROR = 2000  # bytes read of an error page
 _ERROR_SECONDS = 5.0  # limit for reading it
 _SHOWN = 200  # characters of it in a message
 _AGAIN = frozenset((408, 409, 425, 429))
+_CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 class NoReply(Exception):  # noqa: N818 - a reason to ask again
@@ -92,83 +98,87 @@ def post_json(
 ) -> Reply:
     """Post ``question`` and return the reply.
 
-    Proxies are taken from the environment. Passwords in ``~/.netrc`` are not used and redirects are not followed, so
-    that key and text only reach the named server.
+    Proxies and certificates (``SSL_CERT_FILE``) are taken from the environment. Passwords in ``~/.netrc`` are not used
+    and redirects are not followed, so that key and text only reach the named server.
 
     :param seconds: timeout from the connection to the last byte.
     :raises NoReply: no connection, a timeout, a broken reply, or a status to retry (408, 409, 425, 429, and 5xx).
     :raises InputError: the server redirects, its certificate cannot be verified, or the address is invalid.
     """
-    requests = require("requests", "data")
-    from urllib3.exceptions import HTTPError, NewConnectionError
-
-    sent = {"Content-Type": "application/json", "Accept-Encoding": "identity", **(headers or {})}
-    outcomes: queue.Queue[Any] = queue.Queue()
-    body = bytearray()
-
-    def exchange() -> None:
-        try:
-            with requests.Session() as session:
-                response = session.post(
-                    url, data=json.dumps(question).encode(), headers=sent, timeout=seconds, stream=True,
-                    allow_redirects=False, auth=lambda request: request,
-                )  # fmt: skip
-                outcomes.put(response)
-                if response.status_code < 300:
-                    body.extend(response.raw.read(LARGEST + 1, decode_content=False))
-                    if len(body) <= LARGEST and response.raw.length_remaining:
-                        raise NoReply("a reply that breaks off")
-                else:
-                    for _ in range(_OF_ERROR):  # byte by byte, so that a partial page is used
-                        body.extend(response.raw.read(1, decode_content=False))
-            outcomes.put(None)
-        except Exception as error:
-            outcomes.put(error)
-
-    def outcome(until: float) -> Any:
-        """The response, or None for the end of its body."""
-        try:
-            found = outcomes.get(timeout=max(0.0, until - time.monotonic()))
-        except queue.Empty:
-            raise NoReply(f"no whole reply within {seconds:g} s") from None
-        if isinstance(found, requests.exceptions.InvalidURL):
-            raise InputError(f"{url}: not a valid address ({_reason(found)})")
-        if isinstance(found, requests.exceptions.SSLError) and isinstance(_inner(found), ssl.SSLCertVerificationError):
-            raise InputError(f"{url}: no verified connection ({_reason(found)}); check the address and its certificate")
-        if isinstance(found, requests.ConnectionError) and isinstance(_inner(found), NewConnectionError):
-            raise NoReply(_reason(found), sent=False)
-        if isinstance(found, requests.Timeout):
-            raise NoReply(f"no whole reply within {seconds:g} s")
-        if isinstance(found, (requests.RequestException, HTTPError, OSError, http.client.HTTPException, ValueError)):
-            raise NoReply(_reason(found))
-        if isinstance(found, Exception):
-            raise found
-        return found
-
-    # A server may send headers or body byte by byte for ever; only giving up on the thread stops that.
-    threading.Thread(target=exchange, daemon=True).start()
-    deadline = time.monotonic() + seconds
-    response = outcome(deadline)
-    status = response.status_code
-    if 300 <= status < 400:
-        where = printable(response.headers.get("Location") or "nowhere")[:_SHOWN]
-        raise InputError(
-            f"{url}: the server redirects (status {status}) to {where}, which is not followed; give that address if it "
-            "is the right one"
+    httpx = require("httpx", "servers")
+    try:
+        client = httpx.AsyncClient(
+            timeout=None,
+            verify=_certificates(*map(os.environ.get, _CERTIFICATES)),
+            event_hooks={"response": [_refuse_redirect]},
         )
-    if status >= 400:
-        with contextlib.suppress(NoReply):
-            outcome(min(deadline, time.monotonic() + _ERROR_SECONDS))
-        reply = Reply(status, bytes(body), response.headers.get("Server") or "")
-        if status in _AGAIN or status >= 500:
-            said = f": {reply.shown}" if reply.shown else ""
-            raise NoReply(f"status {status}{said}", _seconds(response.headers.get("Retry-After")), status)
-        return reply
-    outcome(deadline)
-    whole = _decoded(bytes(body), response.headers.get("Content-Encoding", "identity").strip().lower())
-    if len(whole) > LARGEST:
-        raise NoReply(f"a reply of more than {LARGEST >> 20} MB")
-    return Reply(status, whole, response.headers.get("Server") or "")
+        sent = {"Content-Type": "application/json", "Accept-Encoding": "identity", **(headers or {})}
+        request = client.build_request("POST", url, content=json.dumps(question).encode(), headers=sent)
+    except (httpx.InvalidURL, ValueError, ImportError) as error:  # also of a proxy in the environment
+        raise InputError(f"{url}: not a valid address or proxy ({_reason(error)})") from None
+    try:
+        # In a thread of its own, because a notebook has a running event loop in this one.
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(asyncio.run, asyncio.wait_for(_exchange(client, request), seconds)).result()
+    except asyncio.TimeoutError:
+        raise NoReply(f"no whole reply within {seconds:g} s") from None
+    except httpx.ConnectError as error:
+        if isinstance(inner := _innermost(error), ssl.SSLCertVerificationError):
+            raise InputError(
+                f"{url}: no verified connection ({_reason(inner)}); check the address and its certificate"
+            ) from None
+        raise NoReply(f"no connection: {_reason(inner)}", sent=False) from None
+    except (httpx.HTTPError, OSError) as error:
+        raise NoReply(_reason(error)) from None
+
+
+@functools.cache
+def _certificates(*environment: str | None) -> ssl.SSLContext:
+    """The trusted certificates, which take 0.1 s to load. ``environment``: the variables that choose them."""
+    context: ssl.SSLContext = require("httpx", "servers").create_ssl_context()
+    return context
+
+
+async def _exchange(client: Any, request: Any) -> Reply:
+    """Send a request and read the reply."""
+    async with client:
+        response = await client.send(request, stream=True)
+        status, server = response.status_code, response.headers.get("Server") or ""
+        body = bytearray()
+        # The page of an error is read for the message, as far as it arrives.
+        if status >= 400:
+            try:
+                await asyncio.wait_for(_read(response, body, _OF_ERROR), _ERROR_SECONDS)
+            except (asyncio.TimeoutError, require("httpx", "servers").HTTPError):
+                pass
+            reply = Reply(status, bytes(body[:_OF_ERROR]), server)
+            if status in _AGAIN or status >= 500:
+                page = f": {reply.shown}" if reply.shown else ""
+                raise NoReply(f"status {status}{page}", _seconds(response.headers.get("Retry-After")), status)
+            return reply
+        await _read(response, body, LARGEST)
+        whole = _decoded(bytes(body), response.headers.get("Content-Encoding", "identity").strip().lower())
+        if len(whole) > LARGEST:
+            raise NoReply(f"a reply of more than {LARGEST >> 20} MB")
+        return Reply(status, whole, server)
+
+
+async def _refuse_redirect(response: Any) -> None:
+    """Stop before httpx reads the new address, which would get the key."""
+    if 300 <= response.status_code < 400:
+        address = printable(response.headers.get("Location") or "nowhere")[:_SHOWN]
+        raise InputError(
+            f"{response.url}: the server redirects (status {response.status_code}) to {address}, which is not "
+            "followed; give that address if it is the right one"
+        )
+
+
+async def _read(response: Any, body: bytearray, most: int) -> None:
+    """Append the bytes of a reply to ``body`` until there are more than ``most``."""
+    async for data in response.aiter_raw():
+        body += data
+        if len(body) > most:
+            return
 
 
 def _decoded(body: bytes, encoding: str) -> bytes:
@@ -179,40 +189,30 @@ def _decoded(body: bytes, encoding: str) -> bytes:
         raise NoReply(f"a reply in an encoding that was not requested ({printable(encoding)[:40]})")
     unpacker = zlib.decompressobj(47)  # the header says whether gzip or zlib
     try:
-        found = unpacker.decompress(body, LARGEST + 1)
+        unpacked = unpacker.decompress(body, LARGEST + 1)
     except zlib.error:
         raise NoReply(f"a damaged reply ({encoding})") from None
-    if not unpacker.eof and len(found) <= LARGEST:
+    if not unpacker.eof and len(unpacked) <= LARGEST:
         raise NoReply(f"a reply that breaks off ({encoding})")
-    return found
+    return unpacked
 
 
-def _seconds(found: str | None) -> float | None:
+def _seconds(header: str | None) -> float | None:
     """``Retry-After`` as seconds: a number (some servers write a fraction) or a date."""
-    from urllib3.exceptions import InvalidHeader
-    from urllib3.util import Retry
-
-    if not found or len(found) > 40:
-        return None
-    if re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,6})?", found, re.ASCII):
-        return float(found)
+    if re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,6})?", header or "", re.ASCII):
+        return float(header or 0)
     try:
-        return float(Retry().parse_retry_after(found))
-    except (InvalidHeader, ValueError, OverflowError):
+        return max(0.0, parsedate_to_datetime((header or "")[:40]).timestamp() - time.time())
+    except (ValueError, TypeError, IndexError, OverflowError):
         return None
 
 
-def _inner(error: Exception) -> BaseException:
+def _innermost(error: BaseException) -> BaseException:
     """The error behind those that libraries have put around it."""
-    inner: BaseException = error
-    while (cause := getattr(inner, "reason", None)) is not None or inner.args:
-        nested = cause if isinstance(cause, BaseException) else inner.args[0] if inner.args else None
-        if not isinstance(nested, BaseException):
-            break
-        inner = nested
-    return inner
+    while inner := error.__cause__ or error.__context__:
+        error = inner
+    return error
 
 
-def _reason(error: Exception) -> str:
-    inner = _inner(error)
-    return printable(" ".join(str(inner).split()) or type(inner).__name__)[:_SHOWN]
+def _reason(error: BaseException) -> str:
+    return printable(" ".join(str(error).split()) or type(error).__name__)[:_SHOWN]

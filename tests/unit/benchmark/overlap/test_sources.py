@@ -56,7 +56,7 @@ def service():
 
 
 def test_what_it_counts(service, monkeypatch, tmp_path):
-    pytest.importorskip("requests")
+    pytest.importorskip("httpx")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     index = InfiniGram("v4_test", service.url)
     sentences = [line.split() for line in TEST]
@@ -75,7 +75,7 @@ def test_what_it_counts(service, monkeypatch, tmp_path):
 
 
 def test_what_it_may_answer(service, monkeypatch):
-    pytest.importorskip("requests")
+    pytest.importorskip("httpx")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr(sources, "WAIT", 0.0)
     index = InfiniGram("v4_test", service.url)
@@ -97,7 +97,7 @@ def test_what_it_may_answer(service, monkeypatch):
 
 
 def test_addresses_and_redirects(monkeypatch):
-    pytest.importorskip("requests")
+    pytest.importorskip("httpx")
     from raw_web import answer, answering
 
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")

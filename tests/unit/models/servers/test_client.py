@@ -309,7 +309,7 @@ def test_a_long_pause_stops_the_run(tmp_path, monkeypatch):
 
 def test_nobody_there(tmp_path):
     with Client(parse_server("openai:http://127.0.0.1:9/v1?model=m"), tmp_path / "j") as client:
-        with pytest.raises(InputError, match="no answer after 6 tries .*refused"):
+        with pytest.raises(InputError, match="no answer after 6 tries .no connection: .*Connect call failed"):
             client.answers(requests_for(["a"]))
         assert client.journal.spending.lost == 0 and client.journal.spending.attempts == 6
 
