@@ -27,12 +27,17 @@ _LATEX = {
     "μ": r"$\mu$",
 }
 _SIGNED = re.compile(r"(?<!\S)([-+])(?=[0-9.]+[*\s]|[0-9.]+\Z)")
+_STARS = re.compile(r"(?<=[0-9])\*+\Z")
 _SHORT = 24  # characters of a cell that stays on one line
 _RANGE = re.compile(r"([0-9.]+)-([0-9.]+)\Z")
 
 
 class Ready(str):
     """A cell that is LaTeX as it stands."""
+
+
+class Best(str):
+    """A cell with the best value of its column: bold in LaTeX."""
 
 
 def fixed(value: float | None, places: int, sign: str = "", none: str = "") -> str:
@@ -81,7 +86,7 @@ def render(head: Sequence[str], rows: Sequence[Sequence[str]], form: str = "text
 
 
 def _plain(cell: str) -> str:
-    if isinstance(cell, Ready):
+    if isinstance(cell, (Ready, Best)):
         return cell
     return printable(cell.replace("\t", " ").replace("\n", " "))
 
@@ -148,6 +153,10 @@ def latex_cell(text: str) -> str:
     """A text in LaTeX: numbers with a true sign, ranges with a dash, relations, and what LaTeX reads otherwise."""
     if isinstance(text, Ready):
         return text
+    if isinstance(text, Best):
+        return rf"\textbf{{{text}}}"
+    if mark := _STARS.search(text):
+        return latex_cell(text[: mark.start()]) + raised(mark[0])
     text = _plain(text)
     if text == "-":
         return "--"  # no value
@@ -155,6 +164,11 @@ def latex_cell(text: str) -> str:
         return f"{found[1]}--{found[2]}"
     text = text.replace(">=", "≥").replace("<=", "≤")
     return _SIGNED.sub(r"$\1$", "".join(_LATEX.get(one, one) for one in text))
+
+
+def raised(mark: str) -> str:
+    """Stars after a number."""
+    return f"$^{{{mark}}}$" if mark else ""
 
 
 def latex_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

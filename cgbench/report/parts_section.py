@@ -9,7 +9,7 @@ import numpy as np
 
 from cgbench.benchmark.metrics.composition import Outcomes, gate_of
 from cgbench.benchmark.metrics.known_pieces import PartsScores
-from cgbench.benchmark.metrics.parts_report import tables_of
+from cgbench.benchmark.metrics.output.tables import parts_tables
 from cgbench.benchmark.metrics.result import Evaluation, EvaluationInputs
 from cgbench.report.page import as_table
 from cgbench.text.plain_text import words_of
@@ -24,7 +24,7 @@ def parts_section(evaluation: Evaluation, inputs: EvaluationInputs, places: int)
     if scores is None:
         return None
     return {
-        "tables": [as_table(title, title, head, rows) for title, head, rows, _ in tables_of(scores, places)],
+        "tables": [as_table(one.title, one.title, one.head, one.rows) for one in parts_tables(scores, places)],
         "examples": [
             {"system": system.name, "rows": _examples(scores, runs[0], system.runs[0], inputs)}
             for system, runs in zip(evaluation.systems, scores.outcomes, strict=True)

@@ -12,14 +12,14 @@ from cgbench.benchmark.metrics.comparison import CALIBRATED, Score, SubsetScores
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.differences import (
     Differences,
-    FoundDifference,
     example_scores,
     find_differences,
 )
 from cgbench.benchmark.metrics.drop import Drop
-from cgbench.benchmark.metrics.latex import bins_table
+from cgbench.benchmark.metrics.output.forms import Table
+from cgbench.benchmark.metrics.output.latex import bins_table
+from cgbench.benchmark.metrics.output.tables import differences_tables, span
 from cgbench.benchmark.metrics.ranks import AllPairs, compare_all
-from cgbench.benchmark.metrics.report import span
 from cgbench.benchmark.metrics.result import Evaluation, EvaluationInputs
 from cgbench.benchmark.metrics.scored import ScoredSystems
 from cgbench.benchmark.metrics.significance import LEVEL
@@ -112,7 +112,7 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
         ],
         "distribution": distribution,
         "dots": scored.metric.n <= DOTS,
-        "differences": [_difference_tables(scored, one) for one in differences],
+        "differences": list(map(_difference_tables, differences)),
         "compounds": _compounds(evaluation),
         "examples": examples,
         "command": command,
@@ -285,25 +285,11 @@ def _base(scored: ScoredSystems) -> int:
     return [scored.baseline in (None, result.system) for result in scored.results].index(True)
 
 
-def _difference_tables(scored: ScoredSystems, one: Differences) -> tuple[str, list[dict[str, Any]]]:
+def _difference_tables(pair: Differences) -> tuple[str, list[dict[str, Any]]]:
     """Where two systems differ: n-grams, words by their count in training, bins of examples."""
-    by = scored.by or "type"
-    shown: list[tuple[str, str, Sequence[FoundDifference]]] = [
-        ("n-gram", f"N-grams, times right: {len(one.ngrams):,} of {one.tested:,} differ", one.shown),
-        ("count in training", "F1 of words in percent, by training count", one.words),
-        (by, f"{scored.metric.axis(scored.metric.figures[0])} by {by}", one.kinds),
-    ]
-    tables = []
-    for head, caption, found in shown:
-        rows = [
-            [row.what, f"{row.count:,}", *(f"{value:,.1f}" for value in (row.ours, row.theirs)),
-             p_text(row.q_value, NONE)]
-            for row in found
-        ]  # fmt: skip
-        if rows:
-            columns = [head, "examples", one.system, one.against, "q"]
-            tables.append(as_table(caption, caption, columns, rows))
-    return f"{one.system} against {one.against}", tables
+    tables = (table for table in differences_tables([pair], 1) if isinstance(table, Table) and table.title)
+    shown = [as_table(table.title, table.title, table.head, table.rows) for table in tables if table.rows]
+    return f"{pair.system} against {pair.against}", shown
 
 
 def _compounds(evaluation: Evaluation) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ for the population that the examples are from, not for these examples alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -198,23 +198,3 @@ def _check(system: str, judged: np.ndarray, rows: np.ndarray, clusters: Clusters
                 f"{argument('people', system)}: all examples{where} with a judgement are in one cluster "
                 f"({argument('cluster', name)}); intervals need at least two"
             )
-
-
-def table_rows(found: Sequence[HumanMean], width: int) -> tuple[list[str], list[list[str]]]:
-    """The head and the rows of the table that ``score import --people`` prints."""
-    from cgbench.tables import fixed, p_text
-
-    head = ["human mean", "judged", "judgements alone", "95 % interval", "with the metric", "95 % interval", "narrower"]
-    rows = []
-    for one in found:
-        sign = "+" if one.against else ""
-        name = f"{one.system} - {one.against}" if one.against else one.system
-        spans = [
-            "" if low is None else f"{fixed(low, width, sign)} to {fixed(high, width, sign)}"
-            for low, high in ((one.alone_low, one.alone_high), (one.powered_low, one.powered_high))
-        ]
-        cells = [name, f"{one.judged:,} of {one.examples:,}", fixed(one.alone, width, sign), spans[0]]
-        narrower = "" if one.narrower is None else f"{100 * one.narrower:.0f} %"
-        cells += [fixed(one.powered, width, sign), spans[1], narrower]
-        rows.append([*cells, p_text(one.p_value)])
-    return [*head, "p"], rows

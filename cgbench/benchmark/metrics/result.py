@@ -12,8 +12,10 @@ import numpy as np
 
 from cgbench.benchmark.metrics.comparison import Comparison, SystemScores
 from cgbench.benchmark.metrics.features import FeatureInputs
-from cgbench.benchmark.metrics.records import LONG, NUMBERS, as_json, long_rows
-from cgbench.benchmark.metrics.report import report
+from cgbench.benchmark.metrics.output.as_json import as_json, differences_as_json
+from cgbench.benchmark.metrics.output.forms import as_text
+from cgbench.benchmark.metrics.output.rows import LONG, NUMBERS, long_table
+from cgbench.benchmark.metrics.output.tables import differences_tables, explained, parts_tables, tables_of
 from cgbench.benchmark.metrics.scored import ScoredSystems
 from cgbench.benchmark.metrics.systems import System
 from cgbench.errors import InputError, InputWarning, argument, require
@@ -103,7 +105,7 @@ class Evaluation:
         :raises InputError: pandas is not installed.
         """
         pandas = require("pandas", "analysis")
-        table = pandas.DataFrame(self._long_rows(), columns=list(LONG))
+        table = pandas.DataFrame(self._long_table(), columns=list(LONG))
         for name, kind in NUMBERS.items():
             # tables have "" for None; numbers are exact
             values = [None if value == "" else float(value) for value in table[name]]
@@ -118,18 +120,12 @@ class Evaluation:
             rows = [row | {"parts": own | {"by": "parts", "bins": one["bins"]}} for row, own, one in found]
         if self.exposure:
             rows = [row | {"exposure": own} for row, own in zip(rows, as_json(self.exposure), strict=True)]
-        if not self.differences:
-            return rows
-        from cgbench.benchmark.metrics.differences_report import as_values
-
-        return [row | {"differences": as_values(self.differences, str(row["system"]))} for row in rows]
-
-    def _long_rows(self) -> list[list[str]]:
-        rows = long_rows(self.scored)
-        if self.parts:
-            binned = (row for row in long_rows(self.parts.scored) if row[LONG.index("by")] == "parts")
-            rows += [*long_rows(self.parts.residual), *binned]
+        if self.differences:
+            rows = [row | {"differences": differences_as_json(self.differences, row["system"])} for row in rows]
         return rows
+
+    def _long_table(self) -> list[list[str]]:
+        return [row.cells() for row in long_table(self.scored, self.parts, self.exposure, self.differences)]
 
     def to_latex(self, width: int | None = None) -> str:
         """The tables in LaTeX (booktabs), with ``width`` decimals (by default one; four for scores up to 1)."""
@@ -147,19 +143,13 @@ class Evaluation:
             rows = self.to_json()
             return json.dumps(rows[0] if len(rows) == 1 else rows, ensure_ascii=False, indent=1)
         if form == "tsv":
-            return render(LONG, self._long_rows(), "tsv")
-        table = report(self.scored, form, width, reasons)
+            return render(LONG, self._long_table(), "tsv")
+        blocks = tables_of(self.scored, width, reasons, one_line=form == "text")
         if self.parts:
-            from cgbench.benchmark.metrics.parts_report import as_text
-
-            table = f"{table}\n\n{as_text(self.parts, form, width)}"
+            blocks += explained(parts_tables(self.parts, width))
         if self.exposure:
-            table = "\n\n".join([table, report(self.exposure, form, width)])
-        if self.differences:
-            from cgbench.benchmark.metrics.differences_report import as_tables
-
-            table = "\n\n".join([table, *as_tables(self.differences, form, width)])
-        return table
+            blocks += tables_of(self.exposure, width, False, one_line=form == "text")
+        return as_text([*blocks, *differences_tables(self.differences, width)], form)
 
     def plot(self, path: AnyPath | None = None, *, ax: Any = None) -> Any:
         """Draw the scores of all systems, in the bins of ``by`` if given, with 95 % intervals.

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from cgbench.benchmark.metrics.composition import gate_of
 from cgbench.benchmark.metrics.evaluate import evaluate
-from cgbench.benchmark.metrics.parts_report import tables_of
+from cgbench.benchmark.metrics.output.tables import parts_tables
 from cgbench.benchmark.parts.folder import Piece, Place, write_parts
 from cgbench.cli import main
 from cgbench.errors import InputError, InputWarning
@@ -80,7 +80,8 @@ def test_words_that_stand_in_a_row_come_out(tmp_path):
         alone = evaluate("bleu", [hypotheses[row] for row in rows] * 4, [REFERENCES[row] for row in rows] * 4)
         assert next(iter(part.figures.values())).value == pytest.approx(alone.score)
     assert found.parts.untested == 4
-    _, head, rows, _ = tables_of(found.parts, 1)[0]
+    table = parts_tables(found.parts, 1)[0]
+    head, rows = table.head, table.rows
     row = dict(zip(head, rows[0], strict=True))
     for column in ("given %", "error", "predicted", "residual"):
         assert row[column] == f"{figures[column.split()[0]]:.1f}"
