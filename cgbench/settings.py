@@ -1,6 +1,6 @@
 """Settings from a preset, a YAML file and ``--set key=value``: one definition, typed, unknown keys refused.
 
-A settings class is a frozen dataclass whose fields are made by :func:`setting`. Each key has the same name everywhere:
+A settings class is a frozen dataclass whose fields are made by :func:`option`. Each key has the same name everywhere:
 as an option, in YAML files, in the manifest. ``__post_init__`` checks constraints between fields. msgspec converts the
 values; this module adds values written as text (``1_000``, ``yes``, ``none``) and refuses numbers that are not finite.
 
@@ -18,7 +18,7 @@ import math
 import re
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -63,15 +63,34 @@ SYNONYMS = {
 """Common names of settings in other tools, mapped to the last part of ours."""
 
 
-def setting(default: T, help: str, **limits: float) -> T:
-    """A field of a settings class.
+def option(
+    default: Any = dataclasses.MISSING,
+    help: str = "",
+    *,
+    group: str = "",
+    unit: str = "",
+    flag: str = "",
+    metavar: str | None = None,
+    python_only: bool = False,
+    is_setting: bool = False,
+    **limits: float | None,
+) -> Any:
+    """A field of a request or a settings class: its default, help and limits.
 
-    :param help: a phrase for ``cgbench models NAME`` and the documentation.
+    In a request every argument is named, since type checkers know a default by its name alone (PEP 681).
+
+    :param help: an imperative or a noun phrase that stands alone, as ``--help`` shows it.
+    :param group: the heading that ``--help`` and the reference put it under.
+    :param unit: of a number: ``words``, ``seconds``.
+    :param flag: the option's name where it is not the field's: ``ref`` for ``references``.
+    :param metavar: what stands for the value in ``--help``.
+    :param python_only: there is no such option on the command line.
+    :param is_setting: set by ``--set`` and YAML files, without an option of its own.
     :param limits: range of a number (:class:`Range`): ``least``, ``most``, ``above``, ``below``.
     """
-    metadata = {"help": help, "range": Range(**limits)}
-    field: T = dataclasses.field(default=default, metadata=metadata)
-    return field
+    metadata: dict[str, Any] = {"help": help, "group": group, "unit": unit, "flag": flag, "metavar": metavar}
+    metadata |= {"python_only": python_only, "is_setting": is_setting, "range": Range(**limits)}
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 def help_texts(kind: type) -> dict[str, str]:
@@ -294,26 +313,27 @@ def parse_assignments(items: Iterable[str]) -> dict[str, str]:
     return result
 
 
-def read_yaml(path: Path) -> dict[str, Any]:
+def read_yaml(path: Path, whole: Container[str] = ()) -> dict[str, Any]:
     """A YAML file of settings as a flat dict: ``training: {max_updates: 5}`` becomes ``training.max_updates``.
 
+    :param whole: names whose value may be a mapping.
     :raises InputError: it is missing, not YAML, not a mapping, or sets a key twice.
     """
     data = load_yaml(path)
     if not isinstance(data, dict):
         raise InputError(f"{path}: settings are written as 'key: value' lines")
     flat: dict[str, Any] = {}
-    for key, value in _flat(data):
+    for key, value in _flat(data, whole):
         if key in flat:
             raise InputError(f"{path}: {key} is set twice; keep one")
         flat[key] = value
     return flat
 
 
-def _flat(data: Mapping[str, Any], section: str = "") -> Iterable[tuple[str, Any]]:
+def _flat(data: Mapping[str, Any], whole: Container[str], section: str = "") -> Iterable[tuple[str, Any]]:
     for key, value in data.items():
-        if isinstance(value, dict):
-            yield from _flat(value, _dotted(section, key))
+        if isinstance(value, dict) and value and (section or key not in whole):
+            yield from _flat(value, whole, _dotted(section, key))
         else:
             yield _dotted(section, key), value
 

@@ -16,7 +16,7 @@ from typing import Any, TextIO, cast
 import click
 
 from cgbench.errors import InputWarning, printable, with_arguments
-from cgbench.requests import fields_of
+from cgbench.requests import leaves_of
 from cgbench.text.remote import as_given
 
 LONGEST = 2000  # characters of a message, which may quote a line of a file
@@ -131,7 +131,7 @@ def as_options(message: str, context: click.Context | None = None) -> str:
     from_file = context.meta.get(FROM_FILE, {}) if context else {}
 
     def say(name: str, value: str | None, written: str | None) -> str:
-        field = next((fields_of(kind)[name] for kind in kinds if name in fields_of(kind)), None)
+        field = next((leaves_of(kind)[name] for kind in kinds if name in leaves_of(kind)), None)
         if name in from_file:
             return name if value is None else f"{name}={value}"
         if field and not field.is_setting:

@@ -30,7 +30,8 @@ from cgbench.commands.lines import (
 from cgbench.commands.lines import note as note  # read from here by many
 from cgbench.errors import InputError, InputWarning, argument, missing_package, printable
 from cgbench.progress import EVERY, said_aloud
-from cgbench.settings import parse_assignments, read_yaml
+from cgbench.requests import read_values
+from cgbench.settings import parse_assignments
 from cgbench.text.remote import as_given, is_address, local
 from cgbench.text.streams import STDIN, form
 
@@ -444,9 +445,9 @@ def warn_of(findings: Iterable[Finding]) -> None:
         warnings.warn(InputWarning(finding.text), stacklevel=2)
 
 
-def changed_settings(config: Path | None, assignments: tuple[str, ...], **given: Any) -> dict[str, Any]:
-    """Settings, later ones first: dedicated options, ``--set``, the YAML file."""
-    read = read_yaml(config) if config else {}
+def changed_settings(kind: type, config: Path | None, assignments: tuple[str, ...], /, **given: Any) -> dict[str, Any]:
+    """Values of a request, later ones first: dedicated options, ``--set``, the YAML file."""
+    read = read_values(kind, config) if config else {}
     changed = parse_assignments(assignments) | {key: value for key, value in given.items() if value is not None}
     if context := click.get_current_context(silent=True):
         context.meta[FROM_FILE] = {key: config for key in read if key not in changed}

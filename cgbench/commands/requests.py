@@ -14,7 +14,7 @@ from cgbench.commands.completion import completion_of
 from cgbench.commands.lines import REQUEST
 from cgbench.commands.options import FilesType, ModelType, Option, changed_settings, grouped
 from cgbench.errors import InputError, argument
-from cgbench.requests import Field, fields_of
+from cgbench.requests import Field, from_flat, leaves_of
 
 
 def takes(
@@ -28,13 +28,13 @@ def takes(
 
     A :func:`click.argument` with a field's name is that field. Other settings come from ``--set`` and
     ``--config``; an option overrides both. With several requests, the first decorator's is the first
-    argument.
+    argument. The fields of a part are options as well.
 
     :param but: fields that the command sets itself; it then receives a mapping of values instead of the request.
     :param only: the only fields to take, without settings; the command receives a mapping.
     :param read: functions that convert the words of an option, by field.
     """
-    fields = {name: field for name, field in fields_of(kind).items() if name not in but and (not only or name in only)}
+    fields = {name: field for name, field in leaves_of(kind).items() if name not in but and (not only or name in only)}
     own = [field for field in fields.values() if not field.python_only and not field.is_setting]
     known = [", ".join(field.name for field in fields.values() if field.is_setting)]
     if hasattr(kind, "open_field") and "model" in fields:
@@ -50,10 +50,10 @@ def takes(
             values = {name: value for name, value in values.items() if value not in (None, ())}
             for name, value in values.items():
                 values[name] = read[name](value) if read and name in read else _value(fields[name], value)
-            found = changed_settings(config, assignments, **values) if settable else values
+            found = changed_settings(kind, config, assignments, **values) if settable else values
             if not only:
                 _check_required(own, found)
-            return function(*first, found if but or only else kind(**found), **given)
+            return function(*first, found if but or only else from_flat(kind, found), **given)
 
         command: Any = run
         if settable:

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 import cgbench
-from cgbench.requests import Field, fields_of
+from cgbench.requests import Field, leaves_of
 
 MARK = re.compile(r"<!-- request: ([\w.]+)\.(\w+) -->")
 
@@ -42,7 +42,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 def table(kind: type) -> str:
     """The fields of a request: option and argument, values, default, help."""
     lines = []
-    for field in fields_of(kind).values():
+    for field in leaves_of(kind).values():
         option = "" if field.python_only else f"`--set {field.name}=`" if field.is_setting else f"`{field.flag}`"
         help = field.help + (f" (`{field.unit}`)" if field.unit else "")
         lines.append([option, f"`{field.name}`", field.allowed, _default(field), help])

@@ -7,7 +7,7 @@ import torch
 from cgbench.models.architectures.transformer import Encoded, Transformer
 from cgbench.models.config.architectures import Architecture
 from cgbench.models.config.common import TransformerConfig
-from cgbench.settings import setting
+from cgbench.settings import option
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class MeanOfLayersConfig(TransformerConfig):
     """A Transformer whose decoder reads the mean of the highest encoder layers."""
 
     architecture: str = "mean_of_layers"
-    top_layers: int = setting(2, "encoder layers to average, from the top.")
+    top_layers: int = option(2, "encoder layers to average, from the top.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -11,11 +11,28 @@ from typing import Literal
 import click
 import numpy as np
 import pytest
+import yaml
 
 import cgbench
 from cgbench.commands.requests import takes
 from cgbench.errors import InputError
-from cgbench.requests import KW_ONLY, File, Text, accepts, fields_of, option, request
+from cgbench.requests import (
+    KW_ONLY,
+    File,
+    Files,
+    Systems,
+    Text,
+    accepts,
+    changed,
+    fields_of,
+    from_flat,
+    from_yaml,
+    given_values,
+    leaves_of,
+    option,
+    request,
+    to_yaml,
+)
 
 
 @request
@@ -98,11 +115,134 @@ def test_a_command_has_the_fields_as_options(run_command):
     assert "--mode [fast|slow]" in page and "[default: 5]" in page and "--merges" not in page
 
 
+@request
+class Comparing:
+    _: KW_ONLY
+    paired: Literal["bootstrap", "mcnemar"] | None = option(default=None, help="Test", group="Tests")
+    samples: int = option(default=1000, help="Number of resamples", least=1, flag="resamples")
+    seed: int = option(default=1, help="Random seed", is_setting=True)
+
+
+@request
+class Controlling:
+    references: Text = option(help="Control references", flag="control-ref", group="Control")
+    _: KW_ONLY
+    strict: bool = option(default=False, help="Whether strict")
+
+
+@request
+class Scoring:
+    systems: Systems = option(help="Hypotheses", flag="hyp")
+    _: KW_ONLY
+    by: str | None = option(default=None, help="Bins")
+    tables: Files | None = option(default=None, help="Tables")
+    comparison: Comparing = option(default=Comparing(), help="How systems are compared", group="Comparison")
+    control: Controlling | None = option(default=None, help="A control set", group="Control")
+
+
+@accepts(Scoring)
+def measure(scoring: Scoring) -> Scoring:
+    """Measure it."""
+    return scoring
+
+
+def test_a_part_is_an_instance_or_a_mapping():
+    plain = measure(["a"])
+    assert plain.comparison == Comparing() and plain.comparison.samples == 1000 and plain.control is None
+    for comparison in (Comparing(samples=5), {"samples": "5"}):
+        assert measure(["a"], comparison=comparison).comparison == Comparing(samples=5)
+    assert measure(["a"], comparison=Comparing(samples=5)) != plain
+    assert measure(["a"], control={"references": "r"}).control.references == "r"
+    for values, message in (
+        ({"comparison": 5}, r"comparison=5: it must be Comparing\(\.\.\.\), or a mapping of its arguments"),
+        ({"comparison": None}, "comparison=None: it must be Comparing"),
+        ({"comparison": {"samples": 0}}, "samples=0: it must be a whole number, at least 1"),
+        ({"comparison": {"sampels": 3}}, "sampels: there is no such argument; did you mean samples?"),
+        ({"control": {}}, "references: it is missing; it must be the name of a file, or a list of strings"),
+        ({"samples": 3}, r"samples: write it as comparison=Comparing\(samples=\.\.\.\)"),
+    ):
+        with pytest.raises(InputError, match=f"^{message}"):
+            measure(["a"], **values)
+
+
+def test_the_fields_of_parts_are_flat_on_the_command_line(run_command, tmp_path):
+    @click.command()
+    @takes(Scoring)
+    def score(made: Scoring) -> None:
+        click.echo(to_yaml(made))
+
+    page = run_command(score, ["--help"]).output
+    assert "--resamples N" in page and "--control-ref FILE" in page and "--comparison" not in page
+    assert {leaf.name: leaf.group for leaf in leaves_of(Scoring).values()} == {
+        "systems": "", "by": "", "tables": "", "paired": "Tests", "samples": "Comparison", "seed": "Comparison",
+        "references": "Control", "strict": "Control",
+    }  # fmt: skip
+    words = ["--hyp", "a=x", "--resamples", "7", "--set", "seed=4"]
+    assert run_command(score, words).output == "systems:\n  a:\n  - x\nsamples: 7\nseed: 4\n\n"
+    (tmp_path / "s.yaml").write_text("comparison: {samples: 3, paired: mcnemar}\ncomparison.seed: 5\nstrict: true\n")
+    words += ["--config", tmp_path / "s.yaml"]
+    printed = yaml.safe_load(run_command(score, [*words, "--control-ref", "r"]).output)
+    values = {"paired": "mcnemar", "samples": 7, "seed": 4, "references": "r", "strict": True}
+    assert printed == {"systems": {"a": ["x"]}} | values
+    assert str(run_command(score, words).exception) == (
+        "references: it is missing; it must be the name of a file, or a list of strings"
+    )
+
+
+def test_given_values_of_parts():
+    made = measure(["a"], comparison={"samples": 5}, control=Controlling("r"))
+    assert made.given == {"systems", "comparison", "control"} and made.comparison.given == {"samples"}
+    assert given_values(made) == {"systems": ["a"], "samples": 5, "references": "r"}
+    again = changed(made, seed=3, by="length")
+    assert (again.comparison.samples, again.comparison.seed, again.by) == (5, 3, "length")
+    assert from_flat(Scoring, {**given_values(made), "comparison.seed": 3, "by": "length"}) == again
+    assert from_flat(Scoring, {"systems": ["a"], "samples": 3, "comparison.samples": 4}).comparison.samples == 4
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"systems": "x"},
+        {"systems": {"a": [Path("x"), "y"], "b: c": ["010"]}, "by": "1/30", "tables": (Path("t"), "yes")},
+        {"systems": ["a", "b"], "comparison": Comparing(paired="mcnemar", samples=3)},
+        {"systems": ["ä", "- b", "2020-01-01"], "control": Controlling("r", strict=True)},
+        {"systems": ["a"], "comparison": {}, "control": None, "by": None},
+    ],
+)
+def test_a_request_written_to_yaml_and_read_again_is_equal(values, tmp_path):
+    made = Scoring(**values)
+    (tmp_path / "request.yaml").write_text(to_yaml(made), encoding="utf-8")
+    again = from_yaml(Scoring, tmp_path / "request.yaml")
+    assert again == made and hash(again) == hash(made) and again.given <= made.given
+    assert to_yaml(again) == to_yaml(made)
+
+
+def test_what_yaml_cannot_hold_is_named():
+    with pytest.raises(InputError, match="systems={'a': .*_Strange.*}: cannot be written to YAML"):
+        to_yaml(Scoring({"a": _Strange()}))
+
+
+def test_a_field_is_in_a_file_once(tmp_path):
+    (tmp_path / "s.yaml").write_text("samples: 1\ncomparison: {samples: 2}\n")
+    with pytest.raises(InputError, match="samples is set twice; keep one"):
+        from_yaml(Scoring, tmp_path / "s.yaml")
+
+
+def test_two_fields_of_one_name_are_refused():
+    @request
+    class Twice:
+        samples: int = option(default=1, help="Samples")
+        comparison: Comparing = option(default=Comparing(), help="Comparison")
+
+    with pytest.raises(TypeError, match="two fields are called samples"):
+        leaves_of(Twice)
+
+
 @pytest.fixture
 def run_command():
     from click.testing import CliRunner
 
-    return lambda command, words: CliRunner().invoke(command, words)
+    return lambda command, words: CliRunner().invoke(command, list(map(str, words)))
 
 
 def _requests():

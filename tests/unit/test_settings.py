@@ -9,7 +9,7 @@ from cgbench.models.config.architectures import ARCHITECTURES
 from cgbench.models.config.common import TextConfig, TrainingConfig, to_dict
 from cgbench.models.config.methods import METHODS
 from cgbench.models.lexicons.lexicon import LEARNERS
-from cgbench.settings import apply_settings, help_texts, make_settings, parse_assignments, read_yaml, setting
+from cgbench.settings import apply_settings, help_texts, make_settings, option, parse_assignments, read_yaml
 
 SHOWN = [
     *(entry.config for entry in (*ARCHITECTURES.values(), *METHODS.values())),
@@ -157,13 +157,13 @@ def test_every_setting_says_what_it_is_in_a_whole_phrase(kind):
 def test_help_is_that_of_the_class_that_says_most_of_it():
     @dataclass(frozen=True)
     class Base:
-        size: int = setting(1, "size of it all.")
-        depth: int = setting(2, "depth of it all.")
+        size: int = option(1, "size of it all.")
+        depth: int = option(2, "depth of it all.")
 
     @dataclass(frozen=True)
     class Special(Base):
         size: int = 5
-        depth: int = setting(6, "depth of this one.")
+        depth: int = option(6, "depth of this one.")
 
     assert help_texts(Special) == {"size": "size of it all.", "depth": "depth of this one."}
     assert (Special().size, Special().depth, Special.size) == (5, 6, 5)

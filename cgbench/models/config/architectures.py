@@ -13,7 +13,7 @@ from cgbench.errors import InputError
 from cgbench.models.config.common import ModelConfig, Norm, TransformerConfig
 from cgbench.models.config.encoders import OverEncoderConfig
 from cgbench.models.config.lexical import LexicalConfig
-from cgbench.settings import setting
+from cgbench.settings import option
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class UniversalConfig(TransformerConfig):
 class PrefixConfig(OverEncoderConfig):
     """Common settings of architectures that re-encode the source with target prefixes in mixed lower layers."""
 
-    mixed_layers: int = setting(4, "Number of layers over the source and the target prefix (k1)", least=1)
-    mixed_attention_heads: int = setting(8, "Number of attention heads of the mixed layers", least=1)
+    mixed_layers: int = option(4, "Number of layers over the source and the target prefix (k1)", least=1)
+    mixed_attention_heads: int = option(8, "Number of attention heads of the mixed layers", least=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -56,18 +56,18 @@ class DangleConfig(PrefixConfig):
 
     architecture: str = "dangle"
     takes_vectors = False  # each prefix has its own vectors
-    form: Literal["encoder_decoder", "encoder_only"] = setting(
+    form: Literal["encoder_decoder", "encoder_only"] = option(
         "encoder_decoder",
         "Parts of the model: ``encoder_decoder``, or ``encoder_only`` (no decoder; the state of the end vector "
         "predicts)",
     )  # fmt: skip
-    encoder_layers: int = setting(
+    encoder_layers: int = option(
         4,
         "Number of source-only layers above the mixed ones (k2); ``encoder_only`` has neither these nor "
         "``decoder_layers``", least=0,
     )  # fmt: skip
-    decoder_layers: int = setting(4, "Number of decoder layers", least=0)
-    positions: Literal["relative", "sinusoidal", "encoder"] = setting(
+    decoder_layers: int = option(4, "Number of decoder layers", least=0)
+    positions: Literal["relative", "sinusoidal", "encoder"] = option(
         "relative",
         "Position encoding: ``relative``; ``sinusoidal``, for the target counted from the end of each prefix; or "
         "``encoder``, the vectors of RoBERTa, also counted from the end, or of BART, counted from the beginning",
@@ -95,22 +95,22 @@ class RDangleConfig(PrefixConfig):
     architecture: str = "r_dangle"
     may_be_decoder = True
     mixed_layers: int = 2
-    encoder_layers: int = setting(8, "Number of source-only layers above the mixed ones (k2)", least=0)
+    encoder_layers: int = option(8, "Number of source-only layers above the mixed ones (k2)", least=0)
     decoder_layers: int = 12
-    positions: Literal["relative", "encoder"] = setting(
+    positions: Literal["relative", "encoder"] = option(
         "relative",
         "Position encoding: ``relative``, or the vectors of a pre-trained ``encoder``, for the target counted from "
         "its beginning",
     )  # fmt: skip
     norm: Norm = "pre"
-    interval: int = setting(1, "Number of target tokens between two re-encodings (o)", least=1)
-    values: Literal["separate", "shared", "keys_once", "separate_anew"] = setting(
+    interval: int = option(1, "Number of target tokens between two re-encodings (o)", least=1)
+    values: Literal["separate", "shared", "keys_once", "separate_anew"] = option(
         "separate",
         "What is re-encoded: with ``shared``, one encoder gives keys and values of cross-attention, and both are "
         "re-encoded. With two encoders, the keys (``separate``), the values (``keys_once``), or both without shared "
         "layers (``separate_anew``). The paper reports the first two",
     )  # fmt: skip
-    value_encoder: Literal["mixed", "plain"] = setting(
+    value_encoder: Literal["mixed", "plain"] = option(
         "mixed",
         "Encoder of the values with ``separate``: ``mixed`` (as in the code: k1 mixed layers of its own over the "
         "source and one learned vector, then the k2 shared layers) or ``plain`` (as in the paper: k1 ordinary layers, "
@@ -136,17 +136,17 @@ class CompositionConfig(OverEncoderConfig):
     """COMPOSITION (Lin et al., 2023): each decoder layer reads its own mixtures of all encoder sublayers."""
 
     architecture: str = "composition"
-    sublayers: Literal["both", "self_attention", "feed_forward"] = setting(
+    sublayers: Literal["both", "self_attention", "feed_forward"] = option(
         "both", "Sublayers whose outputs are mixed: ``both``, ``self_attention`` or ``feed_forward``"
     )
-    weights: Literal["scalar", "vector"] = setting(
+    weights: Literal["scalar", "vector"] = option(
         "scalar", "Type of the mixing weights: ``scalar``, or ``vector`` (one weight per component)"
     )
-    mixtures: Literal["keys_values", "encoder"] = setting(
+    mixtures: Literal["keys_values", "encoder"] = option(
         "keys_values", "Mixtures: ``keys_values`` (two per decoder layer) or ``encoder`` (one for all)"
     )
-    top_layers: int = setting(0, "Number of encoder layers to mix, from the top; 0: all", least=0)
-    initial: Literal["mean", "top"] = setting(
+    top_layers: int = option(0, "Number of encoder layers to mix, from the top; 0: all", least=0)
+    initial: Literal["mean", "top"] = option(
         "mean", "Initial weights: ``mean``, or ``top`` (only the output of the encoder)"
     )
 
@@ -164,10 +164,10 @@ class LRFConfig(OverEncoderConfig):
     """LRF (Zheng et al., 2023, layer-wise representation fusion): positions attend to their states in lower layers."""
 
     architecture: str = "lrf"
-    fuse: Literal["both", "source", "target"] = setting(
+    fuse: Literal["both", "source", "target"] = option(
         "both", "Stacks with fuse-attention: ``both``, ``source`` or ``target``"
     )
-    fuse_layers: Literal["all", "top"] = setting(
+    fuse_layers: Literal["all", "top"] = option(
         "all", "Layers with fuse-attention: ``all``, or ``top`` (only the highest of each stack)"
     )
 
@@ -177,7 +177,7 @@ class AccuConfig(TransformerConfig):
     """Transformer-accu: layers read sums of layers; two papers use the name for different architectures (``form``)."""
 
     architecture: str = "transformer_accu"
-    form: Literal["inputs", "all", "prefix"] = setting(
+    form: Literal["inputs", "all", "prefix"] = option(
         "inputs",
         "Sums: ``inputs`` (LRF paper: each layer of both stacks reads the sum of the embedding and all layers "
         "before), ``all`` (COMPOSITION paper, text: every decoder layer reads the sum of all encoder sublayers) or "
@@ -208,18 +208,18 @@ class ProtoTransformerConfig(TransformerConfig):
 
     architecture: str = "proto_transformer"
     takes_vectors = False  # prototypes need words
-    prototypes: int = setting(3, "Number of centroids per source word (K); with 1 they are means", least=1)
-    prototype_epochs: int = setting(
+    prototypes: int = option(3, "Number of centroids per source word (K); with 1 they are means", least=1)
+    prototype_epochs: int = option(
         8,
         "Number of epochs without prototypes, after which states are clustered and the centroids stay constant; 0: "
         "cluster the states of the untrained model", least=0,
     )  # fmt: skip
-    prototype_layer: int = setting(
+    prototype_layer: int = option(
         5,
         "Encoder layer whose output is clustered, from 1. The authors' code takes the fifth of six, although its "
         "comment says the last", least=1,
     )  # fmt: skip
-    prototype_min_count: int = setting(
+    prototype_min_count: int = option(
         50, "Minimum count of a word in the training text to be clustered; rarer words have no prototypes"
     )
 
@@ -256,12 +256,12 @@ class LSTMLexiconConfig(LexicalConfig, ModelConfig):
     architecture: str = "lstm_lexicon"
     begin_source = True  # always, as in the authors' code
     takes_vectors = False
-    encoder_layers: int = setting(
+    encoder_layers: int = option(
         2, "Number of layers of the encoder and of the decoder, which starts from the encoder's last states"
     )
-    decoder_layers: int = setting(2, "Number of decoder layers, the same as of the encoder")
+    decoder_layers: int = option(2, "Number of decoder layers, the same as of the encoder")
     dropout: float = 0.4
-    feature_dropout: float = setting(
+    feature_dropout: float = option(
         0.0, "Additional dropout of the features that predict (the authors' ``highdrop``: 0.5)", least=0, below=1
     )
 
@@ -278,13 +278,13 @@ class SyntacticAttentionConfig(ModelConfig):
     has_encoder_states = False  # states and meanings are separate
     takes_vectors = False
     projects_states = False  # predictions read words
-    encoder_layers: int = setting(1, "Number of layers of each of the two encoders and of the decoder")
-    decoder_layers: int = setting(1, "Number of decoder layers, the same as of the encoders")
-    width: int = setting(400, "Width of both directions of the second encoder together, and of the decoder", least=1)
+    encoder_layers: int = option(1, "Number of layers of each of the two encoders and of the decoder")
+    decoder_layers: int = option(1, "Number of decoder layers, the same as of the encoders")
+    width: int = option(400, "Width of both directions of the second encoder together, and of the decoder", least=1)
     dropout: float = 0.5
-    syntax_width: int = setting(100, "Width of the embeddings that attention is computed from", least=1)
-    meaning_width: int = setting(120, "Width of the embeddings that are read", least=1)
-    read_syntax: bool = setting(False, "Whether predictions also read the attended syntax states")
+    syntax_width: int = option(100, "Width of the embeddings that attention is computed from", least=1)
+    meaning_width: int = option(120, "Width of the embeddings that are read", least=1)
+    read_syntax: bool = option(False, "Whether predictions also read the attended syntax states")
 
     def __post_init__(self) -> None:
         self._require("width", self.width % 2 == 0, "even")

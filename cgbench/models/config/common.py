@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 from cgbench.errors import InputError
-from cgbench.settings import setting
+from cgbench.settings import option
 
 LENGTH = "training.max_updates"  # the setting that may be raised to extend a run
 Unit = Literal["subwords", "words", "characters"]
@@ -39,11 +39,11 @@ class ModelConfig(Section):
 
     section = "model"
 
-    architecture: str = setting("", "Architecture, one of those that cgbench models lists")
-    encoder_layers: int = setting(6, "Number of encoder layers", least=1)
-    decoder_layers: int = setting(6, "Number of decoder layers", least=1)
-    width: int = setting(512, "Width of the states between layers", least=1)
-    dropout: float = setting(0.3, "Dropout probability of embeddings and layer outputs", least=0, below=1)
+    architecture: str = option("", "Architecture, one of those that cgbench models lists")
+    encoder_layers: int = option(6, "Number of encoder layers", least=1)
+    decoder_layers: int = option(6, "Number of decoder layers", least=1)
+    width: int = option(512, "Width of the states between layers", least=1)
+    dropout: float = option(0.3, "Dropout probability of embeddings and layer outputs", least=0, below=1)
 
     @property
     def source_width(self) -> int:
@@ -74,41 +74,41 @@ class TransformerConfig(ModelConfig):
     """Settings of the Transformer and all architectures with its layers; the defaults are fairseq's ``iwslt``."""
 
     architecture: str = "transformer"
-    feedforward_width: int = setting(1024, "Width of the hidden layer of feed-forward sublayers", least=1)
-    attention_heads: int = setting(4, "Number of attention heads, a divisor of the width", least=1)
-    positions: Literal["sinusoidal", "interleaved", "relative", "shaw", "transformer_xl", "encoder"] = setting(
+    feedforward_width: int = option(1024, "Width of the hidden layer of feed-forward sublayers", least=1)
+    attention_heads: int = option(4, "Number of attention heads, a divisor of the width", least=1)
+    positions: Literal["sinusoidal", "interleaved", "relative", "shaw", "transformer_xl", "encoder"] = option(
         "sinusoidal",
         "Position encoding: ``sinusoidal`` (fairseq's order: sines, then cosines), ``interleaved`` (Vaswani et al., "
         "2017, from position 0), ``relative`` (Huang et al., 2020: one table for queries and one for keys, per "
         "layer), ``shaw`` (Shaw et al., 2018, queries only) or ``transformer_xl`` (Dai et al., 2019)",
     )  # fmt: skip
-    max_relative_position: int = setting(
+    max_relative_position: int = option(
         16, "Number P that distances are clipped with, to ±(P-1); not for ``transformer_xl``", least=1
     )
-    norm: Norm = setting(
+    norm: Norm = option(
         "post",
         "Layer normalisation: ``pre`` (the input of each sublayer and the output of each stack) or ``post`` (the sum "
         "of a sublayer's input and output)",
     )  # fmt: skip
-    attention_dropout: float = setting(0.0, "Dropout probability of attention weights", least=0, below=1)
-    activation_dropout: float = setting(
+    attention_dropout: float = option(0.0, "Dropout probability of attention weights", least=0, below=1)
+    activation_dropout: float = option(
         0.0, "Dropout probability of the hidden layer of feed-forward sublayers", least=0, below=1
     )
-    activation: Literal["relu", "gelu"] = setting(
+    activation: Literal["relu", "gelu"] = option(
         "relu", "Activation function of feed-forward sublayers: ``relu`` or ``gelu``"
     )
-    embedding: Literal["fairseq", "unit", "length_1", "length_4", "teu", "none", "ped", "xavier"] = setting(
+    embedding: Literal["fairseq", "unit", "length_1", "length_4", "teu", "none", "ped", "xavier"] = option(
         "fairseq",
         "Initialisation of word embeddings E (V rows, width d) and their sum with the positions P. ``fairseq``: N(0, "
         "1/d), sqrt(d)·E + P; ``unit``: the same with rows of length 1; ``length_1`` and ``length_4``: rows of that "
         "length, E + P (Zheng and Lapata, 2022, on COGS). Scalings of Csordás et al. (2021): ``teu``: Xavier uniform, "
         "sqrt(d)·E + P; ``none``: N(0, 1), E + P; ``ped``: N(0, 2/d), E + P/sqrt(d). ``xavier``: Xavier uniform, E",
     )  # fmt: skip
-    embedding_dropout: bool = setting(True, "Whether ``dropout`` applies to embeddings")
-    attention_bias: bool = setting(True, "Whether the attention projections have a bias")
-    output_bias: bool = setting(False, "Whether the logits have a bias")
-    begin_source: bool = setting(False, "Whether each source begins with <s>")
-    initialization: Literal["fairseq", "csordas"] = setting(
+    embedding_dropout: bool = option(True, "Whether ``dropout`` applies to embeddings")
+    attention_bias: bool = option(True, "Whether the attention projections have a bias")
+    output_bias: bool = option(False, "Whether the logits have a bias")
+    begin_source: bool = option(False, "Whether each source begins with <s>")
+    initialization: Literal["fairseq", "csordas"] = option(
         "fairseq",
         "Initialisation of layers: ``fairseq``, or ``csordas`` (Xavier for attention, Xavier with gain sqrt(2) for "
         "feed-forward layers)",
@@ -133,92 +133,90 @@ class TrainingConfig(Section):
 
     section = "training"
 
-    max_updates: int = setting(100_000, "Number of updates", least=1)
-    learning_rate: float = setting(5e-4, "Peak learning rate, reached after ``warmup_updates``", above=0)
-    schedule: Literal["inverse_sqrt", "linear", "constant", "noam"] = setting(
+    max_updates: int = option(100_000, "Number of updates", least=1)
+    learning_rate: float = option(5e-4, "Peak learning rate, reached after ``warmup_updates``", above=0)
+    schedule: Literal["inverse_sqrt", "linear", "constant", "noam"] = option(
         "inverse_sqrt",
         "Learning rate schedule after the warm-up: ``inverse_sqrt`` (Vaswani et al., 2017), ``linear`` (to zero at "
         "the last update; best for a short run), ``constant``, or ``noam`` (tensor2tensor's: learning_rate / "
         "sqrt(model.width) · min(1/sqrt(update), update / warmup_updates^1.5))",
     )  # fmt: skip
-    warmup_updates: int = setting(
+    warmup_updates: int = option(
         4000, "Number of warm-up updates, in which the learning rate rises to its peak; 0: none", least=0
     )
-    adam_beta1: float = setting(0.9, "Decay rate of Adam's mean of gradients", least=0, below=1)
-    adam_beta2: float = setting(0.98, "Decay rate of Adam's mean of squared gradients", least=0, below=1)
-    adam_epsilon: float = setting(1e-8, "Number that Adam adds to the root it divides by", above=0)
-    weight_decay: float = setting(
+    adam_beta1: float = option(0.9, "Decay rate of Adam's mean of gradients", least=0, below=1)
+    adam_beta2: float = option(0.98, "Decay rate of Adam's mean of squared gradients", least=0, below=1)
+    adam_epsilon: float = option(1e-8, "Number that Adam adds to the root it divides by", above=0)
+    weight_decay: float = option(
         1e-4, "Decoupled weight decay, times the learning rate (AdamW, like fairseq's Adam)", least=0
     )
-    label_smoothing: float = setting(
+    label_smoothing: float = option(
         0.1, "Label smoothing: probability that the loss spreads over the whole vocabulary", least=0, below=1
     )
-    clip_norm: float = setting(0.0, "Maximum norm of the gradient; 0: no limit", least=0)
-    max_tokens: int = setting(4096, "Maximum size of a batch: rows times its longest side, in tokens", least=1)
-    accumulation: int = setting(1, "Number of batches per update", least=1)
-    batch_sentences: int = setting(
+    clip_norm: float = option(0.0, "Maximum norm of the gradient; 0: no limit", least=0)
+    max_tokens: int = option(4096, "Maximum size of a batch: rows times its longest side, in tokens", least=1)
+    accumulation: int = option(1, "Number of batches per update", least=1)
+    batch_sentences: int = option(
         0,
         "Number of pairs per batch, of any length and drawn with replacement (Csordás et al., 2021), instead of "
         "``max_tokens``; an epoch then draws as many pairs as there are. 0: use ``max_tokens``", least=0,
     )  # fmt: skip
-    batch_draw: Literal["replacement", "epoch"] = setting(
+    batch_draw: Literal["replacement", "epoch"] = option(
         "replacement",
         "How the pairs of ``batch_sentences`` are drawn: with ``replacement``, or each once per ``epoch``, where the "
         "last batch may be smaller (Akyürek and Andreas, 2021)",
     )  # fmt: skip
-    loss_mean: Literal["tokens", "sentences"] = setting(
+    loss_mean: Literal["tokens", "sentences"] = option(
         "tokens", "Divisor of the loss of an update: its number of ``tokens`` or of ``sentences``"
     )
-    max_length: int = setting(
+    max_length: int = option(
         256, "Maximum length of either side of a training pair; longer pairs are left out", least=2
     )
-    validate_every: int = setting(2000, "Number of updates between validations", least=1)
-    validate_every_epochs: int = setting(
+    validate_every: int = option(2000, "Number of updates between validations", least=1)
+    validate_every_epochs: int = option(
         0,
         "Number of epochs between validations, at their ends as in fairseq, instead of ``validate_every``; 0: use "
         "``validate_every``. The end of training always validates", least=0,
     )  # fmt: skip
-    validate_from_epoch: int = setting(
+    validate_from_epoch: int = option(
         0, "First epoch, counted from 1, that ``validate_every_epochs`` validates", least=0
     )
-    validate_metric: Literal["loss", "bleu", "exact_match", "consistency"] = setting(
+    validate_metric: Literal["loss", "bleu", "exact_match", "consistency"] = option(
         "loss",
         "Metric that decides the best checkpoint: ``loss``, ``bleu`` or ``exact_match`` (of whole sentences), both in "
         "percent, or ``consistency`` of predictions under two dropout masks (Yin et al., 2023)",
     )  # fmt: skip
-    validate_beam: int = setting(1, "Beam size for ``bleu`` and ``exact_match``; 1: greedy", least=1)
-    validate_length: Literal["targets", "source"] = setting(
+    validate_beam: int = option(1, "Beam size for ``bleu`` and ``exact_match``; 1: greedy", least=1)
+    validate_length: Literal["targets", "source"] = option(
         "targets",
         "Maximum length of a validation translation: ``targets`` (1.2 times its source plus 10 tokens, or more where "
         "the longest reference needs it) or ``source`` (never more than these 10)",
     )  # fmt: skip
-    validate_join: str = setting(
+    validate_join: str = option(
         "",
         "Mark at the end of a word piece in the text itself, such as ``@@``; pieces are joined in references and "
         "translations before they are compared, like fairseq's --remove-bpe. Pieces made by ``text.unit`` are always "
         "joined",
     )  # fmt: skip
-    validate_tokenize: Literal["none", "13a"] = setting(
+    validate_tokenize: Literal["none", "13a"] = option(
         "none", "Tokenisation for BLEU: ``none`` (words of the text as they are) or ``13a`` (sacrebleu's)"
     )
-    validate_sentences: int = setting(0, "Number of validation pairs to decode, evenly spaced; 0: all", least=0)
-    patience: int = setting(
-        0, "Number of validations without improvement after which training stops; 0: never", least=0
-    )
-    checkpoint_every: int = setting(
+    validate_sentences: int = option(0, "Number of validation pairs to decode, evenly spaced; 0: all", least=0)
+    patience: int = option(0, "Number of validations without improvement after which training stops; 0: never", least=0)
+    checkpoint_every: int = option(
         1000, "Number of updates between checkpoints, from which an interrupted training resumes", least=1
     )
-    log_every: int = setting(100, "Number of updates between lines of the log", least=1)
-    keep: Literal["best", "last"] = setting("best", "Final model: the ``best`` of the validations, or the ``last``")
-    keep_checkpoints: int = setting(
+    log_every: int = option(100, "Number of updates between lines of the log", least=1)
+    keep: Literal["best", "last"] = option("best", "Final model: the ``best`` of the validations, or the ``last``")
+    keep_checkpoints: int = option(
         0,
         "Number of the most recent checkpoints to keep, each a complete folder; they are written every "
         "``checkpoint_every`` updates and at the end", least=0,
     )  # fmt: skip
-    threads: int = setting(
+    threads: int = option(
         1, "Number of CPU threads, a part of the recipe because it decides the order of floating-point sums", least=1
     )
-    precision: Literal["auto", "float32", "bfloat16"] = setting(
+    precision: Literal["auto", "float32", "bfloat16"] = option(
         "auto",
         "Number format of matrix products: ``float32``, ``bfloat16``, or ``auto`` (bfloat16 where the device "
         "multiplies it in hardware)",
@@ -239,20 +237,20 @@ class MethodConfig(Section):
 
     section = "method"
 
-    name: str = setting("none", "Training method, one of those that cgbench models lists; ``none``: cross-entropy only")
+    name: str = option("none", "Training method, one of those that cgbench models lists; ``none``: cross-entropy only")
 
 
 @dataclass(frozen=True)
 class TextConfig:
     """Tokenisation settings."""
 
-    unit: Unit = setting(
+    unit: Unit = option(
         "subwords",
         "Unit of a token: ``subwords`` of words, ``words`` separated by white space, or ``characters``, blanks "
         "included",
     )  # fmt: skip
-    merges: int = setting(10_000, "Number of merge operations of the joint byte pair encoding of ``subwords``", least=0)
-    joint_dictionary: bool = setting(False, "Whether both sides share one vocabulary; their embeddings stay separate")
+    merges: int = option(10_000, "Number of merge operations of the joint byte pair encoding of ``subwords``", least=0)
+    joint_dictionary: bool = option(False, "Whether both sides share one vocabulary; their embeddings stay separate")
 
 
 def to_dict(config: Any) -> dict[str, Any]:

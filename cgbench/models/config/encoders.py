@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cgbench.models.config.common import TransformerConfig
-from cgbench.settings import setting
+from cgbench.settings import option
 
 OFFSET = 2  # unused rows in the position tables of RoBERTa and BART
 
@@ -24,22 +24,22 @@ BART = {  # our settings for its decoder
 class OverEncoderConfig(TransformerConfig):
     """A Transformer whose encoder may be RoBERTa, or that may be BART; their ``config.json`` sets their sizes."""
 
-    encoder: Literal["own", "roberta", "bart"] = setting(
+    encoder: Literal["own", "roberta", "bart"] = option(
         "own",
         "Encoder: the architecture's ``own`` layers; ``roberta`` from ``--init hf:...``, with its tokeniser for the "
         "source; or ``bart``, with its decoder too and its tokeniser for both sides",
     )  # fmt: skip
-    encoder_width: int = setting(768, "Width of the pre-trained encoder", least=1)
-    encoder_feedforward_width: int = setting(3072, "Width of the hidden layer of its feed-forward sublayers", least=1)
-    encoder_attention_heads: int = setting(12, "Number of its attention heads", least=1)
-    encoder_positions: int = setting(
+    encoder_width: int = option(768, "Width of the pre-trained encoder", least=1)
+    encoder_feedforward_width: int = option(3072, "Width of the hidden layer of its feed-forward sublayers", least=1)
+    encoder_attention_heads: int = option(12, "Number of its attention heads", least=1)
+    encoder_positions: int = option(
         514, "Number of its positions, two more than the tokens of its longest sentence", above=OFFSET
     )
-    encoder_dropout: float = setting(
+    encoder_dropout: float = option(
         0.1, "Dropout probability of its embeddings, sublayers and attention weights", least=0, below=1
     )
-    encoder_marks: bool = setting(False, "Whether it reads <s> before and </s> after a source, as in its own training")
-    tie_output: bool = setting(True, "Whether the output layer shares its weights with the target embeddings")
+    encoder_marks: bool = option(False, "Whether it reads <s> before and </s> after a source, as in its own training")
+    tie_output: bool = option(True, "Whether the output layer shares its weights with the target embeddings")
 
     def __post_init__(self) -> None:
         super().__post_init__()

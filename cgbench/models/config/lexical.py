@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cgbench.errors import InputError, argument
-from cgbench.settings import setting
+from cgbench.settings import option
 
 WITH_FILE = ("hard", "soft", "learned")
 
@@ -15,21 +15,21 @@ WITH_FILE = ("hard", "soft", "learned")
 class LexicalConfig:
     """Lexical translation in the output layer (Akyürek and Andreas, 2021)."""
 
-    lexicon: Literal["none", "copy", "hard", "soft", "learned", "uniform", "random"] = setting(
+    lexicon: Literal["none", "copy", "hard", "soft", "learned", "uniform", "random"] = option(
         "none",
         "Source of word translations: ``none``; ``copy`` (words of both vocabularies translate to themselves); from a "
         "lexicon file, ``hard`` (one word each), ``soft`` (distributions) or ``learned`` (distributions trained "
         "further with the model); or learned without a file from a ``uniform`` or ``random`` start",
     )  # fmt: skip
-    gate: Literal["class", "sigmoid"] = setting(
+    gate: Literal["class", "sigmoid"] = option(
         "class",
         "Weight of translating a word against generating one: ``class`` (one more output class, as in the authors' "
         "code) or ``sigmoid`` (as in the paper)",
     )  # fmt: skip
-    lexicon_temperature: float = setting(
+    lexicon_temperature: float = option(
         0.1, "Temperature of the distributions of a soft lexicon; half the ``soft_temp`` of the authors' code", above=0
     )
-    lexicon_rules: Literal["coded", "described"] = setting(
+    lexicon_rules: Literal["coded", "described"] = option(
         "coded",
         "How words without an entry are translated: as in the code (``coded``) or as in the paper (``described``)",
     )  # fmt: skip

@@ -11,14 +11,14 @@ from typing import Literal
 
 from cgbench.errors import InputError
 from cgbench.models.config.common import MethodConfig, ModelConfig
-from cgbench.settings import setting
+from cgbench.settings import option
 
 
 @dataclass(frozen=True)
 class SeqMixConfig(MethodConfig):
     """SeqMix (Guo et al., 2020): train on mixtures of random pairs of sentences."""
 
-    alpha: float = setting(
+    alpha: float = option(
         0.1,
         "Parameter of Beta(alpha, alpha), the distribution of mixing weights; the larger weight goes to the sentence "
         "itself. 0.1 is from the authors' script for WMT; they give none for other data", least=0.01,
@@ -33,35 +33,35 @@ class CRegConfig(MethodConfig):
     The defaults follow the authors' script for CoGnition, even where it differs from the paper (alpha 0.5 there).
     """
 
-    states: Literal["decoder", "encoder"] = setting(
+    states: Literal["decoder", "encoder"] = option(
         "decoder",
         "States to compare: ``decoder`` (top states, by the token they predict) or ``encoder`` (top states, by their "
         "own token)",
     )  # fmt: skip
-    alpha: float = setting(0.1, "Weight of the contrastive loss of states", least=0)
-    beta: float = setting(3.0, "Weight of the distance between the predictions of two dropout masks", least=0)
-    temperature: float = setting(0.05, "Temperature of the contrastive loss", above=0)
-    scale_by_temperature: bool = setting(
+    alpha: float = option(0.1, "Weight of the contrastive loss of states", least=0)
+    beta: float = option(3.0, "Weight of the distance between the predictions of two dropout masks", least=0)
+    temperature: float = option(0.05, "Temperature of the contrastive loss", above=0)
+    scale_by_temperature: bool = option(
         True,
         "Whether the contrastive loss is multiplied by its temperature, as in the authors' code except for "
         "pre-trained models",
     )  # fmt: skip
-    ramp_updates: int = setting(4000, "Number of updates in which alpha rises linearly; 0: none", least=0)
-    projection_width: int = setting(
+    ramp_updates: int = option(4000, "Number of updates in which alpha rises linearly; 0: none", least=0)
+    projection_width: int = option(
         128, "Width of the two-layer network that projects the states; it is not part of the model", least=1
     )
-    frequent_types: int = setting(0, "Number of most frequent tokens to leave out of the contrastive loss", least=0)
-    anchors: Literal["code", "paper"] = setting(
+    frequent_types: int = option(0, "Number of most frequent tokens to leave out of the contrastive loss", least=0)
+    anchors: Literal["code", "paper"] = option(
         "code",
         "Anchors of the contrastive loss: as in the ``code`` (tokens of the first view; mean over a token's "
         "positives) or the ``paper`` (tokens of both views; sum, equation 1)",
     )  # fmt: skip
-    distance: Literal["kl", "js"] = setting(
+    distance: Literal["kl", "js"] = option(
         "kl",
         "Distance between the predictions: ``kl`` (as in the code: symmetrised Kullback-Leibler divergence, as in "
         "R-Drop) or ``js`` (as in the paper: Jensen-Shannon divergence)",
     )  # fmt: skip
-    cross_entropy: Literal["sum", "mean"] = setting(
+    cross_entropy: Literal["sum", "mean"] = option(
         "sum",
         "Cross-entropy of the two views: their ``sum`` (the code's augnum4ce=1, for CoGnition and CFQ) or ``mean`` "
         "(augnum4ce=2, for COGS)",
@@ -76,7 +76,7 @@ class BowConfig(MethodConfig):
     states, one linear map to the target's vocabulary, and the mean log-probability of the target's tokens are ours.
     """
 
-    epochs: int = setting(
+    epochs: int = option(
         10, "Number of epochs of the first stage; training then restarts with the encoder it has trained", least=1
     )
 

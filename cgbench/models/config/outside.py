@@ -10,7 +10,7 @@ from typing import Literal
 
 from cgbench.models.config.architectures import Architecture
 from cgbench.models.config.common import ModelConfig
-from cgbench.settings import setting
+from cgbench.settings import option
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,14 @@ class HuggingFaceConfig(ModelConfig):
     has_encoder_states = False
     takes_vectors = False
     projects_states = False
-    dropout: float = setting(0.1, "Dropout probability, if the model's own configuration has a single one")
-    freeze: Literal["none", "embeddings", "encoder"] = setting(
+    dropout: float = option(0.1, "Dropout probability, if the model's own configuration has a single one")
+    freeze: Literal["none", "embeddings", "encoder"] = option(
         "none",
         "Frozen part: ``none``, the word ``embeddings`` (with an output layer tied to them), or the ``encoder`` with "
         "its embeddings",
     )  # fmt: skip
 
-    adapter_rank: int = setting(
+    adapter_rank: int = option(
         0,
         "Rank of the low-rank matrices added to all linear maps but the last (LoRA, Hu et al., 2022), with scale 2; "
         "only they are trained and saved. 0: train the model itself", least=0,

@@ -14,7 +14,7 @@ import numpy as np
 
 from cgbench.models.lexicons.bitext import Bitext, Cooccurrences, find_cooccurrences
 from cgbench.models.lexicons.counting import Entries
-from cgbench.settings import setting
+from cgbench.settings import option
 
 START = 1e-9  # initial probability, as in fast_align
 
@@ -23,12 +23,12 @@ START = 1e-9  # initial probability, as in fast_align
 class IBM1Settings:
     """Settings of Model 1: links to all words of a sentence, and to the empty word, are equally likely."""
 
-    iterations: int = setting(
+    iterations: int = option(
         5,
         "Number of iterations as fast_align counts them: all but the last update the probabilities, the last one "
         "makes the links", least=1,
     )  # fmt: skip
-    links: Literal["intersect", "forward"] = setting(
+    links: Literal["intersect", "forward"] = option(
         "intersect",
         "Links that make entries: those found in both directions (``intersect``), or from targets to sources "
         "(``forward``)",
@@ -39,10 +39,10 @@ class IBM1Settings:
 class IBM2Settings(IBM1Settings):
     """Settings of Model 2: links near the diagonal are likelier (equation 11; fast_align's ``-d -o``)."""
 
-    tension: float = setting(
+    tension: float = option(
         4.0, "Initial preference for links near the diagonal, optimised after every update but the first", above=0
     )
-    null_probability: float = setting(0.08, "Probability of a link to the empty word", above=0, below=1)
+    null_probability: float = option(0.08, "Probability of a link to the empty word", above=0, below=1)
 
 
 def ibm(text: Bitext, settings: IBM1Settings) -> Entries:

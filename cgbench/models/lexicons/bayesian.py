@@ -13,26 +13,26 @@ import numpy as np
 from cgbench.errors import InputError
 from cgbench.models.lexicons.bitext import Bitext, find_cooccurrences
 from cgbench.models.lexicons.counting import Entries, Rules
-from cgbench.settings import setting
+from cgbench.settings import option
 
 
 @dataclass(frozen=True)
 class BayesianSettings:
     """Settings of :func:`bayesian`; the defaults are the paper's."""
 
-    alpha: float = setting(2.0, "Cost of an entry: the prior of a lexicon of n entries is exp(-alpha n)")
-    gamma: float = setting(0.95, "Probability that a word refers", above=0, below=1)
-    kappa: float = setting(0.1, "Probability that a word of the lexicon does not refer", above=0, most=1)
-    runs: int = setting(5, "Number of runs of the sampler, each from the empty lexicon", least=1)
-    steps: int = setting(
+    alpha: float = option(2.0, "Cost of an entry: the prior of a lexicon of n entries is exp(-alpha n)")
+    gamma: float = option(0.95, "Probability that a word refers", above=0, below=1)
+    kappa: float = option(0.1, "Probability that a word of the lexicon does not refer", above=0, most=1)
+    runs: int = option(5, "Number of runs of the sampler, each from the empty lexicon", least=1)
+    steps: int = option(
         5000,
         "Number of proposals per run. The paper does not give it; 5000 gives as many samples, 399 per run, as the "
         "authors' file for Colors counts",
     )  # fmt: skip
-    burn_in: int = setting(1000, "Number of proposals before the first sample of a run", least=0)
-    every: int = setting(10, "Number of proposals between samples", least=1)
-    seed: int = setting(1, "Random seed of the sampler", least=0)
-    rules: Rules = setting(
+    burn_in: int = option(1000, "Number of proposals before the first sample of a run", least=0)
+    every: int = option(10, "Number of proposals between samples", least=1)
+    seed: int = option(1, "Random seed of the sampler", least=0)
+    rules: Rules = option(
         "coded",
         "Value of an entry: the number of samples with it, as in the authors' file (``coded``), or their share "
         "(``described``)",

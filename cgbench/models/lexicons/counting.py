@@ -13,7 +13,7 @@ import numpy as np
 
 from cgbench.errors import InputError
 from cgbench.models.lexicons.bitext import Bitext, find_cooccurrences
-from cgbench.settings import setting
+from cgbench.settings import option
 
 Entries = tuple[np.ndarray, np.ndarray, np.ndarray]
 Rules = Literal["coded", "described"]
@@ -24,12 +24,12 @@ MOST_PAIRS = 20_000_000  # maximum entries of a lexicon
 class SimpleSettings:
     """Settings of :func:`simple`."""
 
-    epsilon: int = setting(
+    epsilon: int = option(
         3,
         "Maximum number of source words that suffice for a target word; a target word with more is left out (paper: 3)",
         least=1,
     )  # fmt: skip
-    rules: Rules = setting(
+    rules: Rules = option(
         "coded",
         "Source words to keep when several are also necessary: all sufficient ones of a target word (``coded``), or "
         "only the necessary ones (``described``, equation 19). Only ``coded`` adds 1 to the value of a word that "
@@ -65,12 +65,12 @@ def simple(text: Bitext, settings: SimpleSettings) -> Entries:
 class PMISettings:
     """Settings of :func:`pmi`."""
 
-    rules: Rules = setting(
+    rules: Rules = option(
         "coded",
         "Value of an entry: 100 softmax(pmi) over all target words (``coded``), or the pmi in nats (``described``, "
         "equation 13)",
     )  # fmt: skip
-    all_pairs: bool = setting(
+    all_pairs: bool = option(
         False,
         "Whether pairs of words that never co-occur are listed too, as in the authors' files (with values near zero)",
     )  # fmt: skip

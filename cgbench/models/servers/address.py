@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from cgbench.errors import InputError, printable
 from cgbench.models.external.addresses import read_options
-from cgbench.settings import make_settings, setting
+from cgbench.settings import make_settings, option
 from cgbench.text.web import check_url
 
 FORM = "openai:URL?model=NAME, where URL is the part before /chat/completions (http://localhost:8000/v1)"
@@ -24,21 +24,21 @@ SENT = ("model", "temperature", "top_p", "seed", "max_tokens", "max_completion_t
 class ServerSettings:
     """Settings after the ``?`` of an address."""
 
-    model: str = setting("", "Name of the model on the server")
-    endpoint: Literal["chat", "completions"] = setting("chat", "Send a chat, or a text to complete")
-    temperature: float | None = setting(0.0, "Sampling temperature; none: the server's default", least=0, most=2)
-    top_p: float | None = setting(
+    model: str = option("", "Name of the model on the server")
+    endpoint: Literal["chat", "completions"] = option("chat", "Send a chat, or a text to complete")
+    temperature: float | None = option(0.0, "Sampling temperature; none: the server's default", least=0, most=2)
+    top_p: float | None = option(
         None, "Sample from the most probable tokens of this total probability", above=0, most=1
     )
-    seed: int | None = setting(None, "Seed of the sampling, where the server has one", least=0)
-    max_tokens: int | None = setting(512, "Maximum number of tokens in a reply", least=1, most=1 << 20)
-    max_completion_tokens: int | None = setting(
+    seed: int | None = option(None, "Seed of the sampling, where the server has one", least=0)
+    max_tokens: int | None = option(512, "Maximum number of tokens in a reply", least=1, most=1 << 20)
+    max_completion_tokens: int | None = option(
         None, "Maximum number including reasoning, sent instead of max_tokens", least=1, most=1 << 20
     )
-    parallel: int = setting(8, "Number of parallel requests, which does not change the replies", least=1, most=256)
-    timeout: float = setting(120.0, "Timeout of a request, in seconds", least=1, most=86_400)
-    tokens_per_minute: float | None = setting(None, "Maximum number of tokens per minute", above=0)
-    key: str = setting("", f"Environment variable with the key, or none [default: {' or '.join(KEYS)}]")
+    parallel: int = option(8, "Number of parallel requests, which does not change the replies", least=1, most=256)
+    timeout: float = option(120.0, "Timeout of a request, in seconds", least=1, most=86_400)
+    tokens_per_minute: float | None = option(None, "Maximum number of tokens per minute", above=0)
+    key: str = option("", f"Environment variable with the key, or none [default: {' or '.join(KEYS)}]")
 
 
 @dataclass(frozen=True, kw_only=True)
