@@ -6,7 +6,6 @@ import contextlib
 import json
 import math
 import os
-import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
@@ -64,6 +63,8 @@ def link_or_copy(source: str | Path, target: str | Path) -> None:
     try:
         os.link(source, target)
     except OSError:  # another disk, no hard links, or no permission
+        import shutil
+
         shutil.copyfile(source, target)
         sync_file(Path(target))
 

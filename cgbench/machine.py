@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from pathlib import Path
 
 from cgbench.errors import InputError
@@ -23,7 +22,7 @@ def runs_remotely() -> bool:
 
 def host() -> str:
     """The name of this machine, or of the simulated machine."""
-    return os.environ.get(REMOTE) or socket.gethostname()
+    return os.environ.get(REMOTE) or os.uname().nodename
 
 
 def usable_cores() -> int:

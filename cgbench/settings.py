@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import difflib
 import math
 import re
 import types
@@ -117,6 +116,8 @@ def did_you_mean(word: object, choices: Iterable[str]) -> str:
 
 def _nearest(word: str, names: Iterable[str]) -> str | None:
     by_lower = {name.lower(): name for name in names}
+    import difflib
+
     near = difflib.get_close_matches(word.lower(), by_lower, 1, 0.6)
     return by_lower[near[0]] if near else None
 

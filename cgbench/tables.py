@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import html
 import re
-import shutil
 import textwrap
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -61,6 +59,8 @@ def p_text(value: float | None, none: str = "") -> str:
 
 def columns() -> int:
     """The width of the terminal, or 80."""
+    import shutil
+
     return shutil.get_terminal_size((80, 24)).columns
 
 
@@ -183,6 +183,8 @@ def latex_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _html(lines: Sequence[Sequence[str]]) -> str:
     """For a notebook, which has its own style for tables."""
+    import html
+
     head, *rows = [[html.escape(cell) for cell in line] for line in lines]
 
     def row(cells: Sequence[str], tag: str) -> str:
@@ -197,6 +199,8 @@ def _html(lines: Sequence[Sequence[str]]) -> str:
 
 def as_html(text: str) -> str:
     """Lines of text next to a table, in HTML."""
+    import html
+
     return f"<pre>{html.escape(text)}</pre>"
 
 

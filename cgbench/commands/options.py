@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import errno
 import functools
 import os
 import re
-import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -204,6 +202,8 @@ _WORDS = f"{__name__}.words"  # in a context: the arguments of the command
 
 def command_line() -> str:
     """The command that runs, as one line for a shell."""
+    import shlex
+
     context = click.get_current_context()
     path = context.command_path.removeprefix(context.find_root().command_path).split()
     return shlex.join(["cgbench", *path, *context.meta[_WORDS]])
@@ -211,6 +211,8 @@ def command_line() -> str:
 
 def near_options(given: str, params: Sequence[click.Parameter]) -> list[str]:
     """The intended option: one of another command or tool, or a misspelt one; empty if none is similar."""
+    import difflib
+
     # Dashes would make all options similar.
     names = {name.lstrip("-"): name for param in params for name in param.opts if name.startswith("--")}
     word = given.lstrip("-").lower().replace("_", "-")
@@ -276,6 +278,8 @@ class Group(Documented, click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find a command; an error names the nearest one."""
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            import difflib
+
             near = difflib.get_close_matches(args[0].lower(), self.list_commands(ctx), 1, 0.6)
             if near:
                 ctx.fail(f"No such command '{args[0]}'. Did you mean '{near[0]}'?")

@@ -13,7 +13,6 @@ from typing import Any, cast
 
 from cgbench.errors import InputError
 from cgbench.files import write_atomic
-from cgbench.steps import hash_value
 from cgbench.text.columns import Column, read_column, read_text
 from cgbench.text.formats import CorpusSpec, form
 from cgbench.text.joins import index_of
@@ -122,6 +121,8 @@ def _write(sides: Sequence[Sequence[str]], role: str, folder: Path) -> CorpusSpe
         raise InputError(f"{role}: {len(sides[0]):,} source sentences for {len(sides[1]):,} target sentences")
     if not sides[0]:
         raise InputError(f"{role}: the corpus is empty")
+    from cgbench.steps import hash_value
+
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"{role}-{hash_value(sides)[:12]}"
     paths = (folder / f"{stem}.source", folder / f"{stem}.target")

@@ -19,7 +19,6 @@ from typing import Any
 from cgbench.errors import InputError
 from cgbench.files import parse_json
 from cgbench.text.limits import limit
-from cgbench.text.parquet import ParquetTable
 from cgbench.text.plain_text import MARK
 from cgbench.text.streams import CHUNK, form, open_bytes, read_lines
 
@@ -47,6 +46,8 @@ class Table:
         self._begin = 1
         kind = form(path)
         if kind == "parquet":
+            from cgbench.text.parquet import ParquetTable
+
             self._parquet = ParquetTable(path)
             self.nested, names = self._parquet.nested, self._parquet.names
         elif kind in ("jsonl", "json"):

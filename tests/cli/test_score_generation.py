@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from cgbench.models.external.sidecar import settings_label
+from cgbench.text.sidecar import settings_label
 
 SEARCH = {"beam": 5, "length_penalty": 1.0, "max_length_ratio": 1.2, "max_length_extra": 10}
 MODEL = {"kind": "hf", "weights": "1", "dtype": "bfloat16", "source": "deu_Latn", "target": "eng_Latn"}

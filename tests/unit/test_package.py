@@ -38,6 +38,21 @@ def test_an_import_loads_nothing_heavy():
     assert not [name for name in loaded if name.startswith("cgbench.")]
 
 
+@pytest.mark.parametrize("metric", ["bleu", "exact"])
+def test_scores_load_what_they_need(metric, tmp_path):
+    """``score bleu`` and ``score exact`` take as long as their imports: nothing that builds, and no compiler."""
+    text = tmp_path / "text"
+    text.write_text("the dog ran\n")
+    words = ["score", metric, "--ref", str(text), "--hyp", f"a={text}"]
+    code = "import sys; from cgbench.cli import main; main(sys.argv[1:], standalone_mode=False); print(*sys.modules)"
+    command = [sys.executable, "-c", code, *words]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1].split()
+    assert "cgbench.benchmark.metrics.evaluate" in loaded
+    heavy = ("numba", "pyarrow", "pandas", "torch", "scipy", "multiprocessing", "cgbench.models", "cgbench.engines")
+    heavy += tuple(f"cgbench.benchmark.{name}" for name in ("release", "candidates", "parts", "react"))
+    assert not [name for name in heavy if name in loaded]
+
+
 def test_what_editors_see_is_what_runs():
     tree = ast.parse(Path(cgbench.__file__).read_text(encoding="utf-8"))
     (block,) = [node for node in tree.body if isinstance(node, ast.If)]

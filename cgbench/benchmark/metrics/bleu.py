@@ -24,7 +24,6 @@ import numpy as np
 
 from cgbench.benchmark.metrics.bleu_matches import bleu_statistics
 from cgbench.benchmark.metrics.metric import Metric, Signature
-from cgbench.engines import Local
 from cgbench.errors import InputError, argument, require
 from cgbench.settings import did_you_mean, read_value
 from cgbench.text.hypothesis_form import BLANKS, CHARACTERS, MARKS, Reading
@@ -121,7 +120,13 @@ class SacreMetric(Metric):
             for low, high in pairwise(bounds)
             if high > low
         )
-        parts = list(Local(jobs).map(partial(_extract, self.kind, self._options), tasks))
+        extract = partial(_extract, self.kind, self._options)
+        if jobs > 1:
+            from cgbench.engines import Local
+
+            parts = list(Local(jobs).map(extract, tasks))
+        else:
+            parts = list(map(extract, tasks))
         found = [np.concatenate([part[number] for part in parts]) for number in range(len(runs))]
         if self.preset == "lexicon":
             for statistics in found:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cgbench.benchmark.metrics.comparison import CALIBRATED, Comparison
-from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.example_sets import ExampleSet
 from cgbench.benchmark.metrics.features import FeatureInputs, table_column
 from cgbench.benchmark.metrics.metric import Clusters, Metric
 from cgbench.benchmark.metrics.variance import covariance_of_clusters, design_effects
 from cgbench.errors import InputError, argument
+
+if TYPE_CHECKING:
+    from cgbench.benchmark.metrics.cter import Cter
 
 OF_CTER = ("compound", "context")
 """The clusters of CTER, unless others are named."""
@@ -39,7 +42,7 @@ def clusters_of(comparison: Comparison, test: ExampleSet, inputs: FeatureInputs)
         )
     rows = test.metric.counted(np.arange(test.metric.n))
     found = {}
-    for name in names or (OF_CTER if isinstance(test.metric, Cter) else ()):
+    for name in names or (OF_CTER if _as_cter(test.metric) else ()):
         labels = _numbered(_labels(name, test, inputs))
         if len(np.unique(labels[rows])) > 1:
             found[name] = labels
@@ -57,11 +60,11 @@ def _labels(name: str, test: ExampleSet, inputs: FeatureInputs) -> Sequence[str]
         if test.sources is None:
             raise InputError(f"{argument('cluster', name)} needs the sources; give {argument('sources')}")
         return test.sources.values
-    if name in OF_CTER and isinstance(metric, Cter):
+    if name in OF_CTER and (cter := _as_cter(metric)):
         if name == "compound":
-            return metric.compounds
+            return cter.compounds
         return [
-            source.replace(compound, "\0", 1) for source, compound in zip(metric.sources, metric.compounds, strict=True)
+            source.replace(compound, "\0", 1) for source, compound in zip(cter.sources, cter.compounds, strict=True)
         ]
     try:
         column = table_column(inputs, argument("cluster", name), (name,), metric.n)
@@ -77,6 +80,14 @@ def _labels(name: str, test: ExampleSet, inputs: FeatureInputs) -> Sequence[str]
             f"{column.row(empty)}: it is empty; name the cluster of each example (one of its own if it is independent)"
         )
     return column.values
+
+
+def _as_cter(metric: Metric) -> Cter | None:
+    if metric.needs != "sources":
+        return None
+    from cgbench.benchmark.metrics.cter import Cter
+
+    return metric if isinstance(metric, Cter) else None
 
 
 def _numbered(labels: Sequence[str]) -> np.ndarray:

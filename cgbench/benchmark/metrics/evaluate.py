@@ -20,8 +20,6 @@ from cgbench.benchmark.metrics.drop import ControlSet
 from cgbench.benchmark.metrics.example_sets import ExampleSet, read_control_set, read_test_set
 from cgbench.benchmark.metrics.features import FeatureInputs, make_feature
 from cgbench.benchmark.metrics.hypotheses import check_form, check_training
-from cgbench.benchmark.metrics.known_pieces import check_parts, score_parts
-from cgbench.benchmark.metrics.population import design_of
 from cgbench.benchmark.metrics.published import PublishedScore, published_scores
 from cgbench.benchmark.metrics.result import Evaluation, EvaluationInputs
 from cgbench.benchmark.metrics.score_request import FEATURES_OF, ScoreRequest
@@ -58,13 +56,15 @@ def evaluation_of(request: ScoreRequest, outputs: Mapping[str, tuple[Sequence[st
     """:func:`evaluate`; ``outputs``: the texts of each run, for external scores."""
     test = read_test_set(request)
     check_together(request, test)
-    check_parts(request)
     control = read_control_set(request)
     check_resampled(request, control)
     systems, lines = with_outputs(request, test, outputs or {})
     inputs = feature_inputs(request, test)
     test.metric.clusters = clusters_of(request, test, inputs)
-    test.metric.design = design_of(request, test, inputs)
+    if request.estimate is not None:
+        from cgbench.benchmark.metrics.population import design_of
+
+        test.metric.design = design_of(request, test, inputs)
     if control:
         of_control = replace(inputs, table=control.table, metric=control.metric, first=control.first)
         control.metric.clusters = clusters_of(request, control, of_control)
@@ -91,6 +91,8 @@ def evaluation_of(request: ScoreRequest, outputs: Mapping[str, tuple[Sequence[st
         lines.append(line)
     parts = None
     if request.parts is not None:
+        from cgbench.benchmark.metrics.known_pieces import score_parts
+
         parts, more = score_parts(request, test, scored)
         lines += more
     warned = tuple(map(InputWarning, [*lines, *disagreements(scored)]))
@@ -132,6 +134,19 @@ def check_together(request: ScoreRequest, test: ExampleSet) -> None:
         if features and not (isinstance(by, str) and by.startswith(features)):
             shown = argument("by", by) if isinstance(by, str) else "given values"
             raise InputError(f"{argument(name)} has no effect on {shown}; leave it out")
+    _check_parts(request)
+
+
+def _check_parts(request: ScoreRequest) -> None:
+    if request.parts is None:
+        for name in ("probe_systems", "known"):
+            if name in request.given and getattr(request, name) is not None:
+                raise InputError(f"{argument(name)} belongs to {argument('parts')}")
+    elif request.probe_systems is None:
+        raise InputError(
+            f"{argument('parts', str(request.parts))} needs the translations of its probes; give "
+            f"{argument('probe_systems')}"
+        )
 
 
 def check_resampled(request: ScoreRequest, control: ExampleSet | None) -> None:

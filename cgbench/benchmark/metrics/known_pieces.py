@@ -34,9 +34,6 @@ from cgbench.tables import counted
 from cgbench.text.columns import Column
 from cgbench.text.plain_text import words_of
 
-OPTIONS = ("probe_systems", "known")
-"""Options that need ``parts``."""
-
 
 @dataclass(frozen=True)
 class PartsScores:
@@ -56,22 +53,6 @@ class PartsScores:
         """The number of test rows with a piece that has no probe, or without pieces: they are not given."""
         places = self.folder.rows
         return sum(not row or any(not self.folder.pieces[place.piece].probes for place in row) for row in places)
-
-
-def check_parts(request: ScoreRequest) -> None:
-    """Refuse options without effect.
-
-    :raises InputError: an option lacks the one that it belongs to.
-    """
-    if request.parts is None:
-        for name in OPTIONS:
-            if name in request.given and getattr(request, name) is not None:
-                raise InputError(f"{argument(name)} belongs to {argument('parts')}")
-    elif request.probe_systems is None:
-        raise InputError(
-            f"{argument('parts', str(request.parts))} needs the translations of its probes; give "
-            f"{argument('probe_systems')}"
-        )
 
 
 def score_parts(request: ScoreRequest, test: ExampleSet, scored: ScoredSystems) -> tuple[PartsScores, list[str]]:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from functools import cache
-from importlib.resources import files
 
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
@@ -41,6 +38,9 @@ class PublishedScore:
 @cache
 def all_published() -> tuple[PublishedScore, ...]:
     """All rows of the table."""
+    import csv
+    from importlib.resources import files
+
     text = (files("cgbench.benchmark") / "published" / "results.tsv").read_text(encoding="utf-8")
     rows = csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
     return tuple(_in_percent(PublishedScore(**row)) for row in rows)
@@ -53,6 +53,8 @@ def _in_percent(row: PublishedScore) -> PublishedScore:
 
 
 def _hundredfold(number: str) -> str:
+    from decimal import Decimal
+
     return f"{Decimal(number).scaleb(2):f}" if number else number
 
 

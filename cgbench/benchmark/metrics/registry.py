@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.metrics.metric import ExampleTexts, Metric
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "cgbench.metrics"
 METRICS = {
@@ -25,6 +27,8 @@ METRICS = {
 
 def registered() -> dict[str, EntryPoint]:
     """The metrics of other packages, by name."""
+    from importlib.metadata import entry_points
+
     return {one.name.lower(): one for one in entry_points(group=GROUP)}
 
 

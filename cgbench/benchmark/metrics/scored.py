@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,10 +28,10 @@ from cgbench.benchmark.metrics.published import PublishedScore
 from cgbench.benchmark.metrics.significance import LEVEL, SEVERAL_RUNS, calibrated_test
 from cgbench.benchmark.metrics.systems import System
 from cgbench.errors import InputError, argument
-from cgbench.models.external.sidecar import PROMPT, settings_label
 from cgbench.tables import p_text
 from cgbench.text.columns import Column
 from cgbench.text.plain_text import words_of
+from cgbench.text.sidecar import PROMPT, settings_label
 
 
 @dataclass(frozen=True)
@@ -292,6 +291,8 @@ def _made(system: System) -> str:
     """The generation settings of a system as one word; ``unknown`` if not recorded."""
     words = ["unknown" if record is None else settings_label(record) for record in system.made]
     if runs_are_prompts(system):
+        import hashlib
+
         rest = words[0].rpartition("-prompt@")[0]
         return f"{rest}-prompts@{hashlib.sha256(','.join(words).encode()).hexdigest()[:8]}"
     return words[0] if len(set(words)) == 1 else ",".join(words)

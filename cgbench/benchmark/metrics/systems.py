@@ -7,16 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cgbench.benchmark.metrics.log_outputs import by_rows, read_outputs
 from cgbench.errors import InputError, argument
-from cgbench.models.external.sidecar import read_sidecar
 from cgbench.text.columns import Column, read_column, short_name
 from cgbench.text.inputs import AnyPath, Texts, as_column, is_path
 from cgbench.text.joins import check_order, in_order, index_of
 from cgbench.text.plain_text import words_of
 from cgbench.text.remote import local
+from cgbench.text.sidecar import read_sidecar
 from cgbench.text.streams import split_name
 
+LOG_MARKS = ("json", ".eval")
+"""What the name of every log contains."""
 Runs = Texts | Sequence[Texts]
 
 
@@ -25,7 +26,7 @@ class System:
     """A system and its outputs: one list of hypotheses per run (training seed).
 
     ``texts``: its outputs, if ``runs`` are external scores. ``made``: how each run was generated, None if not recorded
-    (:mod:`cgbench.models.external.sidecar`).
+    (:mod:`cgbench.text.sidecar`).
     """
 
     name: str
@@ -115,13 +116,23 @@ def read_runs(
         for number, text in enumerate(texts, 1):
             what = "hypotheses" if len(given) == 1 else f"hypotheses of {name}"
             what += f", run {number}" if len(texts) > 1 else ""
-            logged = read_outputs(local(os.fspath(text))) if is_path(text) else None
-            if logged is not None and ids is None:
-                logged = [replace(by_rows(one, lines), ids=None) for one in logged]
+            logged = _from_log(local(os.fspath(text)), ids, lines) if is_path(text) else None
             systems.setdefault(str(name), []).extend(
                 logged or [as_column(text, what, "hypothesis", "prediction", ids=ids)]
             )
     return systems
+
+
+def _from_log(path: str, ids: str | None, lines: Sequence[str] | None) -> list[Column] | None:
+    """The hypotheses in a log of a harness; None if the file is not one."""
+    if not any(mark in path for mark in LOG_MARKS):
+        return None
+    from cgbench.benchmark.metrics.log_outputs import by_rows, read_outputs
+
+    columns = read_outputs(path)
+    if columns is None or ids is not None:
+        return columns
+    return [replace(by_rows(column, lines), ids=None) for column in columns]
 
 
 def same_systems(name: str, given: Any, systems: Any) -> Any:

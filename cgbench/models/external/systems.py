@@ -13,7 +13,6 @@ from cgbench.locks import locked
 from cgbench.models.devices import choose_device
 from cgbench.models.external.addresses import parse_address
 from cgbench.models.external.opening import Planned, plan_member
-from cgbench.models.external.sidecar import check_earlier, sidecar_path, warn_of_cut, write_output
 from cgbench.models.external.token_space import SHARD
 from cgbench.models.external.uncertainty import work_beside
 from cgbench.models.translation_request import TranslateRequest
@@ -21,6 +20,7 @@ from cgbench.progress import bar
 from cgbench.requests import as_path
 from cgbench.steps import STEPS, Step, Workspace, hash_value
 from cgbench.text.inputs import files_of, lines_of
+from cgbench.text.sidecar import check_earlier, sidecar_path, warn_of_cut, write_output
 
 
 def plan_system(text: str, prompt: str | None) -> Planned:

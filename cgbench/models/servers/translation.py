@@ -11,7 +11,6 @@ from typing import Any, cast
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.files import check_output
 from cgbench.locks import locked
-from cgbench.models.external.sidecar import check_earlier, sidecar_path, write_output
 from cgbench.models.server_options import Budget
 from cgbench.models.servers.address import Server, parse_server
 from cgbench.models.servers.answers import Reading, count, read_choice, warnings_of
@@ -27,6 +26,7 @@ from cgbench.requests import as_path
 from cgbench.steps import hash_value
 from cgbench.tables import counted, render
 from cgbench.text.inputs import files_of, is_path, lines_of
+from cgbench.text.sidecar import check_earlier, sidecar_path, write_output
 
 
 def translate_by_server(request: TranslateRequest) -> list[str]:

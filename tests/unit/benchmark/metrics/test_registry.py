@@ -27,7 +27,7 @@ def package(monkeypatch):
     name, value = re.search('^([a-z-]+) = "(.+)"$', page, re.MULTILINE).groups()
     found = {name: value, "lost": "no_such_package:Metric", "text": "json:loads"}
     points = [EntryPoint(name, value, registry.GROUP) for name, value in found.items()]
-    monkeypatch.setattr(registry, "entry_points", lambda group: points)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points)
 
 
 def test_the_example_of_the_documentation():

@@ -5,13 +5,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +30,12 @@ _SERVER = (
 )  # fmt: skip
 
 
+def _digest(data: bytes) -> str:
+    import hashlib  # loads OpenSSL
+
+    return hashlib.sha256(data).hexdigest()
+
+
 def sidecar_path(output: Path) -> Path:
     """The sidecar file of an output."""
     return output.with_name(f"{output.name}.system.json")
@@ -46,7 +50,7 @@ def read_sidecar(output: Path) -> dict[str, Any] | None:
     check_shape(record, _SHAPE, path, _REMEDY)
     if record["format"] != FORMAT:
         raise InputError(f"{path}: has format {record['format']}, but this version reads {FORMAT}; {_REMEDY}")
-    if hashlib.sha256(output.read_bytes()).hexdigest() != record["output"]:
+    if _digest(output.read_bytes()) != record["output"]:
         raise InputError(f"{path}: does not belong to the translations in {output.name}; {_REMEDY}")
     return dict(record)
 
@@ -82,13 +86,15 @@ def write_output(
     """
     written = [_shown(row, nbest, form) for row in rows]
     text = "".join(line + "\n" for line in written)
+    from importlib import metadata
+
     own = {"cgbench": __version__, "python": platform.python_version()}
     whole = {
         "format": FORMAT,
         **record,
         "cut": sum(row["nbest"][0]["cut"] for row in rows),
         "lines": len(rows),
-        "output": hashlib.sha256(text.encode("utf-8")).hexdigest(),
+        "output": _digest(text.encode("utf-8")),
         "versions": own | {package: metadata.version(package) for package in packages},
     }
     write_atomic(output, text)
@@ -124,5 +130,5 @@ def settings_label(record: Mapping[str, Any]) -> str:
         words.append(system["dtype"])
     words += [str(system[name]) for name in ("source", "target") if name in system]
     if asked := "\n".join(str(system[name]) for name in PROMPT if name in system):
-        words.append(f"prompt@{hashlib.sha256(asked.encode()).hexdigest()[:8]}")
+        words.append(f"prompt@{_digest(asked.encode())[:8]}")
     return re.sub(r"[^\w.@-]", "_", "-".join(map(str, words)))
