@@ -57,8 +57,8 @@ def build_react_command(request: BuildRequest, dry_run: bool, explain: bool, for
     if dry_run:
         lines = build.explain(plan, workspace)
         if form == "json":
-            found = {"estimate": cost.as_dict(), "advice": cost.advice} if cost else {}
-            click.echo(json.dumps({"steps": lines, **found}, indent=1))
+            estimate = {"seconds": cost.seconds, "steps": cost.steps, "advice": cost.advice} if cost else None
+            click.echo(json.dumps({"steps": lines, "estimate": estimate}, indent=1))
             return
         click.echo("\n".join([*lines, *([f"\n{cost}"] if cost else [])]))
         if cost and cost.advice:

@@ -6,57 +6,54 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from cgbench.benchmark.react.cost import duration, estimates_wanted
+from cgbench.benchmark.react.cost import duration, estimates_wanted, training_time
 from cgbench.errors import InputError
 from cgbench.models.devices import choose_device
 from cgbench.progress import working
 from cgbench.reproduction.plan import ReproduceRequest, Run
 from cgbench.requests import as_path
-from cgbench.tables import counted
 
 
 def forecast(runs: Sequence[Run], request: ReproduceRequest) -> str:
     """One line per run: updates, and at most how long training takes without validation.
 
-    Each system is timed once per benchmark, alone, where its data are in the output folder, in a mirror, or made by
-    their generator. Nothing is downloaded and nothing is kept.
+    Each system is timed once per benchmark, where its data are in the output folder, in a mirror, or made by their
+    generator. Nothing is downloaded or kept.
     """
-    timed: dict[tuple[str, str], float | str] = {}
-    lines, seconds = [], []
+    times: dict[tuple[str, str], float | str] = {}
+    lines, total = [], 0.0
     for run in runs:
-        key = run.benchmark.name, run.system.name
-        if run.system.preset and key not in timed:
-            timed[key] = time_of(run, request) if estimates_wanted() else ""
-        what = f"{run.preset.training.max_updates:,} updates of {run.system.preset}" if run.system.preset else ""
-        seconds.append(found := timed.get(key))
-        time = f", at most {duration(found)}" if isinstance(found, float) else ""
-        lines.append(f"{run.name}  {what}{time}".rstrip())
-    known = [value for value in seconds if isinstance(value, float)]
-    if known:
-        lines.append(
-            f"training of {counted(len(known), 'run')}, one after the other: about {duration(sum(known))}, "
-            "without validation and translation"
-        )
-    missing = dict.fromkeys(value for value in timed.values() if isinstance(value, str) and value)
-    return "\n".join([*lines, *(f"not estimated: {why}" for why in missing)])
+        line = run.name
+        if preset := run.system.preset:
+            key = run.benchmark.name, run.system.name
+            if key not in times:
+                times[key] = _time_of(run, request) if estimates_wanted() else ""
+            line += f"  {run.preset.training.max_updates:,} updates of {preset}"
+            if isinstance(seconds := times[key], float):
+                line += f", at most {duration(seconds)}"
+                total += seconds
+        lines.append(line)
+    if total:
+        lines.append(f"training, one run after the other: about {duration(total)}, without validation and translation")
+    reasons = dict.fromkeys(reason for reason in times.values() if isinstance(reason, str) and reason)
+    return "\n".join([*lines, *(f"not estimated: {reason}" for reason in reasons)])
 
 
-def time_of(run: Run, request: ReproduceRequest) -> float | str:
+def _time_of(run: Run, request: ReproduceRequest) -> float | str:
     """Seconds to train ``run`` to its last update, or why that is unknown."""
     from cgbench.data_recipes.registry import find_recipe
-    from cgbench.models.training.timing import time_updates
     from cgbench.reproduction.running import DATA, prepare
     from cgbench.reproduction.texts import learn_dictionaries, learn_run_lexicon, training_texts
 
-    recipe = find_recipe(run.benchmark.data)
-    sides = recipe.sides[0], recipe.sides[1]
+    source, target, *_ = find_recipe(run.benchmark.data).sides
+    sides = source, target
+    data = as_path(request.out) / DATA / run.benchmark.data
     with tempfile.TemporaryDirectory() as name, working(f"timing {run.system.name} on {run.benchmark.name}"):
         folder = Path(name)
-        data = as_path(request.out) / DATA / run.benchmark.data
         try:
             if not data.is_dir():
-                given = {run.system.lexicon_file} - {""}
-                prepare(run.benchmark, folder, request.mirror, True, lambda line: None, given)
+                lexicons = {run.system.lexicon_file} - {""}
+                prepare(run.benchmark, folder, request.mirror, True, lambda line: None, lexicons)
                 data = folder / DATA / run.benchmark.data
             train, _ = training_texts(run, data, sides, folder)
             subwords = learn_dictionaries(run, data, sides, train, folder)
@@ -64,7 +61,4 @@ def time_of(run: Run, request: ReproduceRequest) -> float | str:
         except (InputError, OSError) as error:
             return f"{run.benchmark.name}: {error}"
         device = choose_device(request.device)
-        start, update = time_updates(
-            train, subwords, run.preset, folder / "models", device, init=run.start, lexicon=lexicon
-        )
-    return start + run.preset.training.max_updates * update
+        return training_time(train, subwords, run.preset, folder / "models", device, init=run.start, lexicon=lexicon)

@@ -122,7 +122,6 @@ def test_what_members_do_not_go_with(corpora, members, run, tmp_path, monkeypatc
     ):
         assert said in run(*command, *words, status=2).stderr, words
     monkeypatch.setenv("CGBENCH_ESTIMATE", "1")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     table = run(*command, *members, "--dry-run").output
     assert re.search(r"(?m)^uncertainty +not estimated", table) and re.search(r"(?m)^scan +[0-9.]+ second", table)
     monkeypatch.setenv("CGBENCH_ESTIMATE", "0")

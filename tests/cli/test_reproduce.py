@@ -98,7 +98,7 @@ def test_a_dry_run_estimates_the_training_time_from_some_updates(run, tmp_path, 
         "  560 updates of lstm_colors, at most [0-9]+ (second|minute)s?", first[len("colors.lstm.full.seed-1") :]
     )
     assert first.split()[1:] == second.split()[1:]
-    assert total.startswith("training of 2 runs, one after the other: about ")
+    assert total.startswith("training, one run after the other: about ")
     assert not (tmp_path / "out").exists()
     cfq = run(*words[:2], "devil-9", "--benchmarks", "CFQ MCD1", *words[5:], "--offline").stdout
     assert "not estimated: CFQ MCD1: " in cfq
