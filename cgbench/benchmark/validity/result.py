@@ -177,8 +177,8 @@ def _ranking(part: str, scored: RankedSystems) -> str:
         f"of {one.decided} pairs that differ on {scored.whole}: {one.kept} differ in the same direction on {part}, "
         f"{one.reversed} in the other, {one.decided - one.kept - one.reversed} do not",
     ]
-    for name, tests in ((scored.whole, one.whole), (part, one.part)):
-        groups = " > ".join(", ".join(scored.scores.systems[row] for row in cluster) for cluster in tests.clusters)
+    for name, pairs in ((scored.whole, one.whole), (part, one.part)):
+        groups = " > ".join(", ".join(scored.scores.systems[row] for row in tier) for tier in pairs.tiers)
         lines.append(f"clusters on {name}: {groups}")
     return "\n".join(lines)
 

@@ -180,7 +180,7 @@ def _score(
         lower_is_better=lower,
         whole=whole,
         scores=scores,
-        rankings={part: rank(scores, part, whole, lower) for part in parts if part != whole},
+        rankings={part: rank(scores, part, whole) for part in parts if part != whole},
         own=tuple(own_family(scores, own, of, whole, lower)),
         families=of,
     )

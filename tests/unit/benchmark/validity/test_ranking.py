@@ -12,7 +12,7 @@ from cgbench.benchmark.validity.ranking import (
     OwnFamily,
     PartScores,
     chance_of,
-    compare_pairs,
+    differ,
     kendall,
     own_family,
     rank,
@@ -62,7 +62,7 @@ def test_pairs_of_a_source_are_drawn_together():
     assert alone.values["whole"].tolist() == together.values["whole"].tolist()
     widths = [np.diff(found.intervals["whole"][0])[0] for found in (alone, together)]
     assert widths[1] > 1.6 * widths[0]  # four equal rows are worth one
-    p_values = [float(found.contrasts["whole"].of(0, 1).p_value()[0]) for found in (alone, together)]
+    p_values = [found.pairs["whole"].p_star[0, 1] for found in (alone, together)]
     assert p_values[1] > p_values[0]
 
 
@@ -70,11 +70,9 @@ def test_clusters_are_drawn_where_all_above_differ_from_all_below():
     rng = np.random.default_rng(5)
     shares = {"a": 0.9, "b": 0.9, "c": 0.5, "d": 0.1}
     found = scored(1000, **{name: right(share, 1000, rng) for name, share in shares.items()})
-    tests = compare_pairs(found, "whole")
-    assert [sorted(found.systems[row] for row in cluster) for cluster in tests.clusters] == [["a", "b"], ["c"], ["d"]]
-    assert not tests.differ(0, 1) and tests.differ(1, 2)
-    # Where less is better, the order is the other way round.
-    assert compare_pairs(found, "whole", lower_is_better=True).clusters[0] == (3,)
+    tests = found.pairs["whole"]
+    assert [sorted(found.systems[row] for row in tier) for tier in tests.tiers] == [["a", "b"], ["c"], ["d"]]
+    assert not differ(tests, 0, 1) and differ(tests, 1, 2)
 
 
 def test_a_part_that_reverses_the_order_shows():
@@ -141,13 +139,11 @@ def test_pairs_of_systems_are_tested_with_the_variance_of_their_runs():
     systems = {name: [right(share, 400, rng) for share in some] for name, some in shares.items()}
     metric = ExactMatch([["x"]] * 400)
     found = score_parts(metric, systems, {"whole": np.arange(400)}, samples=200, seed=1)
-    tests = compare_pairs(found, "whole")
-    alone = found.contrasts["whole"].of(0, 1)
-    assert alone.p_value()[0] > 0.05 and not tests.differ(0, 1)
+    assert not differ(found.pairs["whole"], 0, 1)
     # Runs that lie as far apart are no evidence, however many examples there are; single runs of them would be.
     single = {name: [runs[place]] for (name, runs), place in zip(systems.items(), (2, 0, 0), strict=True)}
     found = score_parts(metric, single, {"whole": np.arange(400)}, samples=200, seed=1)
-    assert compare_pairs(found, "whole").differ(0, 1)
+    assert differ(found.pairs["whole"], 0, 1)
 
 
 def test_intervals_of_several_runs_are_those_of_score():
