@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import textwrap
-from typing import TYPE_CHECKING
 
 import click
 
@@ -14,9 +13,6 @@ from cgbench.commands.requests import takes
 from cgbench.data_recipes.prepared import DataRequest
 from cgbench.requests import changed
 from cgbench.tables import columns, counted, render
-
-if TYPE_CHECKING:
-    from cgbench.data_recipes.recipe import Source
 
 SHOWN = 6  # missing splits or files that are named
 
@@ -72,10 +68,7 @@ def describe_command(name: str, form: str) -> None:
         inside = sum(other.archive == source.name for other in recipe.sources)
         held = f" (holds {inside} files, which a mirror may also have unpacked)" if inside else ""
         click.echo(f"  {recipe.folder_of(source)}/{source.name}{held}\n    {source.url or source.by_hand}")
-        known = [f"{kind} {digest}" for kind, found in _digests(source) for digest in found]
-        seen = f"verified {source.seen}" if source.seen else "not verified"
-        where = f" ({source.seen_in})" if source.seen_in else ""
-        click.echo(f"    {', '.join(known) or 'no checksum: recorded at first use'}; {seen}{where}")
+        click.echo(f"    {', '.join(source.hashes) or 'no known hash'}")
 
 
 @data_group.command("get", cls=Resumable, example="cgbench data get scan --out data/scan")
@@ -121,10 +114,6 @@ def get_command(request: DataRequest, form: str) -> None:
         rest = "" if generated == len(rows) else ", the others are as released"
         click.echo(f"\n{generated} of {len(rows)} splits are generated{rest}")
     click.echo(f"\n{'written to' if prepared.made else 'kept:'} {out} (licence: {record['licence']})")
-
-
-def _digests(source: Source) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    return ("SHA-256", source.sha256), ("git blob", source.git_blob)
 
 
 def _by_folder(rows: dict[str, int | None]) -> list[tuple[str, str]]:

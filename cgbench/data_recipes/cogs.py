@@ -123,13 +123,7 @@ def _sources() -> Iterator[Source]:
         yield released(REPOSITORY, COMMIT, f"data/{name}.tsv")
     now = released(REPOSITORY, COMMIT, "data/gen.tsv")
     first = released(*LEXICONS, "cogs/gen.tsv")
-    yield replace(
-        now,
-        sha256=now.sha256 + first.sha256,
-        git_blob=now.git_blob + first.git_blob,
-        seen=first.seen,
-        seen_in=f"edition of 2020, {first.seen_in}; that of 2022 {now.seen_in}",
-    )
+    yield replace(now, hashes=now.hashes + first.hashes)
     for name in LEARNERS:
         path = f"lexicons/{name}.json"
         yield released(*LEXICONS, f"cogs/alignments/{name}.json", path, extra=path)

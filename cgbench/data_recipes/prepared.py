@@ -46,7 +46,7 @@ class DataRequest(StepOptions):
     _: KW_ONLY
     out: Folder | None = option(default=None, help="Folder of the data set [default: data/NAME]", group="Output")
     mirror: Paths = option(
-        default=(), help="Take the sources only from this mirror; repeatable", metavar="FOLDER|URL", group="Input"
+        default=(), help="Take the sources only from this mirror folder; repeatable", metavar="FOLDER", group="Input"
     )
     offline: bool = option(
         default=False, help="Do not use the network; use earlier downloads, mirror folders and generated data",

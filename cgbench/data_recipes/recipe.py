@@ -71,10 +71,7 @@ class Recipe:
                 {
                     "path": f"{self.folder_of(source)}/{source.name}",
                     "url": source.url,
-                    "sha256": list(source.sha256),
-                    "git_blob": list(source.git_blob),
-                    "seen": source.seen,
-                    **({"seen_in": source.seen_in} if source.seen_in else {}),
+                    "hashes": list(source.hashes),
                     **({"extra": source.extra} if source.extra else {}),
                     **({"archive": source.archive, "member": source.member} if source.archive else {}),
                     **({"by_hand": source.by_hand} if source.by_hand else {}),

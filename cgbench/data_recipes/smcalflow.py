@@ -15,8 +15,7 @@ FOLDER = "smcalflow_cs/calflow.orgchart.event_create/source_domain_with_target_n
 SHOTS = (0, 8, 16, 32, 64, 128)  # compositional pairs in training
 PARTS = {"train": None, "valid": 1_324, "test": 1_325}
 COMPOSITIONAL = "events_with_orgchart"  # the tag of requests that need both skills
-# Read in a copy of the archive's files; the archive itself was never read.
-SEEN, COPY = "2026-11-22", "connermanuel/cm-takehome@6cca2144b9b31493e85c99b3fca56a3a3f4c7781"
+# Of a copy of the archive's files (connermanuel/cm-takehome @ 6cca214); the archive itself was never read.
 SHA256 = {
     "num128.valid.jsonl": "1d6134b15d6eaa99bdd9f3318fe8f0b2a0614f87096c7a4164316ee96050c640",
     "num128.test.jsonl": "b7735e29bcd7f8547d5ad12519bed7cd8347b7b4a5fbe057ccb6f1e8897a017a",
@@ -52,7 +51,7 @@ def _sources() -> Iterator[Source]:
             name = f"num{shots}.{part}.jsonl"
             member = f"{FOLDER}{shots}/{part}.jsonl"
             if name in SHA256:
-                yield Source(name, sha256=(SHA256[name],), archive=ARCHIVE, member=member, seen=SEEN, seen_in=COPY)
+                yield Source(name, hashes=(f"sha256:{SHA256[name]}",), archive=ARCHIVE, member=member)
             else:
                 yield Source(name, archive=ARCHIVE, member=member)
 

@@ -157,7 +157,7 @@ class ReproduceRequest(StepOptions):
     )  # fmt: skip
     out: Folder = option(default="reproduction", help="Folder for runs and data", group="Output")
     mirror: Paths = option(
-        default=(), help="Take the sources of the data only from this mirror; repeatable", metavar="FOLDER|URL",
+        default=(), help="Take the sources of the data only from this mirror folder; repeatable", metavar="FOLDER",
         group="Advanced",
     )  # fmt: skip
     offline: bool = option(default=False, help="Do not use the network", group="Execution")

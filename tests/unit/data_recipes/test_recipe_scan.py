@@ -101,7 +101,7 @@ def test_archives_as_they_are_published(tmp_path):
     Random(1).shuffle(rows)
     recipe = find_recipe("scan")
     # the real files have known sums, these have not
-    unknown = replace(recipe, sources=tuple(replace(source, sha256=(), git_blob=()) for source in recipe.sources))
+    unknown = replace(recipe, sources=tuple(replace(source, hashes=()) for source in recipe.sources))
     folder = tmp_path / "downloads" / "scan"
     folder.mkdir(parents=True)
     with zipfile.ZipFile(folder / "SCAN.zip", "w") as archive:

@@ -89,7 +89,7 @@ def released_as(name, texts, tmp_path):
     for source in recipe.sources:
         if text := texts.get(source.name):
             data = text.encode()
-            source = replace(source, git_blob=(git_blob(data),))
+            source = replace(source, hashes=(f"git:{git_blob(data)}",))
             path = tmp_path / "downloads" / recipe.folder_of(source) / source.name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
