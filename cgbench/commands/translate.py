@@ -41,8 +41,7 @@ def translate_command(request: TranslateRequest, options: PromptOptions) -> None
         from cgbench.benchmark.release.reserved import reserved_for
         from cgbench.benchmark.shots.prompts import with_shots
 
-        reserved = reserved_for(request.sources, options.release)
-        request, written = with_shots(request, options, reserved)
+        request, written = with_shots(request, options, reserved_for(request.sources))
         if written is not None:
             click.echo(written)
             return

@@ -14,10 +14,13 @@ class SearchOptions:
     _: KW_ONLY
     beam: int = option(default=5, help="Beam size; 1: greedy", least=1, group="Search")
     max_length_ratio: float = option(
-        default=1.2, help="Maximum length of a translation, in tokens per source token", least=0, group="Advanced"
+        default=1.2,
+        help="Maximum length of a translation, in tokens per source token; 10 more are allowed",
+        least=0,
+        group="Advanced",
     )
     max_length_extra: int = option(
-        default=10, help="Number of tokens allowed beyond --max-length-ratio", least=0, group="Advanced"
+        default=10, help="Number of tokens allowed beyond max_length_ratio", least=0, python_only=True
     )
     prompt: str | None = option(
         default=None, help="Prompt of an external model, with {source} for the sentence", group="Models"

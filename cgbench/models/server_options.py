@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
-from cgbench.requests import KW_ONLY, File, Folder, Kind, Paths, option, request
+from cgbench.requests import KW_ONLY, File, Kind, Paths, option, request
 
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 
@@ -70,9 +70,6 @@ class ServerOptions:
         default=None, help="Stop before more than this is spent: 5USD (needs --price) or 100000tokens",
         group="Server", metavar="USD|TOKENS",
     )  # fmt: skip
-    cache: Folder | None = option(
-        default=None, help="Folder of answers that several outputs share; equal requests are sent once", group="Server"
-    )
     dry_run: bool = option(
         default=False, help="Print the number of requests and a bound on tokens and cost, and send nothing",
         group="Server",

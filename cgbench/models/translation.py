@@ -213,7 +213,7 @@ def _warn_of_cut(
     if cut:
         _warn(
             f"{cut:,} of {counted(len(lines), 'translation')} ended at the length limit; to make them longer, raise "
-            f"{argument('max_length_ratio')} or {argument('max_length_extra')}"
+            f"{argument('max_length_ratio')}"
         )
 
 

@@ -81,7 +81,7 @@ class TranslateRequest(SearchOptions, ServerOptions):
         group="Output",
     )  # fmt: skip
     batch_tokens: int | None = option(
-        default=None, help="Number of source tokens per batch [default: by device]", least=1, group="Execution"
+        default=None, help="Number of source tokens per batch [default: by device]", least=1, python_only=True
     )
 
     @property

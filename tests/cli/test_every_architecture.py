@@ -92,7 +92,7 @@ def through(text, transformer, run, tmp_path):
         assert figures["finished"] and figures["updates"] == 3 and figures["parameters"] > 1000
         assert figures["validation"]["loss"] > 0
         hypotheses = tmp_path / "hypotheses"
-        search = ("--beam", "2", "--max-length-extra", "2", "--uncertainty", "--format", "json")
+        search = ("--beam", "2", "--max-length-ratio", "0", "--uncertainty", "--format", "json")
         run("translate", folder / "valid.de", "--model", out, transformer, "--output", hypotheses, *search)
         rows = [json.loads(line) for line in hypotheses.read_text().splitlines()]
         assert len(rows) == 4 and all(row["rmi"] > 0 for row in rows)

@@ -168,7 +168,7 @@ def test_another_prompt_or_source_does_not_overwrite_an_output(source, run, tmp_
 
 
 @pytest.mark.parametrize(
-    "words", [("--beam", 4), ("--length-penalty", 0.6), ("--max-length-extra", 3), ("--device", "cpu")]
+    "words", [("--beam", 4), ("--length-penalty", 0.6), ("--max-length-ratio", 3), ("--device", "cpu")]
 )
 def test_a_server_has_a_search_of_its_own(words, source, run, tmp_path):
     fake = Fake()

@@ -47,7 +47,7 @@ def test_the_sidecar_says_all_of_it(ask, tmp_path):
     assert (usage["input"], usage["output"]) == (fake.input, fake.output)
     found.pop("cost_usd_at_most")
     assert found == {
-        "model": "m-1", "software": "fake", "requests": 3, "from_cache": 0,
+        "model": "m-1", "software": "fake", "requests": 3,
         "from_batch": 0, "attempts": 5, "without_reply": 0, "failures": {"not an answer": 1, "status 500": 1},
         "answers_without_usage": 0, "price": {"input": 2.5, "output": 10.0, "cached": 1.25}, "budget": "1USD",
     }  # fmt: skip
@@ -102,16 +102,6 @@ def test_a_budget_ends_the_run_with_one_line(ask, tmp_path):
         assert "--budget: a limit in dollars needs --price" in ask(url, "2", "--budget", "5USD", status=2).stderr
         assert "a price such as in=2.5,out=10" in ask(url, "2", "--price", "2.5", status=2).stderr
         assert "a limit such as 5USD or 100000tokens" in ask(url, "2", "--budget", "5EUR", status=2).stderr
-
-
-def test_a_cache_is_for_all_outputs(ask, tmp_path):
-    with serving(fake := Fake()) as url:
-        for name in ("one", "two"):
-            ask(url, name, "--cache", tmp_path / "cache")
-        assert len(fake.asked) == 3 and record(tmp_path, "two")["from_cache"] == 3
-        ask(url, "three", "--cache", tmp_path / "cache", options="&seed=1")
-        assert len(fake.asked) == 6
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
 def batch_output(path, *, model="m-1", wrong=()):
@@ -201,9 +191,9 @@ def test_the_key_is_in_no_file_and_no_message(ask, tmp_path, monkeypatch):
     said = []
     with serving(fake := Fake({"f": [500, 401]})) as url:
         for words in (["--dry-run"], ["--batch-out", tmp_path / "batch"], []):
-            result = ask(url, "out", "--cache", tmp_path / "cache", *words, status=0 if words else 2)
+            result = ask(url, "out", *words, status=0 if words else 2)
             said += [result.stdout, result.stderr]
-        said.append(ask(url, "out", "--cache", tmp_path / "cache").stderr)
+        said.append(ask(url, "out").stderr)
     with serving(Fake({"f": [302]})) as url:
         said.append(ask(url, "other", status=2).stderr)
     assert {*fake.keys} == {"Bearer s3cret-Key"} and "status 401" in "".join(said) and "redirects" in "".join(said)
@@ -212,7 +202,7 @@ def test_the_key_is_in_no_file_and_no_message(ask, tmp_path, monkeypatch):
     assert not any(b"s3cret" in path.read_bytes() for path in files) and "s3cret" not in "".join(said)
 
 
-@pytest.mark.parametrize("words", [["--price", PRICE], ["--dry-run"], ["--batch-in", "x"], ["--cache", "x"]])
+@pytest.mark.parametrize("words", [["--price", PRICE], ["--dry-run"], ["--batch-in", "x"]])
 def test_options_of_servers_need_one(words, run, tmp_path):
     (tmp_path / "source").write_text("a\n")
     error = run("translate", tmp_path / "source", "--model", tmp_path, *words, status=2).stderr

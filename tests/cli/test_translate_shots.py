@@ -110,7 +110,6 @@ def test_an_encoder_has_no_shots(texts, run):
         (["--write-prompts", "test.en", "--prompt", "{source}"], "test.en"),
         ([*WITH, "--prompt", PROMPT], "--shots needs --system"),
         ([*WITH, "--shots", 6, "--prompt", PROMPT, "--write-prompts", "p.jsonl"], "needs 6"),
-        (["--release", "x", "--model", "m"], "no such file"),
     ],
 )
 def test_wrong_calls(texts, run, words, said):
@@ -125,7 +124,7 @@ def test_the_pairs_of_the_release_of_the_source_are_no_shots(small_release, demo
 
     source = small_release.text_path("source")
     reserved = reserved_pairs(small_release)
-    assert reserved_for(source) == reserved_for("x", small_release.folder) == reserved
+    assert reserved_for(source) == reserved
     assert reserved_for("test.en") == []
     pool = ("--shots-from", demo / "pool.de", demo / "pool.en")
     words = ("translate", source, "--shots", 4, *pool, "--prompt", PROMPT, "--write-prompts", "prompts.jsonl")

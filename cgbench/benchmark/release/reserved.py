@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 from typing import Any
 
 from cgbench.benchmark.release.manifest import MANIFEST
@@ -32,10 +31,12 @@ def reserved_pairs(release: Release) -> list[Pair]:
     return [pair for sources, targets in texts for pair in zip(sources, targets, strict=True)]
 
 
-def reserved_for(sources: Any, release: Any = None) -> list[Pair]:
-    """The :func:`reserved_pairs` of a release, or of that in the folder of ``sources``; none if there is no release."""
-    if release is None and is_path(sources) and not is_stdin(sources):
-        folder = split_name(sources)[0].parent
-        for one in (folder, folder.parent):  # its tables are in a folder of their own
-            release = one if release is None and (Path(one) / MANIFEST).is_file() else release
-    return [] if release is None else reserved_pairs(Release.of(release))
+def reserved_for(sources: Any) -> list[Pair]:
+    """The :func:`reserved_pairs` of the release in the folder of ``sources``; none if there is no release."""
+    if not is_path(sources) or is_stdin(sources):
+        return []
+    folder = split_name(sources)[0].parent
+    for release in (folder, folder.parent):  # its tables are in a folder of their own
+        if (release / MANIFEST).is_file():
+            return reserved_pairs(Release.of(release))
+    return []

@@ -90,7 +90,7 @@ def _pairs_of(request: ShotsRequest) -> list[Pair]:
                 f"{argument('shots_from')}: {len(given[0]):,} source sentences for {len(given[1]):,} target sentences"
             )
         return list(zip(*given, strict=True))
-    return list(read_pairs(as_corpus(given, request.shots_columns, "shots_from")))
+    return list(read_pairs(as_corpus(given, role="shots_from")))
 
 
 def content_key(text: str) -> str:

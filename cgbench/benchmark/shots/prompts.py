@@ -36,8 +36,6 @@ def with_shots(
         number = write_prompts(as_path(options.write_prompts), request, choices)
         if request.system is None and not request.model:
             return request, f"{counted(number, 'prompt')} written to {options.write_prompts}"
-    elif choices is None:
-        raise InputError(f"{argument('release', options.release)} has no effect without {argument('shots')}")
     if choices is not None and request.system is None:
         raise InputError(f"{argument('shots')} needs {argument('system')}, or {argument('write_prompts')} alone")
     return (request if choices is None else changed(request, examples=[one.pairs for one in choices])), None

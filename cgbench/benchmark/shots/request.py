@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from cgbench.requests import KW_ONLY, Bitext, File, Folder, NamePair, Pairs, Text, option, request
+from cgbench.requests import KW_ONLY, Bitext, File, Pairs, Text, option, request
 
 
 @request
@@ -17,18 +17,14 @@ class ShotsOptions:
         group="Shots",
     )  # fmt: skip
     shots_from: Bitext | None = option(
-        default=None, help="Training pairs to take shots from: a table with both sides, or SOURCE TARGET",
-        metavar="FILES", group="Shots",
+        default=None, help="Training pairs to take shots from: a table with both sides, or SOURCE TARGET "
+        "(TABLE:COLUMN or files)", metavar="FILES", group="Shots",
     )  # fmt: skip
     shots_by: Literal["cover", "bm25", "random"] = option(
         default="cover", help="How to choose shots. cover: the fewest pairs with all known pieces of the sentence, "
         "then BM25; bm25: BM25 alone; random: at random for each sentence", group="Shots",
     )  # fmt: skip
-    shots_columns: NamePair | None = option(
-        default=None, help="Source and target columns of the table of --shots-from (TSV: numbers from 1)",
-        metavar="S,T", group="Shots",
-    )  # fmt: skip
-    shots_seed: int = option(default=0, help="Seed of --shots-by random", least=0, group="Shots")
+    shots_seed: int = option(default=0, help="Seed of random shots", least=0, python_only=True)
     min_count: int = option(
         default=3, help="Minimum count in --shots-from for an n-gram to be known, for --shots-by cover",
         least=1, group="Shots",
@@ -46,15 +42,11 @@ class ShotsRequest(ShotsOptions):
 
 @request
 class PromptOptions(ShotsOptions):
-    """Shots of a translation, prompts as a file, and what no prompt may show."""
+    """Shots of a translation, and prompts as a file."""
 
     given: ClassVar[frozenset[str]]  # the names that were given
     _: KW_ONLY
     write_prompts: File | None = option(
         default=None, help="Write the prompts with their shots and prompt_degree as JSON lines; without --system, no "
         "model is asked", group="Shots",
-    )  # fmt: skip
-    release: Folder | None = option(
-        default=None, help="Release whose test set, control set and candidates are never shots [default: the folder "
-        "of the sources, if it is a release]", group="Shots",
     )  # fmt: skip

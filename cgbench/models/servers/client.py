@@ -17,7 +17,7 @@ from cgbench.errors import InputError, argument, printable
 from cgbench.models.server_options import Budget, Price
 from cgbench.models.servers.address import Server
 from cgbench.models.servers.exchange import Answer, BadAnswerError, Request, Usage, is_filtered, read_answer, read_usage
-from cgbench.models.servers.journal import REMEDY, Cache, Journal
+from cgbench.models.servers.journal import REMEDY, Journal
 from cgbench.models.servers.pace import Pace
 from cgbench.progress import Bar, bar
 from cgbench.text.web import NoReply, Reply, post_json
@@ -35,13 +35,12 @@ _KEPT = "finished answers are kept: run the same command again to resume"
 class Client:
     """A server, the journal of its answers, and what may be spent.
 
-    As a context manager it writes the journal; without, it only reads it and the cache.
+    As a context manager it writes the journal; without, it only reads it.
     """
 
     def __init__(
-        self, server: Server, journal: Path, *, cache: Path | None = None, price: Price | None = None,
-        budget: Budget | None = None,
-    ) -> None:  # fmt: skip
+        self, server: Server, journal: Path, *, price: Price | None = None, budget: Budget | None = None
+    ) -> None:
         """Read the journal.
 
         :raises InputError: it is of another server or damaged, or the cost of a request has no bound.
@@ -52,7 +51,6 @@ class Client:
             raise InputError(f"{argument('budget')}: a reply without a limit may cost anything; set ?max_tokens=N")
         self.server, self.price, self.budget = server, price, budget
         self.journal = Journal(journal, server.url)
-        self.cache = None if cache is None else Cache(cache, server.url)
         self._free = threading.Condition()  # guards the journal, and waits for room in the budget
         self._flying = 0
         self._stop = threading.Event()
@@ -86,18 +84,14 @@ class Client:
         return [known[request.key] for request in requests]
 
     def waiting(self, requests: Sequence[Request]) -> list[Request]:
-        """The requests that have no answer yet, each once; the cache is searched first."""
+        """The requests that have no answer yet, each once."""
         unique = {request.key: request for request in requests if request.key not in self.journal.replies}
-        for request in unique.values():
-            if self.cache is not None and (found := self.cache.get(request)):
-                with contextlib.suppress(BadAnswerError):
-                    self.keep(request, found["reply"], str(found["server"]), origin="cache")
-        return [request for request in unique.values() if request.key not in self.journal.replies]
+        return list(unique.values())
 
     def keep(self, request: Request, reply: Any, server: str, *, origin: str | None = None) -> None:
-        """Write an answer into the journal and the cache.
+        """Write an answer into the journal.
 
-        :param origin: where it comes from, if it was not asked for in this run: ``cache``, ``batch``.
+        :param origin: where it comes from, if it was not asked for in this run: ``batch``.
         :raises BadAnswerError: it is no answer to the request.
         :raises InputError: another model has answered.
         """
@@ -106,8 +100,6 @@ class Client:
         asked = {"endpoint": request.endpoint, "body": request.body}
         marked = {} if origin is None else {"origin": origin}
         self.journal.write({"key": request.key, "request": asked, "server": server, **marked, "reply": reply})
-        if self.cache is not None and origin != "cache":
-            self.cache.put(request, server, reply)
 
     def record(self, requests: Sequence[Request]) -> dict[str, Any]:
         """What was answered and what it took, for a sidecar."""
@@ -118,7 +110,6 @@ class Client:
             "model": model,
             "software": software,
             "requests": len(kept),
-            "from_cache": origins["cache"],
             "from_batch": origins["batch"],
             **self.journal.spending.as_dict(self.price),
             **({} if self.budget is None else {"budget": str(self.budget)}),
@@ -134,10 +125,9 @@ class Client:
             f"{printable(model)!r}" + (f" on {printable(software)!r}" if software else "")
             for model, software in (before, now)
         )
-        cache = "" if self.cache is None else f" and {argument('cache')}"
         raise InputError(
             f"{self.server.text}: the model that answers has changed from {first} to {second}; restore the first one "
-            f"and run the command again, or choose another {argument('output')}{cache}"
+            f"and run the command again, or choose another {argument('output')}"
         )
 
     def _ask_all(self, waiting: Sequence[Request], shown: Bar) -> None:

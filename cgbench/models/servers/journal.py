@@ -1,6 +1,6 @@
-"""Answers on disk, and what they took: the journal of an output, and a cache that outputs share.
+"""Answers on disk, and what they took: the journal of an output.
 
-The journal has one JSON object per line, in the order of events. Everything that is known of tokens and money is
+It has one JSON object per line, in the order of events. Everything that is known of tokens and money is
 counted from its lines, so a resumed run counts as the first one did::
 
     {"format": 1, "url": URL}                                 first line
@@ -8,7 +8,7 @@ counted from its lines, so a resumed run counts as the first one did::
     {"key": KEY, "request": ..., "server": ..., "reply": ...} an answer, as the server gave it
     {"key": KEY, "usage": [...], "reason": ...}               no answer; null: the server may have counted the request
 
-``origin`` says that an answer came from the cache or from a batch file. KEY: :attr:`Request.key`.
+``origin`` says that an answer came from a batch file. KEY: :attr:`Request.key`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from cgbench.errors import InputError
-from cgbench.files import parse_json, write_atomic
+from cgbench.files import parse_json
 from cgbench.models.server_options import Budget, Price
-from cgbench.models.servers.exchange import Request, Usage, read_usage
-from cgbench.steps import hash_value
+from cgbench.models.servers.exchange import Usage, read_usage
 
 FORMAT = 1
 REMEDY = "remove the file to request all answers again"
@@ -63,8 +62,6 @@ class Spending:
             return
         bounds = self._open.setdefault(line["key"], [])
         if "reply" in line:
-            if line.get("origin") == "cache":
-                return
             if line.get("origin") == "batch":
                 bounds.append(Usage())  # it was not sent here
             found = read_usage(line["reply"])
@@ -174,30 +171,3 @@ class Journal:
                 "reply": {**event["reply"]}, "server": str(event["server"]), "origin": event.get("origin"),
                 "model": str(event["request"]["body"]["model"]),
             }  # fmt: skip
-
-
-class Cache:
-    """Answers that outputs share: one file per server and request in a folder."""
-
-    def __init__(self, folder: Path, url: str) -> None:
-        self.folder, self.url = folder, url
-
-    def get(self, request: Request) -> Mapping[str, Any] | None:
-        """A kept answer (``server``, ``reply``); None if there is none, or its file is damaged."""
-        path, asked = self._place(request)
-        try:
-            found = parse_json(path.read_bytes(), path)
-            return found if found["asked"] == asked and "reply" in found and "server" in found else None
-        except (OSError, InputError, ValueError, LookupError, TypeError):
-            return None
-
-    def put(self, request: Request, server: str, reply: Any) -> None:
-        """Keep an answer."""
-        path, asked = self._place(request)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(path, json.dumps({"asked": asked, "server": server, "reply": reply}, ensure_ascii=False) + "\n")
-
-    def _place(self, request: Request) -> tuple[Path, dict[str, Any]]:
-        asked = {"url": self.url, "endpoint": request.endpoint, "body": request.body}
-        name = hash_value(asked)
-        return self.folder / name[:2] / f"{name}.json", asked

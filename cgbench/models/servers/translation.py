@@ -99,8 +99,7 @@ def _paths(request: TranslateRequest) -> tuple[Path, Path]:
 
 
 def _client(request: TranslateRequest, server: Server, journal: Path) -> Client:
-    cache = None if request.cache is None else as_path(request.cache)
-    return Client(server, journal, cache=cache, price=request.price, budget=request.budget)
+    return Client(server, journal, price=request.price, budget=request.budget)
 
 
 def _write_batch(path: Path, waiting: Sequence[Request]) -> list[str]:

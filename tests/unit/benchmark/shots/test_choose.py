@@ -214,7 +214,8 @@ def test_pairs_are_read_from_files_and_tables(train, tmp_path):
     (tmp_path / "train.tsv").write_text("".join(f"{one}\t{other}\n" for one, other in rows), encoding="utf-8")
     expected = choose(["the dog"], train)
     assert choose_shots(["the dog"], shots=4, shots_from=(tmp_path / "train.de", tmp_path / "train.en")) == expected
-    assert choose_shots(["the dog"], shots=4, shots_from=tmp_path / "train.tsv", shots_columns="2,1") == expected
+    columns = f"{tmp_path}/train.tsv:2", f"{tmp_path}/train.tsv:1"
+    assert choose_shots(["the dog"], shots=4, shots_from=columns) == expected
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from cgbench.models.servers import client as clients
 from cgbench.models.servers.address import parse_server
 from cgbench.models.servers.client import Client
 from cgbench.models.servers.exchange import BadAnswerError, Request, Usage, read_answer, read_usage
-from cgbench.models.servers.journal import Cache, Spending, cost_of
+from cgbench.models.servers.journal import Spending, cost_of
 from cgbench.models.servers.pace import Pace
 
 LINES = ["a b", "c d e", "f", "g h"]
@@ -226,44 +226,9 @@ def test_the_key_goes_to_the_server_alone(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"redirects \(status 307\) to http://127.0.0.1:9/elsewhere") as error:
         ask(fake, tmp_path / "j", ["a b"])
     assert fake.keys == ["Bearer secret-1"] and len(fake.asked) == 1 and "secret" not in str(error.value)
-    ask(Fake(), tmp_path / "j", ["a b"], client={"cache": tmp_path / "cache"})
+    ask(Fake(), tmp_path / "j", ["a b"], client={})
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert len(files) == 2 and not any(b"secret" in path.read_bytes() for path in files)
-
-
-def test_answers_are_shared_through_a_cache(tmp_path):
-    fake = Fake()
-    with serving(fake) as url:
-        server = parse_server(f"{url}?model=m")
-        with Client(server, tmp_path / "one", cache=tmp_path / "cache") as client:
-            first = client.answers(requests_for(LINES))
-        asked = len(fake.asked)
-        with Client(server, tmp_path / "two", cache=tmp_path / "cache") as client:
-            requests = requests_for([*LINES, "new"])
-            found = client.answers(requests)
-            record = client.record(requests)
-    assert len(fake.asked) == asked + 1 and texts(found) == [*texts(first), ["NEW"]]
-    assert (record["from_cache"], record["attempts"], record["usage"]["input"]) == (4, 1, len("Say: new") + 3)
-    assert [event.get("origin") for event in events(tmp_path / "two") if "reply" in event] == ["cache"] * 4 + [None]
-
-
-def test_a_cache_does_not_answer_for_another_server(tmp_path):
-    (request,) = requests_for(["a"])
-    Cache(tmp_path, "http://x/v1").put(request, "s", {"a": 1})
-    assert Cache(tmp_path, "http://x/v1").get(request)["reply"] == {"a": 1}
-    assert Cache(tmp_path, "http://y/v1").get(request) is None
-
-
-def test_a_damaged_cache_file_is_asked_again_and_replaced(tmp_path):
-    fake = Fake()
-    with serving(fake) as url:
-        server = parse_server(f"{url}?model=m")
-        for number, damage in enumerate((None, b"{", b'{"asked": 1}', b"\xff")):
-            for path in (tmp_path / "cache").glob("*/*.json"):
-                path.write_bytes(damage)
-            with Client(server, tmp_path / str(number), cache=tmp_path / "cache") as client:
-                assert texts(client.answers(requests_for(["a"]))) == [["A"]]
-    assert fake.asked == ["a"] * 4
+    assert len(files) == 1 and not any(b"secret" in path.read_bytes() for path in files)
 
 
 @pytest.mark.parametrize("limit", ["1300tokens", "0.0072USD"])

@@ -61,7 +61,7 @@ def server(model, tmp_path_factory):
                 time.sleep(1)
                 with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/health"):
                     break
-            yield f"openai:http://127.0.0.1:{port}/v1?model={model}&max_tokens=16&parallel=2"
+            yield f"openai:http://127.0.0.1:{port}/v1?model={model}&max_tokens=10&parallel=2"
         finally:
             process.kill()
             process.wait()
@@ -73,7 +73,7 @@ def test_a_server_answers_as_its_model_does(endpoint, model, server, run, tmp_pa
     words = ("translate", tmp_path / "source", "--prompt", "Translate {source} =")
     run(*words, "--system", f"{server}&endpoint={endpoint}", "-o", tmp_path / "server", "--price", "in=1,out=1")
     own = f"hf:{model}" + ("?chat=yes" if endpoint == "chat" else "")
-    limit = ("--beam", 1, "--max-length-ratio", 0, "--max-length-extra", 16, "--device", "cpu")
+    limit = ("--beam", 1, "--max-length-ratio", 0, "--device", "cpu")
     run(*words, "--system", own, *limit, "-o", tmp_path / "own")
     lines = [(tmp_path / name).read_text(encoding="utf-8").splitlines() for name in ("server", "own")]
     # The first token of `hf:` never ends the output; that of a server may.
