@@ -1,4 +1,4 @@
-"""Figures of matplotlib in the colours of the report pages, shown by notebooks and written to files."""
+"""The description of a chart, and its drawing with matplotlib, in the colours of the report pages."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from cgbench.files import write_atomic
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b0619b", "#b07800", "#2b8fc4", "#55595e")
 """The palette of the pages on white (after Okabe and Ito): people with any kind of colour vision can tell it apart."""
 MARKERS = "osD^vPX*<>"
-SPREAD = 0.4  # of the distance between two labels: what the points of all systems take, side by side
-LONG = 8  # signs of a label, from which on labels are slanted
-# What a file would otherwise say of when and by what it was made.
+SPREAD = 0.4  # of the distance between two labels, for the points of all systems
+LONG = 8  # characters of a label; longer ones are slanted
+# Without the date and the program, the same figure has the same bytes.
 METADATA: dict[str, dict[str, None]] = {
     ".svg": {"Date": None},
     ".png": {"Software": None},
@@ -30,9 +30,9 @@ METADATA: dict[str, dict[str, None]] = {
 
 @dataclass(frozen=True)
 class Heatmap:
-    """A table of weights: which column takes how much of which row.
+    """A table of weights: how much each column takes of each row.
 
-    :param values: [rows, columns]; nan is where nothing can be taken.
+    :param values: [rows, columns]; nan where nothing can be taken.
     """
 
     title: str
@@ -42,28 +42,48 @@ class Heatmap:
 
 
 @dataclass(frozen=True)
-class Points:
-    """A value at each label, of one system, with its interval if there is one; nan where there is none."""
+class Series:
+    """The values of a system at the labels of a chart, or any values of a histogram; nan where there is none.
+
+    :param low, high: ends of the intervals, if any; ``runs``: for each value those of single runs, if any.
+    :param colour: an index of :data:`COLOURS`.
+    """
 
     name: str
     values: Sequence[float]
     low: Sequence[float] = ()
     high: Sequence[float] = ()
+    runs: Sequence[Sequence[float]] = ()
+    colour: int = 0
+
+    @classmethod
+    def of(cls, name: str, scores: Sequence[Any], number: int) -> Series:
+        """The series of the ``number``-th system, from scores with ``value``, ``ci_low``, ``ci_high`` and ``runs``."""
+        ends = [[score.value, score.ci_low, score.ci_high] for score in scores]
+        values, low, high = np.array(ends, float).T.tolist()
+        return cls(name, values, low, high, [score.runs for score in scores], number % len(COLOURS))
 
 
 @dataclass(frozen=True)
-class PointPanel:
-    """Systems side by side at the same labels.
+class Chart:
+    """Series next to each other at the same labels. The pages draw it as SVG, :func:`draw_charts` with matplotlib.
 
-    :param down: labels one below the other, and points that nothing joins.
+    :param counts: number of examples at each label, if any.
+    :param joined: a line joins the values of a series.
+    :param down: labels are below one another, and values go from left to right.
+    :param decimals: of values in text; ``ends``: of the scale (default: those of the values).
     """
 
     labels: Sequence[str]
-    points: Sequence[Points]
+    series: Sequence[Series]
     title: str = ""
     value_name: str = ""
     label_name: str = ""
+    counts: Sequence[int] = ()
+    joined: bool = True
     down: bool = False
+    decimals: int = 1
+    ends: tuple[float, float] | None = None
 
 
 def is_picture(path: Path, argument: str, others: Sequence[str] = ()) -> bool:
@@ -117,47 +137,50 @@ def draw_heatmaps(panels: Sequence[Heatmap], down: str = "", across: str = "") -
     return figure
 
 
-def draw_points(panels: Sequence[PointPanel]) -> Any:
-    """A panel beside another, or one below the other where labels are; one legend."""
-    down, sizes = panels[0].down, [max(2, len(panel.labels)) for panel in panels]
+def draw_charts(charts: Sequence[Chart]) -> Any:
+    """Charts next to each other, or below one another if their labels are; with one legend."""
+    down, sizes = charts[0].down, [max(2, len(chart.labels)) for chart in charts]
     if down:
-        figure = _figure(7, 0.28 * sum(sizes) + 1.1 * len(panels))
-        axes = figure.subplots(len(panels), 1, squeeze=False, height_ratios=sizes)[:, 0]
+        figure = _figure(7, 0.28 * sum(sizes) + 1.1 * len(charts))
+        axes = figure.subplots(len(charts), 1, squeeze=False, height_ratios=sizes)[:, 0]
     else:
-        width = max(4.0, 1.5 + (0.7 + 0.1 * len(panels[0].points)) * len(panels[0].labels))
-        figure = _figure(width * len(panels), 3.4)
-        axes = figure.subplots(1, len(panels), squeeze=False)[0]
-    for ax, panel in zip(axes, panels, strict=True):
-        draw_points_on(ax, panel)
+        width = max(4.0, 1.5 + (0.7 + 0.1 * len(charts[0].series)) * len(charts[0].labels))
+        figure = _figure(width * len(charts), 3.4)
+        axes = figure.subplots(1, len(charts), squeeze=False)[0]
+    for ax, chart in zip(axes, charts, strict=True):
+        draw_chart_on(ax, chart)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=8)
     return figure
 
 
-def draw_points_on(ax: Any, panel: PointPanel) -> None:
-    """Draw a panel on an axes of matplotlib."""
-    labels, places = [_plain(label) for label in panel.labels], range(len(panel.labels))
-    for number, one in enumerate(panel.points):
-        shift = SPREAD * ((number + 0.5) / len(panel.points) - 0.5)
-        values = np.array(one.values, float)
-        ends = np.array([values - np.array(one.low or values, float), np.array(one.high or values, float) - values])
-        ends = np.nan_to_num(ends.clip(min=0))
-        where = np.array(places) + shift
+def draw_chart_on(ax: Any, chart: Chart) -> None:
+    """Draw a chart on an axes of matplotlib."""
+    labels, positions = [_plain(label) for label in chart.labels], np.arange(len(chart.labels))
+    if chart.counts:
+        labels = [f"{label}\n{count:,}" for label, count in zip(labels, chart.counts, strict=True)]
+    for number, series in enumerate(chart.series):
+        # An interval that is missing has length 0.
+        values = np.array(series.values, float)
+        ends = [values - np.array(series.low or values, float), np.array(series.high or values, float) - values]
+        ends = np.nan_to_num(np.array(ends).clip(min=0))
+        where = positions + SPREAD * ((number + 0.5) / len(chart.series) - 0.5)
         style = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)], "markersize": 4}
-        style |= {"label": _plain(one.name), "capsize": 2}
-        if panel.down:
+        style |= {"label": _plain(series.name), "capsize": 2}
+        if chart.down:
             ax.errorbar(values, where, xerr=ends, linestyle="none", **style)
         else:
             ax.errorbar(where, values, yerr=ends, linewidth=1, **style)
-    ax.set_title(_plain(panel.title), fontsize=8)
-    if panel.down:
-        ax.set_yticks(places, labels, fontsize=7)
+    # Labels, names of the axes and a grid.
+    ax.set_title(_plain(chart.title), fontsize=8)
+    if chart.down:
+        ax.set_yticks(positions, labels, fontsize=7)
         ax.set_ylim(len(labels) - 0.5, -0.5)
     else:
         slanted = max(len(label.split("\n")[0]) for label in labels) > LONG
-        ax.set_xticks(places, labels, fontsize=8, **({"rotation": 30, "ha": "right"} if slanted else {}))
-    (ax.set_ylabel if panel.down else ax.set_xlabel)(_plain(panel.label_name))
-    (ax.set_xlabel if panel.down else ax.set_ylabel)(_plain(panel.value_name))
-    ax.grid(axis="x" if panel.down else "y", alpha=0.3)
+        ax.set_xticks(positions, labels, fontsize=8, **({"rotation": 30, "ha": "right"} if slanted else {}))
+    (ax.set_ylabel if chart.down else ax.set_xlabel)(_plain(chart.label_name))
+    (ax.set_xlabel if chart.down else ax.set_ylabel)(_plain(chart.value_name))
+    ax.grid(axis="x" if chart.down else "y", alpha=0.3)
     ax.spines[["top", "right"]].set_visible(False)
 
 

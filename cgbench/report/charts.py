@@ -1,4 +1,4 @@
-"""Charts as inline SVG: histograms, curves, points, intervals, bars.
+"""Charts of the pages as inline SVG: :class:`cgbench.plots.Chart`, histograms, clouds of points, bars.
 
 Colours are classes of the style sheet (``c0`` to ``c6``: :data:`cgbench.plots.COLOURS`), so charts follow the page's
 dark and print styles. Labels, marks or positions repeat whatever a colour encodes.
@@ -16,6 +16,7 @@ import numpy as np
 from markupsafe import Markup
 
 from cgbench.errors import printable
+from cgbench.plots import Chart, Series
 
 WIDTH = 440
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 3", "10 4", "4 2")
@@ -23,70 +24,43 @@ DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 3", "10 4", "4 2")
 
 @dataclass(frozen=True)
 class Scale:
-    """Values from ``low`` to ``high`` as positions from ``start`` to ``end``; ``log``: on a logarithmic scale."""
+    """Values from ``low`` to ``high`` as positions from ``start`` to ``end``."""
 
     low: float
     high: float
     start: float
     end: float
-    log: bool = False
 
     def __call__(self, value: float) -> float:
         """The position of a value."""
-        low, high, value = (math.log(one) if self.log else one for one in (self.low, self.high, value))
-        return self.start + (value - low) / (high - low or 1.0) * (self.end - self.start)
-
-    def edges(self, bins: int) -> np.ndarray:
-        """The edges of bins of the same width on paper."""
-        return (np.geomspace if self.log else np.linspace)(self.low, self.high, bins + 1)
+        return self.start + (value - self.low) / (self.high - self.low or 1.0) * (self.end - self.start)
 
     def ticks(self, most: int = 6) -> list[float]:
         """Round values on the scale, about ``most`` at most."""
-        span = self.high - self.low
-        if self.log:
-            powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-            for factors, every in (((1, 2, 5), 1), ((1, 3), 1), ((1,), 1), ((1,), len(powers) // most + 1)):
-                values = [factor * 10.0**power for power in powers[::every] for factor in factors]
-                found = [value for value in values if self.low <= value <= self.high]
-                if len(found) <= most:
-                    break
-            return found
-        if span <= 0:
+        if self.high <= self.low:
             return [self.low]
-        raw = span / most
+        raw = (self.high - self.low) / most
         unit = 10.0 ** math.floor(math.log10(raw))
         step = next(unit * factor for factor in (1, 2, 2.5, 5, 10) if unit * factor >= raw)
-        first = math.ceil(self.low / step - 1e-9)
-        last = math.floor(self.high / step + 1e-9)
-        return [number * step for number in range(first, last + 1)]
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        return [multiple * step for multiple in range(first, last + 1)]
 
 
-@dataclass(frozen=True)
-class Series:
-    """Named values; ``colour`` is an index of the palette."""
+def _title(chart: Chart, series: Series, position: int) -> Markup:
+    """The value of a series at a label in words, which a browser shows under the pointer."""
+    places = max(2, chart.decimals)
+    low, high = _interval(series, position)
+    text = f"{series.name}: {series.values[position]:.{places}f}"
+    text += f", 95 %: {low:.{places}f} to {high:.{places}f}" if math.isfinite(low) else ""
+    runs = series.runs[position] if series.runs else ()
+    return _element(
+        "title", text + ("; runs: " + ", ".join(f"{run:.{places}f}" for run in runs) if len(runs) > 1 else "")
+    )
 
-    name: str
-    values: Sequence[float]
-    colour: int = 0
 
-
-@dataclass(frozen=True)
-class Whisker:
-    """A value with its interval, if it has one, and those of its runs."""
-
-    name: str
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    runs: tuple[float, ...] = ()
-    colour: int = 0
-
-    def said(self, places: int) -> str:
-        """All of it in words."""
-        text = f"{self.name}: {self.value:.{places}f}"
-        if self.low is not None and self.high is not None:
-            text += f", 95 %: {self.low:.{places}f} to {self.high:.{places}f}"
-        return text + ("; runs: " + ", ".join(f"{run:.{places}f}" for run in self.runs) if len(self.runs) > 1 else "")
+def _interval(series: Series, position: int) -> tuple[float, float]:
+    """The ends of an interval; nan if there is none."""
+    return (series.low[position], series.high[position]) if series.low and series.high else (math.nan, math.nan)
 
 
 def number(value: float) -> str:
@@ -159,32 +133,18 @@ def range_of(values: Sequence[float]) -> tuple[float, float]:
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
-def axis_of(values: Sequence[float], start: float, end: float) -> Scale:
-    """An axis on which the middle half of the values has at least a twelfth: linear, else logarithmic, else cut.
-
-    The cut is at the 99th percentile, if that at least doubles the room.
-    """
-    low, high = range_of(values)
-    kept = np.array([value for value in values if low <= value <= high])
-    if len(kept) < 20:
-        return Scale(low, high, start, end)
-    first, last, most = np.quantile(kept, (0.25, 0.75, 0.99)).tolist()
-    for scale in (Scale(low, high, start, end), *([Scale(low, high, start, end, log=True)] if low > 0 else [])):
-        if scale(last) - scale(first) >= (end - start) / 12:
-            return scale
-    return Scale(low, most if low < most < (low + high) / 2 else high, start, end)
-
-
 def histograms(series: Sequence[Series], label: str, title: str, bins: int = 40, unit: str = "pairs") -> Markup:
-    """One histogram per series, above one another on one axis (:func:`axis_of`), each with its own peak as height.
+    """One histogram per series, above one another on one axis, each with its own peak as height.
 
-    A dashed line marks the median. Values beyond the axis are counted in the last bin.
+    A dashed line marks the median. If that at least doubles the room, the axis ends at the 99th percentile, and the
+    last bin counts the values beyond.
     """
-    every = [value for one in series for value in one.values]
-    x = axis_of(every, 8.0, WIDTH - 12.0)
-    edges = x.edges(bins)
-    beyond = sum(1 for value in every if x.high < value < math.inf)
-    label += " (log scale)" if x.log else f" (last bin: {number(float(edges[-2]))} and more)" if beyond else ""
+    values = np.array([value for row in series for value in row.values if math.isfinite(value)])
+    low, high = range_of(values.tolist())
+    cut_at = float(np.quantile(values, 0.99)) if len(values) else high
+    x = Scale(low, cut_at if low < cut_at < (low + high) / 2 else high, 8.0, WIDTH - 12.0)
+    edges = np.linspace(x.low, x.high, bins + 1)
+    label += f" (last bin: {number(float(edges[-2]))} and more)" if x.high < high else ""
     row = 68.0
     parts = _x_axis(x, row * len(series) + 4, label, top=4)
     for place, one in enumerate(series):
@@ -206,13 +166,6 @@ def histograms(series: Sequence[Series], label: str, title: str, bins: int = 40,
             )
         parts.append(_text(8, base - row + 18, said, class_="name"))
     return _svg(parts, row * len(series) + 38, title)
-
-
-def curves(series: Sequence[Series], label: str, up: str, title: str) -> Markup:
-    """One line of shares per series over 1, 2, 3, ..., with its own dashes and its name at the end."""
-    rows = [[Whisker(one.name, value, colour=one.colour) for value in one.values] for one in series]
-    bins: list[tuple[str, int | None]] = [(str(step), None) for step in range(1, max(map(len, rows)) + 1)]
-    return lines(rows, bins, (label, up), title, places=3, ends=(0.0, 1.0))
 
 
 def _apart(places: Sequence[float], least: float) -> list[float]:
@@ -260,83 +213,75 @@ def scatter(
     return _svg(parts, 302, title)
 
 
-def whiskers(rows: Sequence[Whisker], label: str, title: str, places: int = 1) -> Markup:
-    """One line per value: its interval as a bar, its runs as small dots, the number with ``places`` decimals."""
-    ends = [end for row in rows for end in (row.value, row.low, row.high, *row.runs) if end is not None]
-    low, high = range_of(ends)
+def intervals(chart: Chart) -> Markup:
+    """One line per series of a chart with one label: the interval as a bar, the runs as circles, the value."""
+    low, high = range_of([end for series in chart.series for end in _ends(series)])
     room = 0.06 * (high - low)
-    left = 14.0 + 6.6 * max((min(len(row.name), 18) for row in rows), default=0)
+    left = 14.0 + 6.6 * max((min(len(series.name), 18) for series in chart.series), default=0)
     x = Scale(low - room, high + room, left, WIDTH - 46.0)
     y = 14.0
     parts: list[Markup] = []
-    for row in rows:
-        parts.append(_text(left - 8, y + 4, cut(row.name), text_anchor="end", class_="tick"))
-        if row.value is not None:
-            parts += _whisker(row, x, y, max(2, places))
-        parts.append(_text(WIDTH - 2, y + 4, "–" if row.value is None else f"{row.value:.{places}f}",  # noqa: RUF001
-                           text_anchor="end", class_="value"))  # fmt: skip
+    for series in chart.series:
+        value, (first, last), colour = series.values[0], _interval(series, 0), f"c{series.colour}"
+        parts.append(_text(left - 8, y + 4, cut(series.name), text_anchor="end", class_="tick"))
+        if math.isfinite(first):
+            parts.append(_element("line", x1=x(first), x2=x(last), y1=y, y2=y, class_=f"interval {colour}"))
+        if series.runs and len(series.runs[0]) > 1:
+            parts += [_element("circle", cx=x(run), cy=y, r=2.4, class_=f"run {colour}") for run in series.runs[0]]
+        if math.isfinite(value):
+            mark = f"M{_n(x(value))} {_n(y - 6)}v12"
+            parts.append(_element("path", _title(chart, series, 0), d=mark, class_=f"mark {colour}"))
+        text = f"{value:.{chart.decimals}f}" if math.isfinite(value) else "–"  # noqa: RUF001
+        parts.append(_text(WIDTH - 2, y + 4, text, text_anchor="end", class_="value"))
         y += 19
-    return _svg([*_x_axis(x, y, label, top=6), *parts], y + 34, title)
+    return _svg([*_x_axis(x, y, chart.value_name, top=6), *parts], y + 34, chart.title)
 
 
-def _whisker(row: Whisker, x: Scale, y: float, places: int) -> list[Markup]:
-    assert row.value is not None
-    parts = []
-    if row.low is not None and row.high is not None:
-        parts.append(_element("line", x1=x(row.low), x2=x(row.high), y1=y, y2=y, class_=f"interval c{row.colour}"))
-    if len(row.runs) > 1:
-        parts += [_element("circle", cx=x(value), cy=y, r=2.4, class_=f"run c{row.colour}") for value in row.runs]
-    mark = f"M{_n(x(row.value))} {_n(y - 6)}v12"
-    parts.append(_element("path", _element("title", row.said(places)), d=mark, class_=f"mark c{row.colour}"))
-    return parts
+def _ends(series: Series) -> list[float]:
+    return [*series.values, *series.low, *series.high, *(run for runs in series.runs for run in runs)]
 
 
-def lines(
-    series: Sequence[Sequence[Whisker]], bins: Sequence[tuple[str, int | None]], labels: tuple[str, str], title: str,
-    *, places: int = 1, joined: bool = True, ends: tuple[float, float] | None = None,
-) -> Markup:  # fmt: skip
-    """Bins from left to right and a line per system: a :class:`Whisker` for each bin, its interval as a bar.
-
-    :param bins: label and number of examples, if any.
-    :param labels: of the bins, and of the values.
-    :param ends: of the scale; by default those of the values.
-    """
-    every = [one for row in series for one in row]
-    low, high = range_of([end for one in every for end in (one.value, one.low, one.high) if end is not None])
-    room, right = 0.06 * (high - low), WIDTH - 8 - 6.8 * max(len(cut(one.name)) for one in every)
-    x, y = Scale(-0.5, len(bins) - 0.5, 44.0, right), Scale(*(ends or (low - room, high + room)), 210.0, 20.0)
-    parts, lasts = _y_axis(y, 44, right, labels[1]), []
-    longest = max(len(cut(label)) for label, _ in bins)
-    slanted = 5.9 * longest > (right - 44) / len(bins) - 4
-    for place, (label, count) in enumerate(bins):
-        at = x(place)
+def lines(chart: Chart) -> Markup:
+    """Labels from left to right and a line per series, with intervals as bars and the name at its end."""
+    low, high = range_of([end for series in chart.series for end in (*series.values, *series.low, *series.high)])
+    room, right = 0.06 * (high - low), WIDTH - 8 - 6.8 * max(len(cut(series.name)) for series in chart.series)
+    x = Scale(-0.5, len(chart.labels) - 0.5, 44.0, right)
+    y = Scale(*(chart.ends or (low - room, high + room)), 210.0, 20.0)
+    parts, last_heights = _y_axis(y, 44, right, chart.value_name), []
+    # Labels, slanted if they are long.
+    longest = max(len(cut(label)) for label in chart.labels)
+    slanted = 5.9 * longest > (right - 44) / len(chart.labels) - 4
+    for position, label in enumerate(chart.labels):
+        at = x(position)
         if slanted:
             turned = f"rotate(-40 {_n(at)} 224)"
             parts.append(_text(at + 4, 224, cut(label), text_anchor="end", class_="tick", transform=turned))
         else:
             parts.append(_text(at, 225, label, text_anchor="middle", class_="tick"))
-            if count is not None:
-                parts.append(_text(at, 239, f"({count:,})", text_anchor="middle", class_="tick"))
-    for number, row in enumerate(series):
-        shift = 0.4 * ((number + 0.5) / len(series) - 0.5) if any(one.low is not None for one in every) else 0.0
-        points = [(x(place + shift), y(one.value), one) for place, one in enumerate(row) if one.value is not None]
-        look = f"c{row[0].colour}"
-        for at, _, one in points:
-            if one.low is not None and one.high is not None:
-                parts.append(_element("line", x1=at, x2=at, y1=y(one.low), y2=y(one.high), class_=f"interval {look}"))
-        if joined:
-            path = " ".join(f"{_n(at)},{_n(up)}" for at, up, _ in points)
-            dashes = DASHES[row[0].colour]
-            parts.append(_element("polyline", points=path, class_=f"line {look}", stroke_dasharray=dashes))
-        for at, up, one in points:
-            said = _element("title", one.said(max(2, places)))
-            parts.append(_element("circle", said, cx=at, cy=up, r=3.2, class_=f"dot {look}"))
-        lasts.append(points[-1][1] if points else 210.0)
-    for row, last in zip(series, _apart(lasts, 13.0), strict=True):
-        parts.append(_text(right + 4, last + 4, cut(row[0].name), class_=f"name c{row[0].colour}"))
-    down = 232 + 3.8 * longest if slanted else 243
-    parts.append(_text(right, down + 14, labels[0], text_anchor="end", class_="label"))
-    return _svg(parts, down + 20, title)
+            if chart.counts:
+                parts.append(_text(at, 239, f"({chart.counts[position]:,})", text_anchor="middle", class_="tick"))
+    # Series; those with intervals are next to each other.
+    shifted = any(math.isfinite(end) for series in chart.series for end in series.low)
+    for number, series in enumerate(chart.series):
+        shift = 0.4 * ((number + 0.5) / len(chart.series) - 0.5) if shifted else 0.0
+        points = [(place, x(place + shift), y(v)) for place, v in enumerate(series.values) if math.isfinite(v)]
+        colour = f"c{series.colour}"
+        for place, at, _ in points:
+            first, last = _interval(series, place)
+            if math.isfinite(first):
+                parts.append(_element("line", x1=at, x2=at, y1=y(first), y2=y(last), class_=f"interval {colour}"))
+        if chart.joined:
+            path, dashes = " ".join(f"{_n(at)},{_n(up)}" for _, at, up in points), DASHES[series.colour]
+            parts.append(_element("polyline", points=path, class_=f"line {colour}", stroke_dasharray=dashes))
+        for place, at, up in points:
+            title = _title(chart, series, place)
+            parts.append(_element("circle", title, cx=at, cy=up, r=3.2, class_=f"dot {colour}"))
+        last_heights.append(points[-1][2] if points else 210.0)
+    for series, height in zip(chart.series, _apart(last_heights, 13.0), strict=True):
+        parts.append(_text(right + 4, height + 4, cut(series.name), class_=f"name c{series.colour}"))
+    bottom = 232 + 3.8 * longest if slanted else 243
+    parts.append(_text(right, bottom + 14, chart.label_name, text_anchor="end", class_="label"))
+    return _svg(parts, bottom + 20, chart.title)
 
 
 def cut(name: str, most: int = 18) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from cgbench.benchmark.validity.measures import SystemMeasures
 from cgbench.benchmark.validity.result import Validity
+from cgbench.plots import Chart, Series
 from cgbench.report import charts
 from cgbench.report.page import as_table, render_page
 
@@ -39,12 +40,7 @@ def _risks(scores: SystemMeasures) -> Any:
     """Risk over coverage, of the measure that selects and of :data:`DRAWN`."""
     names = dict.fromkeys((scores.selects, *DRAWN))
     drawn = [row for name in names for row in scores.measures if row.measure == name] or scores.measures[:1]
-    rows = [
-        [charts.Whisker(row.measure, risk, colour=colour) for risk in row.risks]
-        for colour, row in enumerate(drawn[: len(charts.DASHES)])
-    ]
+    series = [Series(row.measure, row.risks, colour=colour) for colour, row in enumerate(drawn[: len(charts.DASHES)])]
     steps = len(scores.measures[0].risks)
-    bins: list[tuple[str, int | None]] = [
-        (f"{100 * step // steps}" if step % 4 == 0 else "", None) for step in range(1, steps + 1)
-    ]
-    return charts.lines(rows, bins, ("coverage, %", "risk"), "Risk over coverage", places=3)
+    labels = [f"{100 * step // steps}" if step % 4 == 0 else "" for step in range(1, steps + 1)]
+    return charts.lines(Chart(labels, series, "Risk over coverage", "risk", "coverage, %", decimals=3))

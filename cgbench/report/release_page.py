@@ -18,7 +18,7 @@ from cgbench.benchmark.release.manifest import Findings
 from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.benchmark.release.verify import verify
 from cgbench.errors import InputError, argument
-from cgbench.plots import COLOURS
+from cgbench.plots import COLOURS, Chart, Series
 from cgbench.report import charts
 from cgbench.report.names import meaning, with_meanings
 from cgbench.report.page import MOST_EXAMPLES, NONE, as_table, render_page
@@ -208,14 +208,14 @@ def _histograms(release: Release, columns: dict[str, np.ndarray]) -> list[tuple[
         if name not in columns:
             continue
         values = columns[name]
-        series = [charts.Series("all candidates", values.tolist(), 6)]
+        series = [Series("all candidates", values.tolist(), colour=6)]
         for key, text in STAGES.items():
             rows = stage_rows(columns, key)
             if rows is not None and rows.any():
-                series.append(charts.Series(text, values[rows].tolist(), colours[key]))
+                series.append(Series(text, values[rows].tolist(), colour=colours[key]))
         if name == "degree" and release.has_control:
             degrees = [float(row["degree"]) for row in release.control_rows()]
-            series.append(charts.Series("control set", degrees, 2))
+            series.append(Series("control set", degrees, colour=2))
         caption = f"{name} by stage, each to its own height; dashed: median"
         found.append((charts.histograms(series, name, caption), caption))
     return found
@@ -285,9 +285,11 @@ def _novelty(release: Release, material: Material) -> dict[str, Any] | None:
     colours = dict(zip(texts, (0, 1, 2, 6), strict=True))
     there: dict[str, Sequence[str]] = {name: lines for name, lines in texts.items() if lines is not None}
     found = novelty_curves(material.training, there, int(release.configuration["seed"]))
-    series = [charts.Series(name, shares, colours[name]) for name, shares in found.items() if shares]
+    series = [Series(name, shares, colour=colours[name]) for name, shares in found.items() if shares]
+    orders = [str(order) for order in range(1, max((len(row.values) for row in series), default=0) + 1)]
+    title, names = "Novel n-grams by length", ("share that is novel", "words in the n-gram")
     return {
-        "chart": charts.curves(series, "words in the n-gram", "share that is novel", "Novel n-grams by length"),
+        "chart": charts.lines(Chart(orders, series, title, *names, decimals=3, ends=(0.0, 1.0))),
         "size": min(map(len, there.values())),
         "rows": [(name, [f"{share:.3f}" for share in shares]) for name, shares in found.items()],
         "orders": list(range(1, max(map(len, found.values()), default=0) + 1)),

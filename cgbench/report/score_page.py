@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.metrics.comparison import CALIBRATED, Score, SubsetScores
+from cgbench.benchmark.metrics.comparison import CALIBRATED, SubsetScores
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.differences import (
     Differences,
     example_scores,
     find_differences,
 )
-from cgbench.benchmark.metrics.drop import Drop
 from cgbench.benchmark.metrics.output.forms import Table
 from cgbench.benchmark.metrics.output.latex import bins_table
 from cgbench.benchmark.metrics.output.tables import differences_tables, span
@@ -24,7 +24,7 @@ from cgbench.benchmark.metrics.result import Evaluation, EvaluationInputs
 from cgbench.benchmark.metrics.scored import ScoredSystems
 from cgbench.benchmark.metrics.significance import LEVEL
 from cgbench.errors import InputError
-from cgbench.plots import COLOURS
+from cgbench.plots import COLOURS, Chart, Series
 from cgbench.report import charts
 from cgbench.report.page import BEST, MOST_EXAMPLES, NONE, as_table, render_page
 from cgbench.report.parts_section import parts_section
@@ -164,19 +164,17 @@ def _systems_table(scored: ScoredSystems, parts: Sequence[SubsetScores], figure:
     return as_table(name, caption, [head for head, here in columns.items() if here], rows)
 
 
-def _whisker(system: str, one: Score | Drop, number: int) -> charts.Whisker:
-    return charts.Whisker(system, one.value, one.ci_low, one.ci_high, one.runs, number % len(COLOURS))
-
-
 def _systems_chart(scored: ScoredSystems, parts: Sequence[SubsetScores], figure: str) -> tuple[Any, str]:
-    rows = [
-        _whisker(result.system, part.figures[figure], number)
-        for number, (result, part) in enumerate(zip(scored.results, parts, strict=True))
+    scores = [part.figures[figure] for part in parts]
+    series = [
+        Series.of(result.system, [score], number)
+        for number, (result, score) in enumerate(zip(scored.results, scores, strict=True))
     ]
     name = scored.metric.axis(figure)
-    caption = [name, *["bar: 95 % interval"] * any(row.low is not None for row in rows)]
-    caption += ["circles: seeds"] * any(len(row.runs) > 1 for row in rows)
-    return charts.whiskers(rows, name, f"{name} of each system", scored.metric.width), "; ".join(caption)
+    caption = [name, *["bar: 95 % interval"] * any(score.ci_low is not None for score in scores)]
+    caption += ["circles: seeds"] * any(len(score.runs) > 1 for score in scores)
+    chart = Chart([""], series, f"{name} of each system", name, decimals=scored.metric.width)
+    return charts.intervals(chart), "; ".join(caption)
 
 
 def _drops(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:
@@ -190,11 +188,11 @@ def _drops(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:
         cells += [span(one.ci_low, one.ci_high, places) or NONE, fixed(one.difference, places, "+")]
         cells += [span(one.difference_low, one.difference_high, places, "+"), p_text(one.p_holm)]
         rows.append([result.system, *cells])
-        marks.append(_whisker(result.system, one, number))
+        marks.append(Series.of(result.system, [one], number))
     head = ["system", "control set", "test set", "lost", "95 % interval", "Δ", "95 % of Δ", "p (Holm)"]
     caption = f"{name}; lost: control set minus test set; Δ: difference from the loss of the baseline"
     title = f"{name} lost from the control set to the test set"
-    chart = charts.whiskers(marks, f"{name} lost", title, scored.metric.width)
+    chart = charts.intervals(Chart([""], marks, title, f"{name} lost", decimals=scored.metric.width))
     return as_table(f"{name}, control set", caption, head, rows), chart
 
 
@@ -231,16 +229,19 @@ def _breakdown(one: ScoredSystems, figure: str, number: int) -> dict[str, Any]:
     name, by, width = one.metric.axis(figure), one.by or "", one.metric.width
     bins = [(bin.label, part.examples) for bin, part in one.results[0].bins]
     marks = [
-        [_whisker(result.system, part.figures[figure], place) for _, part in result.bins]
+        Series.of(result.system, [part.figures[figure] for _, part in result.bins], place)
         for place, result in enumerate(one.results)
     ]
     rows = [["examples", *(f"{count:,}" for _, count in bins)]]
-    rows += [[one.title(row[0].name), *(fixed(mark.value, _places(one), none=NONE) for mark in row)] for row in marks]
+    for series in marks:
+        values = [None if math.isnan(value) else value for value in series.values]
+        rows.append([one.title(series.name), *(fixed(value, _places(one), none=NONE) for value in values)])
     label = f"{by} ({UNITS[by]})" if by in UNITS else by
     caption = f"{name} by {label}"
     table = as_table(caption, caption, [by, *(text for text, _ in bins)], rows, bins_table(one, figure, width))
     joined = one.results[0].bins[0][0].high is not None
-    chart = charts.lines(marks, bins, (label, name), caption, places=width, joined=joined)
+    labels, counts = zip(*bins, strict=True)
+    chart = charts.lines(Chart(labels, marks, caption, name, label, counts, joined, decimals=width))
     return table | {"number": number, "chart": chart if len(bins) <= DRAWN else ""}
 
 
@@ -266,7 +267,7 @@ def _distribution(scored: ScoredSystems, scores: Sequence[np.ndarray]) -> list[t
     name, base, none = scored.metric.name, _base(scored), (np.zeros(0), np.zeros(0))
     title = f"{name} of single examples"
     rounded = np.round(means, max(1, scored.metric.width)).tolist()
-    series = [charts.Series(charts.cut(own), rounded[at], at % len(COLOURS)) for at, own in enumerate(names)]
+    series = [Series(charts.cut(own), rounded[at], colour=at % len(COLOURS)) for at, own in enumerate(names)]
     found = [(charts.histograms(series, name, title, unit="examples"), f"{title}; dashed: the median")]
     for place, own in enumerate(names):
         if place != base:

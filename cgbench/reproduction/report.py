@@ -304,24 +304,24 @@ def _pipes(rows: Sequence[Sequence[str]]) -> str:
 
 def draw(lines: Sequence[Line]) -> Any:
     """A matplotlib figure of our and published scores, with one panel per table and benchmark."""
-    from cgbench.plots import PointPanel, Points, draw_points
+    from cgbench.plots import Chart, Series, draw_charts
 
-    panels = []
+    charts = []
     for (table, benchmark, schedule), group in grouped(lines).items():
         nan = float("nan")
         sides = {
             "ours": [(line.ours, line.deviation or 0.0) for line in group],
             "published": [(float(line.published or nan), float(line.spread or 0)) for line in group],
         }
-        points = [
-            Points(name, *zip(*((value, value - spread, value + spread) for value, spread in values), strict=True))
-            for name, values in sides.items()
-        ]
+        series = []
+        for name, scores in sides.items():
+            low, high = ([value + sign * spread for value, spread in scores] for sign in (-1, 1))
+            series.append(Series(name, [value for value, _ in scores], low, high))
         metrics = [line.metric.removeprefix("exact match").removeprefix(": ") for line in group]
         labels = [", ".join(filter(None, (x.best or x.system, one))) for x, one in zip(group, metrics, strict=True)]
         title = " · ".join(filter(None, (table, benchmark, schedule)))
-        panels.append(PointPanel(labels, points, title, down=True))
-    return draw_points(panels)
+        charts.append(Chart(labels, series, title, down=True))
+    return draw_charts(charts)
 
 
 def as_json(lines: Sequence[Line]) -> list[dict[str, Any]]:

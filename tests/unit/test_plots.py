@@ -8,12 +8,12 @@ import pytest
 
 from cgbench.benchmark.stats.stats import stats
 from cgbench.errors import InputError
-from cgbench.plots import COLOURS, Heatmap, PointPanel, Points, draw_heatmaps, draw_points, is_picture, save
+from cgbench.plots import COLOURS, Chart, Heatmap, Series, draw_charts, draw_heatmaps, is_picture, save
 from cgbench.report.page import asset
 
 PANEL = Heatmap("keys", ("$a$", "two"), ("a", "價錢"), np.array([[1.0, 0.5], [np.nan, 0.5]]))
 NAN = float("nan")
-POINTS = [Points("$ours", [1, NAN, 3], [0, NAN, 2], [2, NAN, NAN]), Points("theirs", [2, 2, 2], [2, 2, 2], [2, 2, 2])]
+POINTS = [Series("$ours", [1, NAN, 3], [0, NAN, 2], [2, NAN, NAN]), Series("theirs", [2, 2, 2], [2, 2, 2], [2, 2, 2])]
 
 
 def test_one_palette():
@@ -24,9 +24,9 @@ def test_one_palette():
 @pytest.fixture
 def figures():
     pytest.importorskip("matplotlib")
-    across, down = (PointPanel(["x", "y", "z"], POINTS, "title", "value", "label", down) for down in (False, True))
-    return lambda: {"map": draw_heatmaps([PANEL], "rows", "columns"), "across": draw_points([across, across]),
-                    "down": draw_points([down])}  # fmt: skip
+    across, down = (Chart(["x", "y", "z"], POINTS, "title", "value", "label", down=down) for down in (False, True))
+    return lambda: {"map": draw_heatmaps([PANEL], "rows", "columns"), "across": draw_charts([across, across]),
+                    "down": draw_charts([down])}  # fmt: skip
 
 
 def test_the_same_figure_is_the_same_bytes_and_text_stays_text(figures, tmp_path):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from cgbench.benchmark.metrics.differences import Differences
     from cgbench.benchmark.metrics.known_pieces import PartsScores
-    from cgbench.plots import PointPanel
+    from cgbench.plots import Chart
 
 
 @dataclass(frozen=True)
@@ -159,43 +159,42 @@ class Evaluation:
         :returns: the figure of matplotlib, with a panel per score of the metric; a notebook shows it.
         :raises InputError: both are given, the file name has another ending, or matplotlib is not installed.
         """
-        from cgbench.plots import draw_points, draw_points_on, is_picture, save
+        from cgbench.plots import draw_chart_on, draw_charts, is_picture, save
 
         if path is not None and ax is not None:
             raise InputError(f"give {argument('path')}, a file, or {argument('ax')}, an axes of matplotlib")
         if path is not None:
             is_picture(Path(path), argument("plot", str(path)))
             check_output(Path(path), [])
-        panels = self._panels()
+        charts = self._charts()
         if ax is not None:
             if not hasattr(ax, "errorbar"):
                 raise InputError(f"{argument('ax', ax)}: it must be an axes of matplotlib")
-            draw_points_on(ax, panels[0])
+            draw_chart_on(ax, charts[0])
             ax.legend(fontsize=8)
             return ax.figure
-        figure = draw_points(panels)
+        figure = draw_charts(charts)
         if path is not None:
             save(figure, Path(path))
         return figure
 
-    def _panels(self) -> list[PointPanel]:
+    def _charts(self) -> list[Chart]:
         """Every score of the metric in the bins; without bins, over all examples."""
-        from cgbench.plots import PointPanel, Points
+        from cgbench.plots import Chart, Series
 
         scored, metric = self.scored, self.scored.metric
-        bins = [(one.label, len(one.rows)) for one, _ in scored.results[0].bins] or [("all", metric.n)]
-        panels = []
+        bins = [(bin.label, len(bin.rows)) for bin, _ in scored.results[0].bins] or [("all", metric.n)]
+        labels, counts = zip(*bins, strict=True)
+        by = f"{scored.by} (number of examples)" if scored.by else "(number of examples)"
+        charts = []
         for name in metric.figures:
-            points = []
-            for result in scored.results:
-                found = [part.figures[name] for part in result.parts[-len(bins) :]]
-                ends = [[one.value, one.ci_low, one.ci_high] for one in found]
-                points.append(Points(result.system, *np.array(ends, float).T.tolist()))
-            if not all(np.isnan(one.values).all() for one in points):
-                labels = [f"{label}\n{count:,}" for label, count in bins]
-                by = f"{scored.by} (number of examples)" if scored.by else "(number of examples)"
-                panels.append(PointPanel(labels, points, "", metric.axis(name), by))
-        return panels
+            series = [
+                Series.of(result.system, [part.figures[name] for part in result.parts[-len(bins) :]], number)
+                for number, result in enumerate(scored.results)
+            ]
+            if not all(np.isnan(row.values).all() for row in series):
+                charts.append(Chart(labels, series, "", metric.axis(name), by, counts))
+        return charts
 
     def write_per_example(self, path: AnyPath) -> None:
         """Write a tab-separated row for each example, system and run, with a header. Rows and runs count from 1.

@@ -76,12 +76,12 @@ class Statistics:
         :returns: a figure of matplotlib, which a notebook shows; ``figure.savefig("file.svg")`` writes it.
         :raises InputError: matplotlib is not installed.
         """
-        from cgbench.plots import PointPanel, Points, draw_points
+        from cgbench.plots import Chart, Series, draw_charts
 
         rows = {row["name"]: row["word_ngrams"] for row in self.to_json()}
         orders = list(next(iter(rows.values())))
-        points = [Points(name, [100 * row[order]["share"] for order in orders]) for name, row in rows.items()]
-        return draw_points([PointPanel(orders, points, "", "novel n-grams, %", "words in the n-gram")])
+        series = [Series(name, [100 * row[order]["share"] for order in orders]) for name, row in rows.items()]
+        return draw_charts([Chart(orders, series, "", "novel n-grams, %", "words in the n-gram")])
 
     def __repr__(self) -> str:
         return self.report()

@@ -6,7 +6,10 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
+from cgbench.plots import Chart, Series
 from cgbench.report import charts
+
+NAN = float("nan")
 
 
 def parsed(chart):
@@ -29,7 +32,7 @@ def test_numbers(value, text):
 
 
 def test_a_histogram_has_the_counts():
-    chart = parsed(charts.histograms([charts.Series("<b>&", [0.0, 0.0, 1.0])], "x", "title", bins=2))
+    chart = parsed(charts.histograms([Series("<b>&", [0.0, 0.0, 1.0])], "x", "title", bins=2))
     (path,) = chart.iter("path")
     # three points a bin: two values in the first, one in the second, half as high
     places = [tuple(map(float, pair.split())) for pair in path.get("d")[1:-1].split("L")]
@@ -39,25 +42,24 @@ def test_a_histogram_has_the_counts():
 
 
 def test_outliers_do_not_squeeze_a_histogram():
-    """Values from 50 to 500 and one at 20,000; then the same with a zero, where there is no logarithm."""
+    """Values from 50 to 500 and one at 20,000: the axis ends before 501, and the last bin has the outlier."""
     values = [50.0 * 10 ** (step / 99) for step in range(100)]
-    scale = charts.axis_of([*values, 20_000.0], 0, 100)
-    assert scale.log and scale(50) == 0 and scale(20_000) == 100 and scale(500) > 35
-    assert len(scale.ticks()) <= 6
-    cut = charts.axis_of([0.0, *values, 20_000.0], 0, 100)
-    assert not cut.log and cut.high < 501
-    chart = parsed(charts.histograms([charts.Series("one", [0.0, *values, 20_000.0])], "x", "t"))
-    assert any("and more" in text.text for text in chart.iter("text"))
-    assert not charts.axis_of([0.0, *values], 0, 100).log
+    chart = parsed(charts.histograms([Series("one", [*values, 20_000.0])], "x", "t"))
+    assert "x (last bin: " in " ".join(text.text for text in chart.iter("text"))
+    ticks = [text.text for text in chart.iter("text") if text.get("class") == "tick"]
+    assert ticks[-1] == "500"
+    chart = parsed(charts.histograms([Series("one", values)], "x", "t"))
+    assert not any("last bin" in text.text for text in chart.iter("text"))
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [2.0, 2.0], [float("nan"), 1.0]])
 def test_few_values_are_drawn(values):
-    assert parsed(charts.histograms([charts.Series("one", values)], "x", "t")) is not None
+    assert parsed(charts.histograms([Series("one", values)], "x", "t")) is not None
 
 
 def test_curves_keep_their_names_apart():
-    chart = parsed(charts.curves([charts.Series(str(one), [0.2, 0.9], one) for one in range(3)], "n", "share", "t"))
+    series = [Series(str(number), [0.2, 0.9], colour=number) for number in range(3)]
+    chart = parsed(charts.lines(Chart(["1", "2"], series, ends=(0.0, 1.0))))
     ends = sorted(float(text.get("y")) for text in chart.iter("text") if "name" in text.get("class"))
     assert all(after - before >= 13 for before, after in itertools.pairwise(ends))
     assert len({line.get("stroke-dasharray") for line in chart.iter("polyline")}) == 3
@@ -74,12 +76,14 @@ def test_a_scatter_says_what_its_edges_are():
     assert len([one for one in chart.iter("rect") if "cell" in one.get("class")]) == 2
 
 
-def test_whiskers():
-    rows = [
-        charts.Whisker("one", 10.0, 8.0, 12.0, (9.0, 11.0)),
-        charts.Whisker("a name that is much too long for it", None),
+def test_intervals():
+    series = [
+        Series("one", [10.0], [8.0], [12.0], [(9.0, 11.0)]),
+        Series("a name that is much too long for it", [NAN]),
     ]
-    chart = parsed(charts.whiskers(rows, "BLEU", "t"))
+    chart = parsed(charts.intervals(Chart([""], series, "t", "BLEU")))
+    titles = [title.text for title in chart.iter("title")]
+    assert titles == ["one: 10.00, 95 %: 8.00 to 12.00; runs: 9.00, 11.00"]
     texts = [text.text for text in chart.iter("text")]
     assert "10.0" in texts and "a name that is mu…" in texts
     assert len(list(chart.iter("circle"))) == 2
@@ -88,17 +92,19 @@ def test_whiskers():
     assert float(interval.get("x1")) < dots[0] < dots[1] < float(interval.get("x2"))
 
 
-def test_bins_stand_side_by_side():
-    one = [charts.Whisker("one", value, value - 1, value + 1, (), 0) for value in (30.0, 20.0)]
-    other = [charts.Whisker("other", value, None, None, (), 1) for value in (25.0, None)]
-    drawn = parsed(charts.lines([one, other], [("< 5", 1200), (">= 5", 7)], ("length, words", "BLEU"), "t"))
+def test_bins_are_next_to_each_other():
+    one = Series("one", [30.0, 20.0], [29.0, 19.0], [31.0, 21.0])
+    other = Series("other", [25.0, NAN], colour=1)
+    drawn = parsed(charts.lines(Chart(["< 5", ">= 5"], [one, other], "t", "BLEU", "length, words", (1200, 7))))
     texts = [text.text for text in drawn.iter("text")]
     assert {"< 5", "(1,200)", ">= 5", "(7)", "length, words", "BLEU", "one", "other"} <= set(texts)
     first, second = drawn.iter("polyline")
     places = [tuple(map(float, pair.split(","))) for pair in first.get("points").split()]
     assert places[0][0] < places[1][0] and places[0][1] < places[1][1]
     assert len(second.get("points").split()) == 1 and len(list(drawn.iter("circle"))) == 3
-    long = charts.lines([one * 3], [("a very long name of a bin", 1)] * 6, ("category", "BLEU"), "t", joined=False)
+    assert len([line for line in drawn.iter("line") if "interval" in line.get("class")]) == 2
+    three = Series("one", [30.0, 20.0, 10.0])
+    long = charts.lines(Chart(["a very long name of a bin"] * 6, [three], joined=False))
     assert "rotate" in str(long) and "polyline" not in str(long) and "a very long name …" in str(long)
 
 

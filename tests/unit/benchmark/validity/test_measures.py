@@ -263,9 +263,9 @@ def test_the_command(tmp_path, monkeypatch):
     monkeypatch.setattr(validate, "_clusters", lambda *asked: [str(row // 6) for row in range(60)])
     clustered = cgbench.validate(release, measures=True, metric="exact", samples=100, cluster="source").measures[0]
     drawn = []
-    monkeypatch.setattr(charts, "lines", lambda rows, *rest, **options: drawn.extend(rows))
+    monkeypatch.setattr(charts, "lines", lambda chart: drawn.extend(chart.series))
     measures_page.measures_page(result, "")
-    assert [point.value for point in drawn[0]] == list(result.measures[0].measures[0].risks)
+    assert list(drawn[0].values) == list(result.measures[0].measures[0].risks)
     assert clustered.measures[0].prr == result.measures[0].measures[0].prr
     assert clustered.measures[0].intervals != result.measures[0].measures[0].intervals
     refused = CliRunner().invoke(main, ["validate", str(release.folder), "--report", str(page)])
