@@ -4,9 +4,7 @@ A settings class is a frozen dataclass whose fields are made by :func:`option`. 
 as an option, in YAML files, in the manifest. ``__post_init__`` checks constraints between fields. msgspec converts the
 values; this module adds values written as text (``1_000``, ``yes``, ``none``) and refuses numbers that are not finite.
 
-:func:`load_yaml` reads a subset of YAML: mappings with text keys, lists, text, decimal numbers, true, false and null.
-Other features run code, expand without limit (aliases: 313 bytes can become 2 GB), or are misleading (dates, ``010``,
-``1:30``).
+:func:`load_yaml` is PyYAML's ``safe_load``, which refuses aliases (313 bytes can become 2 GB), tags and repeated keys.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
 LARGEST_FILE = 1 << 18  # bytes
 DEEPEST = 20  # nested mappings and lists
 LARGEST_NUMBER = 2**63 - 1
-_TAG = "tag:yaml.org,2002:"
+_TEXT, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
 
 T = TypeVar("T")
 Known = Callable[[], Iterable[str]]
@@ -43,23 +41,6 @@ _KINDS: dict[Any, str] = {
     Sequence: "a list", list: "a list", tuple: "a list", Any: "a value",
 }  # fmt: skip
 _LISTS: dict[Any, str] = {int: "whole numbers", float: "numbers", str: "text"}
-
-
-SYNONYMS = {
-    "lr": "learning_rate", "learningrate": "learning_rate", "peak_lr": "learning_rate",
-    "epochs": "max_updates", "max_epochs": "max_updates", "num_epochs": "max_updates", "steps": "max_updates",
-    "max_steps": "max_updates", "updates": "max_updates", "warmup": "warmup_updates", "warmup_steps": "warmup_updates",
-    "batch_size": "max_tokens", "batch": "max_tokens", "batch_tokens": "max_tokens", "update_freq": "accumulation",
-    "grad_accum": "accumulation", "clip": "clip_norm", "grad_clip": "clip_norm", "max_grad_norm": "clip_norm",
-    "lr_scheduler": "schedule", "scheduler": "schedule", "smoothing": "label_smoothing", "wd": "weight_decay",
-    "hidden_size": "width", "d_model": "width", "dim": "width", "embed_dim": "width", "hidden": "width",
-    "d_ff": "feedforward_width", "ffn_dim": "feedforward_width", "heads": "attention_heads",
-    "num_heads": "attention_heads", "n_heads": "attention_heads", "layers": "encoder_layers",
-    "num_layers": "encoder_layers", "vocab_size": "merges", "bpe": "merges", "early_stopping": "patience",
-    "ensemble_size": "members", "beam_size": "beam", "num_beams": "beam", "random_seed": "seed",
-    "n": "select", "size": "select", "test_size": "select", "min_len": "min_length", "max_len": "max_length",
-}  # fmt: skip
-"""Common names of settings in other tools, mapped to the last part of ours."""
 
 
 def option(
@@ -127,12 +108,7 @@ def unknown_setting(key: str, known: Iterable[str]) -> InputError:
     names = sorted(set(known))
     by_last = {name.rpartition(".")[2]: name for name in names}
     last = key.rpartition(".")[2]
-    near = (
-        by_last.get(last)
-        or by_last.get(SYNONYMS.get(last.lower().replace("-", "_"), ""))
-        or _nearest(key, names)
-        or by_last.get(_nearest(last, by_last) or "")
-    )
+    near = by_last.get(last) or _nearest(key, names) or by_last.get(_nearest(last, by_last) or "")
     listed = f"; there is {', '.join(names)}" if len(names) <= LISTED else ""
     return InputError(f"unknown setting {key}" + (f"; did you mean {near}?" if near else listed))
 
@@ -343,9 +319,22 @@ def load_yaml(path: Path | Traversable, aliases: bool = False) -> Any:
     """The content of a YAML file; None if it is empty.
 
     :param aliases: allow anchors, aliases and ``<<``; only for files of this package.
-    :raises InputError: it is missing, too large, not YAML, or uses an unsupported feature.
+    :raises InputError: it is missing, too large, not YAML, has aliases or tags, or a key twice.
     """
     import yaml
+
+    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+    class Loader(base):
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            lines: dict[str, int] = {}
+            for key, _ in node.value:
+                if not isinstance(key.value, str) or (key.tag != _TEXT and (key.tag != _MERGE or not aliases)):
+                    _refuse(path, key, f"{_shortened(str(key.value))}: a key must be text; put it in quotes")
+                if key.value in lines:
+                    _refuse(path, key, f"{_shortened(key.value)} is also set in line {lines[key.value]}; keep one")
+                lines[key.value] = key.start_mark.line + 1
+            return super().construct_mapping(node, deep)
 
     try:
         with path.open("rb") as file:
@@ -353,7 +342,9 @@ def load_yaml(path: Path | Traversable, aliases: bool = False) -> Any:
         if len(data) > LARGEST_FILE:
             raise InputError(f"{path}: larger than {LARGEST_FILE >> 10} KiB, so it is not a settings file")
         text = data.decode("utf-8-sig")
-        return yaml.load(text, Loader=_loader(path, aliases))
+        if not aliases:
+            _check_events(path, yaml.parse(text, Loader=base))
+        return yaml.load(text, Loader=Loader)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except UnicodeDecodeError as error:
@@ -367,72 +358,27 @@ def load_yaml(path: Path | Traversable, aliases: bool = False) -> Any:
     except yaml.reader.ReaderError as error:
         line = text[: error.position].count("\n") + 1
         raise InputError(f"{path}: line {line}: not valid YAML ({error.reason})") from None
+    except ValueError as error:  # a date that is none, or a number of 5,000 digits
+        raise InputError(f"{path}: a value cannot be read ({error}); put text in quotes") from None
 
 
-def _loader(path: Path | Traversable, aliases: bool) -> Any:
-    """A safe loader for plain data; it composes nodes in Python, and checks each before its content."""
-    import yaml
+def _check_events(path: Path | Traversable, events: Iterable[Any]) -> None:
+    """Refuse aliases, which expand without limit, tags, and deep nesting before anything is built."""
+    depth = 0
+    for event in events:
+        if getattr(event, "anchor", None) is not None:
+            _refuse(path, event, "anchors (&) and aliases (*) are not supported; repeat the values, or quote text")
+        if getattr(event, "tag", None) is not None:
+            _refuse(path, event, f"the tag {_shortened(event.tag)} is not supported; leave it out")
+        name = type(event).__name__
+        depth += name.endswith(("SequenceStartEvent", "MappingStartEvent"))
+        depth -= name.endswith(("SequenceEndEvent", "MappingEndEvent"))
+        if depth > DEEPEST:
+            _refuse(path, event, f"more than {DEEPEST} nested mappings and lists")
 
-    def refuse(place: Any, what: str) -> NoReturn:
-        raise InputError(f"{path}: line {place.start_mark.line + 1}: {what}")
 
-    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    bases: Any = (base,) if base is yaml.SafeLoader else (yaml.composer.Composer, base)
-
-    class Loader(*bases):  # type: ignore[misc]
-        def __init__(self, text: str) -> None:
-            base.__init__(self, text)
-            self.anchors: dict[str, Any] = {}
-            self.depth = 0
-
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            event = self.peek_event()
-            if event.anchor is not None and not aliases:
-                refuse(event, "anchors (&) and aliases (*) are not supported; repeat the values, or quote text")
-            if getattr(event, "tag", None) is not None:
-                refuse(event, f"the tag {_shortened(event.tag)} is not supported; leave it out")
-            if self.depth > DEEPEST or (self.depth == DEEPEST and isinstance(event, yaml.CollectionStartEvent)):
-                refuse(event, f"more than {DEEPEST} nested mappings and lists")
-            self.depth += 1
-            node = super().compose_node(parent, index)
-            self.depth -= 1
-            return node
-
-        def compose_mapping_node(self, anchor: Any) -> Any:
-            node = super().compose_mapping_node(anchor)
-            lines: dict[str, int] = {}
-            for key, _ in node.value:
-                if not isinstance(key, yaml.ScalarNode):
-                    refuse(key, "a key must be plain text")
-                if key.value in lines:
-                    refuse(key, f"{_shortened(key.value)} is also set in line {lines[key.value]}; keep one")
-                if key.value == "<<" and not aliases:
-                    refuse(key, "<< is not supported; repeat the values")
-                lines[key.value] = key.start_mark.line + 1
-                if key.value != "<<":
-                    key.tag = f"{_TAG}str"
-            return node
-
-    def whole(loader: Any, node: Any) -> int:
-        if not re.fullmatch(r"[-+]?(0|[1-9][0-9_]{0,30})", node.value):
-            refuse(node, f"{_shortened(node.value)}: write whole numbers in decimal digits, and text in quotes")
-        if abs(number := int(node.value.replace("_", ""))) > LARGEST_NUMBER:
-            refuse(node, f"{_shortened(node.value)}: whole numbers are below 2^63; put text in quotes")
-        return number
-
-    def real(loader: Any, node: Any) -> float:
-        text = re.sub(r"_|\.(?=inf|nan)", "", node.value.lower())
-        if ":" in text or not math.isfinite(value := float(text)):
-            refuse(node, f"{_shortened(node.value)}: not a finite decimal number; put text in quotes")
-        return value
-
-    def date(loader: Any, node: Any) -> NoReturn:
-        refuse(node, f"{_shortened(node.value)} is read as a date; put text in quotes")
-
-    text = Loader.construct_yaml_str
-    for name, read in {"int": whole, "float": real, "timestamp": date, "merge": text, "value": text}.items():
-        Loader.add_constructor(f"{_TAG}{name}", read)
-    return Loader
+def _refuse(path: Path | Traversable, where: Any, what: str) -> NoReturn:
+    raise InputError(f"{path}: line {where.start_mark.line + 1}: {what}")
 
 
 def _shortened(text: str) -> str:

@@ -170,15 +170,7 @@ class Command(Documented):
                 group.append(words.pop(0))
             if group:
                 joined.append(SEPARATOR.join(group))
-        try:
-            return super().parse_args(ctx, joined)
-        except click.NoSuchOption as error:
-            # In the message: of possibilities click shows those alone that are spelled alike.
-            near = near_options(error.option_name, self.params)
-            meant = f" Did you mean {near[0]!r}?" if near else ""
-            raise click.NoSuchOption(
-                error.option_name, f"No such option {error.option_name!r}.{meant}", ctx=ctx
-            ) from None
+        return super().parse_args(ctx, joined)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete the further files of an option that takes several."""
@@ -207,35 +199,6 @@ def command_line() -> str:
     context = click.get_current_context()
     path = context.command_path.removeprefix(context.find_root().command_path).split()
     return shlex.join(["cgbench", *path, *context.meta[_WORDS]])
-
-
-def near_options(given: str, params: Sequence[click.Parameter]) -> list[str]:
-    """The intended option: one of another command or tool, or a misspelt one; empty if none is similar."""
-    import difflib
-
-    # Dashes would make all options similar.
-    names = {name.lstrip("-"): name for param in params for name in param.opts if name.startswith("--")}
-    word = given.lstrip("-").lower().replace("_", "-")
-    also = [name for name in _SYNONYMS.get(word, ()) if name in names]
-    near = difflib.get_close_matches(word, names, 1, 0.6)
-    return [names[name] for name in ([word] if word in names else also[:1] or near)]
-
-
-_SYNONYMS = {
-    "output": ("out",), "o": ("out",), "out": ("output",), "output-dir": ("out",), "save-dir": ("out",),
-    "input": ("source",), "src": ("source",), "tgt": ("target", "ref"), "trg": ("target", "ref"),
-    "model": ("ensemble", "lm"), "checkpoint": ("model", "ensemble"), "path": ("model",), "architecture": ("arch",),
-    "reference": ("ref",), "references": ("ref",), "refs": ("ref",), "hypothesis": ("hyp",), "hypotheses": ("hyp",),
-    "sys": ("hyp",), "predictions": ("hyp",), "prediction": ("hyp",), "dev": ("valid",), "validation": ("valid",),
-    "training": ("train",), "corpus": ("train",), "data": ("train",), "workers": ("jobs",), "threads": ("jobs",),
-    "num-workers": ("jobs",), "gpu": ("device",), "cuda": ("device",), "lang": ("languages", "language"),
-    "langs": ("languages",), "lc": ("lowercase",), "lower": ("lowercase",), "json": ("format",), "tok": ("tokenize",),
-    "tokenise": ("tokenize",), "tokenizer": ("tokenize",), "license": ("licence",), "beam-size": ("beam",),
-    "ci": ("confidence",), "order": ("n",), "n": ("order",), "lr": ("set",), "epochs": ("set",), "batch-size": ("set",),
-    "learning-rate": ("set",), "max-updates": ("set",), "min-length": ("set",), "candidates": ("set",),
-    "language-model": ("lm",), "yaml": ("config",), "settings": ("config",),
-}  # fmt: skip
-"""Names of options in other tools, and the names here."""
 
 
 def _fetched(word: str) -> str:

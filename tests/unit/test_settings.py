@@ -168,12 +168,3 @@ def test_help_is_that_of_the_class_that_says_most_of_it():
     assert help_texts(Special) == {"size": "size of it all.", "depth": "depth of this one."}
     assert (Special().size, Special().depth, Special.size) == (5, 6, 5)
     assert to_dict(Special()) == {"size": 5, "depth": 6}
-
-
-def test_synonyms_are_of_settings_that_there_are():
-    from cgbench.benchmark.react.request import ReactSettings
-    from cgbench.models.config.presets import _all_keys
-    from cgbench.settings import SYNONYMS
-
-    known = {key.rpartition(".")[2] for key in _all_keys()} | set(ReactSettings.__dataclass_fields__)
-    assert set(SYNONYMS.values()) <= known

@@ -38,10 +38,6 @@ def test_replace_parses_strings_by_field_type_and_leaves_the_rest():
         ("max_tokens", "training.max_tokens"),
         ("model.max_tokens", "training.max_tokens"),
         ("modle.width", "model.width"),
-        ("training.lr", "training.learning_rate"),
-        ("lr", "training.learning_rate"),
-        ("batch-size", "training.max_tokens"),
-        ("d_model", "model.width"),
     ],
 )
 def test_an_unknown_key_names_the_nearest(key, nearest):
