@@ -54,7 +54,6 @@ TABLE = [
     row("universal", "clipped", positions="relative", norm="pre"),
     row("composition"),
     row("composition", "pre", norm="pre", positions="relative"),
-    row("composition", "vector", weights="vector"),
     row("composition", "encoder", mixtures="encoder", sublayers="feed_forward"),
     row("composition", "half", top_layers=2, sublayers="self_attention"),
     row("lrf"),

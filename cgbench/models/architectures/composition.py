@@ -35,7 +35,7 @@ class Composition(PretrainedTransformer):
     """A Transformer whose decoder layers read mixtures of the encoder's sublayers.
 
     ``mixture`` has the weights [2, decoder layers, sublayers], for keys and values, or [1, 1, sublayers] for a single
-    mixture; with a further dimension of the width if each component has its own weight.
+    mixture.
     """
 
     config: CompositionConfig
@@ -46,8 +46,6 @@ class Composition(PretrainedTransformer):
         weights = torch.full((*mixtures, len(mixed_sublayers(config))), 1 / len(mixed_sublayers(config)))
         if config.initial == "top":
             weights.zero_()[..., -1] = 1
-        if config.weights == "vector":
-            weights = weights[..., None].repeat(1, 1, 1, config.source_width)
         self.mixture = nn.Parameter(weights)
 
     def undecayed_parameters(self) -> set[str]:
@@ -58,8 +56,7 @@ class Composition(PretrainedTransformer):
         """See :class:`Transformer`."""
         outputs = list(sublayer_outputs(self, x, layout))
         collected = torch.stack([outputs[layer][sublayer] for layer, sublayer in mixed_sublayers(self.config)])
-        mixing = "plid,ind->plnd" if self.config.weights == "vector" else "pli,ind->plnd"
-        mixtures = torch.einsum(mixing, self.mixture, collected.to(self.mixture.dtype))
+        mixtures = torch.einsum("pli,ind->plnd", self.mixture, collected.to(self.mixture.dtype))
         keys, values = mixtures.expand(2, self.config.decoder_layers, -1, -1)
         return Mixed(outputs[-1][1], layout, keys, values)
 
@@ -89,16 +86,14 @@ def mixed_sublayers(config: CompositionConfig) -> list[tuple[int, int]]:
 def mixture_weights(model: Composition) -> np.ndarray:
     """Return the relative weight of each sublayer in each mixture: |w| / sum |w|, float64.
 
-    The sum is over the sublayers of a mixture; for vector weights the mean of |w| is taken first. The paper's Figure 4
-    shows these numbers "after normalized", without a definition, and only for feed-forward sublayers.
+    The sum is over the sublayers of a mixture. The paper's Figure 4 shows these numbers "after normalized", without a
+    definition, and only for feed-forward sublayers.
 
     :returns: [2, decoder layers, encoder layers, 2]: keys or values; self-attention or feed-forward. Sublayers outside
         the mixture have nan; a shared mixture is repeated.
     """
     config = model.config
     weights = model.mixture.detach().double().abs().cpu()
-    if config.weights == "vector":
-        weights = weights.mean(-1)
     weights = (weights / weights.sum(-1, keepdim=True)).expand(2, config.decoder_layers, -1)
     result = np.full((2, config.decoder_layers, config.encoder_layers, 2), np.nan)
     for number, (layer, sublayer) in enumerate(mixed_sublayers(config)):

@@ -137,8 +137,8 @@ class Transformer(nn.Module):
             else:
                 deviation = {"none": 1.0, "ped": math.sqrt(2 / config.width)}.get(config.embedding, config.width**-0.5)
                 embedding.weight.normal_(std=deviation)
-            if length := {"unit": 1, "length_1": 1, "length_4": 4}.get(config.embedding):
-                embedding.weight.div_(embedding.weight.norm(dim=1, keepdim=True)).mul_(length)
+            if config.embedding == "unit":
+                embedding.weight.div_(embedding.weight.norm(dim=1, keepdim=True))
             embedding.weight[PAD] = 0
         return embedding
 

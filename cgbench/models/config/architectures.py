@@ -139,9 +139,6 @@ class CompositionConfig(OverEncoderConfig):
     sublayers: Literal["both", "self_attention", "feed_forward"] = option(
         "both", "Sublayers whose outputs are mixed: ``both``, ``self_attention`` or ``feed_forward``"
     )
-    weights: Literal["scalar", "vector"] = option(
-        "scalar", "Type of the mixing weights: ``scalar``, or ``vector`` (one weight per component)"
-    )
     mixtures: Literal["keys_values", "encoder"] = option(
         "keys_values", "Mixtures: ``keys_values`` (two per decoder layer) or ``encoder`` (one for all)"
     )

@@ -97,12 +97,12 @@ class TransformerConfig(ModelConfig):
     activation: Literal["relu", "gelu"] = option(
         "relu", "Activation function of feed-forward sublayers: ``relu`` or ``gelu``"
     )
-    embedding: Literal["fairseq", "unit", "length_1", "length_4", "teu", "none", "ped", "xavier"] = option(
+    embedding: Literal["fairseq", "unit", "teu", "none", "ped", "xavier"] = option(
         "fairseq",
         "Initialisation of word embeddings E (V rows, width d) and their sum with the positions P. ``fairseq``: N(0, "
-        "1/d), sqrt(d)·E + P; ``unit``: the same with rows of length 1; ``length_1`` and ``length_4``: rows of that "
-        "length, E + P (Zheng and Lapata, 2022, on COGS). Scalings of Csordás et al. (2021): ``teu``: Xavier uniform, "
-        "sqrt(d)·E + P; ``none``: N(0, 1), E + P; ``ped``: N(0, 2/d), E + P/sqrt(d). ``xavier``: Xavier uniform, E",
+        "1/d), sqrt(d)·E + P; ``unit``: the same with rows of length 1. Scalings of Csordás et al. (2021): ``teu``: "
+        "Xavier uniform, sqrt(d)·E + P; ``none``: N(0, 1), E + P; ``ped``: N(0, 2/d), E + P/sqrt(d). ``xavier``: "
+        "Xavier uniform, E",
     )  # fmt: skip
     embedding_dropout: bool = option(True, "Whether ``dropout`` applies to embeddings")
     attention_bias: bool = option(True, "Whether the attention projections have a bias")

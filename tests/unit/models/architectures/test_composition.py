@@ -54,10 +54,10 @@ def slow_logits(model, source, target):
     "changes",
     [
         {},
-        {"weights": "vector", "sublayers": "self_attention"},
+        {"sublayers": "self_attention"},
         {"mixtures": "encoder"},
         {"top_layers": 2, "sublayers": "feed_forward"},
-        {"weights": "vector", "mixtures": "encoder", "top_layers": 1},
+        {"mixtures": "encoder", "top_layers": 1},
     ],
 )
 def test_logits_are_those_of_the_equations(norm, changes):
@@ -68,7 +68,7 @@ def test_logits_are_those_of_the_equations(norm, changes):
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
-@pytest.mark.parametrize("changes", [{}, {"weights": "vector"}, {"mixtures": "encoder"}, {"sublayers": "feed_forward"}])
+@pytest.mark.parametrize("changes", [{}, {"mixtures": "encoder"}, {"sublayers": "feed_forward"}])
 def test_with_all_weight_on_the_top_it_is_the_transformer(norm, changes):
     torch.manual_seed(0)
     model = build_model(config_of(norm=norm, initial="top", **changes), 17, 15).eval()
@@ -81,7 +81,6 @@ def test_with_all_weight_on_the_top_it_is_the_transformer(norm, changes):
 def test_weights_start_as_named():
     means = build_model(config_of(initial="mean"), 17, 15).mixture
     assert means.shape == (2, 2, 6) and (means == 1 / 6).all()
-    assert build_model(config_of(weights="vector"), 17, 15).mixture.shape == (2, 2, 6, 16)
     top = build_model(config_of(initial="top", top_layers=1), 17, 15).mixture
     assert torch.equal(top, torch.tensor([0.0, 1.0]).expand(2, 2, 2))
 
@@ -103,10 +102,10 @@ def test_shares_of_scalars():
     assert np.allclose(shares[1, 0, 1:], [[0.125, 0.25], [0, 0.625]])
 
 
-def test_shares_of_vectors_that_all_layers_use():
-    model = build_model(config_of(weights="vector", mixtures="encoder", sublayers="feed_forward"), 17, 15)
+def test_shares_of_a_mixture_that_all_layers_use():
+    model = build_model(config_of(mixtures="encoder", sublayers="feed_forward"), 17, 15)
     with torch.no_grad():
-        model.mixture[0, 0] = torch.tensor([[1.0, -1.0], [4.0, 0.0], [1.0, 1.0]]).repeat(1, 8)
+        model.mixture[0, 0] = torch.tensor([1.0, -2.0, 1.0])
     shares = mixture_weights(model)
     assert np.allclose(shares[:, :, :, 1], [0.25, 0.5, 0.25])
     assert np.isnan(shares[:, :, :, 0]).all()

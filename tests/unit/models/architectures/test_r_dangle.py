@@ -52,8 +52,6 @@ def test_two_encoders_that_are_both_run_anew_share_no_layer(values, more):
     [
         ("dangle_cognition", (2, 4, 6), "post", (0.3, 0, 0)),
         ("dangle_cognition_relative", (4, 4, 4), "post", (0.3, 0, 0)),
-        ("dangle_cogs", (4, 0, 0), "post", (0.1, 0.1, 0)),
-        ("dangle_cogs_relative", (4, 0, 0), "post", (0.1, 0.1, 0)),
         ("r_dangle_cognition", (2, 8, 12), "pre", (0.4, 0.3, 0.4)),
         ("r_dangle_react_separate", (2, 8, 12), "pre", (0.4, 0.3, 0.4)),
         ("r_dangle_react_shared", (2, 10, 12), "pre", (0.4, 0.3, 0.4)),
@@ -63,5 +61,5 @@ def test_presets_are_the_scripts(preset, layers, norm, dropouts):
     model = load_preset(preset).model
     assert (model.mixed_layers, model.encoder_layers, model.decoder_layers) == layers
     assert (model.norm, model.dropout, model.attention_dropout, model.activation_dropout) == (norm, *dropouts)
-    assert model.max_relative_position == (64 if "cogs_relative" in preset else 16)
-    assert (model.mixed_attention_heads, model.attention_heads) == ((6, 6) if "cogs" in preset else (8, 4))
+    assert model.max_relative_position == 16
+    assert (model.mixed_attention_heads, model.attention_heads) == (8, 4)

@@ -17,7 +17,6 @@ COUNTS = [
     ("transformer_cognition_deep_lrf", {}, 45_903_872),
     ("transformer_cognition_relative", {}, 35_440_128),
     ("composition_cognition", {}, 35_389_584),
-    ("composition_cognition", {"weights": "vector"}, 35_463_168),
     ("composition_cognition", {"mixtures": "encoder"}, 35_389_452),
     ("composition_cognition", {"norm": "pre"}, 35_389_584 + 2048),
     ("composition_cognition_small", {}, 24_875_008 + 64),
@@ -194,12 +193,6 @@ def test_prototypes_are_made_as_the_authors_script_does():
     assert (training.adam_beta1, training.adam_beta2, training.weight_decay) == (0.9, 0.98, 1e-4)
     assert (training.clip_norm, training.label_smoothing, training.precision) == (0, 0.1, "float32")
     assert (training.validate_metric, training.validate_every_epochs, training.patience) == ("loss", 1, 10)
-
-
-def test_dangles_vectors_on_cogs_have_the_lengths_of_the_authors():
-    for name in ("transformer_cogs_dangle", "dangle_cogs"):
-        assert load_preset(name).model.embedding == "length_4"
-        assert load_preset(f"{name}_relative").model.embedding == "length_1"
 
 
 def test_a_base_gives_what_a_preset_does_not_say():
