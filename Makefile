@@ -18,7 +18,7 @@ demo: $(STAMP)
 # test leaves out what is marked `slow`; test-all runs everything.
 test: SELECTED = -m "not slow"
 test test-all: lint docs wheel
-	$(BIN)/python -m pytest -n auto --dist worksteal $(SELECTED)
+	CGBENCH_SITE=$(CURDIR)/site $(BIN)/python -m pytest -n auto --dist worksteal $(SELECTED)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

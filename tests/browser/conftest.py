@@ -16,6 +16,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from few import few
+from once_per_run import once_per_run
 
 ROOT = Path(__file__).parents[2]
 LOOKS = {
@@ -123,7 +125,7 @@ def opened(new_page):
     assert len(asked) == len(opened) and all(url.startswith("file:") for url in asked), asked
 
 
-@pytest.fixture(params=LOOKS)
+@pytest.fixture(params=few(LOOKS, "light-1400", "dark-400-without-script"))
 def look(request):
     """A width, a colour scheme, and whether scripts run: options of ``new_page``."""
     return LOOKS[request.param]
@@ -188,8 +190,12 @@ def scores_file(tmp_path_factory):
 def site(tmp_path_factory):
     """The address of the documentation, built and served to this machine."""
     pytest.importorskip("mkdocs", reason="mkdocs is not installed: pip install 'cgbench[docs]'")
-    folder = tmp_path_factory.mktemp("site")
-    subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", folder], cwd=ROOT, check=True)
+
+    def make(folder):
+        subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", folder], cwd=ROOT, check=True)
+
+    # `make test` has just built it
+    folder = os.environ.get("CGBENCH_SITE") or once_per_run(tmp_path_factory, "site", make)
     handler = functools.partial(QuietHandler, directory=folder)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -4,6 +4,7 @@ import dataclasses
 import json
 
 import pytest
+from few import few
 
 from cgbench.models.config.architectures import ARCHITECTURES, UniversalConfig
 from cgbench.models.config.methods import METHODS
@@ -105,12 +106,12 @@ def through(text, transformer, run, tmp_path):
     return call
 
 
-@pytest.mark.parametrize("name", ARCHITECTURES)
+@pytest.mark.parametrize("name", few(ARCHITECTURES, "transformer", "r_dangle", "lstm_lexicon"))
 def test_train_ensemble_translate_score(name, through):
     assert through("--arch", name, *settings(**OWN.get(name, {})))["model"]["architecture"] == name
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", few(ROWS, "Proto-Transformer [42M]"))
 def test_rows_of_tables_train_ensemble_translate_score(name, through, tmp_path):
     benchmark, small = ROWS[name]
     system = all_benchmarks()[benchmark].systems[name]
@@ -132,7 +133,7 @@ def test_an_architecture_has_its_own_defaults_and_a_preset_keeps_its_numbers(run
     assert begin(TrainRequest("corpus", "out", arch="universal")).preset.model == UniversalConfig()
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if name != "none"])
+@pytest.mark.parametrize("method", few([name for name in METHODS if name != "none"], "bow"))
 def test_an_ensemble_by_every_method(method, text, run, tmp_path):
     own = {"bow": ("--set", "method.epochs=1")}.get(method, ())
     words = ["train-ensemble", *text[1], "--arch", "transformer", "--method", method, "--members", "2", *settings()]

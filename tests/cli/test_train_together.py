@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+from few import few
 from processes_together import children, files_of, is_there
 from small_build import SMALL
 
@@ -64,17 +65,18 @@ def wait_for(process, condition):
     raise AssertionError("it never happened")
 
 
-def test_two_processes_a_member(corpus, of_torchrun, tmp_path):
+STOPS = [(), ((signal.SIGTERM, -signal.SIGTERM, ""), (signal.SIGINT, 130, "stopped; the same command"))]
+
+
+@pytest.mark.parametrize("stops", few(STOPS, ()), ids=["killed", "stopped"])
+def test_two_processes_a_member(corpus, of_torchrun, tmp_path, stops):
     """Stopped, then one of the processes killed, each time given again: the bytes of torchrun."""
     out = tmp_path / "ensemble"
     words = ["train-ensemble", *corpus, *TINY, *CPU, "--lowercase", "--members", "1"]
     words += ["--seed", "2", "--jobs", "1", "--out", out]
     saved = lambda: list((out / ".cgbench").glob("member-*/*.partial/training_state.safetensors"))  # noqa: E731
     done = 0
-    for kind, status, line in (
-        (signal.SIGTERM, -signal.SIGTERM, ""),
-        (signal.SIGINT, 130, "stopped; the same command"),
-    ):
+    for kind, status, line in stops:
         one = start(words)
         wait_for(one, lambda done=done: saved() and _updates(saved()[0].parent) > done)
         ranks = children(one.pid)
@@ -88,7 +90,7 @@ def test_two_processes_a_member(corpus, of_torchrun, tmp_path):
         assert before < done < 200
 
     two = start(words)
-    wait_for(two, lambda: _updates(saved()[0].parent) > done)
+    wait_for(two, lambda: saved() and _updates(saved()[0].parent) > done)
     ranks = children(two.pid)
     os.kill(ranks[-1], signal.SIGKILL)
     said = two.communicate(timeout=120)[1]

@@ -56,6 +56,13 @@ def masked(text, numbers):
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
 
+def on_one_core():
+    """Let this process have one core, so that no command starts workers, each of which would import PyTorch."""
+    if hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % len(cores)]})
+
+
 def run(command, folder):
     """What a command prints on standard output."""
     tools = folder / ".bin"
@@ -67,6 +74,7 @@ def run(command, folder):
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=folder,
+        preexec_fn=on_one_core,
         env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"},
         capture_output=True,
         text=True,

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from few import few
 
-INPUTS = 20  # for each command and form
 FOLDER = Path(__file__).parent
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the memory of a child is bounded as Linux does it")
@@ -21,11 +21,13 @@ def call(*words):
     return subprocess.run([sys.executable, *map(str, words)], capture_output=True, text=True, cwd=FOLDER)
 
 
-def test_damaged_inputs_are_one_line_or_right(tmp_path):
-    done = call("fuzz.py", "--light", "--each", INPUTS, "--out", tmp_path)
+@pytest.mark.parametrize("inputs", few([2, 20], 2))
+def test_damaged_inputs_are_one_line_or_right(tmp_path, inputs):
+    """Inputs for each command and form."""
+    done = call("fuzz.py", "--light", "--each", inputs, "--out", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     counts = json.loads((tmp_path / "seed-1.json").read_text())
-    assert len(counts) > 20 and all(mine["tried"] == INPUTS for mine in counts.values())
+    assert len(counts) > 20 and all(mine["tried"] == inputs for mine in counts.values())
 
 
 def test_the_same_seed_damages_alike():

@@ -20,8 +20,16 @@ FORMS = [
 ]
 
 
-@pytest.mark.parametrize("task", tasks(), ids=lambda task: task.name)
-@pytest.mark.parametrize(("architecture", "changes"), FORMS)
+# The other architectures have slow twins in tests/unit; that they also learn is checked once a week.
+FAST = [("transformer", "reverse"), ("universal", "commands")]
+RUNS = [
+    pytest.param(*form, task, marks=() if (form[0], task.name) in FAST else pytest.mark.slow)
+    for form in FORMS
+    for task in tasks()
+]
+
+
+@pytest.mark.parametrize(("architecture", "changes", "task"), RUNS)
 def test_learns(architecture, changes, task):
     config = ARCHITECTURES[architecture].config(
         architecture=architecture,

@@ -28,10 +28,16 @@ SMALL = {
 
 # Who can reverse can copy, and R-Dangle with shared values is Dangle but for intervals and a norm.
 SKIPPED = {("shared", "reverse"), *((form, "copy") for form in FORMS if form != "dangle")}
-RUNS = [(form, task) for form in FORMS for task in tasks() if (form, task.name) not in SKIPPED]
+FAST = ("interval", "reverse")
+RUNS = [
+    pytest.param(form, task, id=f"{form}-{task.name}", marks=() if (form, task.name) == FAST else pytest.mark.slow)
+    for form in FORMS
+    for task in tasks()
+    if (form, task.name) not in SKIPPED
+]
 
 
-@pytest.mark.parametrize(("form", "task"), RUNS, ids=[f"{form}-{task.name}" for form, task in RUNS])
+@pytest.mark.parametrize(("form", "task"), RUNS)
 def test_learns(form, task):
     architecture, changes = FORMS[form]
     config = ARCHITECTURES[architecture].config(**{"architecture": architecture, **SMALL, **changes})

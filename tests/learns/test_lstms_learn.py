@@ -16,7 +16,10 @@ FORMS = [
 ]
 
 
-@pytest.mark.parametrize("task", tasks(), ids=lambda task: task.name)
+SLOW = [task for task in tasks() if task.name != "commands"]
+
+
+@pytest.mark.parametrize("task", [tasks()[-1], *(pytest.param(task, marks=pytest.mark.slow) for task in SLOW)])
 @pytest.mark.parametrize(("architecture", "settings"), FORMS, ids=["lstm", "lexicon", "syntax"])
 def test_learns(architecture, settings, task):
     assert learns(ARCHITECTURES[architecture].config(**settings), task) > 0.8

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from few import few
 
 from cgbench.benchmark.candidates.documents import hash_documents
 from cgbench.benchmark.candidates.inclusion import document_inclusion, inclusion_of
@@ -42,9 +43,10 @@ def test_many_documents_give_the_same_for_a_finer_quadrature(monkeypatch):
     assert 300 <= (found * sizes).sum() < 300 + sizes.max()
 
 
+@pytest.mark.parametrize("trials", few([300, 3000], 300))
 @pytest.mark.parametrize("by", ["pair", "document"])
-def test_the_draw_has_these_probabilities_over_seeds_given_the_window(by):
-    trials, names = 3000, ["a"] * 4 + ["b"] * 3 + ["c"] * 2 + [f"d{number}" for number in range(11)]
+def test_the_draw_has_these_probabilities_over_seeds_given_the_window(by, trials):
+    names = ["a"] * 4 + ["b"] * 3 + ["c"] * 2 + [f"d{number}" for number in range(11)]
     uncertainty = np.repeat([3.0, 2.0, 1.0], [2, 12, 6])  # ties reach over both borders of the window
     documents = hash_documents(names)
     inside, drawn, expected = np.zeros(20), np.zeros(20), np.zeros(20)

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from few import few
 
 from cgbench.benchmark.metrics.drop import CONTROL_DRAWS
 from cgbench.benchmark.metrics.evaluate import evaluate
@@ -206,7 +207,8 @@ def test_resamples_of_one_seed_are_those_of_a_number():
 
 
 @pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
-def test_equal_drops_are_called_different_as_often_as_the_level_says():
+@pytest.mark.parametrize("samples", few([40, 200], 40))
+def test_equal_drops_are_called_different_as_often_as_the_level_says(samples):
     """The bootstrap that drew runs called 0.0 to 0.8 % different: it counted the luck of examples twice."""
     rng = np.random.default_rng(3)
     rejected = []
@@ -214,7 +216,7 @@ def test_equal_drops_are_called_different_as_often_as_the_level_says():
     def runs(share):
         return [["a" if right else "b" for right in rng.random(100) < share] for _ in range(3)]
 
-    for _ in range(200):
+    for _ in range(samples):
         found = evaluate(
             "exact", {"A": runs(0.7), "B": runs(0.7)}, ["a"] * 100, paired=True, samples=60,
             control_systems={"A": runs(0.9), "B": runs(0.9)}, control_references=["a"] * 100,

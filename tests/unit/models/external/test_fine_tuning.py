@@ -11,6 +11,7 @@ import torch
 pytest.importorskip("transformers")
 import transformers
 from external_models import LINES, WORDS, forced_log_probs, tokenizer, write_model
+from few import few
 
 from cgbench.engines import Local
 from cgbench.errors import InputError
@@ -110,7 +111,7 @@ def test_what_is_saved_is_a_folder_of_transformers_with_our_settings(trained, fo
     assert not torch.allclose(ours, before, atol=1e-2)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", few(KINDS, "marian"))
 def test_a_run_that_was_stopped_ends_in_the_same_bytes(corpus, folders, trained, tmp_path, kind):
     for stop in (3, 9):
         assert not train(corpus, folders / kind, tmp_path / kind, stop_after_updates=stop)
