@@ -12,16 +12,16 @@ if TYPE_CHECKING:  # for editors and type checkers; the table below is used at r
     from cgbench.benchmark.consistency.agreement import consistency
     from cgbench.benchmark.consistency.make import make_items
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
-    from cgbench.benchmark.metrics.evaluate import bleu, chrf, cter, evaluate, exact_match, ter
-    from cgbench.benchmark.metrics.import_scores import import_scores
     from cgbench.benchmark.metrics.metric import Metric
-    from cgbench.benchmark.metrics.power import power
     from cgbench.benchmark.overlap.overlap import overlap
     from cgbench.benchmark.parts.parts import parts
     from cgbench.benchmark.react.build_react import build_react
     from cgbench.benchmark.release.export.export import export
     from cgbench.benchmark.release.release import Release
     from cgbench.benchmark.release.verify import verify
+    from cgbench.benchmark.score.evaluate import bleu, chrf, cter, evaluate, exact_match, ter
+    from cgbench.benchmark.score.import_scores import import_scores
+    from cgbench.benchmark.score.power import power
     from cgbench.benchmark.splits.split import split
     from cgbench.benchmark.stats.degree import degree
     from cgbench.benchmark.stats.stats import stats
@@ -83,12 +83,12 @@ _MODULES = {
     "consistency": "cgbench.benchmark.consistency.agreement",
     "degree": "cgbench.benchmark.stats.degree",
     "export": "cgbench.benchmark.release.export.export",
-    "import_scores": "cgbench.benchmark.metrics.import_scores",
+    "import_scores": "cgbench.benchmark.score.import_scores",
     "load_data": "cgbench.data_recipes.frames",
     "make_items": "cgbench.benchmark.consistency.make",
     "overlap": "cgbench.benchmark.overlap.overlap",
     "parts": "cgbench.benchmark.parts.parts",
-    "power": "cgbench.benchmark.metrics.power",
+    "power": "cgbench.benchmark.score.power",
     "split": "cgbench.benchmark.splits.split",
     "stats": "cgbench.benchmark.stats.stats",
     "token_measures": "cgbench.models.uncertainty",
@@ -98,7 +98,7 @@ _MODULES = {
     "uncertainty": "cgbench.models.external.uncertainty",
     "validate": "cgbench.benchmark.validity.validate",
     "verify": "cgbench.benchmark.release.verify",
-    **dict.fromkeys(("bleu", "chrf", "cter", "evaluate", "exact_match", "ter"), "cgbench.benchmark.metrics.evaluate"),
+    **dict.fromkeys(("bleu", "chrf", "cter", "evaluate", "exact_match", "ter"), "cgbench.benchmark.score.evaluate"),
 }
 """Where each name is defined."""
 

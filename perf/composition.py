@@ -12,8 +12,8 @@ import itertools
 
 import numpy as np
 
-from cgbench.benchmark.metrics.comparison import Comparison
-from cgbench.benchmark.metrics.composition import (
+from cgbench.benchmark.comparison.comparison import Comparison
+from cgbench.benchmark.score.residual import (
     Gate,
     Incidence,
     Outcomes,

@@ -26,7 +26,7 @@ from scipy.stats import rankdata
 
 from cgbench.benchmark.consistency.agreement import Consistency
 from cgbench.benchmark.consistency.items import Row, Tokens
-from cgbench.benchmark.metrics.evaluate import evaluate
+from cgbench.benchmark.score.evaluate import evaluate
 from cgbench.tables import render
 
 Texts = tuple[list[Row], list[str]]

@@ -26,11 +26,11 @@ import numpy as np
 from scan import machine
 
 import cgbench
-from cgbench.benchmark.metrics.comparison import Comparison, compare
+from cgbench.benchmark.comparison.comparison import Comparison, compare
 from cgbench.benchmark.metrics.exact_match import ExactMatch
-from cgbench.benchmark.metrics.exposure import compare_exposure
 from cgbench.benchmark.metrics.metric import Clusters
-from cgbench.benchmark.metrics.systems import System
+from cgbench.benchmark.outputs.systems import System
+from cgbench.benchmark.score.exposure import compare_exposure
 from cgbench.tables import render
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from cgbench.benchmark.metrics.comparison import Comparison
-from cgbench.benchmark.metrics.composition import Incidence, Outcomes, Parts, compare_composition, gate_of
+from cgbench.benchmark.comparison.comparison import Comparison
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.metric import ExampleTexts
+from cgbench.benchmark.score.residual import Incidence, Outcomes, Parts, compare_composition, gate_of
 from cgbench.text.columns import Column
 
 

@@ -37,17 +37,17 @@ from scan import machine
 
 from cgbench.benchmark.candidates.inclusion import document_inclusion
 from cgbench.benchmark.candidates.strata import ALLOCATIONS, allocate, deviations_in, sentence_chrf, strata_of
-from cgbench.benchmark.metrics.bleu import Bleu, ChrF
-from cgbench.benchmark.metrics.contrast import Contrasts
-from cgbench.benchmark.metrics.intervals import score_interval
-from cgbench.benchmark.metrics.metric import Clusters, Design, Metric
-from cgbench.benchmark.metrics.significance import resampled_runs
-from cgbench.benchmark.metrics.variance import (
+from cgbench.benchmark.comparison.intervals import score_interval
+from cgbench.benchmark.comparison.seeds_test import Contrasts
+from cgbench.benchmark.comparison.significance import resampled_runs
+from cgbench.benchmark.comparison.variance import (
     ExampleCovariance,
     covariance_of_clusters,
     covariance_of_design,
     covariance_of_samples,
 )
+from cgbench.benchmark.metrics.bleu import Bleu, ChrF
+from cgbench.benchmark.metrics.metric import Clusters, Design, Metric
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.tables import sides_of
 

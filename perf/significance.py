@@ -37,9 +37,9 @@ from typing import Any
 import numpy as np
 from scipy import optimize, special
 
-from cgbench.benchmark.metrics.contrast import Contrast, contrast, degrees_of_seeds, half_width
-from cgbench.benchmark.metrics.significance import bootstrap_p, mcnemar_p
-from cgbench.benchmark.metrics.variance import covariance_of_examples, covariance_of_samples
+from cgbench.benchmark.comparison.seeds_test import Contrast, contrast, degrees_of_seeds, half_width
+from cgbench.benchmark.comparison.significance import bootstrap_p, mcnemar_p
+from cgbench.benchmark.comparison.variance import covariance_of_examples, covariance_of_samples
 
 LEVEL = 0.05
 SIZES = (100, 300, 1000, 3000, 10_000)
@@ -249,9 +249,9 @@ def texts(
 
     ``deviation`` of the true figures of runs, in points, about; ``height``: where the figures are.
     """
-    from cgbench.benchmark.metrics.contrast import Contrasts
+    from cgbench.benchmark.comparison.seeds_test import Contrasts
+    from cgbench.benchmark.comparison.significance import resampled_runs
     from cgbench.benchmark.metrics.cter import Cter
-    from cgbench.benchmark.metrics.significance import resampled_runs
 
     rng = np.random.default_rng([size, *runs, round(10 * deviation), len(height), round(10 * own)])
     parts = []

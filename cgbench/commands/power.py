@@ -9,11 +9,11 @@ from typing import Any
 
 import click
 
-from cgbench.benchmark.metrics.evaluate import evaluation_of
-from cgbench.benchmark.metrics.import_scores import ImportRequest, ScoresAsked, evaluation_of_scores
-from cgbench.benchmark.metrics.power import PowerRequest, PowerResult, power_of
-from cgbench.benchmark.metrics.result import Evaluation, ReportRequest
-from cgbench.benchmark.metrics.score_request import ScoreRequest
+from cgbench.benchmark.score.evaluate import evaluation_of
+from cgbench.benchmark.score.import_scores import ImportRequest, ScoresAsked, evaluation_of_scores
+from cgbench.benchmark.score.power import PowerRequest, PowerResult, power_of
+from cgbench.benchmark.score.request import ScoreRequest
+from cgbench.benchmark.score.result import Evaluation, ReportRequest
 from cgbench.commands.options import Command, grouped
 from cgbench.commands.requests import takes
 from cgbench.commands.score_import import scores_by_system

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from cgbench.benchmark.metrics.evaluate import evaluation_of
 from cgbench.benchmark.metrics.registry import METRICS, metric_class, registered
-from cgbench.benchmark.metrics.score_request import MetricOptions, ScoreRequest
+from cgbench.benchmark.score.evaluate import evaluation_of
+from cgbench.benchmark.score.request import MetricOptions, ScoreRequest
 from cgbench.commands.options import Command, Group
 from cgbench.commands.requests import takes
 from cgbench.commands.score_output import ScoreOutput

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from cgbench.benchmark.metrics.import_scores import ImportRequest, evaluation_of_scores
-from cgbench.benchmark.metrics.judgements import is_judgements
-from cgbench.benchmark.metrics.score_files import is_of_systems, split_field
+from cgbench.benchmark.outputs.judgements import is_judgements
+from cgbench.benchmark.outputs.score_files import is_of_systems, split_field
+from cgbench.benchmark.score.import_scores import ImportRequest, evaluation_of_scores
 from cgbench.commands.options import Command
 from cgbench.commands.requests import split_systems, takes
 from cgbench.commands.score_output import ScoreOutput

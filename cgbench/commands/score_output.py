@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from cgbench.benchmark.metrics.comparison import Comparison
-from cgbench.benchmark.metrics.example_sets import release_files
-from cgbench.benchmark.metrics.result import Evaluation, ReportRequest
+from cgbench.benchmark.comparison.comparison import Comparison
+from cgbench.benchmark.score.example_sets import release_files
+from cgbench.benchmark.score.result import Evaluation, ReportRequest
 from cgbench.commands.lines import as_options
 from cgbench.commands.options import command_line
 from cgbench.errors import InputError
@@ -59,7 +59,7 @@ class ScoreOutput(ReportRequest):
         if self.per_example:
             found.write_per_example(self.per_example)
         if self.every_eval_ever:
-            from cgbench.benchmark.metrics.every_eval_ever import write_records
+            from cgbench.benchmark.score.every_eval_ever import write_records
 
             write_records(found, Path(self.every_eval_ever))
         if self.page:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.metrics.composition import Outcomes, gate_of
-from cgbench.benchmark.metrics.known_pieces import PartsScores
-from cgbench.benchmark.metrics.output.tables import parts_tables
-from cgbench.benchmark.metrics.result import Evaluation, EvaluationInputs
+from cgbench.benchmark.score.known_parts import PartsScores
+from cgbench.benchmark.score.output.tables import parts_tables
+from cgbench.benchmark.score.residual import Outcomes, gate_of
+from cgbench.benchmark.score.result import Evaluation, EvaluationInputs
 from cgbench.report.page import as_table
 from cgbench.text.plain_text import words_of
 

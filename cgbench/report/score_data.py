@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from cgbench.benchmark.comparison.comparison import CALIBRATED, SubsetScores, parts_of
 from cgbench.benchmark.metrics.bins import Bin, make_bins
-from cgbench.benchmark.metrics.comparison import CALIBRATED, SubsetScores, parts_of
 from cgbench.benchmark.metrics.cter import Cter
-from cgbench.benchmark.metrics.differences import outputs_of
-from cgbench.benchmark.metrics.features import make_feature
 from cgbench.benchmark.metrics.metric import Metric
-from cgbench.benchmark.metrics.result import Evaluation, EvaluationInputs
-from cgbench.benchmark.metrics.scored import ScoredSystems
+from cgbench.benchmark.score.differences import outputs_of
+from cgbench.benchmark.score.features import make_feature
+from cgbench.benchmark.score.result import Evaluation, EvaluationInputs
+from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.errors import InputError
 
 FEATURES = ("length", "degree", "uncertainty", "perplexity", "frequency", "one-shot")

@@ -9,20 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.metrics.comparison import CALIBRATED, SubsetScores
+from cgbench.benchmark.comparison.comparison import CALIBRATED, SubsetScores
+from cgbench.benchmark.comparison.significance import LEVEL
+from cgbench.benchmark.comparison.tiers import AllPairs, compare_all
 from cgbench.benchmark.metrics.cter import Cter
-from cgbench.benchmark.metrics.differences import (
+from cgbench.benchmark.score.differences import (
     Differences,
     example_scores,
     find_differences,
 )
-from cgbench.benchmark.metrics.output.forms import Table
-from cgbench.benchmark.metrics.output.latex import bins_table
-from cgbench.benchmark.metrics.output.tables import differences_tables, span
-from cgbench.benchmark.metrics.ranks import AllPairs, compare_all
-from cgbench.benchmark.metrics.result import Evaluation, EvaluationInputs
-from cgbench.benchmark.metrics.scored import ScoredSystems
-from cgbench.benchmark.metrics.significance import LEVEL
+from cgbench.benchmark.score.output.forms import Table
+from cgbench.benchmark.score.output.latex import bins_table
+from cgbench.benchmark.score.output.tables import differences_tables, span
+from cgbench.benchmark.score.result import Evaluation, EvaluationInputs
+from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.errors import InputError
 from cgbench.plots import COLOURS, Chart, Series
 from cgbench.report import charts

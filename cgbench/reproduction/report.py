@@ -11,7 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from cgbench.benchmark.metrics.intervals import student_quantile
+from cgbench.benchmark.comparison.intervals import student_quantile
 from cgbench.benchmark.metrics.published import PublishedScore
 from cgbench.errors import InputError
 from cgbench.files import check_shape, read_json

@@ -65,7 +65,7 @@ def test_a_full_disk_has_a_name(tmp_path):
     ],
 )
 def test_every_reader_of_json_refuses_alike(tmp_path, row, said):
-    from cgbench.benchmark.metrics.score_files import systems_of
+    from cgbench.benchmark.outputs.score_files import systems_of
     from cgbench.text.columns import read_text
     from cgbench.text.shards import Faults, find_files, read_shard
 

@@ -47,7 +47,7 @@ def test_scores_load_what_they_need(metric, tmp_path):
     code = "import sys; from cgbench.cli import main; main(sys.argv[1:], standalone_mode=False); print(*sys.modules)"
     command = [sys.executable, "-c", code, *words]
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1].split()
-    assert "cgbench.benchmark.metrics.evaluate" in loaded
+    assert "cgbench.benchmark.score.evaluate" in loaded
     heavy = ("numba", "pyarrow", "pandas", "torch", "scipy", "multiprocessing", "cgbench.models", "cgbench.engines")
     heavy += tuple(f"cgbench.benchmark.{name}" for name in ("release", "candidates", "parts", "react"))
     assert not [name for name in heavy if name in loaded]

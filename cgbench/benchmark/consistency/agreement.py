@@ -22,13 +22,13 @@ from typing import Literal
 
 import numpy as np
 
+from cgbench.benchmark.comparison.comparison import Comparison
 from cgbench.benchmark.consistency.items import Row, Tokens, read_items
 from cgbench.benchmark.consistency.request import ConsistencyRequest
-from cgbench.benchmark.metrics.comparison import Comparison
-from cgbench.benchmark.metrics.evaluate import evaluation_of
 from cgbench.benchmark.metrics.metric import Metric, Signature
-from cgbench.benchmark.metrics.result import Evaluation
-from cgbench.benchmark.metrics.score_request import ScoreRequest
+from cgbench.benchmark.score.evaluate import evaluation_of
+from cgbench.benchmark.score.request import ScoreRequest
+from cgbench.benchmark.score.result import Evaluation
 from cgbench.errors import InputError, argument
 from cgbench.requests import accepts, fields_of
 from cgbench.text.plain_text import words_of

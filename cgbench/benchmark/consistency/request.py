@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from cgbench.benchmark.metrics.comparison import Comparison
+from cgbench.benchmark.comparison.comparison import Comparison
 from cgbench.requests import KW_ONLY, File, Systems, Text, option, request
 
 

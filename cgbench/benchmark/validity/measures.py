@@ -23,11 +23,11 @@ import numpy as np
 
 from cgbench.benchmark.candidates.correlations import Interval, correlations, numeric, shown
 from cgbench.benchmark.candidates.strata import OWN_SCORE
-from cgbench.benchmark.metrics.contrast import Contrasts
-from cgbench.benchmark.metrics.intervals import score_interval
+from cgbench.benchmark.comparison.intervals import score_interval
+from cgbench.benchmark.comparison.seeds_test import Contrasts
+from cgbench.benchmark.comparison.significance import bootstrap_counts, holm
+from cgbench.benchmark.comparison.variance import covariance_of_samples
 from cgbench.benchmark.metrics.metric import Metric
-from cgbench.benchmark.metrics.significance import bootstrap_counts, holm
-from cgbench.benchmark.metrics.variance import covariance_of_samples
 from cgbench.errors import InputError, argument
 from cgbench.tables import fixed, p_text, render
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from cgbench.benchmark.comparison.comparison import Comparison, SubsetScores, SystemScores, parts_of
+from cgbench.benchmark.comparison.intervals import percentile_interval
+from cgbench.benchmark.comparison.significance import LEVEL, bootstrap_counts, draw_runs
+from cgbench.benchmark.comparison.tiers import AllPairs, compare_all
 from cgbench.benchmark.metrics.bins import Bin
-from cgbench.benchmark.metrics.comparison import Comparison, SubsetScores, SystemScores, parts_of
-from cgbench.benchmark.metrics.intervals import percentile_interval
 from cgbench.benchmark.metrics.metric import Metric
-from cgbench.benchmark.metrics.ranks import AllPairs, compare_all
-from cgbench.benchmark.metrics.significance import LEVEL, bootstrap_counts, draw_runs
 
 Interval = tuple[float, float] | None
 FEWEST_SYSTEMS = 3

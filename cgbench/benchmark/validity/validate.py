@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.candidates.selection import selecting_measure
+from cgbench.benchmark.comparison.significance import SAMPLES
 from cgbench.benchmark.metrics.metric import Clusters, ExampleTexts, Metric
 from cgbench.benchmark.metrics.registry import make_metric
-from cgbench.benchmark.metrics.significance import SAMPLES
-from cgbench.benchmark.metrics.systems import Runs, System, read_systems
+from cgbench.benchmark.outputs.systems import Runs, System, read_systems
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.validity.agreement import agreements, select_alike
 from cgbench.benchmark.validity.measures import ENSEMBLE, SystemMeasures, losses_of, measure_errors

@@ -9,8 +9,8 @@ import pytest
 from hostile_text import HOSTILE
 
 import cgbench
-from cgbench.benchmark.metrics.differences import example_scores
-from cgbench.benchmark.metrics.ranks import compare_all
+from cgbench.benchmark.comparison.tiers import compare_all
+from cgbench.benchmark.score.differences import example_scores
 from cgbench.errors import InputError
 from cgbench.report import score_page as module
 from cgbench.report.score_data import breakdowns, most_telling, never_right, outputs, wholes
@@ -181,7 +181,7 @@ def test_what_is_lost_from_a_control_set(exact):
 
 
 def test_an_evaluation_put_together_by_hand(exact):
-    from cgbench.benchmark.metrics.result import Evaluation
+    from cgbench.benchmark.score.result import Evaluation
 
     with pytest.raises(InputError, match="an evaluation that cgbench.evaluate made"):
         score_page(Evaluation(exact.scored, exact.systems))

@@ -14,7 +14,7 @@ from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.metrics.bins import lengths
 from cgbench.benchmark.metrics.cter import reasons
 from cgbench.benchmark.metrics.exact_match import ExactMatch
-from cgbench.benchmark.metrics.features import FeatureInputs, make_feature
+from cgbench.benchmark.score.features import FeatureInputs, make_feature
 from cgbench.benchmark.stats.texts import Text, text_digest
 from cgbench.data_recipes.geca import Alphabet, overlap
 from cgbench.errors import InputError, InputWarning

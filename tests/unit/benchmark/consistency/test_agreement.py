@@ -171,7 +171,7 @@ def test_intervals_cover_the_consistency_of_the_system():
 
 
 def score_of(rows, outputs):
-    from cgbench.benchmark.metrics.evaluate import evaluate
+    from cgbench.benchmark.score.evaluate import evaluate
 
     metric = Consistency(rows, orders=(1,))
     found = evaluate(metric, {"system": [outputs]}, cluster=("piece",))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cgbench.benchmark.metrics.bins import Feature, coinciding, feature_of_column, make_bins
-from cgbench.benchmark.metrics.features import FeatureInputs, make_feature
+from cgbench.benchmark.score.features import FeatureInputs, make_feature
 from cgbench.errors import InputError, with_arguments
 from cgbench.text.columns import Column
 

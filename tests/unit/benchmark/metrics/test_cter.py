@@ -11,7 +11,7 @@ from twins import cter_flag, places, word_places
 from cgbench.benchmark.metrics.cter import Cter, agreement, reasons
 from cgbench.benchmark.metrics.cter_grammar import Grammar
 from cgbench.benchmark.metrics.cter_lexicon import Atoms, TranslationLexicon, Translations
-from cgbench.benchmark.metrics.features import FeatureInputs, make_feature
+from cgbench.benchmark.score.features import FeatureInputs, make_feature
 from cgbench.errors import InputError
 from cgbench.text.columns import Column, read_column
 

@@ -5,7 +5,7 @@ import pytest
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.cter_grammar import Grammar, Rule, cognition, shipped
 from cgbench.benchmark.metrics.cter_lexicon import Atoms, TranslationLexicon
-from cgbench.benchmark.metrics.features import FeatureInputs, make_feature
+from cgbench.benchmark.score.features import FeatureInputs, make_feature
 from cgbench.errors import InputError
 from cgbench.text.columns import Column
 

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
+from cgbench.benchmark.comparison.comparison import Comparison, compare
 from cgbench.benchmark.metrics.bins import Bin, Feature
 from cgbench.benchmark.metrics.bleu import Bleu
-from cgbench.benchmark.metrics.comparison import Comparison, compare
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.cter_lexicon import Atoms, TranslationLexicon
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.registry import metric_class
-from cgbench.benchmark.metrics.scored import Binning, score
-from cgbench.benchmark.metrics.systems import System
+from cgbench.benchmark.outputs.systems import System
+from cgbench.benchmark.score.scored import Binning, score
 from cgbench.errors import InputError
 from cgbench.text.columns import Column
 

@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from cgbench.benchmark.metrics.evaluate import evaluate
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.metric import Clusters
+from cgbench.benchmark.score.evaluate import evaluate
 from cgbench.benchmark.validity.ranking import (
     OwnFamily,
     PartScores,

@@ -1,0 +1,1 @@
+"""Compare scores: arrays in, numbers out."""

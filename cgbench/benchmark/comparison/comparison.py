@@ -1,0 +1,474 @@
+"""Compare systems: every score with its runs, interval, difference and p-value, overall and in bins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, ClassVar, Final, Literal, TypeVar
+
+import numpy as np
+
+from cgbench.benchmark.comparison.intervals import FEWEST, percentile_interval, score_interval
+from cgbench.benchmark.comparison.seeds_test import Contrasts
+from cgbench.benchmark.comparison.significance import (
+    SAMPLES,
+    SEED,
+    SEVERAL_RUNS,
+    bootstrap_p,
+    calibrated_test,
+    holm,
+    mcnemar_p,
+    randomization_of_pairs,
+    resampled_runs,
+)
+from cgbench.benchmark.comparison.variance import (
+    ExampleCovariance,
+    covariance_of_clusters,
+    covariance_of_design,
+    covariance_of_samples,
+    design_effects,
+)
+from cgbench.benchmark.metrics.bins import Bin
+from cgbench.benchmark.metrics.metric import Metric
+from cgbench.benchmark.outputs.systems import System
+from cgbench.errors import InputError, argument
+from cgbench.requests import KW_ONLY, Name, option, request
+
+CALIBRATED: Final = "calibrated"
+TestName = Literal["calibrated", "bootstrap", "randomization", "mcnemar"]
+
+
+@request
+class Comparison:
+    """Options for intervals and significance tests."""
+
+    _: KW_ONLY
+    given: ClassVar[frozenset[str]]  # the names that were given
+    paired: TestName | bool | None = option(
+        default=None,
+        help="Test differences from the baseline; without a name by the calibrated test (approximate randomisation "
+        "for one seed, variance components for several)", group="Comparison",
+    )  # fmt: skip
+    baseline: Name | None = option(
+        default=None, help="System to compare with [default: the first]", group="Comparison", metavar="SYSTEM"
+    )
+    all_pairs: bool = option(default=False, help="Test all pairs of systems", group="Comparison")
+    cluster: tuple[str, ...] = option(
+        default=(),
+        help="Examples that belong together: source, compound, context or a column of the table, such as document "
+        "(at most two; CTER: compound and context)",
+        group="Comparison", metavar="NAME",
+    )  # fmt: skip
+    shared_seeds: bool = option(
+        default=False, help="Compare seed by seed: run i of every system has the same seed or checkpoint",
+        group="Advanced",
+    )  # fmt: skip
+    samples: int | None = option(
+        default=None, help="Number of resamples [default: 1000; randomization: 10000]", group="Advanced", least=1
+    )
+    seed: int = option(default=SEED, help="Random seed of the resamples", least=0, is_setting=True)
+    confidence: bool = option(default=False, help="Print 95 % bootstrap confidence intervals", group="Comparison")
+
+    def __post_init__(self) -> None:
+        if self.paired is True or (self.all_pairs and not self.paired):
+            object.__setattr__(self, "paired", CALIBRATED)
+        elif self.paired is False:
+            object.__setattr__(self, "paired", None)
+        if self.cluster:  # they change nothing but intervals and tests
+            object.__setattr__(self, "confidence", True)
+
+    @property
+    def test(self) -> TestName | None:
+        """The requested test."""
+        return None if isinstance(self.paired, bool) else self.paired
+
+    def count(self, kind: str) -> int:
+        """The number of samples of a resampling method."""
+        return self.samples or SAMPLES[kind]
+
+
+class _Starred:
+    p_holm: float | None
+    p_calibrated: float | None
+    p_calibrated_holm: float | None
+
+    @property
+    def p_star(self) -> float | None:
+        """The p-value that decides about stars: of the calibrated test, with Holm's correction."""
+        return self.p_holm if self.p_calibrated is None else self.p_calibrated_holm
+
+
+@dataclass(frozen=True)
+class Pair(_Starred):
+    """The difference of a score from that of the system ``against``; fields as in :class:`Score`."""
+
+    against: str
+    difference: float
+    p_value: float | None = None
+    p_holm: float | None = None
+    p_calibrated: float | None = None
+    p_calibrated_holm: float | None = None
+    difference_low: float | None = None
+    difference_high: float | None = None
+
+
+@dataclass(frozen=True)
+class Score(_Starred):
+    """A score of a system: the mean of its runs, with its uncertainty. None: not requested, or not defined.
+
+    ``stdev``: sample standard deviation of the runs. ``ci_low``, ``ci_high``: 95 % confidence interval. ``difference``
+    and the p-values: from the baseline. ``p_holm``: adjusted for all comparisons of its family. ``p_calibrated``: by
+    the calibrated test, if p-values by sacrebleu's rule were requested. ``difference_low``, ``difference_high``: 95 %
+    confidence interval of the difference, for several runs; it excludes zero exactly if ``p_value`` is below 0.05.
+    ``pairs``: differences from each earlier system, if all pairs are compared.
+    """
+
+    value: float | None
+    runs: tuple[float, ...] = ()
+    stdev: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    ci_mean: float | None = None
+    difference: float | None = None
+    p_value: float | None = None
+    p_holm: float | None = None
+    pairs: tuple[Pair, ...] = ()
+    p_calibrated: float | None = None
+    p_calibrated_holm: float | None = None
+    difference_low: float | None = None
+    difference_high: float | None = None
+    design_effect: float | None = None
+
+
+@dataclass(frozen=True)
+class SubsetScores:
+    """Scores by name over some examples, with the numbers of examples and units."""
+
+    examples: int
+    units: int
+    figures: dict[str, Score]
+
+
+@dataclass(frozen=True)
+class SystemScores:
+    """The scores of a system; ``statistics`` float64 ``[runs, n, k]``."""
+
+    system: str
+    runs: int
+    whole: SubsetScores
+    bins: tuple[tuple[Bin, SubsetScores], ...] = ()
+    statistics: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
+
+    @property
+    def parts(self) -> list[SubsetScores]:
+        """The scores over all examples, then those of each bin."""
+        return [self.whole, *(part for _, part in self.bins)]
+
+
+def compare(
+    metric: Metric, systems: Sequence[System], comparison: Comparison, bins: Sequence[Bin] = ()
+) -> list[SystemScores]:
+    """Score every system. Bins always have intervals; a test compares each bin with that of the baseline.
+
+    p-values are adjusted by Holm's method, separately for each score: over the systems (or pairs of systems), and in
+    bins over systems and bins.
+
+    :raises InputError: the baseline is unknown, the test does not suit the metric or the number of runs, a run does not
+        have one hypothesis per example, or a bin has invalid rows.
+    """
+    _check_sizes(metric, systems, bins)
+    names = [system.name for system in systems]
+    baseline = _baseline(names, comparison)
+    _check_test(metric, systems, comparison)
+    found = iter(metric.all_statistics([run for system in systems for run in system.runs]))
+    statistics = [np.stack([next(found) for _ in system.runs]) for system in systems]
+    confidence = comparison.confidence or bool(comparison.paired)
+    wholes = compare_statistics(metric, names, statistics, comparison, confidence)
+    binned = [_Slice(metric, statistics, one.rows, comparison, True, names).parts(baseline) for one in bins]
+    binned = _adjust(binned)
+    return [
+        SystemScores(
+            system.name,
+            len(system.runs),
+            wholes[number],
+            tuple((one, parts[number]) for one, parts in zip(bins, binned, strict=True)),
+            statistics[number],
+        )
+        for number, system in enumerate(systems)
+    ]
+
+
+IntervalOf = Callable[[int, Callable[[int], ExampleCovariance], np.ndarray], tuple[float, float] | None]
+"""The interval of a score of a system: from its place among the metric's, the covariance of the runs of any score, and
+the scores of the runs ``[runs, scores]``."""
+
+
+def compare_statistics(
+    metric: Metric,
+    names: Sequence[str],
+    statistics: Sequence[np.ndarray],
+    comparison: Comparison,
+    confidence: bool,
+    interval: IntervalOf | None = None,
+) -> list[SubsetScores]:
+    """The scores of systems over all examples, from the statistics of their runs ``[runs, n, k]``, as in
+    :func:`compare`; with intervals if ``confidence``, which ``interval`` may make from clustered covariances."""
+    whole = _Slice(metric, statistics, np.arange(metric.n), comparison, confidence, names, interval)
+    return _adjust([whole.parts(_baseline(names, comparison))])[0]
+
+
+def parts_of(
+    metric: Metric, results: Sequence[SystemScores], comparison: Comparison, bins: Sequence[Bin]
+) -> list[list[SubsetScores]]:
+    """Scores of systems in other bins, from their statistics: one list per bin with one item per system.
+
+    Intervals and tests of all pairs are as in :func:`compare`; there is no baseline.
+    """
+    statistics, names = [result.statistics for result in results], [result.system for result in results]
+    parts = [_Slice(metric, statistics, one.rows, comparison, True, names).parts(None) for one in bins]
+    return _adjust(parts)
+
+
+def _check_sizes(metric: Metric, systems: Sequence[System], bins: Sequence[Bin]) -> None:
+    for system in systems:
+        if not system.runs or isinstance(system.runs, str):
+            raise InputError(f"the system {system.name} has no runs; give one list of hypotheses per run")
+        for number, run in enumerate(system.runs, 1):
+            try:
+                metric.check_hypotheses(run)
+            except InputError as error:
+                raise InputError(f"the system {system.name}, run {number}: {error.message}") from None
+    for one in bins:
+        if len(one.rows) and not 0 <= one.rows.min() <= one.rows.max() < metric.n:
+            raise InputError(f"the bin {one.label} has rows that are not among the {metric.n:,} examples")
+
+
+def _baseline(names: Sequence[str], comparison: Comparison) -> int | None:
+    wanted = comparison.baseline
+    if wanted is not None and wanted not in names:
+        raise InputError(f"{argument('baseline', wanted)}: no such system; there is {', '.join(names)}")
+    if comparison.all_pairs and wanted is not None:
+        raise InputError(f"{argument('all_pairs')} compares all pairs of systems; leave {argument('baseline')} out")
+    if comparison.paired and wanted is None and len(names) < 2:
+        raise InputError(
+            f"{argument('paired', comparison.paired)} compares systems; give a second {argument('systems')}"
+        )
+    if comparison.all_pairs or not (comparison.paired or wanted):
+        return None
+    return names.index(wanted) if wanted is not None else 0
+
+
+def _check_test(metric: Metric, systems: Sequence[System], comparison: Comparison) -> None:
+    runs = {len(system.runs) for system in systems}
+    told = ", ".join(f"{system.name} {len(system.runs)}" for system in systems)
+    test = argument("paired", comparison.paired)
+    if comparison.paired == "mcnemar" and metric.outcomes(np.zeros((metric.n, 2)), np.arange(metric.n)) is None:
+        raise InputError(f"{test} needs examples that are right or wrong; {metric.name} is not binary")
+    if comparison.paired not in (None, CALIBRATED) and max(runs) > 1:
+        raise InputError(
+            f"{test} compares one run with one run (runs: {told}) and ignores the variance between seeds; use "
+            f"{argument('paired', CALIBRATED)}"
+        )
+    if comparison.shared_seeds and (len(runs) > 1 or max(runs) == 1):
+        raise InputError(
+            f"{argument('shared_seeds')} compares systems run by run, so each needs the same number of runs, at "
+            f"least two (runs: {told})"
+        )
+
+
+class _Slice:
+    """All systems over the same examples: statistics of units, scores of runs, and bootstrap samples.
+
+    ``rows`` int64: the examples; ``samples``: None if not requested, or if there is nothing to resample;
+    ``sacrebleu_p``: compute bootstrap p-values by sacrebleu's rule.
+    """
+
+    def __init__(
+        self,
+        metric: Metric,
+        statistics: Sequence[np.ndarray],
+        rows: np.ndarray,
+        comparison: Comparison,
+        confidence: bool,
+        names: Sequence[str],
+        interval: IntervalOf | None = None,
+    ) -> None:
+        self.metric, self.comparison, self.names, self.interval = metric, comparison, names, interval
+        self.sacrebleu_p = metric.as_sacrebleu and comparison.paired == "bootstrap"  # for single runs
+        self._randomized: dict[tuple[int, int], list[float | None]] = {}
+        self.rows = rows = metric.counted(rows)
+        design = metric.design
+        if design is not None:
+            statistics = [system * design.weights[:, None] for system in statistics]
+        self.statistics = statistics
+        self.units = [np.stack([metric.collect(run, rows) for run in system]) for system in statistics]
+        self.values = [metric.compute(system.sum(axis=1)) for system in self.units]  # [runs, figures] each
+        self.samples: list[np.ndarray] | None = None  # [samples, runs, figures] each
+        self.covariance: ExampleCovariance | None = None
+        self.effects: np.ndarray | None = None  # [systems, figures]
+        if confidence and metric.clusters:
+            self.covariance = covariance_of_clusters(metric, statistics, rows, metric.clusters)
+            if self.covariance and design is None:
+                self.effects = design_effects(metric, statistics, rows, self.covariance)
+        elif confidence and design is not None and comparison.samples is None:
+            self.covariance = covariance_of_design(metric, statistics, rows, design)
+        elif confidence and design is not None:
+            inside = np.isin(np.arange(metric.n), rows)[:, None]
+            weighted = [system * inside for system in statistics]
+            drawn = resampled_runs(weighted, metric.compute, comparison.samples or 0, comparison.seed, design)
+            self.covariance = covariance_of_samples(drawn, len(rows), design)
+        elif confidence and self.count > 1:  # a single unit is the same in every sample
+            self.samples = resampled_runs(self.units, metric.compute, comparison.count("bootstrap"), comparison.seed)
+            self.covariance = covariance_of_samples(self.samples, self.count)
+        self._contrasts = None
+        if self.covariance and comparison.paired == CALIBRATED:
+            self._contrasts = Contrasts(self.values, self.covariance, shared_seeds=comparison.shared_seeds)
+
+    @property
+    def count(self) -> int:
+        """The number of units."""
+        return self.units[0].shape[1]
+
+    def parts(self, baseline: int | None) -> list[SubsetScores]:
+        """The scores of every system, compared with the baseline or with all earlier systems."""
+        numbers = range(len(self.values))
+        against = [[] if baseline is None or number == baseline else [baseline] for number in numbers]
+        if self.comparison.all_pairs:
+            against = [list(range(number)) for number in numbers]
+        self._randomize([(number, other) for number, others in enumerate(against) for other in others])
+        figures = [self._figures(number) for number in numbers]
+        found = []
+        for number, (own, others) in enumerate(zip(figures, against, strict=True)):
+            compared = [self._differences(number, other, figures) for other in others]
+            ours = {}
+            for name, estimate in own.items():
+                named = zip(others, compared, strict=True)
+                pairs = [Pair(self.names[other], **of[name]) for other, of in named if name in of]
+                if self.comparison.all_pairs:
+                    ours[name] = replace(estimate, pairs=tuple(pairs))
+                else:
+                    ours[name] = replace(estimate, **compared[0][name]) if pairs else estimate
+            found.append(SubsetScores(len(self.rows), self.count, ours))
+        return found
+
+    def _differences(self, number: int, other: int, figures: Sequence[dict[str, Score]]) -> dict[str, dict[str, Any]]:
+        """The differences between two systems by score: the fields of :class:`Pair`."""
+        none = [None] * len(self.metric.figures)
+        p_values = self._p_values(number, other) if self.comparison.paired and self.count > 1 else none
+        calibrated = (self._randomized.get((number, other)) if self.sacrebleu_p else None) or none
+        bounds = self._bounds(number, other)
+        found = {}
+        for place, name in enumerate(self.metric.figures):
+            ours, theirs = figures[number][name].value, figures[other][name].value
+            if ours is not None and theirs is not None:
+                found[name] = {
+                    "difference": ours - theirs, "p_value": p_values[place], "p_calibrated": calibrated[place],
+                    "difference_low": bounds[place][0], "difference_high": bounds[place][1],
+                }  # fmt: skip
+        return found
+
+    def _test(self, number: int, other: int) -> str | None:
+        """The test of two systems: the requested one, or the calibrated one for their numbers of runs."""
+        if self.comparison.paired != CALIBRATED:
+            return self.comparison.test
+        return calibrated_test([len(self.values[one]) for one in (number, other)], not self.metric.independent)
+
+    def _randomize(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """Run approximate randomisation for all pairs that need it, as the test or for the stars."""
+        pairs = [pair for pair in pairs if self.sacrebleu_p or self._test(*pair) == "randomization"]
+        if self.count > 1 and pairs:
+            samples, seed = self.comparison.count("randomization"), self.comparison.seed
+            found = randomization_of_pairs(self.units, pairs, self.metric.compute, samples, seed)
+            self._randomized |= dict(zip(pairs, found, strict=True))
+
+    def _figures(self, number: int) -> dict[str, Score]:
+        figures = {}
+        for figure, name in enumerate(self.metric.figures):
+            estimate = _estimate(self.values[number][:, figure])
+            if bounds := self._interval(number, figure):
+                mean = None if self.samples is None else float(self.samples[number][:, :, figure].mean())
+                estimate = replace(estimate, ci_low=bounds[0], ci_high=bounds[1], ci_mean=mean)
+            if self.effects is not None and not math.isnan(effect := float(self.effects[number, figure])):
+                estimate = replace(estimate, design_effect=effect)
+            figures[name] = estimate
+        return figures
+
+    def _interval(self, number: int, figure: int) -> tuple[float, float] | None:
+        """The 95 % interval of a figure: sacrebleu's of single runs of its metrics, else one that keeps the range."""
+        if self.samples is not None:
+            if self.metric.as_sacrebleu and len(self.values[number]) == 1:
+                return percentile_interval(self.samples[number][:, 0, figure])
+            if len(self.samples[number]) < FEWEST:
+                return None
+        if self.covariance is None:
+            return None
+        starts = np.cumsum([0, *map(len, self.values)])
+        runs = slice(starts[number], starts[number + 1])
+        design, values = self.metric.design, self.values[number]
+        if design and len(values) == 1 and not self.metric.clusters and not design.left.any():
+            return float(values[0, figure]), float(values[0, figure])  # nothing is unknown
+        if self.interval is not None:
+            return self.interval(figure, partial(self.covariance.of_runs, runs=runs), self.values[number])
+        limits = self.metric.limits(self.metric.figures[figure])
+        return score_interval(self.covariance.of_runs(figure, runs), self.values[number][:, figure], *limits)
+
+    def _bounds(self, number: int, other: int) -> list[tuple[float | None, float | None]]:
+        """The 95 % confidence interval of each difference, for several runs."""
+        if self._contrasts is None or self._test(number, other) != SEVERAL_RUNS:
+            return [(None, None)] * len(self.metric.figures)
+        ends = zip(*(ends.tolist() for ends in self._contrasts.of(number, other).interval()), strict=True)
+        return [(None, None) if math.isnan(low) else (low, high) for low, high in ends]
+
+    def _p_values(self, number: int, baseline: int) -> list[float | None]:
+        metric, test = self.metric, self._test(number, baseline)
+        if test == "randomization":
+            return self._randomized[number, baseline]
+        if test == "mcnemar":
+            ours, theirs = (metric.outcomes(self.statistics[one][0], self.rows) or {} for one in (number, baseline))
+            return [mcnemar_p(ours[name], theirs[name]) if name in ours else None for name in metric.figures]
+        if test == SEVERAL_RUNS:
+            if self._contrasts is None:  # all examples are of one cluster
+                return [None] * len(metric.figures)
+            p_values = self._contrasts.of(number, baseline).p_value().tolist()
+            return [None if math.isnan(p) else p for p in p_values]
+        assert self.samples is not None
+        ours_values, their_values = self.values[number], self.values[baseline]
+        differences = ours_values.mean(axis=0) - their_values.mean(axis=0)
+        pairs = zip(self.samples[number][:, 0].T, self.samples[baseline][:, 0].T, differences.tolist(), strict=True)
+        return [
+            bootstrap_p(sample, other, difference, as_sacrebleu=self.sacrebleu_p) for sample, other, difference in pairs
+        ]
+
+
+def _estimate(values: np.ndarray) -> Score:
+    mean = float(values.mean())
+    if math.isnan(mean):
+        return Score(None)
+    spread = float(values.std(ddof=1)) if len(values) > 1 else None
+    return Score(mean, tuple(values.tolist()), spread)
+
+
+def _adjust(groups: Sequence[list[SubsetScores]]) -> list[list[SubsetScores]]:
+    """Holm's correction over all parts of ``groups``, separately for each score."""
+    flat = [part for parts in groups for part in parts]
+    for name in flat[0].figures if flat else ():
+        found = _adjusted([part.figures[name] for part in flat])
+        pairs = iter(_adjusted([pair for one in found for pair in one.pairs]))
+        found = [replace(one, pairs=tuple(next(pairs) for _ in one.pairs)) for one in found]
+        flat = [replace(part, figures={**part.figures, name: one}) for part, one in zip(flat, found, strict=True)]
+    places = iter(flat)
+    return [[next(places) for _ in parts] for parts in groups]
+
+
+Tested = TypeVar("Tested", Score, Pair)
+
+
+def _adjusted(found: Sequence[Tested]) -> list[Tested]:
+    p_values = holm([one.p_value for one in found])
+    calibrated = holm([one.p_calibrated for one in found])
+    return [
+        replace(one, p_holm=p, p_calibrated_holm=other)
+        for one, p, other in zip(found, p_values, calibrated, strict=True)
+    ]

@@ -1,0 +1,165 @@
+"""The drop of a system's score from a control set to the test set, with a confidence interval from a joint bootstrap.
+
+The two sets share no example and are resampled independently; all systems share the resamples. A run (a training seed)
+is the same model on both sets, so its two scores stay paired. DBCA reports the drop as a ratio (Moisio et al. 2023),
+which is also given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cgbench.benchmark.comparison.comparison import Comparison, SystemScores
+from cgbench.benchmark.comparison.intervals import FEWEST, OfRuns, difference_interval
+from cgbench.benchmark.comparison.seeds_test import Contrasts
+from cgbench.benchmark.comparison.significance import holm, resampled_runs
+from cgbench.benchmark.comparison.variance import (
+    ExampleCovariance,
+    covariance_of_clusters,
+    covariance_of_samples,
+    independent,
+)
+from cgbench.benchmark.metrics.metric import Metric
+from cgbench.benchmark.outputs.systems import System
+from cgbench.errors import InputError
+
+CONTROL_DRAWS = 2  # added to the seed for the resamples of the control set
+
+
+@dataclass(frozen=True)
+class ControlSet:
+    """The metric of the control set and the outputs on it, in the order of the systems of the test set."""
+
+    metric: Metric
+    systems: tuple[System, ...]
+
+
+@dataclass(frozen=True)
+class Drop:
+    """How much worse a score is on the test set than on the control set, in percentage points; means over runs.
+
+    ``value`` is above 0 if the test set is harder, for any metric; ``runs`` has the values of the runs. ``ci_low``,
+    ``ci_high``: 95 % confidence interval. ``ratio``: score on the test set divided by that on the control set.
+    ``difference``: from the drop of the baseline, with its 95 % interval and p-value
+    (:mod:`cgbench.benchmark.comparison.seeds_test`). None: not requested, or not defined.
+    """
+
+    control: float | None
+    value: float | None = None
+    runs: tuple[float, ...] = ()
+    stdev: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    ratio: float | None = None
+    difference: float | None = None
+    p_value: float | None = None
+    p_holm: float | None = None
+    difference_low: float | None = None
+    difference_high: float | None = None
+
+
+def drops(
+    metric: Metric, results: Sequence[SystemScores], control: ControlSet, comparison: Comparison, baseline: str | None
+) -> dict[str, dict[str, Drop]]:
+    """The drops of all scores, by system and score.
+
+    :param results: of the test set, from :func:`~cgbench.benchmark.comparison.comparison.compare`.
+    :param baseline: system to compare drops with; None for no comparison.
+    :raises InputError: a system has different numbers of runs on the two sets.
+    """
+    for result, easy_system in zip(results, control.systems, strict=True):
+        if result.runs != len(easy_system.runs):
+            raise InputError(
+                f"{result.system}: {result.runs} runs on the test set but {len(easy_system.runs)} on the control set; "
+                "give the same number of files, in the same order: a run is the same model on both"
+            )
+    found = iter(control.metric.all_statistics([run for system in control.systems for run in system.runs]))
+    statistics = [np.stack([next(found) for _ in system.runs]) for system in control.systems]
+    test = _Set(metric, [result.statistics for result in results], comparison, [comparison.seed])
+    easy = _Set(control.metric, statistics, comparison, [comparison.seed, CONTROL_DRAWS])
+    sign = -1.0 if metric.lower_is_better else 1.0
+    names = [result.system for result in results]
+    base = None if baseline is None else names.index(baseline)
+    runs = [sign * (a - b) for a, b in zip(easy.values, test.values, strict=True)]  # [runs, figures] each
+    table: list[dict[str, Drop]] = []
+    for number in range(len(results)):
+        row = {}
+        for figure, name in enumerate(metric.figures):
+            ours, theirs = test.values[number][:, figure], easy.values[number][:, figure]
+            one = _drop(ours, theirs, sign)
+            better, worse = (own.of(number, figure) for own in ((easy, test) if sign > 0 else (test, easy)))
+            if one.value is not None and better and worse:
+                bounds = difference_interval(better, worse, top=metric.top, bottom=metric.bottom)
+                if bounds:
+                    one = replace(one, ci_low=bounds[0], ci_high=bounds[1])
+            row[name] = one
+        table.append(row)
+    if base is not None and test.covariance and easy.covariance:
+        lost = Contrasts(runs, independent(test.covariance, easy.covariance), shared_seeds=comparison.shared_seeds)
+        table = _against(table, base, lost, metric.figures)
+    return dict(zip(names, table, strict=True))
+
+
+class _Set:
+    """All systems on one of the two sets: scores of runs ``[runs, figures]``, and the same on resamples."""
+
+    def __init__(
+        self, metric: Metric, statistics: Sequence[np.ndarray], comparison: Comparison, seed: Sequence[int]
+    ) -> None:
+        rows = metric.counted(np.arange(metric.n))
+        units = [np.stack([metric.collect(run, rows) for run in system]) for system in statistics]
+        self.units = units[0].shape[1]
+        self.values = [metric.compute(system.sum(axis=1)) for system in units]
+        self.covariance: ExampleCovariance | None = None
+        if metric.clusters:
+            self.covariance = covariance_of_clusters(metric, statistics, rows, metric.clusters)
+        elif self.units > 1 and (samples := comparison.count("bootstrap")) >= FEWEST:
+            drawn = resampled_runs(units, metric.compute, samples, seed)
+            self.covariance = covariance_of_samples(drawn, self.units)
+
+    def of(self, system: int, figure: int) -> OfRuns | None:
+        """A score of a system, as the input of :func:`difference_interval`."""
+        if self.covariance is None:
+            return None
+        starts = np.cumsum([0, *map(len, self.values)])
+        runs = slice(starts[system], starts[system + 1])
+        return self.covariance.of_runs(figure, runs), self.values[system][:, figure]
+
+
+def _drop(test: np.ndarray, control: np.ndarray, sign: float) -> Drop:
+    """The drop of a score from its values in all runs."""
+    hard, easy = float(test.mean()), float(control.mean())
+    if np.isnan(hard) or np.isnan(easy):
+        return Drop(None if np.isnan(easy) else easy)
+    runs = sign * (control - test)
+    spread = float(runs.std(ddof=1)) if len(runs) > 1 else None
+    return Drop(easy, float(runs.mean()), tuple(runs.tolist()), spread, ratio=hard / easy if easy else None)
+
+
+def _against(
+    table: Sequence[dict[str, Drop]], base: int, lost: Contrasts, figures: Sequence[str]
+) -> list[dict[str, Drop]]:
+    """Add differences from the drop of the system ``base``, with p-values adjusted over systems."""
+    rows = [dict(row) for row in table]
+    compared = {number: lost.of(number, base) for number in range(len(rows)) if number != base}
+    for figure, name in enumerate(figures):
+        p_values: list[float | None] = []
+        for number, row in enumerate(rows):
+            p = None
+            if number != base and row[name].value is not None and rows[base][name].value is not None:
+                one = compared[number]
+                low, high = one.interval()
+                p, *bounds = (
+                    None if np.isnan(value[figure]) else float(value[figure]) for value in (one.p_value(), low, high)
+                )
+                row[name] = replace(
+                    row[name], difference=float(one.value[figure]), p_value=p, difference_low=bounds[0],
+                    difference_high=bounds[1],
+                )  # fmt: skip
+            p_values.append(p)
+        for row, p_holm in zip(rows, holm(p_values), strict=True):
+            row[name] = replace(row[name], p_holm=p_holm)
+    return rows

@@ -1,0 +1,203 @@
+"""Significance tests for every metric: bootstrap, paired tests, Holm's correction. Intervals are in ``intervals.py``.
+
+All functions use sums of sufficient statistics. A system is an array ``[runs, units, k]``: the same units (examples, or
+groups of them) for every system, one run per training seed. Tests of systems with several runs are in ``contrast.py``.
+
+The same seed gives the same samples as in sacrebleu. Its p-value of the paired bootstrap (Koehn 2004, as in Moses and
+MultEval) centres the absolute differences and therefore rejects too often; :func:`bootstrap_p` computes it for
+sacrebleu's metrics, and a two-sided one for all others. In both, and in approximate randomisation (Riezler and Maxwell
+2005), a sample as extreme as the observation counts as extreme, so two equal systems have p = 1, not 0.001.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from cgbench.benchmark.metrics.metric import Design
+
+SEED = 12345
+"""sacrebleu's default."""
+
+LEVEL = 0.05
+"""Differences with a p-value (adjusted by Holm's method) below this have a star."""
+
+MARKS = ((0.01, "**"), (LEVEL, "*"))
+"""Stars by upper bound of the p-value."""
+
+SEVERAL_RUNS = "variance components"
+"""The test of systems with several runs."""
+
+SAMPLES = {"bootstrap": 1000, "randomization": 10_000}
+_MEMORY = 1 << 22  # numbers in a block of draws
+_CLOSE = 1e-9  # in percentage points: rounding of sums, far below any relevant difference
+
+Compute = Callable[[np.ndarray], np.ndarray]
+
+
+def _blocks(samples: int, units: int) -> Iterator[int]:
+    """Sizes of blocks of samples: multiples of 64, so that blocks do not change the random bits."""
+    size = max(64, _MEMORY // max(units, 1) // 64 * 64)
+    for start in range(0, samples, size):
+        yield min(size, samples - start)
+
+
+def bootstrap_counts(units: int, samples: int, seed: int | Sequence[int]) -> Iterator[np.ndarray]:
+    """The count of each unit in each sample, in blocks float64 ``[block, units]`` of constant memory."""
+    rng = np.random.default_rng(seed)
+    for size in _blocks(samples, units):
+        drawn = rng.choice(units, size=(size, units), replace=True)
+        drawn += np.arange(size)[:, None] * units
+        yield np.bincount(drawn.ravel(), minlength=size * units).reshape(size, units).astype(np.float64)
+
+
+def design_counts(design: Design, samples: int, seed: int | Sequence[int]) -> Iterator[np.ndarray]:
+    """How often each example of a design counts in each sample, as :func:`bootstrap_counts`, but no whole numbers.
+
+    Rao and Wu's (1988) bootstrap: from each stratum one unit less than was drawn, with replacement, rescaled so that
+    the variance is that of the design, with finite population correction.
+    """
+    rng = np.random.default_rng(seed)
+    for size in _blocks(samples, len(design.units)):
+        counts = np.ones((size, len(design.stratum_of_unit)))
+        for stratum, (drawn, left) in enumerate(zip(design.drawn.tolist(), design.left.tolist(), strict=True)):
+            if drawn > 1 and left > 0:
+                times = rng.multinomial(drawn - 1, np.full(drawn, 1 / drawn), size)
+                own = 1 - math.sqrt(left) * (1 - times * (drawn / (drawn - 1)))
+                counts[:, design.stratum_of_unit == stratum] = own
+        yield counts[:, design.units]
+
+
+def resampled_runs(
+    systems: Sequence[np.ndarray],
+    compute: Compute,
+    samples: int,
+    seed: int | Sequence[int],
+    design: Design | None = None,
+) -> list[np.ndarray]:
+    """The scores of all runs of each system on the same samples of the units, ``[samples, runs, figures]``."""
+    units = systems[0].shape[1]
+    parts: list[list[np.ndarray]] = [[] for _ in systems]
+    drawn = bootstrap_counts(units, samples, seed) if design is None else design_counts(design, samples, seed)
+    for counts in drawn:
+        for sums, part in zip(_products(counts, systems), parts, strict=True):
+            part.append(np.stack([compute(run) for run in sums], axis=1))
+    return [np.concatenate(part) for part in parts]
+
+
+def _products(weights: np.ndarray, systems: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Weighted sums of the units of every run of every system, ``[runs, block, k]``, in one matrix product.
+
+    :param weights: ``[block, units]``; ``systems``: ``[runs, units, k]``.
+    """
+    joined = np.concatenate([system.transpose(1, 0, 2).reshape(system.shape[1], -1) for system in systems], axis=1)
+    sums = weights @ joined
+    found, start = [], 0
+    for system in systems:
+        runs, _, k = system.shape
+        part = sums[:, start : start + runs * k].reshape(len(weights), runs, k)
+        found.append(np.ascontiguousarray(part.transpose(1, 0, 2)))
+        start += runs * k
+    return found
+
+
+def draw_runs(values: Sequence[np.ndarray], seed: int) -> list[np.ndarray]:
+    """The second step of the hierarchical bootstrap, after :func:`resampled_runs`: the mean of resampled runs in each
+    sample, ``[samples, figures]`` for each system.
+    """
+    runs = np.random.default_rng([seed, 1])  # a separate generator, so that the samples of units do not change
+    result = []
+    for value in values:
+        samples, number = value.shape[:2]
+        mean = value.mean(axis=1)
+        if number > 1:
+            chosen = runs.integers(number, size=(samples, number))
+            drawn = np.take_along_axis(value, chosen[:, :, None], axis=1).mean(axis=1)
+            # The variance of resampled means of k runs is (k - 1) / k of that of new runs (Rao and Wu 1988).
+            mean = mean + math.sqrt(number / (number - 1)) * (drawn - mean)
+        result.append(mean)
+    return result
+
+
+def bootstrap_p(
+    system: np.ndarray, baseline: np.ndarray, difference: float, *, as_sacrebleu: bool = False
+) -> float | None:
+    """p-value of a difference from the scores ``[samples]`` of both systems on the same samples.
+
+    Two-sided: how often a sample is at least as far from the mean of the samples as the difference is from zero.
+    ``as_sacrebleu``: how often its distance from zero exceeds the mean distance by at least the difference.
+    """
+    differences = system - baseline
+    if as_sacrebleu:
+        distances = np.abs(differences)
+        return _p(distances - distances.mean(), abs(difference))
+    return _p(np.abs(differences - differences.mean()), abs(difference))
+
+
+def randomization_of_pairs(
+    systems: Sequence[np.ndarray], pairs: Sequence[tuple[int, int]], compute: Compute, samples: int, seed: int
+) -> list[list[float | None]]:
+    """Two-sided p-values by approximate randomisation, one per score of each pair; units are swapped between systems.
+
+    :param systems: ``[1, units, k]`` each; systems with several runs are allowed if they are in no pair.
+    """
+    totals = [system[:1].sum(axis=1) for system in systems]
+    figures = [compute(total)[0] for total in totals]
+    rng = np.random.default_rng(seed)
+    parts: list[list[np.ndarray]] = [[] for _ in pairs]
+    for size in _blocks(samples, systems[0].shape[1]):
+        swapped = rng.integers(2, size=(size, systems[0].shape[1]), dtype=bool).astype(np.float64)
+        moved = _products(swapped, systems)
+        for (first, second), part in zip(pairs, parts, strict=True):
+            change = moved[second][0] - moved[first][0]
+            part.append(np.abs(compute(totals[first] + change) - compute(totals[second] - change)))
+    found = []
+    for (first, second), part in zip(pairs, parts, strict=True):
+        distances, observed = np.concatenate(part), np.abs(figures[first] - figures[second])
+        found.append([_p(distances[:, figure], observed[figure]) for figure in range(len(observed))])
+    return found
+
+
+def _p(statistics: np.ndarray, observed: float) -> float | None:
+    if np.isnan(statistics).any() or math.isnan(observed):
+        return None
+    return (int(np.count_nonzero(statistics >= observed - _CLOSE)) + 1) / (len(statistics) + 1)
+
+
+def calibrated_test(runs: Sequence[int], clustered: bool = False) -> str:
+    """The calibrated test for these numbers of runs.
+
+    Approximate randomisation if each system has one run and examples are not in clusters, else Student's t with
+    variance components (``contrast.py``).
+    """
+    return "randomization" if set(runs) == {1} and not clustered else SEVERAL_RUNS
+
+
+def stars(p: float | None) -> str:
+    """The stars of a difference, from its :attr:`~cgbench.benchmark.comparison.comparison.Score.p_star`."""
+    return next((mark for bound, mark in MARKS if p is not None and p < bound), "")
+
+
+def mcnemar_p(system: np.ndarray, baseline: np.ndarray) -> float:
+    """McNemar's exact test of two 0/1 arrays: the two-sided binomial test on the units where they differ."""
+    first = int(np.count_nonzero((system == 1) & (baseline == 0)))
+    second = int(np.count_nonzero((system == 0) & (baseline == 1)))
+    differ = first + second
+    term = total = 1
+    for i in range(min(first, second)):
+        term = term * (differ - i) // (i + 1)
+        total += term
+    return min(1.0, (2 * total) / 2**differ)
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Holm's (1979) adjusted p-values of a family of tests; None stays None and is not counted."""
+    tested = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
+    adjusted: list[float | None] = [None] * len(p_values)
+    worst = 0.0
+    for rank, (p, index) in enumerate(tested):
+        worst = max(worst, min(1.0, (len(tested) - rank) * p))
+        adjusted[index] = worst
+    return adjusted

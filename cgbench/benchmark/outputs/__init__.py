@@ -1,0 +1,1 @@
+"""What systems wrote, as columns with ids."""

@@ -1,0 +1,269 @@
+"""Read the scores and ids of examples from logs of evaluation harnesses.
+
+lm-evaluation-harness   ``samples_TASK_DATE.jsonl`` (``--log_samples``); the version of the task is in
+                        ``results_DATE.json`` in the same folder.
+inspect                 ``.eval`` and ``.json``; every epoch is a run.
+Every Eval Ever         ``UUID_samples.jsonl``; every ``run`` of the metadata is a run.
+
+The programs themselves need not be installed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import lzma
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from cgbench.benchmark.outputs.score_files import ScoreColumn, as_score, is_json_lines, parse_scores, read_json
+from cgbench.errors import InputError
+from cgbench.settings import did_you_mean
+from cgbench.text.limits import Budget
+from cgbench.text.rows import Table, is_array
+from cgbench.text.streams import COMPRESSED, form
+
+T = TypeVar("T")
+LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
+"""inspect's values of correct, incorrect, partial and no answer."""
+ZSTANDARD = 93  # zip's number of the method
+LARGEST = 128 << 20  # bytes of one sample in a .eval
+NAMED = 20  # metrics named in a message
+_DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, LookupError, RuntimeError,
+            ValueError)  # fmt: skip
+"""Errors of zipfile on an archive that is damaged, or has a password."""
+_OF_RECORD = frozenset(("evaluation_id", "sample_id", "evaluation"))
+OF_DOC = frozenset(("doc_id", "doc_hash"))
+_NOT_METRICS = frozenset(
+    ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics", "doc_hash", "prompt_hash",
+     "target_hash")
+)  # fmt: skip
+
+
+def read_log(path: Path, metric: str | None) -> list[ScoreColumn] | None:
+    """The scores of a log, one column per run; None if the file is not a log.
+
+    :param metric: one of the log's metrics (``acc_norm``; in a log with several filters ``acc@FILTER``).
+    :raises InputError: the log is damaged, or has several metrics and none was named.
+    """
+    if form(path) == "jsonl":
+        table = Table(path, named=True)
+        if set(table.names) >= _OF_RECORD:
+            return _every_eval_ever(path, table, metric)
+        return [_lm_eval(path, table, metric)] if set(table.names) >= OF_DOC else None
+    return read_inspect(path, lambda header, samples: _inspect(path, header, samples, metric))
+
+
+def read_inspect(path: Path, read: Callable[[Any, Iterable[Any]], T]) -> T | None:
+    """Apply ``read`` to the header and the samples of a log of inspect; None if the file is not one.
+
+    :raises InputError: the log is damaged.
+    """
+    if path.suffix == ".eval":
+        return _packed(path, read)
+    plain = path.with_suffix("") if path.suffix in COMPRESSED else path
+    if plain.suffix == ".json" and not is_array(path) and not is_json_lines(path):
+        data = read_json(path)
+        if isinstance(data, dict) and isinstance(data.get("eval"), dict) and "samples" in data:
+            samples = [] if data["samples"] is None else data["samples"]
+            if not isinstance(samples, list):
+                raise InputError(f"{path}: not a log of inspect ('samples' is not a list)")
+            return read(data, samples)
+    return None
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _lm_eval(path: Path, table: Table, metric: str | None) -> ScoreColumn:
+    """``samples_*.jsonl``: ``doc_id``, ``doc_hash``, ``filter``, and metrics by name."""
+    wanted, _, chosen = (metric or "").partition("@")
+    columns = ("doc_id", "doc_hash", "filter", "metrics")
+    fields = [name for name in table.names if name not in _NOT_METRICS]
+    name, place = None, 0
+    found: dict[str, tuple[list[str], list[str], list[str]]] = {}  # by filter: scores, ids, digests
+    for number, row in table.read((*columns, *fields)):
+        if name is None:
+            listed = row[3] if isinstance(row[3], list) else fields
+            name = _metric(path, wanted or None, [field for field in fields if field in listed])
+            place = len(columns) + fields.index(name)
+        of = f"{path}, row {number}"
+        if not isinstance(row[1], str):
+            raise InputError(f"{of}: no doc_hash")
+        values, ids, prints = found.setdefault(str(row[2]), ([], [], []))
+        values.append(as_score(row[place], path, number, name))
+        ids.append(identity(row[0], f"{of}: no doc_id"))
+        prints.append(row[1])
+    if chosen and chosen not in found:
+        raise InputError(f"{path}: no filter {chosen!r}{did_you_mean(chosen, found)}")
+    if not chosen and len(found) > 1:
+        several = ", ".join(list(found)[:NAMED])
+        raise InputError(f"{path}: several filters ({several}); choose one with {path}:METRIC@{next(iter(found))}")
+    if not found:
+        raise InputError(f"{path}: no scores")
+    values, ids, prints = found[chosen or next(iter(found))]
+    return ScoreColumn(f"{path}:{name}", values, path, ids, prints, _lm_eval_version(path))
+
+
+def _every_eval_ever(path: Path, table: Table, metric: str | None) -> list[ScoreColumn]:
+    """``*_samples.jsonl``: ``evaluation.score`` by ``sample_id``; ``metric`` is an ``evaluation_result_id``."""
+    runs: dict[str, tuple[list[str], list[str], list[str]]] = {}
+    wanted = ("sample_id", "sample_hash", "evaluation", "evaluation_result_id", "metadata")
+    names = [name for name in wanted if name in table.names]
+    found: dict[str, None] = {}
+    for number, row in table.read(names):
+        values = dict(zip(names, row, strict=True))
+        name = str(values.get("evaluation_result_id") or "score")
+        found.setdefault(name)
+        if metric is not None and name != metric:
+            continue
+        evaluation, metadata = values["evaluation"], values.get("metadata")
+        if not isinstance(evaluation, Mapping) or "score" not in evaluation:
+            raise InputError(f"{path}, row {number}: no evaluation.score")
+        run = str(metadata.get("run", "1")) if isinstance(metadata, Mapping) else "1"
+        scores, ids, prints = runs.setdefault(run, ([], [], []))
+        scores.append(as_score(evaluation["score"], path, number, name))
+        ids.append(identity(values["sample_id"], f"{path}, row {number}: no sample_id"))
+        prints.append(str(values.get("sample_hash") or ""))
+    name = _metric(path, metric, list(found))
+    label = f"{path}:{name}"
+    return [
+        ScoreColumn(label if len(runs) == 1 else f"{label}, run {run}", scores, None, ids, prints)
+        for run, (scores, ids, prints) in runs.items()
+    ]
+
+
+def identity(value: Any, complaint: str) -> str:
+    """The id of an example as text."""
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise InputError(f"{complaint} that is a whole number or text")
+    return str(value)
+
+
+def epoch_of(sample: Mapping[str, Any], of: str) -> int:
+    """The epoch of a sample of inspect."""
+    epoch = 1 if sample.get("epoch") is None else sample["epoch"]
+    if type(epoch) is not int or epoch < 1:
+        raise InputError(f"{of}: its epoch is not a whole number of at least 1")
+    return epoch
+
+
+def _lm_eval_version(path: Path) -> str | None:
+    """The version of the task, from the results file in the same folder."""
+    plain = path.with_suffix("") if path.suffix in COMPRESSED else path
+    task, sign, date = plain.stem.removeprefix("samples_").rpartition("_")
+    results = path.parent / f"results_{date}.json"
+    if not sign or not plain.stem.startswith("samples_") or not results.is_file():
+        return None
+    versions = read_json(results)
+    versions = versions.get("versions") if isinstance(versions, dict) else None
+    found = versions.get(task) if isinstance(versions, dict) else None
+    return _version(results, found)
+
+
+def _version(path: Path, found: Any) -> str | None:
+    if found is not None and not isinstance(found, (int, float, str)):
+        raise InputError(f"{path}: the version of the task is neither a number nor text")
+    return None if found is None else str(found)
+
+
+def _metric(path: object, wanted: str | None, known: Sequence[str]) -> str:
+    if wanted is not None:
+        if wanted not in known:
+            raise InputError(f"{path}: no metric {wanted!r}{did_you_mean(wanted, known)}")
+        return wanted
+    if len(known) != 1:
+        raise InputError(f"{path}: which metric? Write {path}:METRIC; there is {', '.join(known[:NAMED]) or 'none'}")
+    return known[0]
+
+
+def _packed(path: Path, read: Callable[[Any, Iterable[Any]], T]) -> T:
+    """A ``.eval``, a zip archive of JSON files, read one sample at a time and within limits."""
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: not a regular file")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            if "header.json" not in names:
+                raise InputError(f"{path}: no header.json in it; give the log of a finished evaluation")
+            samples = sorted({name for name in names if name.startswith("samples/") and name.endswith(".json")})
+            budget = Budget(path)
+            header, *_ = _entries(path, archive, ["header.json"], budget)
+            return read(header, _entries(path, archive, samples, budget))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except NotImplementedError:
+        raise InputError(
+            f"{path}: this Python does not support its compression; convert it: inspect log convert --to json"
+        ) from None
+    except _DAMAGED as error:
+        raise InputError(f"{path}: not a readable log of inspect ({error})") from None
+
+
+def _entries(path: Path, archive: zipfile.ZipFile, names: Sequence[str], budget: Budget) -> Iterator[Any]:
+    for name in names:
+        info = archive.getinfo(name)
+        with _zstandard(path, info) if info.compress_type == ZSTANDARD else archive.open(info) as file:
+            data = file.read(LARGEST + 1)
+        if len(data) > LARGEST:
+            raise InputError(f"{path}: {name} has more than {LARGEST >> 20} MB")
+        budget.take(len(data), path.stat().st_size)
+        yield parse_scores(data, f"{path}: {name}")
+
+
+def _zstandard(path: Path, info: zipfile.ZipInfo) -> Any:
+    """A file in an archive that Inspect has compressed with Zstandard, which zipfile reads from Python 3.14 on."""
+    import pyarrow
+
+    with path.open("rb") as file:
+        file.seek(info.header_offset)
+        *_, name, extra = struct.unpack("<4s22x2H", file.read(30))  # PKZIP's APPNOTE.TXT, 4.3.7
+        file.seek(name + extra, 1)
+        data = file.read(info.compress_size)
+    return pyarrow.CompressedInputStream(pyarrow.BufferReader(data), "zstd")
+
+
+def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None) -> list[ScoreColumn]:
+    """A log of inspect: ``metric`` is the scorer, or ``SCORER@KEY`` if a score has several values."""
+    scorer, _, key = (metric or "").partition("@")
+    task = header.get("eval") if isinstance(header, Mapping) else None
+    if not isinstance(task, Mapping):
+        raise InputError(f"{path}: not a log of inspect (its header has no 'eval')")
+    version = _version(path, task.get("task_version"))
+    status = header.get("status")
+    if status not in (None, "success"):
+        raise InputError(f"{path}: the evaluation ended with status {str(status)[:40]!r}; its log is incomplete")
+    epochs: dict[int, list[tuple[str, str, str]]] = {}
+    name = scorer or None
+    for number, sample in enumerate(samples, 1):
+        of = f"{path}, sample {number}"
+        scores = sample.get("scores") if isinstance(sample, Mapping) else None
+        if not isinstance(scores, Mapping):
+            raise InputError(f"{of}: no scores; score the log first (inspect score)")
+        name = _metric(path if name is None else of, name, list(scores))
+        value = scores[name].get("value") if isinstance(scores[name], Mapping) else None
+        if isinstance(value, Mapping):
+            key = _metric(of, key or None, list(value))
+            value = value[key]
+        value = LETTERS.get(value, value) if isinstance(value, str) else value
+        epoch = epoch_of(sample, of)
+        try:
+            print_of = _digest(json.dumps(sample.get("input"), ensure_ascii=False, sort_keys=True))
+        except RecursionError:
+            raise InputError(f"{of}: its input is nested too deeply") from None
+        row = (as_score(value, path, number, name), identity(sample.get("id"), f"{of}: no id"), print_of)
+        epochs.setdefault(epoch, []).append(row)
+    label = f"{path}:{name}" if name else str(path)
+    columns = []
+    for epoch, rows in sorted(epochs.items()):
+        values, ids, prints = (list(column) for column in zip(*rows, strict=True))
+        shown = f"{label}, epoch {epoch}" if len(epochs) > 1 else label
+        columns.append(ScoreColumn(shown, values, None, ids, prints, version))
+    if not columns:
+        raise InputError(f"{path}: no samples")
+    return columns

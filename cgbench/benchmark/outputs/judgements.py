@@ -1,0 +1,240 @@
+"""Human judgements of the outputs of systems, by example and rater.
+
+Pearmut              ``annotations.json`` from its dashboard: scores, or the means of its sliders. As in Pearmut's own
+                     results, attention checks, forms and judgements before a reset are left out.
+MQM                  the ``.tsv`` files of WMT (``system doc doc_id seg_id rater source target category severity``): one
+                     row per error. Freitag et al. (2021): a score is minus the sum of the weights of its errors.
+                     Tables with a column ``score`` instead of errors (pSQM) have one row per judgement.
+
+A score of an example is the mean of its judgements. Rows are examples, or judgements (an example and a rater) if raters
+are to be clusters and an example has several.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cgbench.benchmark.metrics.segment_scores import number_of
+from cgbench.benchmark.outputs.score_files import ScoreColumn, as_score, is_json_lines, read_json
+from cgbench.errors import InputError
+from cgbench.settings import did_you_mean
+from cgbench.text.rows import Table, as_text
+from cgbench.text.streams import form, is_there
+
+RATER, DOCUMENT, EXAMPLE = "rater", "document", "example"
+"""Names of the columns that clusters and bins can be formed from."""
+RESET = "__RESET__"
+_NOT_EXAMPLES = ("welcome_", "random_", "goodbye_")
+_NO_ERROR = ("neutral", "no-error", "no error", "hotw-test", "hotw-flag", "")
+_SEGMENTS = ("seg_id", "globalSegId")
+
+
+@dataclass
+class Judgements:
+    """Scores by system, example and rater.
+
+    :param documents: of each example, if known.
+    """
+
+    scores: dict[tuple[str, str, str], float] = field(default_factory=dict)
+    documents: dict[str, str] = field(default_factory=dict)
+
+
+def is_judgements(path: Path) -> bool:
+    """Whether this is a file of human judgements of several systems."""
+    try:
+        return is_there(path) and read_judgements(path, None, header=True) is not None
+    except InputError:
+        return False
+
+
+def read_judgements(path: Path, wanted: str | None, *, header: bool = False) -> Judgements | None:
+    """The judgements in a file; None if the file has another format.
+
+    :param wanted: the campaign, if the file has several; the column of scores in a table with a rater.
+    :param header: only recognise the format, where that is faster.
+    :raises InputError: the file is damaged, or has several campaigns and none was named.
+    """
+    kind = form(path)
+    if kind in ("tsv", "csv", "parquet"):
+        table = Table(path, named=True)
+        segment = next((name for name in _SEGMENTS if name in table.names), None)
+        errors = {"category", "severity"} <= set(table.names)
+        if segment is None or not {"system", "rater"} <= set(table.names) or not (errors or "score" in table.names):
+            return None
+        return Judgements() if header else _table(path, table, segment, None if errors and not wanted else wanted)
+    if kind == "json" and not is_json_lines(path):
+        data = read_json(path)
+        if _is_pearmut(data):
+            return Judgements() if header else _pearmut(path, data, wanted)
+    return None
+
+
+def error_weight(category: str, severity: str, where: str) -> float:
+    """The weight of an error (Freitag et al. 2021).
+
+    :raises InputError: the severity is unknown.
+    """
+    category, severity = category.strip().lower(), severity.strip().lower()
+    if severity == "major":
+        return 25.0 if category.startswith("non-translation") else 5.0
+    if severity == "minor":
+        return 0.1 if category.startswith("fluency/punctuation") else 1.0
+    if severity not in _NO_ERROR:
+        raise InputError(f"{where}: the severity {severity!r} has no weight; known: major, minor, neutral, no-error")
+    return 0.0
+
+
+def _table(path: Path, table: Table, segment: str, column: str | None) -> Judgements:
+    """MQM with a row per error (no ``column``), or a table with a column of scores."""
+    found, scored = Judgements(), column
+    names = ["system", segment, "rater"]
+    if scored is None and "severity" not in table.names:
+        scored = "score"
+    if scored is not None and scored not in table.names:
+        raise InputError(f"{path}: no column {scored!r}{did_you_mean(scored, table.names)}")
+    names += ["category", "severity"] if scored is None else [scored]
+    document = next((name for name in ("doc", DOCUMENT) if name in table.names), None)
+    rows = [(number, row) for number, row in table.read([*names, *([document] if document else [])])]
+    texts = [[as_text(value, name, path, number) for value, name in zip(row, names[:3], strict=False)]
+             for number, row in rows]  # fmt: skip
+    documents = [as_text(row[-1], str(document), path, number) if document else "" for number, row in rows]
+    # Segments are numbered through the test set, or in each document.
+    several = len(set(zip(documents, (one[1] for one in texts), strict=True))) > len({one[1] for one in texts})
+    for (number, row), (system, example, rater), of in zip(rows, texts, documents, strict=True):
+        example = f"{of}:{example}" if several else example
+        key = (system, example, rater)
+        if document:
+            found.documents[example] = of
+        if scored is None:
+            weight = error_weight(str(row[3] or ""), str(row[4] or ""), f"{path}, row {number}")
+            found.scores[key] = found.scores.get(key, 0.0) - weight
+        else:
+            found.scores[key] = _number(as_score(row[3], path, number, scored), f"{path}, row {number}")
+    return found
+
+
+def _is_pearmut(data: Any) -> bool:
+    if not isinstance(data, dict) or not all(isinstance(entries, list) for entries in data.values()):
+        return False
+    first = next((entry for entries in data.values() for entry in entries), None)
+    return isinstance(first, dict) and {"annotation", "user_id"} <= set(first)
+
+
+def _pearmut(path: Path, data: Mapping[str, Any], wanted: str | None) -> Judgements:
+    if wanted is None:
+        filled = [name for name, entries in data.items() if entries]
+        if len(filled) != 1:
+            raise InputError(f"{path}: which campaign? Write {path}:CAMPAIGN; there is {', '.join(filled)}")
+        wanted = filled[0]
+    elif wanted not in data:
+        raise InputError(f"{path}: no campaign {wanted!r}{did_you_mean(wanted, list(data))}")
+    found, by_user = Judgements(), dict[str, list[tuple[int, Mapping[str, Any]]]]()
+    for number, entry in enumerate(data[wanted], 1):
+        if not isinstance(entry, dict) or not isinstance(entry.get("user_id"), str):
+            raise InputError(f"{path}, entry {number} of {wanted}: not an annotation with a user_id")
+        if entry.get("annotation") == RESET:
+            by_user.pop(entry["user_id"], None)
+        else:
+            by_user.setdefault(entry["user_id"], []).append((number, entry))
+    for rater, entries in by_user.items():
+        for number, entry in entries:
+            if not str(entry.get("item_i")).startswith(_NOT_EXAMPLES):
+                _page(found, rater, entry, f"{path}, entry {number} of {wanted}")
+    return found
+
+
+def _page(found: Judgements, rater: str, entry: Mapping[str, Any], where: str) -> None:
+    """The judgements of a page; later ones of the same rater replace earlier ones."""
+    items, annotations = entry.get("item"), entry.get("annotation")
+    if items is None or annotations is None:
+        return
+    if not isinstance(items, list) or not isinstance(annotations, list):
+        raise InputError(f"{where}: its item and annotation are not lists")
+    first: str | None = None
+    for item, by_system in zip(items, annotations, strict=False):
+        if not isinstance(item, dict) or not isinstance(by_system, dict):
+            continue  # skipped, or a form
+        example = item.get("item_id")
+        example = json.dumps({**item, "tgt": None}, ensure_ascii=False) if example is None else str(example)
+        first = example if first is None else first
+        for system, annotation in by_system.items():
+            score = _score(annotation, f"{where}, item {example}, {system}") if isinstance(annotation, dict) else None
+            if score is not None:
+                found.scores[system, example, rater] = score
+                found.documents[example] = str(item.get(DOCUMENT) or first)
+
+
+def _score(annotation: Mapping[str, Any], where: str) -> float | None:
+    value, sliders = annotation.get("score"), annotation.get("sliders")
+    if value is not None:
+        return _number(value, where)
+    if not isinstance(sliders, dict):
+        return None
+    values = [_number(one, where) for one in sliders.values() if one is not None]
+    return statistics.mean(values) if values else None
+
+
+def _number(value: Any, where: str) -> float:
+    number = number_of(value if isinstance(value, str) else repr(value))
+    if number is None or not math.isfinite(number):
+        raise InputError(f"{where}: {value!r} is not a score; give a number")
+    return number
+
+
+def standardised(scores: Mapping[tuple[str, str, str], float]) -> dict[tuple[str, str, str], float]:
+    """The z-scores of each rater's judgements; 0 for a rater whose judgements are all equal."""
+    by_rater: dict[str, list[float]] = {}
+    for (_, _, rater), score in scores.items():
+        by_rater.setdefault(rater, []).append(score)
+    spread = {rater: (statistics.fmean(all_of), statistics.stdev(all_of) if len(all_of) > 1 else 0.0)
+              for rater, all_of in by_rater.items()}  # fmt: skip
+    return {key: (score - spread[key[2]][0]) / spread[key[2]][1] if spread[key[2]][1] else 0.0
+            for key, score in scores.items()}  # fmt: skip
+
+
+def columns_of(path: Path, found: Judgements, *, standardise: bool, by_rater: bool) -> dict[str, ScoreColumn]:
+    """The scores of each system, with the same rows; ``nan`` where a system was not judged.
+
+    :param by_rater: if an example has several raters, a row is a judgement.
+    :raises InputError: there are no judgements.
+    """
+    scores = standardised(found.scores) if standardise else found.scores
+    if not scores:
+        raise InputError(f"{path}: no judgements")
+    raters: dict[str, set[str]] = {}
+    for _, example, rater in scores:
+        raters.setdefault(example, set()).add(rater)
+    examples = sorted(raters, key=_rank(list(raters)))
+    apart = by_rater and any(len(of) > 1 for of in raters.values())
+    rows = [(example, rater) for example in examples for rater in (sorted(raters[example]) if apart else ("",))]
+    values: dict[str, dict[tuple[str, str], list[float]]] = {}
+    for (system, example, rater), score in scores.items():
+        values.setdefault(system, {}).setdefault((example, rater if apart else ""), []).append(score)
+    columns = {EXAMPLE: [example for example, _ in rows]}
+    if any(found.documents.values()):
+        columns[DOCUMENT] = [found.documents.get(example, "") for example, _ in rows]
+    if apart or all(len(of) <= 1 for of in raters.values()):
+        columns[RATER] = [rater or next(iter(raters[example]), "") for example, rater in rows]
+    ids = [f"{example}, {rater}" if apart else example for example, rater in rows]
+    return {
+        system: ScoreColumn(
+            f"{path}, {system}",
+            [repr(statistics.fmean(of[row])) if row in of else "nan" for row in rows],
+            ids=ids, columns=columns, by_judgement=apart,
+        )
+        for system, of in sorted(values.items())
+    }  # fmt: skip
+
+
+def _rank(examples: list[str]) -> Any:
+    """Sort numbers by value; others stay in the order of their first judgement."""
+    numeric = all(one.isascii() and one.isdigit() for one in examples)
+    places = {one: int(one) if numeric else place for place, one in enumerate(examples)}
+    return places.__getitem__

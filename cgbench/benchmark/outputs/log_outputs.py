@@ -1,0 +1,140 @@
+"""Hypotheses from logs of evaluation harnesses and from submissions to WMT, joined by the ids of their examples.
+
+=========================  ==========================================================  ====================
+file                       hypothesis                                                  id
+=========================  ==========================================================  ====================
+lm-evaluation-harness      ``filtered_resps``; ``FILE:FILTER`` of several filters      ``doc_id``, from 0
+inspect (.eval, .json)     the completion; with ``FILE:SCORER`` that scorer's answer   ``id`` of the sample
+WMT (.jsonl)               ``hypothesis``                                              ``doc_id``
+=========================  ==========================================================  ====================
+
+Every epoch of inspect is a run. Line breaks become blanks. The formats are those of lm_eval 0.4.13, inspect_ai 0.3.285
+and WMT 2026.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from cgbench.benchmark.outputs.harness_logs import OF_DOC, epoch_of, identity, read_inspect
+from cgbench.benchmark.outputs.score_files import split_field
+from cgbench.errors import InputError, argument
+from cgbench.settings import did_you_mean
+from cgbench.text.columns import Column
+from cgbench.text.joins import numbered
+from cgbench.text.rows import Table
+from cgbench.text.streams import form
+
+C = TypeVar("C", bound=Column)
+WMT = frozenset(("doc_id", "hypothesis"))
+PART = "_###_"  # between the parts of an id of WMT
+_Runs = dict[Any, tuple[list[str], list[str]]]
+"""Hypotheses and ids by run."""
+
+
+def read_outputs(given: str) -> list[Column] | None:
+    """The hypotheses in a log, one column per run, with ids; None if the file is not a log.
+
+    :raises InputError: the log is damaged, or an answer is not text.
+    """
+    path, field = split_field(given)
+    runs: _Runs = {}
+
+    def add(run: Any, text: Any, known: Any, number: int) -> None:
+        of = f"{path}, row {number}"
+        if not isinstance(text, str):
+            raise InputError(f"{of}: the answer is not text")
+        texts, ids = runs.setdefault(run, ([], []))
+        texts.append(" ".join(filter(None, map(str.strip, text.split("\n")))))
+        ids.append(identity(known, f"{of}: no id"))
+
+    if form(path) == "jsonl":
+        table = Table(path, named=True)
+        if set(table.names) >= OF_DOC:
+            _lm_eval(path, table, field, add)
+        elif set(table.names) >= WMT and field in (None, "hypothesis"):
+            for number, (known, text) in table.read(("doc_id", "hypothesis")):
+                add("", text, known, number)
+            if any(len(set(ids)) < len(ids) for _, ids in runs.values()):
+                return None  # a document has several rows: an ordinary table
+        else:
+            return None
+    elif read_inspect(path, lambda _, samples: _inspect(samples, path, field, add)) is None:
+        return None
+    if not runs:
+        raise InputError(f"{path}: no answers")
+    shown = {run: f"{path}, {run}" if len(runs) > 1 else str(path) for run in runs}
+    return [Column(shown[run], texts, ids=ids) for run, (texts, ids) in sorted(runs.items())]
+
+
+_Add = Callable[[Any, Any, Any, int], None]
+
+
+def _lm_eval(path: Path, table: Table, wanted: str | None, add: _Add) -> None:
+    filters: dict[str, None] = {}
+    for number, (known, name, answers) in table.read(("doc_id", "filter", "filtered_resps")):
+        filters.setdefault(str(name))
+        if wanted not in (None, str(name)):
+            continue
+        if wanted is None and len(filters) > 1:
+            several = ", ".join(filters)
+            raise InputError(f"{path}: several filters ({several}); choose one with {path}:{next(iter(filters))}")
+        while isinstance(answers, list) and answers:
+            answers = answers[0]
+        add("", answers, known, number)
+    if wanted is not None and wanted not in filters:
+        raise InputError(f"{path}: no filter {wanted!r}{did_you_mean(wanted, filters)}")
+
+
+def _inspect(samples: Iterable[Any], path: Path, scorer: str | None, add: _Add) -> bool:
+    for number, sample in enumerate(samples, 1):
+        held = sample if isinstance(sample, Mapping) else {}
+        output, scores = held.get("output"), held.get("scores")
+        text = output.get("completion") if isinstance(output, Mapping) else None
+        if scorer is not None:
+            known = scores if isinstance(scores, Mapping) else {}
+            if scorer not in known:
+                raise InputError(f"{path}, sample {number}: no scorer {scorer!r}{did_you_mean(scorer, known)}")
+            text = known[scorer].get("answer") if isinstance(known[scorer], Mapping) else None
+        add(epoch_of(held, f"{path}, sample {number}"), text, held.get("id"), number)
+    return True
+
+
+def by_rows(column: C, lines: Sequence[str] | None, *, strict: bool = True) -> C:
+    """A column with ids in the order of the test set.
+
+    The ids are those in the column ``line`` of a release (``line-N`` as the last part of an id of WMT), or all row
+    numbers from 0 or 1.
+
+    :param lines: the column ``line``; None without a release.
+    :param strict: other ids are an error; else the column stays as it is.
+    :raises InputError: an id occurs twice, or ids are missing.
+    """
+    assert column.ids is not None
+    last = [one.rpartition(PART)[2].removeprefix("line-") for one in column.ids]
+    size = len(column)
+    orders = ([lines] if lines is not None else []) + [[str(row + first) for row in range(size)] for first in (0, 1)]
+    for order in orders:
+        for ids in (column.ids, last):
+            if set(ids) == set(order):
+                found = numbered(column.name, ids)
+                rows = [found[one] for one in order]
+                held = ((name, getattr(column, name, None)) for name in ("values", "ids", "prints"))
+                ordered: dict[str, Any] = {name: [one[row] for row in rows] for name, one in held if one is not None}
+                # its table has rows in another order
+                return column if rows == list(range(size)) else replace(column, path=None, **ordered)
+    if not strict:
+        return column
+    if lines is not None and set(last) < set(lines):
+        missing = next(one for one in lines if one not in set(last))
+        raise InputError(
+            f"{column.name}: has no answer for {len(set(lines) - set(last)):,} of {len(lines):,} examples (line "
+            f"{missing}); evaluate the whole test set"
+        )
+    raise InputError(
+        f"{column.name}: its ids, such as {column.ids[0]!r}, are neither row numbers nor lines of a release; name the "
+        f"column of the references with these ids with {argument('ids')}"
+    )

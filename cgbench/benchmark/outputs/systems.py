@@ -1,0 +1,245 @@
+"""Read systems with their runs (seeds), references, and other texts of the same examples, from files or memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cgbench.errors import InputError, argument
+from cgbench.text.columns import Column, read_column, short_name
+from cgbench.text.inputs import AnyPath, Texts, as_column, is_path
+from cgbench.text.joins import check_order, in_order, index_of
+from cgbench.text.plain_text import words_of
+from cgbench.text.remote import local
+from cgbench.text.sidecar import read_sidecar
+from cgbench.text.streams import split_name
+
+LOG_MARKS = ("json", ".eval")
+"""What the name of every log contains."""
+Runs = Texts | Sequence[Texts]
+
+
+@dataclass(frozen=True)
+class System:
+    """A system and its outputs: one list of hypotheses per run (training seed).
+
+    ``texts``: its outputs, if ``runs`` are external scores. ``made``: how each run was generated, None if not recorded
+    (:mod:`cgbench.text.sidecar`).
+    """
+
+    name: str
+    runs: tuple[Sequence[str], ...]
+    texts: tuple[Sequence[str], ...] = ()
+    made: tuple[Mapping[str, Any] | None, ...] = ()
+
+
+def absent(references: Any) -> bool:
+    """Whether no references are given."""
+    return references is None or (isinstance(references, (list, tuple)) and not len(references))
+
+
+def read_references(given: Any) -> tuple[list[list[str]], list[str]]:
+    """The references of each example, and the names of their texts in messages.
+
+    :param given: as in :func:`~cgbench.benchmark.score.evaluate.evaluate`.
+    :raises InputError: there are none, texts differ in length, or all references are empty.
+    """
+    if absent(given):
+        raise InputError(f"{argument('references')} are needed (or {argument('release')})")
+    given = given if is_path(given) or isinstance(given, Column) else list(given)
+    if isinstance(given, list) and any(not isinstance(one, (str, os.PathLike, Column)) for one in given):
+        examples: list[list[str]] = []
+        for row, one in enumerate(given, 1):
+            example = [] if is_path(one) else list(one)
+            if not example or not all(isinstance(text, str) for text in example):
+                raise InputError(f"references, row {row}: {one!r} is not a list with the references of that example")
+            examples.append(example)
+        columns = [Column("references", [" ".join(example) for example in examples])]
+    else:
+        several = isinstance(given, list) and given and not isinstance(given[0], str)
+        columns = [as_column(one, "references", "reference", "target") for one in (given if several else [given])]
+        for column in columns[1:]:
+            if len(column) != len(columns[0]):
+                raise InputError(
+                    f"{columns[0].name} has {len(columns[0]):,} lines but {column.name} has {len(column):,}: "
+                    "each needs one reference per example"
+                )
+        examples = [list(example) for example in zip(*(column.values for column in columns), strict=True)]
+    name = columns[0].name
+    if not examples:
+        raise InputError(f"{name}: no examples")
+    if not any(words_of(text) for column in columns for text in column.values):
+        raise InputError(f"{name}: all references are empty, so no score is defined")
+    return examples, [column.name for column in columns]
+
+
+def read_systems(given: Runs | Mapping[str, Runs], n: int, against: str) -> list[System]:
+    """The systems and their runs.
+
+    :param given: as in :func:`~cgbench.benchmark.score.evaluate.evaluate`; ``against``: name of a text with the ``n``
+        examples.
+    :raises InputError: there is no system, a run has another number of hypotheses, or its record of generation settings
+        is for other hypotheses.
+    """
+    systems = []
+    for name, columns in read_runs(given).items():
+        for run in columns:
+            if len(run) != n:
+                raise InputError(
+                    f"{run.name} has {len(run):,} lines and {against} has {n:,}: a hypothesis is needed for each; "
+                    "check where the alignment breaks"
+                )
+        made = tuple(None if run.path is None else read_sidecar(run.path) for run in columns)
+        systems.append(System(name, tuple(run.values for run in columns), made=made))
+    return systems
+
+
+def read_runs(
+    given: Runs | Mapping[str, Runs], ids: str | None = None, lines: Sequence[str] | None = None
+) -> dict[str, list[Column]]:
+    """The runs of every system.
+
+    :param given: as in :func:`~cgbench.benchmark.score.evaluate.evaluate`; ``ids``: the table column with the
+        example ids. A log of a harness has its own; without ``ids`` it is put into the order of rows.
+    :param lines: the column ``line`` of a release, by which rows of logs are found.
+    :raises InputError: there is no system, or a file cannot be read.
+    """
+    if not isinstance(given, Mapping):
+        given = {short_name(str(given)) if is_path(given) else "system": given}
+    if not given:
+        raise InputError(f"{argument('systems')} is empty; give at least one system with its hypotheses")
+    systems: dict[str, list[Column]] = {}
+    for name, runs in given.items():
+        texts = _texts_of(runs)
+        for number, text in enumerate(texts, 1):
+            what = "hypotheses" if len(given) == 1 else f"hypotheses of {name}"
+            what += f", run {number}" if len(texts) > 1 else ""
+            logged = _from_log(local(os.fspath(text)), ids, lines) if is_path(text) else None
+            systems.setdefault(str(name), []).extend(
+                logged or [as_column(text, what, "hypothesis", "prediction", ids=ids)]
+            )
+    return systems
+
+
+def _from_log(path: str, ids: str | None, lines: Sequence[str] | None) -> list[Column] | None:
+    """The hypotheses in a log of a harness; None if the file is not one."""
+    if not any(mark in path for mark in LOG_MARKS):
+        return None
+    from cgbench.benchmark.outputs.log_outputs import by_rows, read_outputs
+
+    columns = read_outputs(path)
+    if columns is None or ids is not None:
+        return columns
+    return [replace(by_rows(column, lines), ids=None) for column in columns]
+
+
+def same_systems(name: str, given: Any, systems: Any) -> Any:
+    """The outputs of the same systems on other texts, in the order of the test set.
+
+    :param name: the argument that gives them.
+    :raises InputError: they are not the systems of the test set.
+    """
+    if isinstance(given, Mapping) != isinstance(systems, Mapping):
+        raise InputError(f"{argument(name)} and {argument('systems')}: name the systems in both, or in neither")
+    if not isinstance(given, Mapping):
+        return given
+    strange = [one for one in given if one not in systems]
+    lacking = [one for one in systems if one not in given]
+    if strange or lacking:
+        what = f"{strange[0]} is not one of the systems" if strange else f"{lacking[0]} is missing"
+        of = "control set" if name == "control_systems" else "probes"
+        raise InputError(
+            f"{argument(name)}: {what}; give the same systems for the test set ({', '.join(systems)}) and the {of}"
+        )
+    return {one: given[one] for one in systems}
+
+
+ROLES = {
+    "references": ("reference", "target"), "sources": ("source",), "compounds": ("compound",),
+    "human": ("human_correct", "human", "correct"),
+}  # fmt: skip
+"""Default names of the columns of texts in tables."""
+
+
+def join_texts(
+    ids: str | None,
+    texts: Mapping[str, Any],
+    systems: Any,
+    *,
+    leads: bool = False,
+    table: Any = None,
+    lines: Sequence[str] | None = None,
+) -> tuple[dict[str, Any], dict[str, list[Column]], Column | None]:
+    """Join texts and systems so that their rows have the same order of examples.
+
+    :param ids: the table column with the example ids; without it, pandas Series are joined by their index, and tables
+        with the same ids in another order are refused.
+    :param texts: texts by the names of :data:`ROLES`; the first with ids determines the order.
+    :param leads: the first run of the first system determines the order instead.
+    :param table: a file whose columns describe the same examples.
+    :param lines: as for :func:`read_runs`.
+    :returns: texts, systems, and the text that determines the order (None: no ids, the order is unchanged)
+    :raises InputError: ids are missing or differ.
+    """
+    given = {name: one if _is_whole(one) else list(one) for name, one in texts.items()}
+    columns = {name: _columns_of(name, one, ids) for name, one in given.items() if not absent(texts[name])}
+    runs = read_runs(systems, ids, lines)
+    flat = [run for several in runs.values() for run in several]
+    read = [column for several in columns.values() for column in several or ()]
+    every = [*flat, *read] if leads else [*read, *flat]
+    if ids is not None:
+        if None in columns.values():
+            raise InputError(f"{argument('ids', ids)}: lists of references have no ids; give columns")
+        if without := next((column for column in every if column.ids is None), None):
+            raise InputError(
+                f"{argument('ids', ids)}: {without.name} has no ids; give it as a column of a table, or as a pandas "
+                "Series with these ids as its index"
+            )
+    else:
+        path = None if table is None else split_name(os.fspath(table))[0]
+        check_order([*every, *([] if path is None else [Column(os.fspath(table), [], path)])])
+    first = next((column for column in every if column.ids is not None), None)
+    if first is not None:
+        columns = {name: found and [in_order(one, first) for one in found] for name, found in columns.items()}
+        runs = {name: [in_order(run, first) for run in several] for name, several in runs.items()}
+    # One column each, except references, which may have several.
+    one = {name: found if name == "references" else found[0] for name, found in columns.items() if found}
+    return {**given, **one}, runs, first
+
+
+def in_release(ids: str | None, text: Any, table: AnyPath | None) -> Any:
+    """A text of a release with the ids from its table, which has the same rows.
+
+    :raises InputError: the release has no table, or the table has no such column.
+    """
+    if ids is None or text is None:
+        return text
+    if table is None:
+        raise InputError(f"{argument('ids', ids)}: this release has no table with ids")
+    return replace(as_column(text, "release"), ids=read_column(f"{os.fspath(table)}:{ids}").values)
+
+
+def _is_whole(given: Any) -> bool:
+    """Whether this is None, or a text that is not a list."""
+    return given is None or is_path(given) or isinstance(given, Column) or index_of(given) is not None
+
+
+def _columns_of(name: str, given: Any, ids: str | None) -> list[Column] | None:
+    """A text (or several, for references) as columns; None for one list of references per example."""
+    if _is_whole(given):
+        return [as_column(given, name, *ROLES[name], ids=ids)]
+    values = list(given)
+    if name != "references" or all(isinstance(one, str) for one in values):
+        return [as_column(values, name, *ROLES[name], ids=ids)]
+    if all(is_path(one) or isinstance(one, Column) for one in values):
+        return [as_column(one, name, *ROLES[name], ids=ids) for one in values]
+    return None
+
+
+def _texts_of(runs: Runs) -> list[Any]:
+    if _is_whole(runs):
+        return [runs]
+    values = list(runs)  # type: ignore[arg-type]
+    return values if values and not any(isinstance(value, str) for value in values) else [values]

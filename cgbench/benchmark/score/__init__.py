@@ -1,0 +1,1 @@
+"""A request for scores becomes an evaluation."""

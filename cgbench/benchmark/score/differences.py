@@ -1,0 +1,358 @@
+"""Where two systems differ: n-grams, words by training count, kinds of examples, single examples.
+
+The questions of compare-mt (Neubig et al. 2019), with tests. p-values are adjusted to the false discovery rate
+(Benjamini and Hochberg 1995), which also holds for positively dependent tests such as those of overlapping n-grams: on
+average, at most 5 % of the differences shown as significant at 0.05 are not real.
+
+- N-grams of the references that the hypotheses also have: an exact sign test over the examples on which the systems
+  differ. N-grams with few such examples are not tested.
+- Words by their count in training: F1 of the words of each group, with the calibrated test over examples.
+- Kinds of compounds for CTER, otherwise the bins of ``by``: the score, with the calibrated test.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from cgbench.benchmark.comparison.comparison import CALIBRATED, Comparison, SystemScores, parts_of
+from cgbench.benchmark.comparison.seeds_test import Contrasts
+from cgbench.benchmark.comparison.significance import (
+    LEVEL,
+    calibrated_test,
+    randomization_of_pairs,
+    resampled_runs,
+)
+from cgbench.benchmark.comparison.variance import covariance_of_samples
+from cgbench.benchmark.metrics.bins import Bin
+from cgbench.benchmark.metrics.cter import Cter
+from cgbench.benchmark.metrics.metric import Metric
+from cgbench.benchmark.outputs.systems import System
+from cgbench.benchmark.score.features import FeatureInputs, training_lines
+from cgbench.errors import InputError, argument
+from cgbench.text.plain_text import words_of
+from cgbench.text.profile import is_unspaced
+
+ORDERS = 4
+"""The longest n-grams compared, in words."""
+FEWEST = 6
+"""An n-gram of fewer examples cannot differ significantly: 2 / 2^6 is the first below 0.05."""
+SHOWN = 10
+COUNTS = ((0, 0), (1, 1), (2, 4), (5, 9), (10, 99), (100, 999), (1000, None))
+"""Groups of words by their count in training: the least and the most of each."""
+
+
+@dataclass(frozen=True)
+class FoundDifference:
+    """An n-gram, a group of words or a kind of examples on which two systems are compared.
+
+    ``ours`` and ``theirs``: for an n-gram, how often each system has it right (mean of its runs), otherwise a score.
+    ``count``: number of examples with it. ``q_value``: the adjusted p-value.
+    """
+
+    what: str
+    count: int
+    ours: float
+    theirs: float
+    p_value: float | None
+    q_value: float | None = None
+
+
+@dataclass(frozen=True)
+class Example:
+    """An example with the scores of both systems, and their outputs if known."""
+
+    row: int
+    ours: float
+    theirs: float
+    texts: tuple[str, str] | None
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Where ``system`` differs from ``against``.
+
+    ``ngrams``: n-grams (out of ``tested``) with a q-value below the level, smallest first. ``shown``: the first in each
+    direction, none part of another. ``examples``: the largest differences in each direction.
+    """
+
+    system: str
+    against: str
+    tested: int
+    ngrams: tuple[FoundDifference, ...]
+    words: tuple[FoundDifference, ...]
+    kinds: tuple[FoundDifference, ...]
+    examples: tuple[Example, ...]
+    shown: tuple[FoundDifference, ...] = ()
+
+
+def find_differences(
+    metric: Metric,
+    systems: Sequence[System],
+    results: Sequence[SystemScores],
+    references: Sequence[Sequence[str]] | None,
+    material: FeatureInputs,
+    comparison: Comparison,
+) -> tuple[Differences, ...]:
+    """The differences of every system from the baseline (by default, the first system).
+
+    :param references: the references of each example; n-grams and words need these and the outputs.
+    :raises InputError: there is only one system.
+    """
+    if len(results) < 2:
+        raise InputError(f"{argument('differences')} compares systems; give a second {argument('systems')}")
+    names = [result.system for result in results]
+    base = 0 if comparison.baseline is None else names.index(comparison.baseline)
+    said = outputs_of(metric, systems)
+    scores = example_scores(metric, systems, results)
+    kinds = _bins_of(metric, results)
+    counts = _counter(material) if material.train is not None and references is not None else None
+    split: Callable[[str], list[str]] = words_of
+    if references is not None and is_unspaced([example[0] for example in references]):
+        split = _characters
+    expected = [_expected(example, split) for example in references] if references is not None else []
+    found = []
+    for number, name in enumerate(names):
+        if number == base:
+            continue
+        pair = (number, base)
+        texts = [said[one] for one in pair]
+        known = bool(expected) and all(texts)
+        tested, ngrams, shown = _ngrams(expected, texts, split) if known else (0, (), ())
+        words = _words(expected, texts, split, counts, comparison) if known and counts is not None else ()
+        of_kinds = _kinds(metric, [results[one] for one in pair], comparison, kinds)
+        examples = _examples(metric, [scores[one] for one in pair], texts)
+        found.append(Differences(name, names[base], tested, ngrams, words, of_kinds, examples, shown))
+    return tuple(found)
+
+
+def outputs_of(metric: Metric, systems: Sequence[System]) -> list[tuple[Sequence[str], ...]]:
+    """The outputs of every run of every system; empty for external scores without outputs."""
+    return [system.texts or (system.runs if metric.of_texts else ()) for system in systems]
+
+
+def false_discovery(p_values: Sequence[float | None]) -> list[float | None]:
+    """Benjamini and Hochberg's (1995) adjusted p-values; None is ignored."""
+    tested = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
+    adjusted: list[float | None] = [None] * len(p_values)
+    least = 1.0
+    for rank, (p, index) in reversed(list(enumerate(tested, 1))):
+        least = min(least, p * len(tested) / rank)
+        adjusted[index] = least
+    return adjusted
+
+
+def sign_test(wins: int, losses: int) -> float:
+    """The p-value of the exact two-sided sign test."""
+    total = wins + losses
+    tail = sum(math.comb(total, one) for one in range(min(wins, losses) + 1))
+    return min(1.0, 2 * tail / 2**total)
+
+
+def example_scores(metric: Metric, systems: Sequence[System], results: Sequence[SystemScores]) -> list[np.ndarray]:
+    """The score of each example in each run, float64 ``[runs, n]`` per system.
+
+    This is the sentence score if the metric has one, otherwise 100 (right) or 0 (wrong).
+    """
+    found = []
+    for system, result in zip(systems, results, strict=True):
+        runs = []
+        for texts, statistics in zip(system.runs, result.statistics, strict=True):
+            rows = metric.per_example(texts, statistics)
+            key = next(name for name in ("score", "correct", *rows[0]) if isinstance(rows[0].get(name), (int, float)))
+            runs.append([(100.0 if key == "correct" else 1.0) * float(row[key]) for row in rows])
+        found.append(np.array(runs))
+    return found
+
+
+def _characters(text: str) -> list[str]:
+    return [sign for sign in text if not sign.isspace()]
+
+
+Words = Callable[[str], list[str]]
+Ngram = tuple[str, ...]
+
+
+def ngrams_of(words: Sequence[str]) -> Counter[Ngram]:
+    """The counts of all n-grams of up to :data:`ORDERS` words."""
+    return Counter(
+        tuple(words[begin : begin + order]) for order in range(1, ORDERS + 1) for begin in range(len(words) - order + 1)
+    )
+
+
+def _expected(example: Sequence[str], split: Words) -> Counter[Ngram]:
+    most: Counter[Ngram] = Counter()
+    for text in example:
+        most |= ngrams_of(split(text))
+    return most
+
+
+def _ngrams(
+    expected: Sequence[Counter[Ngram]], texts: Sequence[Sequence[Sequence[str]]], split: Words
+) -> tuple[int, tuple[FoundDifference, ...], tuple[FoundDifference, ...]]:
+    """The number of n-grams tested, those that differ, and those of them to show."""
+    inside: Counter[Ngram] = Counter()
+    for one in expected:
+        inside.update(one.keys())
+    tested = {ngram for ngram, count in inside.items() if count >= FEWEST}
+    right: list[defaultdict[Ngram, float]] = [defaultdict(float), defaultdict(float)]
+    signs: list[Counter[Ngram]] = [Counter(), Counter()]  # examples won, and lost
+    for row, wanted in enumerate(expected):
+        got = [[ngrams_of(split(run[row])) for run in runs] for runs in texts]
+        for ngram, most in wanted.items():
+            if ngram not in tested:
+                continue
+            ours, theirs = (sum(min(most, run.get(ngram, 0)) for run in runs) / len(runs) for runs in got)
+            right[0][ngram] += ours
+            right[1][ngram] += theirs
+            if ours != theirs:
+                signs[ours < theirs][ngram] += 1
+    order = sorted(tested)
+    p_values = [sign_test(signs[0][ngram], signs[1][ngram]) for ngram in order]
+    blank = " " if split is words_of else ""
+    found = [
+        (ngram, FoundDifference(blank.join(ngram), inside[ngram], right[0][ngram], right[1][ngram], p, q))
+        for ngram, p, q in zip(order, p_values, false_discovery(p_values), strict=True)
+        if q is not None and q < LEVEL
+    ]
+    found.sort(key=lambda one: (one[1].q_value, one[1].p_value, one[1].what))
+    shown: list[FoundDifference] = []
+    for ours_more in (True, False):
+        kept: list[Ngram] = []
+        for ngram, difference in found:
+            if (difference.ours > difference.theirs) != ours_more or len(kept) == SHOWN:
+                continue
+            if not any(_within(ngram, other) or _within(other, ngram) for other in kept):
+                kept.append(ngram)
+                shown.append(difference)
+    return len(order), tuple(one for _, one in found), tuple(shown)
+
+
+def _within(inner: Ngram, outer: Ngram) -> bool:
+    """Whether an n-gram is part of another."""
+    return any(outer[begin : begin + len(inner)] == inner for begin in range(len(outer) - len(inner) + 1))
+
+
+def _counter(material: FeatureInputs) -> Counter[str]:
+    assert material.train is not None
+    counts: Counter[str] = Counter()
+    for line in training_lines(material.train):
+        counts.update(words_of(line))
+    return counts
+
+
+def _f1(sums: np.ndarray) -> np.ndarray:
+    """F1 in percent, from the numbers of matches, hypothesis words and reference words."""
+    with np.errstate(invalid="ignore"):
+        return 200 * sums[:, :1] / (sums[:, 1:2] + sums[:, 2:])
+
+
+def _words(
+    expected: Sequence[Counter[Ngram]],
+    texts: Sequence[Sequence[Sequence[str]]],
+    split: Words,
+    counts: Counter[str],
+    comparison: Comparison,
+) -> tuple[FoundDifference, ...]:
+    """F1 of the words of each group by their count in training."""
+    if split is not words_of:
+        return ()  # the training text is in words
+    groups = {word: _group(counts[word]) for word in counts}
+    systems = [np.zeros((len(runs), len(expected), len(COUNTS), 3)) for runs in texts]
+    for row, wanted in enumerate(expected):
+        own = {ngram[0]: count for ngram, count in wanted.items() if len(ngram) == 1}
+        for system, runs in zip(systems, texts, strict=True):
+            for run, lines in enumerate(runs):
+                said = Counter(split(lines[row]))
+                for word, count in said.items():
+                    place = groups.get(word, 0)
+                    system[run, row, place, :2] += (min(count, own.get(word, 0)), count)
+                for word, count in own.items():
+                    system[run, row, groups.get(word, 0), 2] += count
+    found = []
+    for place, (least, most) in enumerate(COUNTS):
+        pair = [system[:, :, place] for system in systems]
+        rows = np.flatnonzero(sum(one.sum(axis=(0, 2)) for one in pair))
+        if len(rows) < 2:
+            continue
+        pair = [one[:, rows] for one in pair]
+        ours, theirs = (float(_f1(one.sum(axis=1)).mean()) for one in pair)
+        p = _calibrated_p(pair, comparison)
+        label = f"{least}" if least == most else f"{least}-{most}" if most else f">= {least}"
+        found.append(FoundDifference(label, len(rows), ours, theirs, p))
+    return _adjusted(found)
+
+
+def _group(count: int) -> int:
+    return next(place for place, (_, most) in enumerate(COUNTS) if most is None or count <= most)
+
+
+def _calibrated_p(pair: Sequence[np.ndarray], comparison: Comparison) -> float | None:
+    samples = comparison.count("bootstrap")
+    if calibrated_test([len(one) for one in pair]) == "randomization":
+        return randomization_of_pairs(pair, [(0, 1)], _f1, samples, comparison.seed)[0][0]
+    drawn = resampled_runs(pair, _f1, samples, comparison.seed)
+    values = [_f1(one.sum(axis=1)) for one in pair]
+    covariance = covariance_of_samples(drawn, pair[0].shape[1])
+    p = float(Contrasts(values, covariance, shared_seeds=comparison.shared_seeds).of(0, 1).p_value()[0])
+    return None if math.isnan(p) else p
+
+
+def _adjusted(found: Sequence[FoundDifference]) -> tuple[FoundDifference, ...]:
+    q_values = false_discovery([one.p_value for one in found])
+    return tuple(replace(one, q_value=q) for one, q in zip(found, q_values, strict=True))
+
+
+def _bins_of(metric: Metric, results: Sequence[SystemScores]) -> list[Bin]:
+    """For CTER the kinds of compounds, otherwise the bins of ``by``."""
+    if results[0].bins or not isinstance(metric, Cter):
+        return [one for one, _ in results[0].bins]
+    kinds = np.array(metric.kinds)
+    return [Bin(str(kind), np.flatnonzero(kinds == kind)) for kind in dict.fromkeys(metric.kinds)]
+
+
+def _kinds(
+    metric: Metric, pair: Sequence[SystemScores], comparison: Comparison, bins: Sequence[Bin]
+) -> tuple[FoundDifference, ...]:
+    if not bins:
+        return ()
+    asked = replace(comparison, paired=CALIBRATED, baseline=None, all_pairs=True)
+    figure = metric.figures[0]
+    found = []
+    for one, (ours, theirs) in zip(bins, parts_of(metric, pair, asked, bins), strict=True):
+        values = [part.figures[figure].value for part in (ours, theirs)]
+        if None in values:
+            continue
+        (test,) = theirs.figures[figure].pairs
+        found.append(FoundDifference(one.label, ours.examples, values[0] or 0.0, values[1] or 0.0, test.p_value))
+    return _adjusted(found)
+
+
+def _examples(
+    metric: Metric, runs: Sequence[np.ndarray], texts: Sequence[Sequence[Sequence[str]]]
+) -> tuple[Example, ...]:
+    """The examples with the largest lead of the first system, then of the second.
+
+    Scores are means over runs. The texts are from the best run of the better system and the worst run of the other, so
+    they differ if the scores differ.
+    """
+    scores = np.array([one.mean(axis=0) for one in runs])
+    flip = -1.0 if metric.lower_is_better and not isinstance(metric, Cter) else 1.0
+    gap = np.where(np.isfinite(scores).all(axis=0), flip * (scores[0] - scores[1]), 0.0)
+    found: list[Example] = []
+    for sign in (1.0, -1.0):
+        order = np.argsort(-sign * gap, kind="stable")[:SHOWN].tolist()
+        for row in order:
+            if sign * gap[row] <= 0:
+                break
+            said: Any = None
+            if all(texts):
+                best = [int(np.argmax(way * flip * one[:, row])) for way, one in zip((sign, -sign), runs, strict=True)]
+                said = tuple(of[min(run, len(of) - 1)][row] for of, run in zip(texts, best, strict=True))
+            found.append(Example(row + 1, float(scores[0, row]), float(scores[1, row]), said))
+    return tuple(found)

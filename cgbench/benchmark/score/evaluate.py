@@ -1,0 +1,256 @@
+"""Metrics as functions of texts in files or in memory, for several systems and seeds, with intervals, tests and bins.
+
+``cgbench score`` reads its options, calls :func:`evaluate` and prints the result.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import numpy as np
+
+from cgbench.benchmark.comparison.drop import ControlSet
+from cgbench.benchmark.metrics.bins import Feature, coinciding, feature_of_column, lengths
+from cgbench.benchmark.metrics.published import PublishedScore, published_scores
+from cgbench.benchmark.outputs.systems import Runs, System
+from cgbench.benchmark.score.clusters import clusters_of, unused_clusters
+from cgbench.benchmark.score.example_sets import ExampleSet, read_control_set, read_test_set
+from cgbench.benchmark.score.features import FeatureInputs, make_feature
+from cgbench.benchmark.score.hypotheses import check_form, check_training
+from cgbench.benchmark.score.request import FEATURES_OF, ScoreRequest
+from cgbench.benchmark.score.result import Evaluation, EvaluationInputs
+from cgbench.benchmark.score.scored import Binning, disagreements, made_otherwise, score, warnings_of
+from cgbench.errors import InputError, InputWarning, argument
+from cgbench.requests import accepts
+from cgbench.text.columns import Column, short_name
+from cgbench.text.hypothesis_form import Reading
+from cgbench.text.inputs import Texts
+from cgbench.text.joins import index_of, places
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@accepts(ScoreRequest)
+def evaluate(request: ScoreRequest) -> Evaluation:
+    """Score systems by any metric, with confidence intervals and significance tests.
+
+    A text is a file (``str`` or path: plain, .gz, .zst, ``TABLE:COLUMN``) or a list of strings, one per example.
+    ``systems`` are the hypotheses of one system, or ``{name: hypotheses}``. Several runs (seeds) of a system are a list
+    of texts; files in it must be :class:`pathlib.Path`, since a list of ``str`` is a text. ``references`` are a text, a
+    list of paths (each with one reference per example), or a list with the references of each example; CTER has none.
+    pandas Series are joined by their index.
+
+    :raises InputError: lengths differ, arguments contradict each other, or the form of hypotheses would make their
+        score meaningless.
+    """
+    return evaluation_of(request)
+
+
+def evaluation_of(request: ScoreRequest, outputs: Mapping[str, tuple[Sequence[str], ...]] | None = None) -> Evaluation:
+    """:func:`evaluate`; ``outputs``: the texts of each run, for external scores."""
+    test = read_test_set(request)
+    check_together(request, test)
+    control = read_control_set(request)
+    check_resampled(request, control)
+    systems, lines = with_outputs(request, test, outputs or {})
+    inputs = feature_inputs(request, test)
+    test.metric.clusters = clusters_of(request, test, inputs)
+    if request.estimate is not None:
+        from cgbench.benchmark.score.estimate import design_of
+
+        test.metric.design = design_of(request, test, inputs)
+    if control:
+        of_control = replace(inputs, table=control.table, metric=control.metric, first=control.first)
+        control.metric.clusters = clusters_of(request, control, of_control)
+    if request.train is not None and inputs.text is not None:
+        lines += check_training(request, inputs.text, request.train)
+    comparison = request.comparison()
+    binning = binning_of(request, test.metric.n, inputs) if request.by is not None else None
+    easy = ControlSet(control.metric, control.systems) if control else None
+    published = published_beside(request, test)
+    scored = score(test.metric, test.systems, comparison, binning, test.human, published, easy)
+    if comparison.confidence or comparison.paired:
+        given = test.sources.values if test.sources else None
+        lines += unused_clusters(test.metric, [result.statistics for result in scored.results], given)
+    lines += [f"control set: {line}" for line in (control.warnings if control else []) if line not in test.warnings]
+    lines += warnings_of(test.metric, test.systems, comparison, bool(binning or easy)) + made_otherwise(systems, easy)
+    seen = None
+    if binning and request.exposure is not None and inputs.text is not None:
+        from cgbench.benchmark.score.exposure import compare_exposure
+
+        values, sizes = binning.feature.values, lengths(inputs.text.values)
+        found = compare_exposure(test.metric, test.systems, scored.results, comparison, values, sizes)
+        lines, seen = ([*lines, found], None) if isinstance(found, str) else (lines, found)
+    if binning and (line := coinciding(binning.feature, binning.how)):
+        lines.append(line)
+    parts = None
+    if request.parts is not None:
+        from cgbench.benchmark.score.known_parts import score_parts
+
+        parts, more = score_parts(request, test, scored)
+        lines += more
+    warned = tuple(map(InputWarning, [*lines, *disagreements(scored)]))
+    for warning in warned:
+        warnings.warn(warning, stacklevel=2)
+    sources, references = test.sources.values if test.sources else None, test.references or None
+    made_from = EvaluationInputs(comparison, inputs, sources, references, warned, _benchmark(request, test))
+    if not request.differences:
+        return Evaluation(scored, systems, made_from, parts=parts, exposure=seen)
+    from cgbench.benchmark.score.differences import find_differences
+
+    where = find_differences(test.metric, systems, scored.results, references, inputs, comparison)
+    return Evaluation(scored, systems, made_from, where, parts, seen)
+
+
+def _benchmark(request: ScoreRequest, test: ExampleSet) -> str:
+    """The name of the test set: that of the release, or of the file with its references or sources."""
+    if request.release is not None:
+        return Path(request.release).resolve().name
+    name = test.names[0] if test.names else test.metric.name
+    return short_name(name).partition(":")[0]
+
+
+def check_together(request: ScoreRequest, test: ExampleSet) -> None:
+    """Refuse an argument that would have no effect."""
+    by = request.by
+    if request.side == "target" and test.metric.needs == "sources":
+        raise InputError(
+            f"{argument('side', request.side)}: CTER has no references; {argument('by')} measures the source"
+        )
+    elsewhere = {"table": request.release is not None or request.cluster, "train": request.differences}
+    for name, features in FEATURES_OF.items():
+        if name not in request.given or getattr(request, name) is None:
+            continue
+        if elsewhere.get(name):
+            continue
+        if by is None:
+            raise InputError(f"{argument(name)} belongs to {argument('by')}")
+        if features and not (isinstance(by, str) and by.startswith(features)):
+            shown = argument("by", by) if isinstance(by, str) else "given values"
+            raise InputError(f"{argument(name)} has no effect on {shown}; leave it out")
+    _check_parts(request)
+
+
+def _check_parts(request: ScoreRequest) -> None:
+    if request.parts is None:
+        for name in ("probe_systems", "known"):
+            if name in request.given and getattr(request, name) is not None:
+                raise InputError(f"{argument(name)} belongs to {argument('parts')}")
+    elif request.probe_systems is None:
+        raise InputError(
+            f"{argument('parts', str(request.parts))} needs the translations of its probes; give "
+            f"{argument('probe_systems')}"
+        )
+
+
+def check_resampled(request: ScoreRequest, control: ExampleSet | None) -> None:
+    """Refuse the number and the seed of resamples if nothing is resampled."""
+    if request.paired or request.confidence or control or request.differences or request.by is not None:
+        return
+    for name in ("samples", "seed"):
+        if name in request.given and getattr(request, name) is not None:
+            raise InputError(
+                f"{argument(name)} belongs to {argument('confidence')}, {argument('paired')} or {argument('by')}"
+            )
+
+
+def with_outputs(
+    request: ScoreRequest, test: ExampleSet, outputs: Mapping[str, tuple[Sequence[str], ...]]
+) -> tuple[tuple[System, ...], list[str]]:
+    """The systems with the texts behind their scores, and warnings about the form of all texts."""
+    systems = tuple(replace(system, texts=tuple(outputs.get(system.name, ()))) for system in test.systems)
+    lines = list(test.warnings)
+    if outputs and test.references:  # with external scores, only --differences compares words
+        accept = request.accept_text or not request.differences
+        said = [system for system in systems if system.texts]
+        lines += check_form(request, Reading(), said, test.references, accept=accept)
+    return systems, lines
+
+
+def feature_inputs(request: ScoreRequest, test: ExampleSet) -> FeatureInputs:
+    """The inputs of features."""
+    return FeatureInputs(
+        text=test.sources if request.side == "source" else test.targets,
+        train=request.train,
+        table=test.table,
+        lm=None if request.lm is None else Path(request.lm),
+        metric=test.metric,
+        min_count=request.min_count,
+        ids=request.ids,
+        first=test.first,
+        exposure=request.exposure,
+    )
+
+
+def binning_of(request: ScoreRequest, n: int, inputs: FeatureInputs) -> Binning:
+    """The requested bins."""
+    by: Any = request.by
+    bins = request.bins
+    feature = make_feature(by, n, inputs) if isinstance(by, str) else _feature_of(by, inputs.first)
+    if bins is not None and isinstance(bins, Iterable) and not isinstance(bins, str):
+        edges = list(bins)
+        bins = ",".join(map(str, edges)) + ("," if len(edges) == 1 else "")
+    return Binning(feature, None if bins is None else str(bins))
+
+
+def _feature_of(values: Iterable[Any], first: Column | None) -> Feature:
+    """Given values, one per example: numbers or labels; a pandas Series is joined with the ids of ``first``."""
+    name = str(getattr(values, "name", None) or "values")
+    index = index_of(values)
+    found = list(values)
+    if index is not None and first is not None:
+        found = [found[row] for row in places(argument("by"), index, first, more=True)]
+    if all(isinstance(value, str) for value in found):
+        return Feature(name, labels=tuple(found))
+    try:
+        numbers = np.array([float(value) for value in found])
+    except (TypeError, ValueError):
+        raise InputError(f"{argument('by')}: give numbers or strings, one per example") from None
+    return feature_of_column(name, Column(name, [repr(number) for number in numbers.tolist()]))
+
+
+def published_beside(request: ScoreRequest, test: ExampleSet) -> list[PublishedScore]:
+    """The requested published results."""
+    wanted, metric = request.published, test.metric
+    if wanted is None or wanted is False:
+        return []
+    name = metric.published_benchmark() if wanted is True else str(wanted)
+    if name is None:
+        example = argument("published", "COGS gen", "'COGS gen'")
+        raise InputError(f"{argument('published')}: which benchmark? Name it, such as {example}")
+    shown = {"exact": "exact match"}.get(metric.name, metric.name)
+    return published_scores(name, "BLEU" if getattr(metric, "kind", "") == "bleu" else shown)
+
+
+def _by(metric: str, name: str, function: Callable[Concatenate[Any, P], R]) -> Callable[P, R]:
+    """:func:`evaluate` with a fixed metric."""
+
+    def call(*values: P.args, **named: P.kwargs) -> R:
+        return function(metric, *values, **named)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"Score systems by {metric}: :func:`evaluate` with that metric, and the same further arguments."
+    own = inspect.signature(function)
+    call.__signature__ = own.replace(parameters=list(own.parameters.values())[1:])  # type: ignore[attr-defined]
+    return call
+
+
+bleu = _by("bleu", "bleu", evaluate)
+chrf = _by("chrf", "chrf", evaluate)
+ter = _by("ter", "ter", evaluate)
+exact_match = _by("exact", "exact_match", evaluate)
+
+
+def cter(systems: Runs | Mapping[str, Runs], sources: Texts, compounds: Texts, **options: Any) -> Evaluation:
+    """Compound translation error rate in percent, of rows (instance) and of groups (aggregate).
+
+    :param compounds: the compound of each source.
+    :param options: ``lexicon`` (required), and other options of :func:`evaluate`.
+    """
+    return evaluate("cter", systems, sources=sources, compounds=compounds, **options)

@@ -1,0 +1,160 @@
+"""Scores as records of Every Eval Ever (schema 0.3.0): a JSON file per system, and one line per example and seed.
+
+The folder has the layout of the project's data store, ``data/BENCHMARK/DEVELOPER/MODEL/UUID.json`` and
+``UUID_samples.jsonl``, which its validator checks. A system named ``DEVELOPER/MODEL`` has these names; a name without a
+slash gets the developer ``unknown``. The same scores give the same files: the UUID is made from the content, and
+``SOURCE_DATE_EPOCH`` sets the time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import time
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cgbench import __version__
+from cgbench.benchmark.comparison.comparison import Score
+from cgbench.errors import InputError, argument
+from cgbench.files import write_atomic, write_json
+
+if TYPE_CHECKING:
+    from cgbench.benchmark.score.result import Evaluation
+
+SCHEMA = "0.3.0"
+
+
+def write_records(found: Evaluation, folder: Path) -> list[Path]:
+    """Write a record and its examples for every system.
+
+    :param folder: where ``data`` is written, an existing folder or a new one.
+    :returns: the records.
+    :raises InputError: a name cannot be part of a path, or a record is there already.
+    """
+    benchmark = found.inputs.benchmark if found.inputs else found.scored.metric.name
+    seconds = os.environ.get("SOURCE_DATE_EPOCH") or str(int(time.time()))
+    prepared = []
+    for number, system in enumerate(found.systems):
+        developer, model = _identity(system.name)
+        record = _record(found, number, benchmark, f"{developer}/{model}")
+        samples = _samples(found, number, benchmark, f"{developer}/{model}")
+        content = json.dumps([record, samples], ensure_ascii=False, sort_keys=True)
+        name = uuid.UUID(bytes=hashlib.sha256(content.encode()).digest()[:16], version=4)
+        place = folder / "data" / _part(benchmark) / developer / model
+        if (path := place / f"{name}.json").exists():
+            raise InputError(f"{path}: this record has been written before; remove it, or choose another folder")
+        evaluation = f"{_part(benchmark)}/{developer}/{model}/{seconds}"
+        prepared.append((path, record | {"evaluation_id": evaluation, "retrieved_timestamp": seconds}, samples))
+    for path, record, samples in prepared:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if samples:
+            identity: dict[str, Any] = {"evaluation_id": record["evaluation_id"]}
+            text = "".join(f"{json.dumps(identity | one, ensure_ascii=False)}\n" for one in samples)
+            companion = path.with_name(f"{path.stem}_samples.jsonl")
+            write_atomic(companion, text)
+            record["detailed_evaluation_results"] = {
+                "format": "jsonl", "file_path": companion.relative_to(folder).as_posix(), "hash_algorithm": "sha256",
+                "checksum": hashlib.sha256(text.encode()).hexdigest(), "total_rows": len(samples),
+            }  # fmt: skip
+        write_json(path, record)
+    return [path for path, _, _ in prepared]
+
+
+def _identity(system: str) -> tuple[str, str]:
+    developer, sign, model = system.rpartition("/")
+    return _part(developer if sign else "unknown"), _part(model)
+
+
+def _part(name: str) -> str:
+    """A name as part of a path in the data store."""
+    found = re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-. ")
+    if not found or found == "data":
+        raise InputError(f"{argument('systems')}: {name!r} cannot be the name of a folder; use letters and digits")
+    return found
+
+
+def _record(found: Evaluation, number: int, benchmark: str, model: str) -> dict[str, Any]:
+    scored, result, system = found.scored, found.results[number], found.systems[number]
+    metric = scored.metric
+    results = [
+        {
+            "evaluation_result_id": name,
+            "evaluation_name": benchmark,
+            "source_data": {"dataset_name": benchmark, "source_type": "other"},
+            "metric_config": {
+                "metric_id": re.sub(r"[^a-z0-9]+", "_", metric.label(name).lower()),
+                "metric_name": metric.label(name),
+                "metric_unit": "percent" if metric.top == 100.0 else "points",
+                "lower_is_better": metric.lower_is_better,
+                "score_type": "continuous",
+                "min_score": "-Infinity" if metric.bottom is None else metric.bottom,
+                "max_score": "Infinity" if metric.top is None else metric.top,
+                "additional_details": {"signature": f"{metric.name}|{scored.signature}"},
+            },
+            "score_details": {
+                "score": score.value,
+                "details": {"seeds": " ".join(map(repr, score.runs))},
+                "uncertainty": _uncertainty(score, result.whole.examples, not metric.independent),
+            },
+        }
+        for name, score in result.whole.figures.items()
+        if score.value is not None
+    ]
+    return {
+        "schema_version": SCHEMA,
+        "source_metadata": {
+            "source_name": "cgbench", "source_type": "evaluation_run", "source_organization_name": "unknown",
+            "evaluator_relationship": "other",
+        },
+        "eval_library": {"name": "cgbench", "version": __version__},
+        "model_info": {
+            "name": system.name, "id": model, "developer": model.split("/")[0],
+            "additional_details": {"deployment_type": "unknown", "model_availability": "unknown"},
+        },
+        "evaluation_results": results,
+    }  # fmt: skip
+
+
+def _uncertainty(score: Score, examples: int, jackknife: bool) -> dict[str, Any]:
+    values: dict[str, Any] = {"num_samples": examples}
+    if score.ci_low is not None and score.ci_high is not None:
+        values["confidence_interval"] = {
+            "lower": score.ci_low, "upper": score.ci_high, "confidence_level": 0.95,
+            "method": "jackknife" if jackknife else "bootstrap",
+        }  # fmt: skip
+    return values
+
+
+def _samples(found: Evaluation, number: int, benchmark: str, model: str) -> list[dict[str, Any]]:
+    """The examples of every seed; none if the metric has no score per example, or there are no texts."""
+    metric, inputs = found.scored.metric, found.inputs
+    sources: Sequence[str] = (inputs.sources if inputs else None) or [""] * metric.n
+    references: Sequence[Sequence[str]] = (inputs.references if inputs else None) or [[]] * metric.n
+    first = inputs.features.first if inputs else None
+    names = first.ids if first is not None and first.ids is not None else [str(row) for row in range(1, metric.n + 1)]
+    rows = []
+    runs = zip(found.systems[number].runs, found.results[number].statistics, strict=True)
+    for run, (texts, statistics) in enumerate(runs, 1):
+        for row, values in enumerate(metric.per_example(texts, statistics)):
+            score = values.get("correct", values.get("score"))
+            if score is None or score != score:
+                continue
+            rows.append(
+                {
+                    "schema_version": SCHEMA, "model_id": model, "evaluation_name": benchmark,
+                    "evaluation_result_id": metric.figures[0], "sample_id": names[row],
+                    "sample_hash": hashlib.sha256((sources[row] + "".join(references[row])).encode()).hexdigest(),
+                    "interaction_type": "single_turn",
+                    "input": {"raw": sources[row], "reference": list(references[row])},
+                    "output": {"raw": [str(texts[row])] if metric.of_texts else []},
+                    "answer_attribution": [],
+                    "evaluation": {"score": float(score), "is_correct": values.get("correct") == 1},
+                    "metadata": {"run": str(run)},
+                }
+            )  # fmt: skip
+    return rows

@@ -1,0 +1,219 @@
+"""Prepare a test set or a control set for scoring: read and join texts, create the metric, normalise hypotheses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cgbench.benchmark.metrics.metric import ExampleTexts, Metric
+from cgbench.benchmark.metrics.registry import make_metric, metric_class
+from cgbench.benchmark.outputs.systems import (
+    ROLES,
+    System,
+    absent,
+    in_release,
+    join_texts,
+    read_references,
+    read_systems,
+    same_systems,
+)
+from cgbench.benchmark.score.hypotheses import prepare
+from cgbench.benchmark.score.request import ScoreOptions, ScoreRequest
+from cgbench.errors import InputError, argument
+from cgbench.text.columns import Column, read_column
+from cgbench.text.formats import form
+from cgbench.text.inputs import AnyPath, as_column
+from cgbench.text.rows import Table
+from cgbench.text.streams import split_name
+
+
+@dataclass(frozen=True)
+class ExampleSet:
+    """A test set or a control set, with its metric and the outputs of the systems.
+
+    :param references: those of each example, if any. ``names``: names of their texts in messages.
+    :param first: the text whose ids determine the order of examples, if any.
+    :param table: a table with one row per example, if any.
+    :param warnings: about the form of the hypotheses.
+    :param control: it is the control set.
+    """
+
+    metric: Metric
+    systems: tuple[System, ...]
+    references: list[list[str]]
+    names: list[str]
+    sources: Column | None
+    human: Column | None
+    first: Column | None
+    table: AnyPath | None
+    warnings: list[str]
+    control: bool
+
+    @property
+    def targets(self) -> Column | None:
+        """The first reference of each example, or the sources if there are no references."""
+        return Column(self.names[0], [one[0] for one in self.references]) if self.references else self.sources
+
+
+def read_test_set(request: ScoreRequest) -> ExampleSet:
+    """The test set of a request.
+
+    :raises InputError: a text is missing or has another length, or an option does not suit the metric.
+    """
+    texts = {
+        "references": request.references,
+        "sources": request.sources,
+        "human": request.human,
+        "compounds": request.compounds,
+    }
+    table = request.table
+    if request.release is not None:
+        files = release_files(Path(request.release), request.drawn_set)
+        own = files.get("table")
+        for name, file in (("references", files["reference"]), ("sources", files["source"])):
+            if absent(texts[name]):
+                texts[name] = in_release(request.ids, file, own)
+        table = own if table is None else table
+    return _read(request, texts, request.systems, table)
+
+
+def read_control_set(request: ScoreRequest) -> ExampleSet | None:
+    """The control set of a request, with systems in the order of the test set, or None.
+
+    :raises InputError: something is missing, or the systems are not those of the test set.
+    """
+    texts = {
+        "references": request.control_references,
+        "sources": request.control_sources,
+        "compounds": request.control_compounds,
+    }
+    if request.control_systems is None:
+        if not all(map(absent, texts.values())):
+            raise InputError(f"the control set has no hypotheses; give {argument('control_systems')}")
+        return None
+    named, table = isinstance(request.metric, str), None
+    if request.release is not None and named and metric_class(request.metric).needs == "references":
+        files = release_files(Path(request.release), "control" if absent(texts["references"]) else "test")
+        if absent(texts["references"]):
+            table = files["table"]
+            for name, file in (("references", files["reference"]), ("sources", files["source"])):
+                if absent(texts[name]):
+                    texts[name] = in_release(request.ids, file, table)
+    return _read(request, texts, _control_systems(request), table, control=True)
+
+
+def _control_systems(request: ScoreRequest) -> Any:
+    return same_systems("control_systems", request.control_systems, request.systems)
+
+
+def _read(
+    request: ScoreRequest, texts: dict[str, Any], systems: Any, table: AnyPath | None = None, *, control: bool = False
+) -> ExampleSet:
+    given, options = request.metric, request.metric_options()
+    made = given if isinstance(given, Metric) else None
+    joined, runs, first = join_texts(
+        request.ids,
+        texts,
+        systems,
+        leads=made is not None,
+        table=table if request.by is not None or request.cluster or request.estimate else None,
+        lines=lines_of_release(request, control=control),
+    )
+    columns = {
+        name: None
+        if joined.get(name) is None
+        else as_column(joined[name], f"control_{name}" if control else name, *ROLES[name])
+        for name in ("sources", "compounds", "human")
+    }
+    sources = columns["sources"]
+    references: list[list[str]] = []
+    names: list[str] = []
+    if made is not None:
+        if options:
+            raise InputError(f"{argument(next(iter(options)))}: the given Metric already has its options")
+        if control and made.control is None:
+            raise InputError(f"{argument('control_systems')}: the given Metric has no metric for the control set")
+        metric = made.control if control and made.control else made
+        if not absent(joined["references"]):
+            references, names = read_references(joined["references"])
+            if len(references) != metric.n:
+                scores = next(iter(runs.values()))[0]
+                raise InputError(
+                    f"{scores.name} has {len(scores):,} {'lines' if metric.of_texts else 'scores'} and {names[0]} has "
+                    f"{len(references):,} lines: check where the alignment breaks"
+                )
+        against = names[0] if names else "its control set" if control else "the metric"
+    elif metric_class(given).needs == "sources":
+        if control and (sources is None or columns["compounds"] is None):
+            missing = " and ".join(map(argument, ("control_sources", "control_compounds")))
+            raise InputError(f"CTER of a control set needs its compounds: give {missing}")
+        options.pop("compounds", None)
+        metric = make_metric(given, ExampleTexts(sources=sources, compounds=columns["compounds"]), options)
+        names = [sources.name] if sources else []
+        against = names[0] if names else "the metric"
+    else:
+        if control and absent(joined["references"]):
+            raise InputError(
+                f"the control set needs references: give {argument('control_references')} (or a {argument('release')} "
+                "with a control set)"
+            )
+        references, names = read_references(joined["references"])
+        if sources and len(sources) != len(references):
+            raise InputError(
+                f"{sources.name} has {len(sources):,} lines and {names[0]} has {len(references):,}: check where the "
+                "alignment breaks"
+            )
+        metric = make_metric(given, ExampleTexts(references, sources, columns["compounds"]), options)
+        against = names[0]
+    read, warnings = prepare(request, metric, read_systems(runs, metric.n, against), references)
+    files = [*([sources.name] if sources else []), *names]
+    if not metric.of_texts:
+        given_scores = [run.name for several in runs.values() for run in several]
+        files += [name for name in given_scores if split_name(name)[0].is_file()]
+    table = table or _table_of(files)
+    human = columns["human"]
+    return ExampleSet(metric, tuple(read), references, names, sources, human, first, table, warnings, control)
+
+
+def _table_of(names: Sequence[str]) -> str | None:
+    """The first file that is a table; its other columns describe the same examples."""
+    paths = (split_name(name)[0] for name in names)
+    return next((str(path) for path in paths if form(path) != "plain"), None)
+
+
+def lines_of_release(request: ScoreOptions, *, control: bool = False) -> list[str] | None:
+    """The column ``line`` of the scored set or the control set of a release, if one was given and has it."""
+    if request.release is None:
+        return None
+    from cgbench.benchmark.release.manifest import CONTROL, ID, SAMPLE, SPLIT
+    from cgbench.benchmark.release.release import Release
+
+    release = Release.open(request.release)
+    if control and not release.has_control:
+        return None
+    drawn = SAMPLE if request.drawn_set == "sample" else SPLIT
+    path = release.path(CONTROL if control else drawn)
+    return read_column(f"{path}:{ID}").values if ID in Table(path, named=True).names else None
+
+
+def release_files(folder: Path, name: str = "test") -> dict[str, Path]:
+    """The ``source``, ``reference`` and ``table`` of a release.
+
+    :param name: of its test set, its ``control`` set or its stratified ``sample``.
+    :raises InputError: the folder is not a finished release, or has no such set.
+    """
+    from cgbench.benchmark.release.manifest import SPLIT
+    from cgbench.benchmark.release.release import Release
+
+    release = Release.open(folder)
+    release.check_finished()
+    if name != "test":
+        paths = {key: release.set_path(name, side) for key, side in (("source", "source"), ("reference", "target"))}
+        return {**paths, "table": release.path(f"{name}.jsonl")}
+    return {
+        "source": release.text_path("source"),
+        "reference": release.text_path("target"),
+        "table": release.path(SPLIT),
+    }

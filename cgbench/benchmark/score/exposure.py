@@ -1,0 +1,171 @@
+"""What a model may have seen of a test set: exposure of its pairs to a corpus, and scores with and without it.
+
+A pair is a new combination of known pieces: each piece of its cover by the training text ends where the next word would
+make an n-gram that is not known from training. The shortest such n-gram is the *new combination* of that place. If a
+larger corpus has it, a model that was pre-trained on this corpus has seen it ("combination leakage", arXiv 2604.27340).
+The exposure of a pair is the share of its new combinations that the corpus has.
+
+Pairs that are exposed differ from others, above all in length. So their score is compared with that of other pairs,
+weighted to the same distribution of lengths (post-stratification, Holt and Smith 1979). Whatever else differs between
+exposed pairs and others of the same length is part of the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from pathlib import Path
+
+import numpy as np
+
+from cgbench.benchmark.comparison.comparison import CALIBRATED, Comparison, SystemScores
+from cgbench.benchmark.known_ngrams.known import KnownNgrams
+from cgbench.benchmark.metrics.metric import Metric, Signature
+from cgbench.benchmark.outputs.systems import System
+from cgbench.benchmark.overlap.saved import KnownOfTest
+from cgbench.benchmark.overlap.sources import InfiniGram, ends_from
+from cgbench.benchmark.score.scored import ScoredSystems, score
+from cgbench.requests import AnyPath, changed
+from cgbench.text.plain_text import words_of
+
+INDEX = "infini-gram:"
+EXPOSED = 0.5
+"""Share of the new combinations in the corpus from which a pair is exposed."""
+FEWEST, MOST_STRATA = 5, 20
+"""Minimum number of exposed and of other pairs in a stratum of lengths, and maximum number of strata."""
+
+
+def new_combinations(line: str, known: KnownNgrams) -> list[tuple[int, int]]:
+    """The new combinations of a line: the place of the last word, and the number of words."""
+    words, found = words_of(line), []
+    for end in list(accumulate(map(len, known.cover(line))))[:-1]:  # where the next piece begins
+        sizes = range(1, end + 2)
+        found.append((end, next(size for size in sizes if words[end + 1 - size : end + 1] not in known)))
+    return found
+
+
+def exposure_of(lines: Sequence[str], given: AnyPath, train: Sequence[str] | None, min_count: int) -> np.ndarray:
+    """The share of new combinations that a corpus has, float64 ``[lines]``; NaN for lines without new combinations.
+
+    :param given: a folder of ``cgbench overlap --out``, or ``infini-gram:INDEX[@URL]``.
+    :param train: None: the share of words in the longest span that the corpus has, instead.
+    :param min_count: the smallest count in ``train`` of a known n-gram.
+    :raises InputError: ``given`` is something else, or has counts of another text.
+    """
+    texts = [words_of(line) for line in lines]
+    if str(given).startswith(INDEX):
+        longest = ends_from(InfiniGram.named(str(given).removeprefix(INDEX)), texts, 1)
+    else:
+        longest = KnownOfTest.load(Path(given)).ends(lines, 1)[2]
+    ends = np.split(longest, np.cumsum([len(words) for words in texts])[:-1])
+    if train is None:
+        return np.array([own.max() / len(own) if len(own) else np.nan for own in ends])
+    known = KnownNgrams.learn(train, min_count=min_count)
+    seen = [
+        [own[place] >= size for place, size in new_combinations(line, known)]
+        for line, own in zip(lines, ends, strict=True)
+    ]
+    return np.array([np.mean(one) if one else np.nan for one in seen])
+
+
+def strata_of(lengths: np.ndarray, exposed: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """A stratum of similar length for each of ``rows``, int64 ``[n]`` (-1: not in ``rows``), with at least
+    :data:`FEWEST` exposed and other rows; rows of the same length are in the same one."""
+    labels, number, held = np.full(len(lengths), -1), 0, np.zeros(0, np.int64)
+    for length in np.unique(lengths[rows]):
+        held = np.concatenate([held, rows[lengths[rows] == length]])
+        labels[held] = number
+        ours = int(exposed[held].sum())
+        if min(ours, len(held) - ours) >= FEWEST and len(held) >= len(rows) / MOST_STRATA:
+            number, held = number + 1, held[:0]
+    labels[held] = max(number - 1, 0)  # the longest, if too few, belong to the stratum before
+    return labels
+
+
+class Matched(Metric):
+    """Scores of exposed pairs, of the other pairs matched on length, their difference, and the score of the test set
+    without exposure: if exposed pairs scored like others of their length.
+
+    The sums of a resample are kept by stratum, so its weights are those of its own lengths.
+    """
+
+    figures = ("exposed", "matched", "difference", "without")
+
+    def __init__(
+        self, metric: Metric, results: Sequence[SystemScores], exposed: np.ndarray, lengths: np.ndarray,
+        rows: np.ndarray,
+    ) -> None:  # fmt: skip
+        """
+        :param results: the statistics of all systems.
+        :param exposed: bool ``[n]``; ``lengths`` ``[n]``; ``rows``: those that are compared.
+        """
+        self.metric, self.results, self.exposed, self.rows = metric, results, exposed, rows
+        self.strata = strata_of(lengths, exposed, rows)
+        self.name, self.lower_is_better, self.width = metric.name, metric.lower_is_better, metric.width
+        self.clusters, self.design = metric.clusters, metric.design
+
+    @property
+    def n(self) -> int:
+        """The number of examples."""
+        return self.metric.n
+
+    def limits(self, figure: str) -> tuple[float | None, float | None]:
+        """Those of the metric; a difference has none."""
+        return (None, None) if figure == "difference" else self.metric.limits(figure)
+
+    def signature(self) -> Signature:
+        """That of the metric, with the number of exposed and of other pairs."""
+        found, exposed = self.metric.signature(), int(self.exposed[self.rows].sum())
+        found.items |= {"exposed": exposed, "others": len(self.rows) - exposed}
+        return found
+
+    def counted(self, rows: np.ndarray) -> np.ndarray:
+        """The rows in a stratum."""
+        return rows[self.strata[rows] >= 0]
+
+    def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
+        """The statistics of the metric, in the columns of the row's stratum, after a count."""
+        return self._wide(self.metric.statistics(hypotheses))
+
+    def all_statistics(self, runs: Sequence[Sequence[str]]) -> list[np.ndarray]:
+        """The same, from the statistics of the results."""
+        return [self._wide(run) for result in self.results for run in result.statistics]
+
+    def _wide(self, statistics: np.ndarray) -> np.ndarray:
+        wide = np.zeros((len(statistics), 2, self.strata.max() + 1, statistics.shape[1] + 1))
+        side, stratum = self.exposed[self.rows].astype(int), self.strata[self.rows]
+        wide[self.rows, side, stratum, 0] = 1
+        wide[self.rows, side, stratum, 1:] = statistics[self.rows]
+        self._shape = wide.shape[1:]
+        return wide.reshape(len(statistics), -1)
+
+    def compute(self, sums: np.ndarray) -> np.ndarray:
+        """The scores from sums by stratum; strata without exposed or without other pairs do not count."""
+        both = sums.reshape(-1, *self._shape)
+        others, exposed = both[:, 0], both[:, 1]
+        usable = (others[..., 0] > 0) & (exposed[..., 0] > 0)
+        weights = np.where(usable, exposed[..., 0] / np.where(usable, others[..., 0], 1), 0)[..., None]
+        parts = (exposed * usable[..., None], others * weights, others * (1 + weights))
+        ours, matched, without = (self.metric.compute(part.sum(axis=1)[:, 1:])[:, 0] for part in parts)
+        return np.stack([ours, matched, ours - matched, without], axis=1)
+
+
+def compare_exposure(
+    metric: Metric, systems: Sequence[System], results: Sequence[SystemScores], comparison: Comparison,
+    values: np.ndarray, lengths: np.ndarray,
+) -> ScoredSystems | str:  # fmt: skip
+    """Compare exposed pairs with others of the same length; a warning where that is impossible.
+
+    :param values: the exposure of each pair; pairs with NaN are left out.
+    """
+    if type(metric).collect is not Metric.collect:
+        return f"{metric.name} groups its examples: exposed pairs are not matched on length"
+    exposed, rows = values >= EXPOSED, metric.counted(np.flatnonzero(~np.isnan(values)))
+    ours = int(exposed[rows].sum())
+    if min(ours, len(rows) - ours) < FEWEST:
+        return (
+            f"{ours:,} of {len(rows):,} pairs are exposed; a comparison matched on length needs at least {FEWEST} "
+            f"exposed and {FEWEST} other pairs"
+        )
+    wanted = changed(comparison, paired=CALIBRATED if comparison.paired else None, confidence=True)
+    return score(Matched(metric, results, exposed, lengths, rows), systems, wanted)

@@ -1,0 +1,183 @@
+"""Features of examples, for ``cgbench score --by NAME``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from cgbench.benchmark.metrics.bins import Feature, feature_of_column, lengths
+from cgbench.benchmark.metrics.metric import Metric
+from cgbench.errors import InputError, argument
+from cgbench.settings import did_you_mean
+from cgbench.text.columns import Column, read_column
+from cgbench.text.inputs import AnyPath, Texts, as_column
+from cgbench.text.joins import in_order
+from cgbench.text.plain_text import words_of
+from cgbench.text.streams import form, split_name
+
+OF_COMPOUNDS = ("compound-length", "context-length", "modifier", "type")
+UNCERTAINTIES = ("uncertainty", "rmi")
+REFERENCE = "reference_pe_stu"
+
+
+@dataclass(frozen=True)
+class FeatureInputs:
+    """The inputs of features.
+
+    ``text``: the side measured by length, degree, frequency and perplexity, if given; ``train``: training text of that
+    side; ``table``: a table with one row per example; ``lm``: a language model; ``metric``: a metric, which may have
+    its own features. ``ids``: the table column with the example ids; ``first``: a text with the ids of the examples in
+    order. ``control``: the examples are those of a control set. ``exposure``: a corpus that a model may have seen.
+    """
+
+    text: Column | None = None
+    train: Texts | None = None
+    table: AnyPath | None = None
+    lm: Path | None = None
+    metric: Metric | None = None
+    min_count: int = 3
+    ids: str | None = None
+    first: Column | None = None
+    control: bool = False
+    exposure: AnyPath | None = None
+
+
+def make_feature(name: str, n: int, inputs: FeatureInputs) -> Feature:
+    """The values of the feature ``name`` for ``n`` examples.
+
+    :raises InputError: the name is unknown, an input is missing, or an input has another number of rows.
+    """
+    if name.startswith("column:"):
+        return feature_of_column(name, table_column(inputs, argument("by", name), (name.removeprefix("column:"),), n))
+    if inputs.metric is not None and (own := inputs.metric.feature(name)) is not None:
+        return own
+    makers: dict[str, Callable[[], Feature]] = {
+        "length": lambda: Feature(name, lengths(_text(inputs, name).values)),
+        "degree": lambda: _degree(name, inputs, n),
+        "frequency": lambda: _frequency(name, inputs),
+        "one-shot": lambda: _one_shot(name, inputs),
+        "uncertainty": lambda: feature_of_column(name, table_column(inputs, argument("by", name), UNCERTAINTIES, n)),
+        "reference": lambda: feature_of_column(name, table_column(inputs, argument("by", name), (REFERENCE,), n)),
+        "prompt_degree": lambda: feature_of_column(name, table_column(inputs, argument("by", name), (name,), n)),
+        "difficulty": lambda: feature_of_column(name, table_column(inputs, argument("by", name), (name,), n)),
+        "perplexity": lambda: _perplexity(name, inputs, n),
+        "exposure": lambda: _exposure(name, inputs),
+    }
+    if name in OF_COMPOUNDS:
+        raise InputError(f"{argument('by', name)} is a feature of compounds, for cgbench score cter")
+    if name not in makers:
+        raise InputError(f"{argument('by', name)}{did_you_mean(name, [*makers, *OF_COMPOUNDS, 'column:NAME'])}")
+    return makers[name]()
+
+
+def _text(inputs: FeatureInputs, name: str) -> Column:
+    if inputs.text is None:
+        raise InputError(
+            f"{argument('by', name)} {argument('side', 'source')} needs the sources; give {argument('sources')}"
+        )
+    return inputs.text
+
+
+def table_column(inputs: FeatureInputs, asked: str, names: Sequence[str], n: int) -> Column:
+    """The first column with one of these names, which the argument ``asked`` needs: of the metric, else of the table.
+
+    :raises InputError: there is no table, no such column, or it has another number of rows.
+    """
+    own = inputs.metric.columns if inputs.metric else {}
+    if known := next((name for name in names if name in own), None):
+        return Column(known, list(own[known]))
+    if inputs.table is None:
+        if inputs.control:
+            raise InputError(
+                f"{asked}: the control set has no such column; give {argument('control_references')} in a table with it"
+            )
+        raise InputError(
+            f"{asked} needs a table with one row per example; give {argument('table')} (or {argument('release')})"
+        )
+    path, given = split_name(str(inputs.table))
+    if form(path) == "plain":
+        column = read_column(path, ids=inputs.ids)
+    elif given or len(names) == 1:
+        column = read_column(f"{path}:{given or names[0]}", ids=inputs.ids)
+    else:
+        column = read_column(path, *names, ids=inputs.ids)
+    if inputs.first is not None:
+        column = in_order(column, inputs.first, more=True)
+    if len(column) != n:
+        raise InputError(f"{column.name} has {len(column):,} rows for {n:,} examples")
+    return column
+
+
+def training_lines(train: Texts) -> list[str]:
+    """The lines of a training text.
+
+    :raises InputError: it is missing or empty.
+    """
+    column = as_column(train, "train")
+    if not any(words_of(line) for line in column.values):
+        raise InputError(f"{column.name}: the corpus is empty")
+    return column.values
+
+
+def _degree(name: str, inputs: FeatureInputs, n: int) -> Feature:
+    if inputs.train is None and inputs.table is not None:
+        return feature_of_column(name, table_column(inputs, argument("by", name), ("degree",), n))
+    if inputs.train is None:
+        raise InputError(
+            f"{argument('by', name)} needs the training text; give {argument('train')} (or {argument('release')})"
+        )
+    from cgbench.benchmark.known_ngrams.known import KnownNgrams
+
+    text = _text(inputs, name)
+    known = KnownNgrams.learn(training_lines(inputs.train), min_count=inputs.min_count)
+    pieces, sizes = known.measure(text.values)
+    return Feature(name, pieces / np.maximum(sizes, 1))
+
+
+def _counts(name: str, inputs: FeatureInputs) -> list[np.ndarray]:
+    if inputs.train is None:
+        raise InputError(f"{argument('by', name)} needs the training text; give {argument('train')}")
+    from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
+
+    known = Vocabulary.learn(training_lines(inputs.train), min_count=1)
+    counts = np.append(known.counts, 0)
+    return [counts[np.minimum(known.ids(words_of(line)), len(known))] for line in _text(inputs, name).values]
+
+
+def _frequency(name: str, inputs: FeatureInputs) -> Feature:
+    """The training count of the rarest word; 0 for a text without words."""
+    lowest = [int(counts.min()) if len(counts) else 0 for counts in _counts(name, inputs)]
+    return Feature(name, np.array(lowest, np.float64), zero="unseen")
+
+
+def _one_shot(name: str, inputs: FeatureInputs) -> Feature:
+    """Whether a text has a word that occurs exactly once in training (Akyürek and Andreas 2021, Table 4)."""
+    labels = ("1-shot" if np.any(counts == 1) else "other" for counts in _counts(name, inputs))
+    return Feature(name, labels=tuple(labels))
+
+
+def _perplexity(name: str, inputs: FeatureInputs, n: int) -> Feature:
+    if inputs.lm is None:
+        if inputs.table is None:
+            raise InputError(
+                f"{argument('by', name)} needs a language model; give {argument('lm')} (from cgbench lm train)"
+            )
+        return feature_of_column(name, table_column(inputs, argument("by", name), ("perplexity",), n))
+    from cgbench.lm.language_model import LanguageModel
+
+    return Feature(name, LanguageModel.load(inputs.lm).perplexity(_text(inputs, name).values))
+
+
+def _exposure(name: str, inputs: FeatureInputs) -> Feature:
+    """The share of new combinations that a corpus has; without a training text, of words in the longest span it has."""
+    if inputs.exposure is None:
+        raise InputError(
+            f"{argument('by', name)} needs the corpus; give {argument('exposure')} (from cgbench overlap --out)"
+        )
+    from cgbench.benchmark.score.exposure import exposure_of
+
+    train = None if inputs.train is None else training_lines(inputs.train)
+    return Feature(name, exposure_of(_text(inputs, name).values, inputs.exposure, train, inputs.min_count))

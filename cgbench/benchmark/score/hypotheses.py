@@ -1,0 +1,232 @@
+"""Normalise hypotheses like the references, and check that they have the same form."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cgbench.benchmark.metrics.metric import Metric
+from cgbench.benchmark.outputs.systems import System
+from cgbench.benchmark.score.request import ScoreRequest
+from cgbench.errors import InputError, argument
+from cgbench.text.columns import Column
+from cgbench.text.hypothesis_form import Reading, differences
+from cgbench.text.inputs import AnyPath, Texts, as_column
+from cgbench.text.profile import Profile, profile
+from cgbench.text.remote import local
+from cgbench.text.sampling import sample_text, spread
+
+if TYPE_CHECKING:
+    from cgbench.benchmark.release.release import Release
+    from cgbench.text.normalisation import Normalisation
+
+RELEASE, DETOKENIZE = "release", "detokenize"
+MOST_INCOMPLETE = 0.02
+"""The largest share of a server's answers that may be empty or cut short."""
+
+
+def prepare(
+    request: ScoreRequest, metric: Metric, systems: list[System], references: Sequence[Sequence[str]]
+) -> tuple[list[System], list[str]]:
+    """The systems with normalised hypotheses, and warnings; the normalisation is recorded in the metric.
+
+    :raises InputError: the form of hypotheses would make the score meaningless, or they cannot be normalised.
+    """
+    lines = check_complete(request, systems)
+    if metric.reading is None or not references:
+        if request.normalise is not None:
+            raise InputError(
+                f"{argument('normalise', request.normalise)} is for metrics that compare hypotheses with references, "
+                f"not for {metric.name}"
+            )
+        return systems, lines
+    if request.normalise is not None:
+        normalisation = normalisation_of(request.normalise, request.release)
+        systems, found = normalise_systems(systems, normalisation, references)
+        lines += found
+        metric.normalised = normalisation_label(normalisation)
+    return systems, lines + check_form(request, metric.reading, systems, references, accept=request.accept_text)
+
+
+def check_complete(request: ScoreRequest, systems: Sequence[System]) -> list[str]:
+    """Warnings about answers of servers that are empty or cut short, as their records count them.
+
+    :raises InputError: they are more than :data:`MOST_INCOMPLETE` of a run's.
+    """
+    lines = []
+    for system in systems:
+        for number, record in enumerate(system.made, 1):
+            counts = (record or {}).get("answers") or {}
+            asked, incomplete = counts.get("asked", 0), counts.get("incomplete", 0)
+            if not incomplete:
+                continue
+            run = f", run {number}" if len(system.made) > 1 else ""
+            causes = ", ".join(f"{name} {count:,}" for name, count in counts.get("causes", {}).items())
+            line = f"{system.name}{run}: {incomplete:,} of {asked:,} answers are empty or cut short ({causes})"
+            if incomplete > MOST_INCOMPLETE * asked and not request.accept_text:
+                raise InputError(
+                    f"{line}, more than {100 * MOST_INCOMPLETE:g} %; translate again with a larger "
+                    f"?max_tokens=N or another prompt; {argument('accept_text')} scores them as they are"
+                )
+            lines.append(f"{line} and count as they are")
+    return lines
+
+
+def check_training(request: ScoreRequest, text: Column, train: Texts) -> list[str]:
+    """Warnings about a training text in another form than the text whose words are looked up in it.
+
+    :raises InputError: as :func:`check_form` does.
+    """
+    if not isinstance(train, (str, os.PathLike, list, tuple, Column)):
+        return []  # an iterator can be read only once
+    if isinstance(train, (str, os.PathLike)):
+        name, lines = os.fspath(train), sample_text(local(os.fspath(train)))
+    else:
+        name, lines = "train", spread(iter(as_column(train, "train").values))
+    told = differences(_profile(text.values), profile(lines), Reading())
+    lines = [f"{text.name}: {one.text.replace('the references', name)}; normalise both the same way" for one in told]
+    for line, one in zip(lines, told, strict=True):
+        if one.stops and not request.accept_text:
+            raise InputError(f"{line}; {argument('accept_text')} takes the text as it is")
+    return lines
+
+
+def normalisation_of(given: str, release: AnyPath | None) -> Normalisation:
+    """The normalisation that ``normalise`` names, for a monolingual text.
+
+    :param given: ``release``, or ``[LANGUAGE=]NAME`` with a tokeniser or ``detokenize``.
+    :raises InputError: the name is unknown, it needs a language, or the release has no normalisation.
+    """
+    from cgbench.benchmark.release.release import Release
+    from cgbench.text.normalisation import Normalisation
+
+    opened = None if release is None else Release.open(Path(release))
+    if given == RELEASE:
+        if opened is None:
+            raise InputError(f"{argument('normalise', given)}: which release? Give {argument('release')}")
+        return _of_release(opened)
+    code, sign, name = given.rpartition("=")
+    language = code if sign else opened.languages[1] if opened else ""
+    undo = name == DETOKENIZE
+    if not language and (undo or name == "moses"):
+        example = argument("normalise", f"en={name}")
+        raise InputError(f"{argument('normalise', given)} depends on the language: name it, such as {example}")
+    try:
+        return Normalisation("none" if undo else name, False, (language, language), detokenize=undo)
+    except InputError as error:
+        raise InputError(error.message.replace("tokenize", "normalise", 1)) from None
+
+
+def _of_release(release: Release) -> Normalisation:
+    from cgbench.files import check_shape
+    from cgbench.text.normalisation import Normalisation
+
+    given = argument("normalise", RELEASE)
+    if release.is_split:
+        raise InputError(f"{argument('normalise', RELEASE)}: {release.folder} is a split, whose text is not normalised")
+    config = release.configuration
+    shape = {"tokenize": str, "lowercase": bool}
+    check_shape(config, shape, f"{release.folder}: manifest.json: configuration", "it is not from a cgbench release")
+    if config.get("anonymise", "none") != "none":
+        raise InputError(
+            f"{given}: the release has replaced the names in logical forms, which needs the sources and cannot be done "
+            "for hypotheses alone; replace them before scoring"
+        )
+    made = Normalisation(config["tokenize"], config["lowercase"], release.languages, config.get("detokenize") is True)
+    return made.of(release.languages[1])
+
+
+def normalise_systems(
+    systems: Sequence[System], normalisation: Normalisation, references: Sequence[Sequence[str]]
+) -> tuple[list[System], list[str]]:
+    """The systems with normalised hypotheses, and a line about those that were not tokenised again.
+
+    A run that is tokenised like the references is only lowercased (if requested): tokenising again would break words.
+    """
+    from cgbench.text.normalisation import normaliser
+
+    language = normalisation.languages[1]
+    change = normaliser(normalisation, language)
+    lower = normaliser(replace(normalisation, tokenize="none", detokenize=False), language)
+    undoes = normalisation.detokenize and normalisation.tokenizers == ("none", "none")
+    theirs = _profile([example[0] for example in references])
+    found, kept = [], []
+    for system in systems:
+        runs = []
+        for number, run in enumerate(system.runs):
+            done = normalisation.tokenizes and not undoes and _is_apart(_profile(run), theirs)
+            if done:
+                kept.append(_named(system, number))
+            runs.append([(lower if done else change)(text) for text in run])
+        found.append(replace(system, runs=tuple(runs)))
+    lines = [f"{', '.join(kept)}: already tokenised, so {argument('normalise')} did not tokenise again"]
+    return found, lines if kept else []
+
+
+def normalisation_label(normalisation: Normalisation) -> str:
+    """The normalisation in a signature: ``moses-en+lc``."""
+    return normalisation.signature(normalisation.languages[1]) + ("+lc" if normalisation.lowercase else "")
+
+
+def _is_apart(ours: Profile, theirs: Profile) -> bool:
+    if ours.script:
+        return not ours.unspaced and theirs.unspaced is None
+    return ours.tokenised is True and theirs.tokenised is True
+
+
+def check_form(
+    request: ScoreRequest,
+    reading: Reading,
+    systems: Sequence[System],
+    references: Sequence[Sequence[str]],
+    *,
+    accept: bool,
+) -> list[str]:
+    """Warnings about hypotheses in another form than their references.
+
+    :param reading: how the metric reads text.
+    :param accept: only warn if the score would be meaningless.
+    :raises InputError: the score would be meaningless, and ``accept`` is false.
+    """
+    theirs = _profile([example[0] for example in references])
+    remedy = _remedy_of_release(request)
+    lines: list[str] = []
+    for system in systems:
+        for number, run in enumerate(system.texts or system.runs):
+            told = differences(_profile(run), theirs, reading)
+            for stops in (True, False):
+                if some := [one for one in told if one.stops is stops]:
+                    do = dict.fromkeys(one.remedy for one in some)
+                    if remedy and all(one.normalises for one in some):
+                        do = {remedy: None}
+                    causes = "; ".join(one.text for one in some)
+                    lines.append(f"{_named(system, number)}: {causes}. Remedy: {'; '.join(do)}")
+                    if stops and not accept:
+                        raise InputError(f"{lines[-1]}; {argument('accept_text')} scores the text as it is")
+    return lines
+
+
+def _remedy_of_release(request: ScoreRequest) -> str | None:
+    """The normalisation of the release as a remedy, if it changes anything and was not requested."""
+    if request.normalise or request.release is None:
+        return None
+    try:
+        made = normalisation_of(RELEASE, request.release)
+    except InputError:
+        return None
+    if made.is_identity:
+        return None
+    label = normalisation_label(made)
+    return f"{argument('normalise', RELEASE)} normalises hypotheses like the release ({label})"
+
+
+def _named(system: System, number: int) -> str:
+    several = len(system.texts or system.runs) > 1
+    return f"{system.name}, run {number + 1}" if several else system.name
+
+
+def _profile(texts: Sequence[str]) -> Profile:
+    return profile(spread(iter(texts)))

@@ -1,0 +1,524 @@
+"""External scores with intervals, tests, bins and seeds, for ``cgbench score import``."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+
+from cgbench.benchmark.comparison.prediction_powered import HumanMean, human_means
+from cgbench.benchmark.metrics.metric import Clusters
+from cgbench.benchmark.metrics.segment_scores import SegmentScores, number_of, scores_of
+from cgbench.benchmark.outputs.harness_logs import read_log
+from cgbench.benchmark.outputs.judgements import EXAMPLE, RATER, columns_of, read_judgements
+from cgbench.benchmark.outputs.log_outputs import by_rows
+from cgbench.benchmark.outputs.score_files import (
+    ScoreColumn,
+    is_of_systems,
+    read_plain,
+    read_table,
+    split_field,
+    systems_of,
+)
+from cgbench.benchmark.outputs.systems import absent, join_texts, read_runs, read_systems
+from cgbench.benchmark.score.evaluate import evaluation_of
+from cgbench.benchmark.score.example_sets import lines_of_release
+from cgbench.benchmark.score.features import table_column
+from cgbench.benchmark.score.request import References, ScoreOptions, ScoreRequest
+from cgbench.benchmark.score.result import Evaluation
+from cgbench.errors import InputError, argument
+from cgbench.requests import KW_ONLY, Kind, Name, Systems, accepts, fields_of, option, request
+from cgbench.settings import did_you_mean
+from cgbench.text.columns import Column, short_name
+from cgbench.text.inputs import AnyPath, is_path
+from cgbench.text.joins import index_of, numbered, places
+from cgbench.text.remote import local
+from cgbench.text.streams import TABLES, form
+
+NAMED = 5  # rows named in a message
+NOT_PERCENT = 0.1  # smallest share of scores up to 1 (except zeros) in a column that is not in percent
+
+
+def _is_scale(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, (list, tuple)) and len(value) == 2)
+
+
+Scale: TypeAlias = Annotated[Any, Kind("scale", "the lowest and the highest score, such as 0:1", _is_scale)]
+
+
+@request
+class ScoresAsked:
+    """What a user says of external scores."""
+
+    _: KW_ONLY
+    name: str = option(default="scores", help="Name of the metric, for tables and the signature", group="Metric")
+    statistic: str = option(
+        default="mean",
+        help="How segment scores are aggregated: their mean, or share:X, the percentage of scores from X up",
+        group="Metric", metavar="mean|share:X",
+    )  # fmt: skip
+    scale: Scale | None = option(
+        default=None, help="Lowest and highest possible score; 0:1 is shown in percent", group="Metric",
+        metavar="LOW:HIGH",
+    )  # fmt: skip
+    lower_is_better: bool = option(default=False, help="Lower scores are better (error rates, MetricX)", group="Metric")
+    drop_missing: bool = option(
+        default=False, help="Leave out examples for which some run has no finite score", group="Advanced"
+    )
+
+
+@request
+class ImportRequest(ScoreOptions, ScoresAsked):
+    """What :func:`import_scores` is asked for."""
+
+    systems: Systems = option(
+        help="Segment scores of a system, one file per seed; repeatable", group="Input", flag="scores"
+    )
+    _: KW_ONLY
+    hypotheses: Systems | None = option(
+        default=None, help="Hypotheses behind the scores, for the report and --differences", group="Input", flag="hyp"
+    )
+    references: References | None = option(
+        default=None, help="References, for --by and the report", group="Input", flag="ref", metavar="FILE"
+    )
+    people: Systems | None = option(
+        default=None, help="Human judgements of some examples, to estimate their mean over all with the scores",
+        group="Human judgements",
+    )  # fmt: skip
+    standardise_raters: bool = option(
+        default=False, help="Convert judgements to z-scores for each rater", group="Human judgements"
+    )
+    strata: Name | None = option(
+        default=None, help="Column of the table by which the judged examples were sampled", group="Human judgements",
+        metavar="COLUMN",
+    )  # fmt: skip
+    control_systems: Systems | None = option(
+        default=None, help="Scores of the same systems on the control set", group="Control set", flag="control-scores"
+    )
+
+
+@accepts(ImportRequest)
+def import_scores(request: ImportRequest) -> Evaluation:
+    """Intervals, tests, bins and seeds for segment scores of any metric.
+
+    ``systems`` maps names to a file (:mod:`cgbench.benchmark.outputs.score_files`, or a log of a harness) or numbers,
+    or to a list of these for several runs. The first one determines the order of examples. Scores that are all 0 or 1
+    have the scale 0:1. Logs of harnesses and pandas Series have their own ids.
+
+    :raises InputError: a file cannot be read, runs have different examples, or a score is missing or outside the scale.
+    """
+    return evaluation_of_scores(request)
+
+
+def evaluation_of_scores(request: ImportRequest) -> Evaluation:
+    """:func:`import_scores` of a request."""
+    scale = read_scale(request.scale)
+    ids, given = request.ids, request.systems
+    how = {"standardise": request.standardise_raters}
+    how["by_rater"] = RATER in request.cluster or request.by == f"column:{RATER}"
+    columns = read_score_columns(given if isinstance(given, Mapping) else {"system": given}, ids, **how)
+    control = None if request.control_systems is None else read_score_columns(request.control_systems, ids, **how)
+    people = None
+    if request.people is not None:
+        people = read_score_columns(request.people, ids, standardise=request.standardise_raters)
+    if ids is None and not all(map(absent, (request.release, request.references, request.sources))):
+        lines = lines_of_release(request)
+        columns = {name: [_in_rows(one, lines) for one in runs] for name, runs in columns.items()}
+    by_judgement = _check_judgements(request, columns, {**(control or {}), **(people or {})})
+    blank = _without_scores(columns) if request.drop_missing else []
+    columns = {name: runs for name, runs in columns.items() if name not in blank}
+    if scale is None:
+        _check_one_scale([one for runs in (columns, control or {}) for each in runs.values() for one in each])
+    metric, runs = _metric_of(columns, request, scale)
+    own = (one.prints is not None or one.columns is not None for each in columns.values() for one in each)
+    if ids is None and any(own):
+        # Ids of a harness or of judgements; other texts have them only with --id.
+        runs = {name: [replace(one, ids=None) for one in each] for name, each in runs.items()}
+    if blank:
+        metric.notes = (*metric.notes, f"left out, because they have no scores: {', '.join(blank)}")
+    shared = {name: getattr(request, name) for name in fields_of(ScoreOptions) if name in request.given}
+    if control is not None:
+        # Both sets have the same scale, even if one of them happens to have only 0 and 1.
+        metric.control, shared["control_systems"] = _metric_of(control, request, metric.scale)
+    if by_judgement:
+        metric.notes = (*metric.notes, "a row is the judgement of one rater")
+        if tuple(request.cluster) in ((), (RATER,)):  # judgements of the same example are not independent
+            shared["cluster"] = (*request.cluster, EXAMPLE)
+    texts = (request.table, request.release, request.references, request.sources)
+    if all(map(absent, texts)) and (request.cluster or str(request.by).startswith("column:")):
+        shared["table"] = _table_of(next(iter(columns.values()))[0])
+    led = next(iter(columns.values()))[0]
+    outputs = _outputs(request, metric, runs, blank, led.ids if led.prints else None) if request.hypotheses else {}
+    if request.strata and request.by is None and not request.cluster:
+        shared.pop("table", None)
+    if people is not None and request.estimate:
+        raise InputError(f"{argument('people')} has an estimate of its own; leave {argument('estimate')} out")
+    found = evaluation_of(ScoreRequest(metric, runs, request.references, **shared), outputs)
+    if people is None:
+        if request.strata:
+            raise InputError(f"{argument('strata', request.strata)} belongs to {argument('people')}")
+        return found
+    return replace(found, scored=replace(found.scored, people=tuple(_human_means(request, found, columns, people))))
+
+
+def _check_judgements(
+    request: ImportRequest, scores: Mapping[str, Sequence[ScoreColumn]], others: Mapping[str, Sequence[ScoreColumn]]
+) -> bool:
+    """Whether rows are judgements; refuse what cannot be joined with them."""
+    flat = [one for columns in scores.values() for one in columns]
+    judged = [one for one in flat if one.columns is not None]
+    named = judged or any(one.columns is not None for columns in others.values() for one in columns)
+    if request.standardise_raters and not named:
+        raise InputError(f"{argument('standardise_raters')}: the files of scores have no raters")
+    if not judged:
+        return False
+    first = judged[0]
+    texts = (request.table, request.release, request.references, request.sources, request.hypotheses)
+    alone = all(map(absent, texts)) and len(judged) == len(flat)
+    if first.by_judgement and not alone:
+        raise InputError(
+            f"{first.name}: examples have several raters, so a row is a judgement, which cannot be joined with other "
+            f"texts or scores; leave them out, or leave out {RATER}"
+        )
+    numbers = [str(number) for number in range(1, len(first) + 1)]
+    if request.ids is None and not alone and first.ids != numbers:
+        raise InputError(
+            f"{first.name}: judgements are joined with other texts and scores by the example; name the column with "
+            f"its id ({argument('ids')})"
+        )
+    return first.by_judgement
+
+
+def _human_means(
+    request: ImportRequest,
+    found: Evaluation,
+    scores: Mapping[str, Sequence[ScoreColumn]],
+    people: Mapping[str, Sequence[ScoreColumn]],
+) -> list[HumanMean]:
+    """The mean judgements of the systems that people judged, by the scores that were imported."""
+    metric, inputs = found.scored.metric, found.inputs
+    assert inputs is not None
+    human, proxy = {}, {}
+    first = next(iter(scores.values()))[0]
+    for name, columns in people.items():
+        if name not in scores:
+            raise InputError(f"{argument('people', name)}: there are no scores of a system of that name")
+        if len(columns) > 1 or len(scores[name]) > 1:
+            raise InputError(f"{argument('people', name)}: give the scores and judgements of one run per system")
+        human[name] = _judgements(columns[0], first)
+        proxy[name] = scores_of(common_order([first, scores[name][0]])[1].values, scores[name][0].name)
+    if all(np.isin(one[np.isfinite(one)], (0.0, 1.0)).all() for one in human.values()):
+        human = {name: 100 * one for name, one in human.items()}  # right or wrong, in percent
+    rows, strata, clusters = metric.counted(np.arange(metric.n)), None, metric.clusters
+    if request.strata:
+        features = replace(inputs.features, table=request.table or _table_of(first))
+        labels = table_column(features, argument("strata", request.strata), (request.strata,), metric.n).values
+        strata = np.array(labels)[rows]
+    comparison = inputs.comparison
+    baseline = comparison.baseline or (next(iter(human)) if comparison.paired else None)
+    if baseline is not None and baseline not in human:
+        raise InputError(f"{argument('people')}: the baseline {baseline} has no judgements")
+    human, proxy = ({name: one[rows] for name, one in of.items()} for of in (human, proxy))
+    if clusters:
+        clusters = Clusters(clusters.names, tuple(labels[rows] for labels in clusters.labels))
+    return human_means(human, proxy, clusters=clusters, strata=strata, baseline=baseline)
+
+
+def _in_rows(column: ScoreColumn, lines: Sequence[str] | None) -> ScoreColumn:
+    """Scores of a log in the order of the test set, as far as its ids tell; a log is in the order of its samples."""
+    return column if column.prints is None or column.ids is None else by_rows(column, lines, strict=False)
+
+
+def _judgements(column: ScoreColumn, first: ScoreColumn) -> np.ndarray:
+    """The judgements of each example; NaN where there is none."""
+    values = scores_of(column.values, column.name)
+    if column.ids is None or first.ids is None:
+        if len(values) != len(first):
+            raise InputError(
+                f"{column.name} has {len(values):,} rows for {len(first):,} examples: leave a cell empty where nobody "
+                f"judged, or join by {argument('ids')}"
+            )
+        return values
+    numbers = numbered(first.name, first.ids)
+    if unknown := [one for one in column.ids if one not in numbers]:
+        raise InputError(f"{column.name}: the id {unknown[0]} is not in {first.name}")
+    numbered(column.name, column.ids)
+    found = np.full(len(first), np.nan)
+    found[[numbers[one] for one in column.ids]] = values
+    return found
+
+
+def _outputs(
+    request: ImportRequest,
+    metric: SegmentScores,
+    runs: Mapping[str, Sequence[Column]],
+    blank: Sequence[str],
+    ids: Sequence[str] | None,
+) -> dict[str, tuple[Sequence[str], ...]]:
+    """The texts behind the scores, by system, in the order of the scores.
+
+    :param ids: of the scores, if they come from a log.
+    """
+    first, given = next(iter(runs.values())), request.hypotheses
+    assert given is not None
+    joined = join_texts(request.ids, {}, {"": first, **read_runs(given, request.ids, ids)}, leads=True)[1]
+    said = {name: texts for name, texts in joined.items() if name and name not in blank}
+    found = {one.name: one.runs for one in read_systems(said, metric.n, first[0].name)} if said else {}
+    for name, texts in found.items():
+        if name not in runs:
+            raise InputError(f"{argument('hypotheses', name)}: there are no scores of a system of that name")
+        if len(texts) not in (1, len(runs[name])):
+            raise InputError(f"{name}: {len(texts)} files of hypotheses for {len(runs[name])} runs of scores")
+    return found
+
+
+def _without_scores(systems: Mapping[str, Sequence[ScoreColumn]]) -> list[str]:
+    """Systems without any score (as references in human scores of mt-metrics-eval), unless all are."""
+    blank = [
+        name
+        for name, columns in systems.items()
+        if all(len(column) and np.isnan(scores_of(column.values, column.name)).all() for column in columns)
+    ]
+    return blank if len(blank) < len(systems) else []
+
+
+def read_scale(given: str | tuple[float, float] | None) -> tuple[float, float] | None:
+    """Parse ``LOW:HIGH``.
+
+    :raises InputError: it is not two rising numbers.
+    """
+    if given is None:
+        return None
+    try:
+        ends = [number_of(end) for end in given.split(":")] if isinstance(given, str) else map(float, given)
+        low, high = (math.nan if end is None else end for end in ends)
+    except (TypeError, ValueError):
+        low, high = math.nan, math.nan
+    if not -math.inf < low < high < math.inf:
+        raise InputError(f"{argument('scale', given)}: give the lowest and the highest score, such as 0:1")
+    return low, high
+
+
+def _metric_of(
+    systems: Mapping[str, Sequence[ScoreColumn]], asked: ScoresAsked, scale: tuple[float, float] | None
+) -> tuple[SegmentScores, dict[str, list[Column]]]:
+    """The metric of these scores, and the runs of each system in its order."""
+    flat = [column for columns in systems.values() for column in columns]
+    ordered = common_order(flat)
+    if not len(ordered[0]):
+        raise InputError(f"{ordered[0].name}: no scores")
+    values = [scores_of(column.values, column.name) for column in ordered]
+    lacking = [np.isnan(one) for one in values]
+    missing = np.logical_or.reduce(lacking)
+    notes = []
+    if missing.any():
+        if not asked.drop_missing:
+            _refuse_missing(ordered, lacking)
+        if missing.all():
+            raise InputError("no example is left: for each one, some run has no finite score")
+        told = ", ".join(
+            f"{column.name} {np.count_nonzero(one):,}"
+            for column, one in zip(ordered, lacking, strict=True)
+            if one.any()
+        )
+        notes.append(
+            f"{np.count_nonzero(missing):,} of {len(missing):,} examples are left out of all systems, because a score "
+            f"is missing or infinite ({told})"
+        )
+    kept = ~missing
+    zero_or_one = all(bool(np.isin(one[kept], (0.0, 1.0)).all()) for one in values)
+    scale = scale or ((0.0, 1.0) if zero_or_one else None)
+    if scale:
+        _check_scale(ordered, values, scale)
+    metric = SegmentScores(
+        len(ordered[0]), name=asked.name, statistic=asked.statistic, scale=scale, lower_is_better=asked.lower_is_better,
+        binary=zero_or_one and scale == (0.0, 1.0), missing=missing, notes=notes,
+        largest=max(float(np.abs(one[kept]).max()) for one in values), columns=ordered[0].columns,
+    )  # fmt: skip
+    rows = iter(ordered)
+    return metric, {name: list(islice(rows, len(columns))) for name, columns in systems.items()}
+
+
+def _refuse_missing(columns: Sequence[ScoreColumn], lacking: Sequence[np.ndarray]) -> None:
+    column, bad = next((column, np.flatnonzero(one)) for column, one in zip(columns, lacking, strict=True) if one.any())
+    named = ", ".join(f"{row + 1} ({column.values[row] or 'empty'})" for row in bad[:NAMED].tolist())
+    more = f" and {len(bad) - NAMED:,} more" if len(bad) > NAMED else ""
+    files = sum(bool(one.any()) for one in lacking)
+    others = f"; {files - 1:,} more {'files lack' if files > 2 else 'file lacks'} some" if files > 1 else ""
+    raise InputError(
+        f"{column.name}: {len(bad):,} of {len(column):,} scores are missing or infinite: row{'s' * (len(bad) > 1)} "
+        f"{named}{more}{others}. {argument('drop_missing')} leaves these examples out of all systems"
+    )
+
+
+def _check_scale(columns: Sequence[ScoreColumn], values: Sequence[np.ndarray], scale: tuple[float, float]) -> None:
+    for column, one in zip(columns, values, strict=True):
+        beyond = np.flatnonzero((one < scale[0]) | (one > scale[1]))
+        if len(beyond):
+            row = int(beyond[0])
+            raise InputError(
+                f"{column.row(row)}: {column.values[row]} is outside the scale {scale[0]:g} to {scale[1]:g} "
+                f"({len(beyond):,} of {len(one):,} scores are); give the scale of these scores ({argument('scale')}), "
+                "or none"
+            )
+
+
+def _check_one_scale(columns: Sequence[ScoreColumn]) -> None:
+    """Refuse a mixture of scores from 0 to 1 and scores in percent, which cannot be compared.
+
+    Scores from 0 to 100 are taken as percentages if hardly any of them (except zeros) is at most 1.
+    """
+    shares, percents = [], []
+    for column in columns:
+        values = scores_of(column.values, column.name)
+        values = values[~np.isnan(values) & (values != 0)]
+        if not len(values) or values.min() < 0 or values.max() > 100:
+            continue
+        if values.max() <= 1:
+            shares.append((column, values))
+        elif np.mean(values <= 1) < NOT_PERCENT:
+            percents.append((column, values))
+    if shares and percents:
+        (one, low), (other, high) = shares[0], percents[0]
+        raise InputError(
+            f"{one.name} has scores up to {low.max():g} but {other.name} up to {high.max():g}: one seems to be from 0 "
+            "to 1 and the other in percent; convert them to one scale, or give the scale if they have the same "
+            f"({argument('scale')}, such as 0:100)"
+        )
+
+
+def _table_of(column: ScoreColumn) -> AnyPath | None:
+    """The file of scores if it is a table; its other columns describe the same examples."""
+    path = split_field(column.name)[0]
+    return path if form(path) != "plain" and path.is_file() else None
+
+
+def read_score_columns(
+    given: Mapping[str, Any], ids: str | None = None, *, standardise: bool = False, by_rater: bool = False
+) -> dict[str, list[ScoreColumn]]:
+    """The scores of every system, one column per run.
+
+    :param given: by system: a file, a list of numbers, or a list of these, one per run; files in a list must be
+        :class:`pathlib.Path`. An empty name is for a file with several systems.
+    :param ids: the table column with the example ids.
+    :param standardise: convert human judgements to z-scores for each rater.
+    :param by_rater: of human judgements with several raters for an example, a row per judgement.
+    :raises InputError: a file has another format than its name says, or a system is given twice.
+    """
+    systems: dict[str, list[ScoreColumn]] = {}
+    for name, runs in given.items():
+        several = [runs] if is_path(runs) or not _of_runs(runs) else list(runs)
+        found: dict[str, list[ScoreColumn]] = {}
+        for number, run in enumerate(several, 1):
+            if not is_path(run):
+                label = f"{name}, run {number}" if len(several) > 1 else str(name)
+                columns = {str(name): [ScoreColumn(label, [_as_text(value) for value in run], ids=index_of(run))]}
+            elif judgements := read_judgements(*split_field(local(os.fspath(run)))):
+                path = split_field(local(os.fspath(run)))[0]
+                judged = columns_of(path, judgements, standardise=standardise, by_rater=by_rater)
+                chosen = {str(name): _one_of(path, judged, str(name))} if name else judged
+                columns = {one: [column] for one, column in chosen.items()}
+            elif not name:
+                columns = _all_of(local(os.fspath(run)), ids)
+            else:
+                columns = {str(name): read_scores(local(os.fspath(run)), str(name), ids)}
+            for one, added in columns.items():
+                found.setdefault(one, []).extend(added)
+        for one, joined in found.items():
+            if one in systems:
+                raise InputError(f"{argument('scores')}: the system {one} is given twice; use different names")
+            systems[one] = joined
+    if not systems:
+        raise InputError(f"no system; give {argument('scores')}")
+    return systems
+
+
+def _all_of(given: str, ids: str | None) -> dict[str, list[ScoreColumn]]:
+    """All systems in a file, or the one of a log, named after the file."""
+    path, field = split_field(given)
+    if log := read_log(path, field):
+        return {short_name(path): log}
+    if ids:
+        return {short_name(path): read_scores(given, short_name(path), ids)}
+    return {one: [column] for one, column in systems_of(given).items()}
+
+
+def _of_runs(given: Any) -> bool:
+    return isinstance(given, (list, tuple)) and bool(given) and not isinstance(given[0], (int, float, str))
+
+
+def _as_text(value: Any) -> str:
+    return "nan" if value is None else str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def read_scores(given: str, system: str, ids: str | None = None) -> list[ScoreColumn]:
+    """The scores in a file, of this system if the file has several.
+
+    :param ids: the table column with the example ids.
+    :returns: one run; for a log of inspect, one per epoch
+    :raises InputError: there is no such file, column or system, or the file has another format than its name says.
+    """
+    path, field = split_field(given)
+    found = read_log(path, field)
+    if found is not None:
+        return found  # with ids of its own
+    if form(path) not in ("plain", "json") or (ids and form(path) == "json"):
+        return [read_table(path, field, ids)]
+    if ids:
+        raise InputError(f"{argument('ids', ids)} names a column; {path} is not a table ({', '.join(TABLES)})")
+    if not is_of_systems(path):
+        return [read_plain(path)]
+    return [_one_of(path, systems_of(given), system)]
+
+
+def _one_of(path: Path, systems: Mapping[str, ScoreColumn], system: str) -> ScoreColumn:
+    """The scores of a system in a file with several, or those of the only one."""
+    near = [name for name in systems if system in (name, short_name(name))]
+    if len(systems) == 1:
+        return next(iter(systems.values()))
+    if len(near) != 1:
+        raise InputError(f"{path}: no system {system!r}{did_you_mean(system, systems)}; give its name in that file")
+    return systems[near[0]]
+
+
+def common_order(columns: Sequence[ScoreColumn]) -> list[ScoreColumn]:
+    """The runs in the order of the first, joined by ids.
+
+    :raises InputError: lengths, ids, examples or versions of the task differ.
+    """
+    for column in columns:
+        numbered(column.name, column.ids or ())
+    first, *others = columns
+    ordered = [first]
+    for column in others:
+        if first.version is not None and column.version is not None and first.version != column.version:
+            raise InputError(
+                f"{column.name} has version {column.version} of the task but {first.name} has version "
+                f"{first.version}: run both on the same version"
+            )
+        if first.ids is not None and column.ids is not None:
+            if column.ids != first.ids:
+                order = places(column.name, column.ids, first)
+                prints = None if column.prints is None else [column.prints[index] for index in order]
+                values = [column.values[index] for index in order]  # not in the order of the file: no path
+                column = replace(column, values=values, ids=first.ids, prints=prints, path=None)
+        elif len(column) != len(first):
+            raise InputError(
+                f"{column.name} has {len(column):,} scores and {first.name} has {len(first):,}: give one score per "
+                "example, and check where the alignment breaks"
+            )
+        if first.prints is not None and column.prints is not None:
+            for index, (ours, theirs) in enumerate(zip(first.prints, column.prints, strict=True)):
+                if ours != theirs:
+                    raise InputError(
+                        f"{column.row(index)} is another example than {first.row(index)}: the logs are from different "
+                        "versions of the task, or different data"
+                    )
+        ordered.append(column)
+    return ordered

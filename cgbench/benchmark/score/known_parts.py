@@ -1,0 +1,217 @@
+"""Scores by whether a system knows the parts of a test pair: ``cgbench score --parts FOLDER --probe-hyp SYSTEM=FILE``.
+
+How an output shows that a piece is known depends on the folder of ``cgbench parts``:
+
+- *words*: the words of the piece stand in the output, in a row;
+- *exact*: the output of the probe equals its reference, by the metric that scores the test set;
+- *compound*: the output of the probe translates its compound, as CTER judges it.
+
+:mod:`composition` has the definitions, and the residual composition error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from cgbench.benchmark.comparison.comparison import Score, parts_of
+from cgbench.benchmark.metrics.bins import Bin, Feature, lengths, make_bins
+from cgbench.benchmark.metrics.cter import Cter
+from cgbench.benchmark.metrics.exact_match import ExactMatch
+from cgbench.benchmark.metrics.metric import Metric
+from cgbench.benchmark.outputs.systems import same_systems
+from cgbench.benchmark.parts.folder import SIDES, PartsFolder
+from cgbench.benchmark.score.example_sets import ExampleSet, read_test_set
+from cgbench.benchmark.score.request import MetricOptions, ScoreRequest
+from cgbench.benchmark.score.residual import Incidence, Outcomes, Parts, compare_composition, gate_of
+from cgbench.benchmark.score.scored import ScoredSystems
+from cgbench.errors import InputError, argument
+from cgbench.requests import fields_of
+from cgbench.tables import counted
+from cgbench.text.columns import Column
+from cgbench.text.plain_text import words_of
+
+
+@dataclass(frozen=True)
+class PartsScores:
+    """The scores by known pieces. ``least``: the probes in which a piece must come out; ``outcomes``: what came out, by
+    system and run; ``residual``: the residual composition error; ``scored``: the scores on given pairs, on the rest,
+    and on given pairs by degree, as bins."""
+
+    folder: PartsFolder
+    parts: Parts
+    least: int
+    outcomes: tuple[tuple[Outcomes, ...], ...]
+    residual: ScoredSystems
+    scored: ScoredSystems
+
+    @property
+    def untested(self) -> int:
+        """The number of test rows with a piece that has no probe, or without pieces: they are not given."""
+        places = self.folder.rows
+        return sum(not row or any(not self.folder.pieces[place.piece].probes for place in row) for row in places)
+
+
+def score_parts(request: ScoreRequest, test: ExampleSet, scored: ScoredSystems) -> tuple[PartsScores, list[str]]:
+    """The scores by parts, and warnings.
+
+    :param scored: the scores of the systems on the whole test set.
+    :raises InputError: the folder does not belong to the test set or to the metric, or probes are missing.
+    """
+    assert request.parts is not None
+    folder = PartsFolder.open(request.parts)
+    shown = argument("parts", str(request.parts))
+    if len(folder.rows) != test.metric.n:
+        raise InputError(
+            f"{shown}: made for a test set of {len(folder.rows):,} rows, but this one has {test.metric.n:,}"
+        )
+    _check_metric(folder, test.metric, request, shown)
+    if not folder.probes:
+        raise InputError(f"{shown}: it has no probes")
+    probes = _read_probes(request, folder, test)
+    for system, other in zip(test.systems, probes.systems, strict=True):
+        if len(system.runs) != len(other.runs):
+            raise InputError(
+                f"{argument('probe_systems')}: {system.name} has {len(other.runs)} runs on the probes and "
+                f"{len(system.runs)} on the test set; give the same seeds in the same order"
+            )
+    texts = [one.targets.values for one in (test, probes) if one.targets is not None]
+    if len(texts) < 2:
+        raise InputError(f"{shown}: the lengths of test pairs are needed; give {argument('references')}")
+    match = _matcher(request, folder)
+    parts = Parts(
+        Incidence.of([(place.piece, row) for row, places in enumerate(folder.rows) for place in places]),
+        Incidence.of([(piece, probe) for piece, one in enumerate(folder.pieces) for probe in one.probes]),
+        np.array([piece.count for piece in folder.pieces], np.int64), lengths(texts[0]), lengths(texts[1]),
+        match is None,
+    )  # fmt: skip
+    outcomes = tuple(
+        tuple(
+            Outcomes(_right(parts.probes, match, probes.metric, of_probes), _right(parts.rows, match, test.metric, run))
+            for run, of_probes in zip(system.runs, other.runs, strict=True)
+        )
+        for system, other in zip(test.systems, probes.systems, strict=True)
+    )
+    named = list(zip([one.name for one in test.systems], outcomes, strict=True))
+    residual = compare_composition(parts, named, request.known, request.comparison())
+    bins = []
+    if folder.manifest["pieces"] == "ngrams":  # which cover the row
+        degrees = np.array([len(row) / row[-1].end if row else 0.0 for row in folder.rows])
+        bins = make_bins(Feature("degree", degrees), None)
+        bins = [replace(one, label=f"given, degree {one.label}") for one in bins]
+    given = [np.stack([gate_of(parts, run.probes, request.known).given for run in runs]) for runs in outcomes]
+    found = PartsScores(folder, parts, request.known, outcomes, residual, _by_parts(scored, given, bins, request))
+    return found, [f"probes: {line}" for line in probes.warnings] + _warnings(found)
+
+
+def _by_parts(
+    scored: ScoredSystems, given: Sequence[np.ndarray], bins: Sequence[Bin], request: ScoreRequest
+) -> ScoredSystems:
+    """The scores on given pairs, on the rest, and on given pairs in each bin.
+
+    :param given: of each system bool ``[runs, n]``.
+    """
+    comparison = replace(request.comparison(), paired=None, baseline=None, all_pairs=False, confidence=True)
+    every, results = np.arange(scored.metric.n), []
+    for result, mine in zip(scored.results, given, strict=True):
+        parts = []
+        for number, one in enumerate([Bin("given", every), Bin("rest", every), *bins]):
+            inside = ~mine if number == 1 else mine
+            rows = one.rows[inside[:, one.rows].any(axis=0)]  # as many as count in some run: intervals depend on it
+            part = replace(result.whole, figures={name: Score(None) for name in result.whole.figures})
+            if len(rows):
+                masked = replace(result, statistics=result.statistics * inside[:, :, None])
+                ((part,),) = parts_of(scored.metric, [masked], comparison, [replace(one, rows=rows)])
+            mean = float(inside[:, rows].sum()) / len(inside)
+            parts.append((one, replace(part, examples=max(round(mean), int(mean > 0)))))  # 0 means none in any run
+        results.append(replace(result, bins=tuple(parts)))
+    return replace(scored, by="parts", results=tuple(results))
+
+
+def _warnings(scores: PartsScores) -> list[str]:
+    lines = []
+    if untested := scores.untested:
+        lines.append(
+            f"{untested:,} of {len(scores.folder.rows):,} test pairs with a piece without a probe (or without pieces) "
+            "count as not given"
+        )
+    if single := sum(len(piece.probes) == 1 for piece in scores.folder.pieces):
+        lines.append(
+            f"{counted(single, 'piece')} with one probe: it decides whether the piece is known, and none is left to "
+            "predict its error"
+        )
+    parts, least = scores.parts, scores.least
+    each = len(parts.rows.piece) / max(len(parts.length), 1)
+    for result, one, runs in zip(scores.residual.results, scores.scored.results, scores.outcomes, strict=True):
+        given, found = one.bins[0][1].examples, result.whole.figures["residual"].value is not None
+        if not found and not given:
+            known = 100 * np.mean([gate_of(parts, run.probes, least).known for run in runs])
+            lines.append(
+                f"{result.system}: no pair is given, so there is no residual composition error: it knows {known:.0f} % "
+                f"of the pieces, and a test pair has {each:.1f} on average"
+            )
+        elif not found:
+            lines.append(f"{result.system}: too few known pieces have a second probe, so no error can be predicted")
+        elif given < 20:
+            lines.append(f"{result.system}: only {counted(given, 'given pair')}, fewer than 20")
+    return lines
+
+
+def _check_metric(folder: PartsFolder, metric: Metric, request: ScoreRequest, shown: str) -> None:
+    if isinstance(request.metric, Metric):
+        raise InputError(f"{shown}: name the metric; a Metric belongs to the texts that it was made for")
+    if (folder.match == "compound") != isinstance(metric, Cter):
+        made = "compounds" if folder.match == "compound" else "no compounds"
+        raise InputError(f"{shown}: its probes are {made}, so {metric.name} cannot judge them")
+    if folder.match == "exact" and not isinstance(metric, ExactMatch):
+        raise InputError(
+            f"{shown}: its probes are right or wrong as a whole; use the metric exact or semantic, not {metric.name}"
+        )
+
+
+def _read_probes(request: ScoreRequest, folder: PartsFolder, test: ExampleSet) -> ExampleSet:
+    """The probes as a test set: the same metric with the same options, the outputs normalised in the same way."""
+    kept = {*fields_of(MetricOptions), "metric", "normalise", "accept_text", "settings"} & request.given
+    values: dict[str, Any] = {name: getattr(request, name) for name in kept}
+    values["systems"] = same_systems("probe_systems", request.probe_systems, request.systems)
+    values["sources"], values["references"] = (
+        Column(f"{folder.folder}: {name} of probes", list(texts))
+        for name, texts in zip(SIDES, zip(*folder.probes, strict=True), strict=True)
+    )
+    if folder.match == "compound":
+        of_probe = {probe: piece.text for piece in folder.pieces for probe in piece.probes}
+        del values["references"]
+        compounds = [of_probe[probe] for probe in range(len(folder.probes))]
+        values |= {"compounds": Column(f"{folder.folder}: compounds of probes", compounds), "group_size": 1}
+    if request.normalise == "release":
+        values["release"] = request.release
+    try:
+        return read_test_set(ScoreRequest(**values))
+    except InputError as error:
+        raise InputError(f"probes: {error.message}") from None
+
+
+def _matcher(request: ScoreRequest, folder: PartsFolder) -> Any:
+    """Two functions: whether a piece comes out in a prepared output; and how outputs are prepared. None if sentences
+    count as a whole."""
+    if folder.match != "words":
+        return None
+    case = str.lower if request.lowercase else str
+    framed = [f" {case(piece.text)} " for piece in folder.pieces]
+    return lambda piece, text: framed[piece] in text, lambda text: f" {' '.join(words_of(case(text)))} "
+
+
+def _right(incidence: Incidence, match: Any, metric: Metric, texts: Sequence[str]) -> np.ndarray:
+    """Which pieces came out in which outputs: bool for each of ``incidence``."""
+    if match is None:  # outputs are right or wrong as a whole
+        outcomes = metric.outcomes(metric.statistics(texts), np.arange(metric.n))
+        assert outcomes is not None  # exact match, semantic match or CTER
+        right = np.asarray((outcomes[metric.figures[0]] > 0) != metric.lower_is_better)
+        return np.asarray(right[incidence.sentence])
+    comes_out, prepare = match
+    ready = list(map(prepare, texts))
+    places = zip(incidence.piece.tolist(), incidence.sentence.tolist(), strict=True)
+    return np.array([comes_out(piece, ready[place]) for piece, place in places], bool)

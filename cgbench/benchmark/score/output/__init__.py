@@ -1,0 +1,1 @@
+"""The long table of an evaluation, and its forms."""

@@ -1,0 +1,121 @@
+"""Scores as JSON (``docs/reference/formats.md``): one object per system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from cgbench.benchmark.comparison.comparison import Pair, Score, SubsetScores, SystemScores
+from cgbench.benchmark.comparison.drop import Drop
+from cgbench.benchmark.comparison.significance import LEVEL
+from cgbench.benchmark.comparison.tiers import ranks
+from cgbench.benchmark.metrics.metric import Metric
+from cgbench.benchmark.score.output.rows import rounded
+from cgbench.benchmark.score.scored import ScoredSystems, describe
+
+if TYPE_CHECKING:
+    from cgbench.benchmark.score.differences import Differences, FoundDifference
+
+
+def as_json(scored: ScoredSystems) -> list[dict[str, Any]]:
+    """The results as JSON values, one per system."""
+    rows = [_system(scored, result, more) for result, more in zip(scored.results, scored.more, strict=True)]
+    for one in ranks(scored.metric, scored.results):
+        rows[one.number] |= {"rank": [one.best, one.worst], "tier": one.tier}
+    return rows
+
+
+def _system(scored: ScoredSystems, result: SystemScores, more: dict[str, Any]) -> dict[str, Any]:
+    metric = scored.metric
+    values: dict[str, Any] = {
+        "metric": metric.name,
+        "system": result.system,
+        **_part(metric, result.whole),
+        "runs": result.runs,
+        "lower_is_better": metric.lower_is_better,
+        "baseline": scored.baseline,
+        "test": scored.test,
+        "signature": str(scored.signature),
+        "signature_short": scored.signature.format(short=True),
+        "by": scored.by,
+        "bins": [
+            {"label": one.label, "low": one.low, "high": one.high, **_part(metric, part)} for one, part in result.bins
+        ],
+        **more,
+    }
+    if result.system in scored.generation:
+        values["generation"] = scored.generation[result.system]
+    if result.runs == 1:
+        values["verbose"] = describe(metric, result)
+    if scored.control is not None:
+        found = {
+            name: {
+                "value": rounded(one.control),
+                "drop": rounded(one.value),
+                **_rounded(one, "control", "value", "runs"),
+                "drops": [rounded(value) for value in one.runs],
+            }
+            for name, one in scored.drops[result.system].items()
+        }
+        values["control"] = {"n": scored.control, **found[metric.figures[0]]}
+        values["control"] |= {"figures": found} if len(found) > 1 else {}
+    if people := [one for one in scored.people if one.system == result.system]:
+        values["people"] = [asdict(one) | {"narrower": one.narrower} for one in people]
+    if scored.published:
+        values["published"] = [
+            {key: getattr(row, key) for key in ("benchmark", "system", "metric", "source")}
+            | {"value": float(row.value), "spread": float(row.spread) if row.spread else None, "runs": int(row.runs)}
+            for row in scored.published
+        ]
+    return values
+
+
+def _part(metric: Metric, part: SubsetScores) -> dict[str, Any]:
+    """The main score, and all scores under ``figures``; those of CTER also as fractions."""
+    figures = {name: _score(part.figures[name]) for name in metric.figures}
+    values: dict[str, Any] = {"n": part.examples, **figures[metric.figures[0]]}
+    if len(figures) > 1:
+        values["groups"] = part.units
+        for name in figures:
+            value = part.figures[name].value
+            values[name] = None if value is None else rounded(value / 100)
+        values["figures"] = figures
+    return values
+
+
+def _score(score: Score) -> dict[str, Any]:
+    values: dict[str, Any] = _rounded(score, "runs", "pairs")
+    values["values"] = [rounded(value) for value in score.runs]
+    if score.pairs:
+        values["pairs"] = [{"against": pair.against, **_rounded(pair, "against")} for pair in score.pairs]
+    return values
+
+
+def _rounded(score: Score | Pair | Drop, *but: str) -> dict[str, float | None]:
+    return {name: rounded(getattr(score, name)) for name in score.__dataclass_fields__ if name not in but}
+
+
+def differences_as_json(found: Iterable[Differences], system: str) -> dict[str, Any] | None:
+    """The system's differences from the baseline; None for the baseline."""
+    pair = next((pair for pair in found if pair.system == system), None)
+    if pair is None:
+        return None
+    return {
+        "against": pair.against,
+        "level": LEVEL,
+        "tested_ngrams": pair.tested,
+        "ngrams": [_entry(entry) for entry in pair.ngrams],
+        "words": [_entry(entry) for entry in pair.words],
+        "kinds": [_entry(entry) for entry in pair.kinds],
+        "examples": [
+            {"row": example.row, "ours": rounded(example.ours), "theirs": rounded(example.theirs),
+             "texts": example.texts}
+            for example in pair.examples
+        ],
+    }  # fmt: skip
+
+
+def _entry(entry: FoundDifference) -> dict[str, Any]:
+    numbers = {name: rounded(getattr(entry, name)) for name in ("ours", "theirs", "p_value", "q_value")}
+    return {"what": entry.what, "examples": entry.count, **numbers}

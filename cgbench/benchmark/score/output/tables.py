@@ -1,0 +1,360 @@
+"""The tables that ``cgbench score`` prints: selections of the long table, each score with the same columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cgbench.benchmark.comparison.comparison import Pair, Score
+from cgbench.benchmark.comparison.drop import Drop
+from cgbench.benchmark.comparison.significance import LEVEL, stars
+from cgbench.benchmark.comparison.tiers import ranks
+from cgbench.benchmark.metrics.published import PAPERS
+from cgbench.benchmark.score.output.forms import Note, Table
+from cgbench.benchmark.score.output.latex import bins_table, legend
+from cgbench.benchmark.score.output.rows import Row, rows_of
+from cgbench.benchmark.score.scored import ScoredSystems, describe
+from cgbench.tables import Best, fixed, p_text
+
+if TYPE_CHECKING:
+    from cgbench.benchmark.score.differences import Differences, FoundDifference
+    from cgbench.benchmark.score.known_parts import PartsScores
+
+REASONS = 10  # of each kind in a table
+LONGEST = 60  # characters of a hypothesis in a table of text
+SPREAD = ["stdev", "95 % interval", "Δ", "95 % of Δ", "p", "p (Holm)", "p (calibrated)"]
+"""The columns after a score."""
+AGREEMENT = {
+    "precision": "precision of the errors found", "recall": "recall of the errors found",
+    "instance": "instance, as humans judge", "aggregate": "aggregate, as humans judge",
+}  # fmt: skip
+GIVEN = (
+    "given: test pairs in which the system knows every piece; residual: the error on them, minus the error that the "
+    "probes predict"
+)
+
+
+def number(value: Any, width: int) -> str:
+    """A score with ``width`` decimals; ``-`` if undefined."""
+    return fixed(value, width, none="-")
+
+
+def span(low: float | None, high: float | None, places: int, sign: str = "") -> str:
+    """An interval, if there is one."""
+    return "" if low is None or high is None else f"{fixed(low, places, sign)} to {fixed(high, places, sign)}"
+
+
+def _interval(row: Row | Score | Drop, width: int, sign: str = "") -> str:
+    return span(row.ci_low, row.ci_high, width, sign)
+
+
+def _difference(row: Row | Pair, width: int) -> list[str]:
+    """A difference with the stars of the calibrated test, and its interval."""
+    bounds = span(row.difference_low, row.difference_high, width, "+")
+    return [fixed(row.difference, width, "+") + stars(row.p_star), bounds]
+
+
+def _spread(row: Row, width: int) -> list[str]:
+    """The cells of :data:`SPREAD`."""
+    stdev = "" if row.stdev is None else fixed(float(row.stdev), max(width, 2))
+    p_values = (row.p_value, row.p_holm, row.p_calibrated_holm)
+    return [stdev, _interval(row, width), *_difference(row, width), *map(p_text, p_values)]
+
+
+def tables_of(scored: ScoredSystems, width: int, reasons: bool, one_line: bool) -> list[Table | Note]:
+    """Everything about some systems, in the order in which it is printed.
+
+    :param one_line: print one system with one run as sacrebleu does.
+    """
+    rows = list(rows_of(scored))
+    line = _one_line(scored, width) if one_line else None
+    blocks: list[Table | Note] = [Note(line) if line else _systems(scored, rows, width)]
+    blocks += [_bins(scored, rows, figure, width) for figure in scored.metric.figures] if scored.by else []
+    blocks += _drops(scored, rows, width)
+    blocks += [_pairs(scored, rows, figure, width) for figure in scored.metric.figures]
+    blocks += [_ranks(scored, width), _types(rows, width), _agreement(rows, width)]
+    blocks += [_reasons(rows, result.system) for result in scored.results] if reasons else []
+    blocks += [_published(scored, rows, width), _people(rows, max(width, 1))]
+    blocks += [Note(f"estimate for {scored.metric.design.description()}")] if scored.metric.design else []
+    blocks.append(Note(scored.clusters))
+    return blocks if line else [*blocks, _signatures(scored)]
+
+
+def _one_line(scored: ScoredSystems, width: int) -> str | None:
+    """sacrebleu's line, for one system with one run."""
+    if len(scored.results) > 1 or scored.results[0].runs > 1:
+        return None
+    metric, result = scored.metric, scored.results[0]
+    figures = []
+    for name in metric.figures:
+        score = result.whole.figures[name]
+        text = number(score.value, width)
+        if score.ci_low is not None and score.ci_high is not None:
+            half = (score.ci_high - score.ci_low) / 2
+            text += (
+                f" (μ = {score.ci_mean:.{width}f} ± {half:.{width}f})"
+                if metric.as_sacrebleu and score.ci_mean is not None
+                else f" (95 %: {score.ci_low:.{width}f} to {score.ci_high:.{width}f})"
+            )
+        figures.append(f"{name} {text}" if len(metric.figures) > 1 else text)
+    line = " ".join(filter(None, [f"{metric.name}|{scored.signature} =", *figures, describe(metric, result)]))
+    return f"{line}\nshort: {metric.name}|{scored.signature.format(short=True)}"
+
+
+def _lines_of(
+    rows: Sequence[Row], keys: Sequence[str], cells: Callable[[Row], Sequence[str]], once: int = 0
+) -> list[list[str]]:
+    """One line for all rows with the same keys, in the order of their bins: the keys, then the cells of each row.
+
+    :param keys: names of columns.
+    :param once: how many keys are left empty where the line above has the same.
+    """
+    lines: dict[tuple[str, ...], list[str]] = {}
+    above: tuple[str, ...] | None = None
+    bins = {label: place for place, label in enumerate(dict.fromkeys(row.bin for row in rows))}
+    for row in sorted(rows, key=lambda row: bins[row.bin]):
+        key = tuple(f"{row.n:,}" if name == "n" else str(getattr(row, name) or "") for name in keys)
+        if key not in lines:
+            repeated = once if key[:once] == above else 0
+            lines[key], above = [*[""] * repeated, *key[repeated:]], key[:once]
+        lines[key] += cells(row)
+    return list(lines.values())
+
+
+def _score(row: Row, width: int) -> list[str]:
+    return [number(row.value, width), *_spread(row, width)]
+
+
+def _systems(scored: ScoredSystems, rows: Sequence[Row], width: int) -> Table:
+    """One line per system; the best of each score is marked."""
+    choose = min if scored.metric.lower_is_better else max
+    wholes = [row for row in rows if row.analysis == "scores"]
+    best = {
+        figure: number(choose((row.value for row in wholes if row.figure == figure and row.value is not None),
+                              default=None), width)
+        for figure in scored.metric.figures
+    }  # fmt: skip
+
+    def cells(row: Row) -> list[str]:
+        value, *others = _score(row, width)
+        is_best = len(scored.results) > 1 and row.value is not None and value == best[row.figure]
+        return [Best(value) if is_best else value, *others]
+
+    lines = _lines_of(wholes, ("title", "n", "runs"), cells)
+    columns = [cell for figure in scored.metric.figures for cell in (scored.metric.label(figure), *SPREAD)]
+    return Table(["system", "n", "runs", *columns], lines)
+
+
+def _bins(scored: ScoredSystems, rows: Iterable[Row], figure: str, width: int) -> Table:
+    """One line per bin and system; in LaTeX, one column per bin."""
+    rows = [row for row in rows if row.analysis == "bins" and row.figure == figure]
+    if all(row.value is None for row in rows):
+        return Table([], [])  # CTER aggregate where the bins divide groups
+    lines = _lines_of(rows, ("bin", "n", "title"), lambda row: _score(row, width), once=2)
+    head = [f"{scored.by}", "n", "system", scored.metric.label(figure), *SPREAD]
+    return Table(head, lines, 3, latex=bins_table(scored, figure, width))
+
+
+def _drops(scored: ScoredSystems, rows: Sequence[Row], width: int) -> list[Table | Note]:
+    """The drop of every system from the control set to the test set, in a table and in words."""
+    by_bin = {(row.system, row.figure, row.bin): row for row in rows if row.analysis in ("scores", "drop")}
+    verb = "rises" if scored.metric.lower_is_better else "falls"
+    lines, words = [], []
+    for row in (row for row in rows if row.analysis == "drop" and row.bin == "drop"):
+        control, test = (by_bin[row.system, row.figure, bin].value for bin in ("control", None))
+        label = scored.metric.label(row.figure)
+        ratio = float(test) / float(control) if row.value is not None and control and test is not None else None
+        line = [label, row.title, *(number(value, width) for value in (control, test, row.value))]
+        line += [_interval(row, width), fixed(ratio, 2), fixed(row.difference, width, "+")]
+        lines.append([*line, _difference(row, width)[1], p_text(row.p_value), p_text(row.p_holm)])
+        if row.value is not None:
+            bounds = f" [{row.ci_low:.{width}f}, {row.ci_high:.{width}f}]" if row.ci_low is not None else ""
+            of_system = f"{row.system}: " if len(scored.results) > 1 else ""
+            words.append(
+                f"{of_system}{label} {verb} by {row.value:.{width}f}{bounds} from the control set ({row.n:,} examples) "
+                "to the test set"
+            )
+    head = ["control to test", "system", "control", "test", "drop", "95 % interval", "test / control"]
+    return [Table([*head, "Δ", "95 % of Δ", "p", "p (Holm)"], lines, 2), Note("\n".join(words), in_latex=False)]
+
+
+def _pairs(scored: ScoredSystems, rows: Iterable[Row], figure: str, width: int) -> Table:
+    """One line per pair of systems: over all examples, then in each bin."""
+    pairs = [row for row in rows if row.analysis == "pairs" and row.figure == figure]
+    lines = _lines_of(pairs, ("system", "baseline", "bin"), lambda row: _spread(row, width)[2:])
+    head = [f"{scored.metric.label(figure)}: all pairs", "against", scored.by or "", *SPREAD[2:]]
+    return Table(head, lines, 3)
+
+
+def _ranks(scored: ScoredSystems, width: int) -> Table:
+    """The range of each system's rank and its tier, if all pairs are compared."""
+    lines = []
+    for rank in ranks(scored.metric, scored.results):
+        result = scored.results[rank.number]
+        places = f"{rank.best}" if rank.best == rank.worst else f"{rank.best}-{rank.worst}"
+        value = number(result.whole.figures[scored.metric.figures[0]].value, width)
+        lines.append([result.system, value, places, str(rank.tier)])
+    return Table(["best first", scored.metric.name, "rank", "tier"], lines)
+
+
+def _types(rows: Iterable[Row], width: int) -> Table:
+    """CTER by type of compound, if there are several."""
+    rows = [row for row in rows if row.analysis == "type"]
+    lines = _lines_of(rows, ("bin", "n", "system"), lambda row: [number(row.value, width)], once=2)
+    several = len({row.bin for row in rows}) > 1
+    return Table(["type", "n", "system", "instance", "aggregate"], lines if several else [], 3)
+
+
+def _agreement(rows: Iterable[Row], width: int) -> Table:
+    """CTER against human judgements."""
+    lines = [[AGREEMENT[row.figure], number(row.value, width)] for row in rows if row.analysis == "human"]
+    return Table(["against human judgements", "%"], lines)
+
+
+def _reasons(rows: Iterable[Row], system: str) -> Table:
+    """The commonest reasons why CTER counts rows of a system as wrong."""
+    errors = [row for row in rows if row.analysis == "errors" and row.system == system]
+    kinds = {"missing": "no translation of", "order": "order"}
+    lines = [
+        [f"{text} {row.bin}", f"{row.value:,}"]
+        for kind, text in kinds.items()
+        for row in [row for row in errors if row.figure == kind][:REASONS]
+    ]
+    runs = errors[0].runs if errors else 1
+    counted = "rows" if runs == 1 else f"rows of {runs} runs"
+    return Table([f"why rows are wrong: {system}", counted], lines)
+
+
+def _published(scored: ScoredSystems, rows: Sequence[Row], width: int) -> Table:
+    """Our scores, then the published ones: one line per system and table, one column per metric."""
+    lines: dict[tuple[str, str, str], dict[str, str]] = {}
+    for row in rows if scored.published else ():
+        if row.analysis == "published":
+            text = str(row.value) + (f" ± {row.stdev}" if row.stdev else "")
+            lines.setdefault((row.system, str(row.bin), row.signature), {})[row.figure] = text
+        elif row.analysis in ("scores", "type"):
+            name = {"exact": "exact match"}.get(row.metric, row.metric)
+            if len(scored.metric.figures) > 1:
+                name = " ".join(filter(None, [row.metric, row.figure, row.bin]))
+            lines.setdefault((row.system, "", "yours"), {})[name] = number(row.value, width)
+    metrics = list(dict.fromkeys(name for values in lines.values() for name in values))
+    several = len({benchmark for _, benchmark, _ in lines if benchmark}) > 1
+    cells = [
+        [system, *([benchmark] if several else []), *(values.get(name, "") for name in metrics), source]
+        for (system, benchmark, source), values in lines.items()
+    ]
+    papers = sorted({row.source.split()[0] for row in scored.published})
+    head = ["beside published results", *(["benchmark"] if several else [])]
+    head += [*(name.removeprefix("CTER ") for name in metrics), "source"]
+    return Table(head, cells, note="\n".join(f"{one}: {PAPERS[one]}" for one in papers if one in PAPERS))
+
+
+def _people(rows: Iterable[Row], width: int) -> Table:
+    """Mean human judgements, from judgements alone and with the metric."""
+    people = [row for row in rows if row.analysis == "people"]
+    lines = []
+    for alone, powered in zip(people[::2], people[1::2], strict=True):
+        cells, widths = [], []
+        for row in (alone, powered):  # of a system, or of a difference
+            sign = "+" if row.baseline else ""
+            low, high = (row.difference_low, row.difference_high) if row.baseline else (row.ci_low, row.ci_high)
+            cells += [fixed(row.difference if row.baseline else row.value, width, sign), span(low, high, width, sign)]
+            widths += [high - low] if low is not None and high is not None else []
+        name = f"{alone.system} - {alone.baseline}" if alone.baseline else alone.system
+        narrower = f"{100 * (1 - widths[1] / widths[0]):.0f} %" if len(widths) == 2 else ""
+        lines.append([name, f"{alone.n:,} of {powered.n:,}", *cells, narrower, p_text(powered.p_value)])
+    head = ["human mean", "judged", "judgements alone", "95 % interval", "with the metric", "95 % interval"]
+    return Table([*head, "narrower", "p"], lines)
+
+
+def _signatures(scored: ScoredSystems) -> Note:
+    name = scored.metric.name
+    lines = [
+        f"signature  {name}|{scored.signature}",
+        f"short      {name}|{scored.signature.format(short=True)}",
+    ]
+    return Note("\n".join([legend(scored), *lines] if scored.test else lines), code=True)
+
+
+def parts_tables(scores: PartsScores, width: int) -> list[Table]:
+    """The residual composition error, its differences between systems, and scores of given pairs and of the rest.
+
+    :param width: the decimals of scores.
+    """
+    # the residual and what it is made of: one line per system
+    of_system: dict[str, dict[str, Row]] = {}
+    pairs = []
+    for row in rows_of(scores.residual):
+        if row.analysis == "pairs" and row.figure == "residual":
+            pairs.append([row.system, str(row.baseline), *_tested(row)])
+        elif row.analysis == "scores":
+            of_system.setdefault(row.system, {})[row.figure] = row
+    lines = []
+    for figures in of_system.values():
+        residual, given, error, predicted = (figures[name] for name in ("residual", "given", "error", "predicted"))
+        line = [residual.title, number(given.value, 1), _interval(given, 1)]
+        line += [number(row.value, 1) for row in (error, predicted, residual)]
+        lines.append([*line, _interval(residual, 1, "+"), *_tested(residual)])
+    last = ["Δ", "95 % of Δ", "p (Holm)"]
+    head = ["known parts", "given %", "95 % interval", "error", "predicted", "residual", "95 % interval", *last]
+    tables = [
+        Table(head, lines, title="Given pairs, and their error beyond what the probes predict, in percent"),
+        Table(
+            ["residual: all pairs", "against", *last], pairs, 2,
+            "Differences of the residual composition error, all pairs",
+        ),
+    ]  # fmt: skip
+    # the scores on given pairs and on the rest
+    bins = [row for row in rows_of(scores.scored) if row.analysis == "bins"]
+    lines = _lines_of(
+        bins, ("bin", "title", "n"), lambda row: [number(row.value, width), _interval(row, width)], once=1
+    )
+    metric = scores.scored.metric
+    head = [cell for name in metric.figures for cell in (metric.label(name), "95 % interval")]
+    tables.append(Table(["test pairs", "system", "n", *head], lines, 2, "Scores on given pairs, and on the rest"))
+    return [table for table in tables if table.rows]
+
+
+def _tested(row: Row) -> list[str]:
+    return [*_difference(row, 1), p_text(row.p_holm)]
+
+
+def differences_tables(found: Iterable[Differences], width: int) -> list[Table | Note]:
+    """Where systems differ: n-grams, words, kinds of examples, single examples."""
+    blocks: list[Table | Note] = []
+    for pair in found:
+        head = ["examples", pair.system, pair.against, "p", "q"]
+        names = f"{pair.system} and {pair.against}"
+        if pair.tested:
+            differ = f"{len(pair.ngrams):,} of {pair.tested:,}"
+            blocks.append(Note(f"{names}: {differ} n-grams differ (false discovery rate {LEVEL:g})"))
+            title = f"N-grams, times right: {differ} differ"
+            blocks.append(Table(["n-gram", *head], _lines(pair.shown, 1), title=title))
+        title = "F1 of words in percent, by training count"
+        blocks.append(Table(["F1 of words, by count in training", *head], _lines(pair.words, width), title=title))
+        blocks.append(Table([f"kinds: {names}", *head], _lines(pair.kinds, width), title="Kinds of examples"))
+        lines = [
+            [f"{example.row}", f"{example.ours:.{width}f}", f"{example.theirs:.{width}f}",
+             *(_short(text) for text in example.texts or ("", ""))]
+            for example in pair.examples
+        ]  # fmt: skip
+        columns = [pair.system, pair.against, f"{pair.system} output", f"{pair.against} output"]
+        blocks.append(Table(["largest differences: row", *columns], lines))
+    return blocks
+
+
+def _lines(entries: Iterable[FoundDifference], width: int) -> list[list[str]]:
+    return [
+        [entry.what, f"{entry.count:,}", fixed(entry.ours, width), fixed(entry.theirs, width), p_text(entry.p_value),
+         p_text(entry.q_value)]
+        for entry in entries
+    ]  # fmt: skip
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
+
+def explained(tables: Sequence[Table]) -> list[Table | Note]:
+    """The tables of known parts, with what the columns of the first mean."""
+    return [tables[0], Note(GIVEN), *tables[1:]]

@@ -1,0 +1,241 @@
+"""The options of ``cgbench score`` and the arguments of :func:`cgbench.evaluate`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from numbers import Integral, Real
+from typing import Annotated, Any, Literal, TypeAlias
+
+from cgbench.benchmark.comparison.comparison import Comparison
+from cgbench.benchmark.metrics.metric import Metric
+from cgbench.errors import InputError, argument
+from cgbench.requests import KW_ONLY, File, Folder, Kind, Name, Systems, Text, fields_of, option, request
+from cgbench.text.inputs import is_path
+
+TEXT_FEATURES = ("length", "degree", "frequency", "one-shot", "perplexity", "exposure")
+FEATURES_OF: dict[str, tuple[str, ...] | None] = {
+    "bins": None,
+    "side": TEXT_FEATURES,
+    "train": ("degree", "frequency", "one-shot", "exposure"),
+    "min_count": ("degree", "exposure"),
+    "exposure": ("exposure",),
+    "table": ("degree", "uncertainty", "difficulty", "perplexity", "prompt_degree", "column:"),
+    "lm": ("perplexity",),
+}
+"""Arguments that need ``by``, and the features that use them (None: all)."""
+
+
+def _is_bins(value: Any) -> bool:
+    if isinstance(value, str):
+        return True
+    if isinstance(value, Iterable):
+        return all(isinstance(one, Real) and not isinstance(one, bool) for one in value)
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) > 0
+
+
+def _is_series(value: Any) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, (bytes, Mapping))
+
+
+References: TypeAlias = Annotated[
+    Any,
+    Kind(
+        "references",
+        "a text, a list of files, or a list of each example's references",
+        lambda value: is_path(value) or _is_series(value),
+        many=True,
+    ),
+]
+Grouping: TypeAlias = Annotated[Any, Kind("by", "the name of a feature, or one value per example", _is_series)]
+BinEdges: TypeAlias = Annotated[Any, Kind("bins", "a number of bins, quantiles:N, or rising edges", _is_bins)]
+TableOrObject: TypeAlias = Annotated[
+    Any,
+    Kind(
+        "file", "the name of a file, or what was read from it", lambda value: is_path(value) or hasattr(value, "sha256")
+    ),
+]
+MetricOrName: TypeAlias = Annotated[
+    Any, Kind("metric", "the name of a metric, or a Metric", lambda value: isinstance(value, (str, Metric)))
+]
+
+
+@request
+class ScoreOptions(Comparison):
+    """Options of scores that cgbench computes and of those of other programs."""
+
+    _: KW_ONLY
+    by: Grouping | None = option(
+        default=None,
+        help="Break scores down by length, degree, prompt_degree, frequency, one-shot, uncertainty, difficulty, "
+        "reference, perplexity, exposure or column:NAME; for CTER also by compound-length, context-length, modifier "
+        "or type",
+        group="Breakdown", metavar="NAME",
+    )  # fmt: skip
+    bins: BinEdges | None = option(
+        default=None, help="Bins of --by [default: quartiles]", group="Breakdown", metavar="N|quantiles:N|e1,e2,..."
+    )
+    side: Literal["source", "target"] | None = option(
+        default=None, help="Side of the text that --by measures [default: target]", group="Breakdown"
+    )
+    train: Text | None = option(
+        default=None, help="Training text of that side, for --by degree, frequency, one-shot or exposure",
+        group="Breakdown",
+    )  # fmt: skip
+    min_count: int = option(
+        default=3,
+        help="Minimum count for an n-gram to be known, for by degree or exposure",
+        least=1,
+        is_setting=True,
+    )
+    exposure: Folder | None = option(
+        default=None, help="Corpus that a model may have seen, for --by exposure: a folder of overlap --out on "
+        "this text, or infini-gram:INDEX[@URL]", group="Breakdown", metavar="FOLDER|infini-gram:INDEX",
+    )  # fmt: skip
+    table: File | None = option(
+        default=None, help="Table with one row per example, for --by column:NAME, uncertainty or difficulty",
+        group="Breakdown",
+    )  # fmt: skip
+    lm: File | None = option(default=None, help="Language model, for --by perplexity", group="Breakdown")
+    ids: Name | None = option(
+        default=None, help="Column with the ID of the example, to join tables by [default: join by row order]",
+        group="Advanced", flag="id", metavar="COLUMN",
+    )  # fmt: skip
+    sources: Text | None = option(
+        default=None, help="Sources, for CTER, --side source, additional references and the report", group="Input",
+        flag="source",
+    )  # fmt: skip
+    release: Folder | None = option(
+        default=None, help="Release whose test set gives --ref, --source and --table", group="Input"
+    )
+    estimate: Literal["pool", "candidates", "window"] | None = option(
+        default=None,
+        help="Estimate the score on all candidates (from the stratified sample of --release), on the window (from its "
+        "test set) or on the pool, with intervals of the design; with --samples N, by bootstrap", group="Comparison",
+    )  # fmt: skip
+    accept_text: bool = option(
+        default=False, help="Score hypotheses whose case, tokenisation or language differs from the references, or of "
+        "which many are empty or cut short",
+        group="Advanced",
+    )  # fmt: skip
+    control_systems: Systems | None = option(
+        default=None, help="Hypotheses of the same systems on the control set, runs in the same order",
+        group="Control set", flag="control-hyp",
+    )  # fmt: skip
+    differences: bool = option(
+        default=False, help="Show where systems differ from the baseline: n-grams, words, types of examples",
+        group="Comparison",
+    )  # fmt: skip
+    published: str | bool | None = option(
+        default=None, help="Show published results too [default benchmark: the preset's]", group="Output",
+        metavar="[BENCHMARK]",
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.estimate is None:
+            return
+        if self.release is None:
+            raise InputError(
+                f"{argument('estimate', self.estimate)} needs the probabilities of the draws; give "
+                f"{argument('release')}"
+            )
+        object.__setattr__(self, "confidence", True)
+
+    @property
+    def drawn_set(self) -> str:
+        """The set of the release that is scored: the stratified sample (``sample``) if it is needed, else ``test``."""
+        if self.estimate in (None, "window") or self.release is None:
+            return "test"
+        from cgbench.benchmark.release.release import Release
+
+        return "sample" if Release.open(self.release).has_sample else "test"
+
+    def comparison(self) -> Comparison:
+        """The options for intervals and tests."""
+        return Comparison(**{name: getattr(self, name) for name in fields_of(Comparison)})
+
+
+@request
+class MetricOptions:
+    """The options of the metrics that come with cgbench; each takes some of them (:meth:`Metric.options`)."""
+
+    _: KW_ONLY
+    preset: Literal["sacrebleu", "react", "cognition", "lexicon"] | None = option(
+        default=None, help="Score as the script of a paper does: react, cognition or lexicon", group="Metric"
+    )
+    tokenize: Name | None = option(
+        default=None, help="Tokeniser of sacrebleu [default: 13a]", group="Metric", metavar="NAME"
+    )
+    lowercase: bool = option(default=False, help="Ignore case", group="Metric")
+    jobs: int = option(
+        default=1, help="Number of processes for large input, which does not change the scores", least=1,
+        is_setting=True,
+    )  # fmt: skip
+    compounds: Text | None = option(default=None, help="Compound of each source", group="Input")
+    lexicon: TableOrObject | None = option(
+        default=None, help="Translations of the atoms; cognition: the lexicon of CoGnition", group="Input",
+        metavar="FILE|cognition",
+    )  # fmt: skip
+    atoms: TableOrObject = option(default="cognition", help="Atoms by type", group="Input")
+    grammar: TableOrObject = option(default="cognition", help="Types of atoms and their order", group="Advanced")
+    match: Literal["substring", "word", "regex"] = option(
+        default="substring", help="Find translations as characters, as whole words or as regular expressions",
+        group="Metric",
+    )  # fmt: skip
+    group_size: int = option(default=5, help="Number of contexts per compound", group="Advanced", least=1)
+    keep_blanks: bool = option(
+        default=False, help="Keep blanks in hypotheses (for languages other than Chinese)", group="Metric"
+    )
+
+
+@request
+class ScoreRequest(ScoreOptions, MetricOptions):
+    """What :func:`cgbench.evaluate` is asked for."""
+
+    open_field = "settings"
+
+    metric: MetricOrName = option(
+        help="Metric: bleu, chrf, ter, exact, semantic, cter, one that another package registers, or a Metric",
+        python_only=True,
+    )  # fmt: skip
+    systems: Systems = option(help="Hypotheses of a system, one file per seed; repeatable", group="Input", flag="hyp")
+    references: References | None = option(
+        default=None, help="References, one per example; repeatable", group="Input", flag="ref", metavar="FILE"
+    )
+    _: KW_ONLY
+    normalise: Name | None = option(
+        default=None,
+        help="Normalise hypotheses like the release, with a tokeniser (en=moses, jieba), or with detokenize",
+        group="Text", metavar="release|[LANG=]NAME",
+    )  # fmt: skip
+    control_references: References | None = option(
+        default=None, help="References of the control set", group="Control set", flag="control-ref", metavar="FILE"
+    )
+    control_sources: Text | None = option(
+        default=None, help="Sources of the control set, for CTER and --cluster source", group="Control set",
+        flag="control-source",
+    )  # fmt: skip
+    control_compounds: Text | None = option(
+        default=None, help="Compound of each source of the control set, for CTER", group="Control set"
+    )
+    human: Text | None = option(default=None, help="Human judgements for CTER: 1 right, 0 wrong", is_setting=True)
+    parts: Folder | None = option(
+        default=None, help="Folder of `cgbench parts` for this test set: report which test pairs have known parts",
+        group="Parts",
+    )  # fmt: skip
+    probe_systems: Systems | None = option(
+        default=None, help="Translations of the probes (FOLDER/probes.source) by the same systems, runs in the same "
+        "order", group="Parts", flag="probe-hyp",
+    )  # fmt: skip
+    known: int = option(
+        default=4, help="Minimum number of probes in which a piece comes out, for it to be known (all, where it has "
+        "fewer)", least=1, is_setting=True,
+    )  # fmt: skip
+    settings: dict[str, Any] | None = option(
+        default=None, help="Further options of the metric, such as those of sacrebleu's classes", python_only=True
+    )
+
+    def metric_options(self) -> dict[str, Any]:
+        """The options of the metric that were given."""
+        named = {name: getattr(self, name) for name in fields_of(MetricOptions) if name in self.given}
+        return {name: value for name, value in named.items() if value is not None} | (self.settings or {})

@@ -1,0 +1,283 @@
+"""Is it the composition? The error of a system on test pairs whose parts it knows, beyond what its parts explain.
+
+A piece is *known* to a run of a system if at least ``least`` of its probes come out right, or all of fewer. A test pair
+is *given* if all its pieces are known. The **residual composition error** is the error on given pairs minus the error
+that probes predict: the share of pieces that are missing (pieces that are words), or of wrong outputs (whole
+sentences). docs/explanation/is-it-the-composition.md has the reasons for the three corrections:
+
+- Each probe in turn is held back: the others decide whether the piece is known, the one held back predicts.
+- The held-back probes of a piece weigh as much as its given pairs (Peters 1941; Belson 1956).
+- The predicted error of a probe or a pair with ``l`` words, whose piece occurs ``f`` times in training (whole
+  sentences: its rarest piece), is ``1 - exp(-exp(a + b log(l) + c log(1 + f)))``, fitted to the held-back probes by
+  maximum likelihood. A weak prior, worth a tenth of a probe, draws c to 0, and b to 0 for pieces and to 1 for whole
+  sentences (where it says that words fail independently).
+
+The variance is that of :mod:`variance`, by piece and by sentence; in its samples the curve is fitted by one Newton step
+from the fit to all probes. ``perf/composition.py`` simulates bias and coverage.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from cgbench.benchmark.comparison.comparison import CALIBRATED, Comparison, SystemScores, compare_statistics
+from cgbench.benchmark.comparison.intervals import score_interval
+from cgbench.benchmark.comparison.variance import ExampleCovariance
+from cgbench.benchmark.metrics.metric import Clusters, Metric, Signature
+from cgbench.benchmark.score.scored import ScoredSystems
+
+FIGURES = ("residual", "given", "error", "predicted")
+_STEPS, _CLOSE = 40, 1e-9
+_RANGE = -12.0, 3.0  # of the logarithm of the hazard
+_PENALTY = np.diag([1e-6, 0.1, 0.1])  # of a, b, c: a tenth of a probe
+_UPPER = np.triu_indices(3)
+
+
+@dataclass(frozen=True)
+class Incidence:
+    """Which piece stands in which sentence: ``piece`` and ``sentence`` int64 ``[m]``, from 0, no pair twice."""
+
+    piece: np.ndarray
+    sentence: np.ndarray
+
+    @classmethod
+    def of(cls, pairs: Sequence[tuple[int, int]]) -> Incidence:
+        """From pairs of a piece and a sentence."""
+        found = np.array(sorted(set(pairs)), np.int64).reshape(-1, 2)
+        return cls(found[:, 0], found[:, 1])
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The pieces of test rows and of probes, with what the prediction depends on.
+
+    ``frequency`` ``[pieces]``; ``length`` of test rows ``[rows]`` and ``probe_length`` ``[probes]``, in words;
+    ``whole``: sentences are right or wrong as a whole, not by piece.
+    """
+
+    rows: Incidence
+    probes: Incidence
+    frequency: np.ndarray
+    length: np.ndarray
+    probe_length: np.ndarray
+    whole: bool
+
+    @property
+    def counts(self) -> np.ndarray:
+        """The probes of each piece, ``[pieces]``."""
+        return np.bincount(self.probes.piece, minlength=len(self.frequency))
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What came out in one run: bool for each incidence of ``Parts.probes`` and of ``Parts.rows``.
+
+    Of whole sentences, all incidences of a sentence are alike.
+    """
+
+    probes: np.ndarray
+    rows: np.ndarray
+
+
+class Gate(NamedTuple):
+    """The result of the gate for one run: ``known`` bool ``[pieces]``; ``given`` bool ``[rows]``."""
+
+    known: np.ndarray
+    given: np.ndarray
+
+
+def gate_of(parts: Parts, right: np.ndarray, least: int) -> Gate:
+    """Which pieces a run knows, and which test rows are given to it.
+
+    :param right: bool, which probes of which pieces came out right.
+    """
+    known = _known(np.bincount(parts.probes.piece, right, len(parts.counts)), parts.counts, least)
+    return Gate(known, _given(parts, known))
+
+
+def _known(passed: np.ndarray, counts: np.ndarray, least: int) -> np.ndarray:
+    return np.asarray((counts > 0) & (passed >= np.minimum(least, counts)))
+
+
+def _given(parts: Parts, known: np.ndarray) -> np.ndarray:
+    lacking = np.bincount(parts.rows.sentence, ~known[parts.rows.piece], len(parts.length))
+    pieces = np.bincount(parts.rows.sentence, minlength=len(parts.length))
+    return np.asarray((lacking == 0) & (pieces > 0))
+
+
+def compare_composition(
+    parts: Parts, systems: Sequence[tuple[str, Sequence[Outcomes]]], least: int, comparison: Comparison
+) -> ScoredSystems:
+    """:data:`FIGURES` of every system in percent, with intervals and tests.
+
+    Tests compare systems with the baseline, or all pairs, if ``comparison`` asks for tests; by Student's t of variance
+    components (:mod:`contrast`) with Holm's correction.
+
+    :param systems: the names of the systems, and what came out in each of their runs.
+    """
+    model, names = Residual(parts, least), [name for name, _ in systems]
+    statistics = [np.stack(list(map(model.statistics, runs))) for _, runs in systems]
+    comparison = replace(comparison, paired=CALIBRATED if comparison.paired else None)
+    found = compare_statistics(model, names, statistics, comparison, True, model.interval)
+    results = (
+        SystemScores(name, len(runs), replace(one, examples=len(parts.length)), (), runs)
+        for name, runs, one in zip(names, statistics, found, strict=True)
+    )
+    first = names[0] if comparison.paired and not comparison.all_pairs else None
+    return ScoredSystems(
+        metric=model, results=tuple(results), signature=model.signature(), baseline=comparison.baseline or first,
+        test=comparison.test, by=None, more=({},) * len(names),
+    )  # fmt: skip
+
+
+class Residual(Metric):
+    """:data:`FIGURES` as a metric of units: a unit is a piece in a test row or in a probe.
+
+    Its statistics, in columns: given rows and rows; the missing, all and predicted weight of given pairs; the slope of
+    that prediction (3); the weight of held-back probes, and the gradient (3) and curvature (6) of their likelihood,
+    with the prior shared out by weight.
+    """
+
+    name, figures, lower_is_better = "composition", FIGURES, True
+
+    def __init__(self, parts: Parts, least: int) -> None:
+        self.parts, self.least = parts, least
+        rows, probes = parts.rows, parts.probes
+        order = np.lexsort((rows.piece, parts.frequency[rows.piece], rows.sentence))
+        first = np.ones(len(order), bool)
+        first[1:] = np.diff(rows.sentence[order]) != 0
+        self.rarest = np.zeros(len(order), bool)  # one unit per test row stands for it
+        self.rarest[order[first]] = True
+        self._covered = self.rarest.sum() / max(len(parts.length), 1)  # rows without pieces are not given
+        labels = np.concatenate([rows.piece, probes.piece])
+        sentences = np.concatenate([rows.sentence, len(parts.length) + probes.sentence])
+        self.clusters = Clusters(("piece", "sentence"), (labels, sentences))
+        lengths = [parts.length[rows.sentence], parts.probe_length[probes.sentence]]
+        frequencies = [parts.frequency[rows.piece], parts.frequency[probes.piece]]
+        if parts.whole:  # a sentence is as frequent as its rarest piece
+            for number, one in enumerate((rows, probes)):
+                lowest = np.full(int(one.sentence.max(initial=-1)) + 1, np.inf)
+                np.minimum.at(lowest, one.sentence, frequencies[number])
+                frequencies[number] = lowest[one.sentence]
+        measured = [
+            np.stack([np.ones(len(length)), np.log(np.maximum(length, 1)), np.log1p(frequency)], axis=1)
+            for length, frequency in zip(lengths, frequencies, strict=True)
+        ]
+        centre = measured[1].mean(axis=0) * (0, 1, 1) if len(measured[1]) else np.zeros(3)
+        self._of_rows, self._of_probes = (design - centre for design in measured)  # [units, 3] each
+        self._prior = np.array([0.0, 1.0 if parts.whole else 0.0, 0.0])
+
+    @property
+    def n(self) -> int:
+        """The number of units."""
+        return len(self.parts.rows.piece) + len(self.parts.probes.piece)
+
+    def signature(self) -> Signature:
+        """The probes in which a piece must come out, all probes, and the clusters."""
+        assert self.clusters is not None
+        probes, clusters = len(self.parts.probe_length), self.clusters.signature()
+        return Signature({"known": self.least, "probes": probes, "clusters": clusters})
+
+    def statistics(self, run: Outcomes) -> np.ndarray:  # type: ignore[override]
+        """The statistics of all units of a run."""
+        parts, least = self.parts, self.least
+        rows, probes, counts = parts.rows, parts.probes, parts.counts
+        right, total = run.probes.astype(np.float64), np.bincount(probes.piece, run.probes, len(counts))
+        starts = np.searchsorted(probes.piece, np.arange(len(counts)))
+        place = np.arange(len(probes.piece)) - starts[probes.piece]
+        folds = max(int(counts.max(initial=0)), 1)
+        given, held = np.zeros(len(parts.length)), np.zeros(len(probes.piece))
+        for fold in range(folds):
+            out = (place == fold % np.maximum(counts, 1)[probes.piece]) & (counts[probes.piece] > 1)
+            passed = total - np.bincount(probes.piece[out], right[out], len(counts))
+            known = _known(passed, counts - (counts > 1), least)
+            given += _given(parts, known) / folds
+            held += (out & known[probes.piece]) / folds
+        weight = given[rows.sentence]
+        share = weight / np.bincount(rows.sentence, minlength=len(given))[rows.sentence] if parts.whole else weight
+        own, units = np.bincount(rows.piece, share, len(counts)), np.bincount(probes.piece, held, len(counts))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            held = held * np.where(units > 0, own / units, 0.0)[probes.piece]
+        # As many probes as there are, so that the prior keeps its weight.
+        held *= np.count_nonzero(held) / folds / held.sum() if held.sum() else 0.0
+        pairs, wrong = weight * self.rarest if parts.whole else weight, held * ~run.probes
+        fit = self._fit(held, wrong)
+        gradient, curvature = self._likelihood(fit, held, wrong)
+        if held.any():
+            gradient -= np.outer(held / held.sum(), _PENALTY @ (fit - self._prior))
+            curvature += np.multiply.outer(held / held.sum(), _PENALTY)
+        predicted, slope = _curve(self._of_rows @ fit)
+        found = np.zeros((self.n, 18))
+        first, second = found[: len(rows.piece)], found[len(rows.piece) :]
+        first[:, 0] = gate_of(parts, run.probes, least).given[rows.sentence] * self.rarest
+        first[:, 1] = self.rarest
+        first[:, 2:5] = pairs[:, None] * np.stack([~run.rows, np.ones(len(pairs)), predicted], axis=1)
+        first[:, 5:8] = (pairs * slope)[:, None] * self._of_rows
+        second[:, 8], second[:, 9:12], second[:, 12:] = held, gradient, curvature[:, _UPPER[0], _UPPER[1]]
+        return found
+
+    def compute(self, sums: np.ndarray) -> np.ndarray:
+        """:data:`FIGURES` in percent, ``[m, 4]``; NaN if no pair is given or no known piece has a second probe."""
+        given, rows, wrong, pairs, predicted = sums[:, :5].T
+        fitted, pairs = sums[:, 8] > 1e-9, np.where(pairs > 1e-9, pairs, np.nan)
+        curvature = np.repeat(np.eye(3)[None], len(sums), axis=0)
+        for at, (row, column) in enumerate(zip(*_UPPER, strict=True)):
+            curvature[fitted, row, column] = curvature[fitted, column, row] = sums[fitted, 12 + at]
+        step = np.linalg.solve(curvature, sums[:, 9:12, None])[:, :, 0]
+        expected = 100 * np.clip((predicted + (sums[:, 5:8] * step).sum(axis=1)) / pairs, 0.0, 1.0)
+        expected, error = np.where(fitted, expected, np.nan), 100 * wrong / pairs
+        return np.stack([error - expected, 100 * self._covered * given / rows, error, expected], axis=1)
+
+    def interval(
+        self, figure: int, covariance: Callable[[int], ExampleCovariance], values: np.ndarray
+    ) -> tuple[float, float] | None:
+        """The 95 % interval of a figure.
+
+        If all held-back probes come out right, or all wrong, the prediction seems certain. Then each piece counts as
+        one draw, and the interval of the residual is made of those of error and prediction (Zou and Donner 2008).
+        """
+        certain = float(covariance(3).trace()) < 1e-6
+        if figure == 3 and certain:
+            return score_interval(covariance(3).select(np.zeros_like), np.round(values[:, 3]))
+        if figure:
+            return score_interval(covariance(figure), values[:, figure])
+        found = score_interval(covariance(0), values[:, 0], None, None)
+        if certain:
+            error, predicted = (self.interval(one, covariance, values) for one in (2, 3))
+            assert error is not None and predicted is not None
+            residual, _, mean, expected = values.mean(axis=0).tolist()
+            below = math.hypot(mean - error[0], predicted[1] - expected)
+            found = residual - below, residual + math.hypot(error[1] - mean, expected - predicted[0])
+        return found and (max(found[0], -100.0), min(found[1], 100.0))
+
+    def _fit(self, count: np.ndarray, wrong: np.ndarray) -> np.ndarray:
+        """The coefficients ``[3]`` for the weights of held-back probes and of the wrong ones, by Fisher scoring."""
+        share = np.clip(wrong.sum() / max(count.sum(), 1e-9), 1e-6, 1 - 1e-6)
+        found = np.array([np.log(-np.log1p(-share)), 0.0, 0.0])
+        for _ in range(_STEPS):
+            gradient, curvature = (part.sum(axis=0) for part in self._likelihood(found, count, wrong))
+            step = np.linalg.solve(curvature + _PENALTY, gradient - _PENALTY @ (found - self._prior))
+            found = found + step / max(np.abs(step).max(), 1.0)
+            found[0] = np.clip(found[0], *_RANGE)
+            if np.abs(step).max() < _CLOSE:
+                break
+        return found
+
+    def _likelihood(self, fit: np.ndarray, count: np.ndarray, wrong: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The gradient ``[n, 3]`` and expected curvature ``[n, 3, 3]`` of the log-likelihood of each probe."""
+        p, slope = _curve(self._of_probes @ fit)
+        per = slope / (p * (1 - p))
+        gradient = (per * (wrong - count * p))[:, None] * self._of_probes
+        return gradient, np.einsum("n,ni,nj->nij", per * slope * count, self._of_probes, self._of_probes)
+
+
+def _curve(eta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The probability of an error, and its slope."""
+    hazard = np.exp(np.clip(eta, *_RANGE))
+    p = np.clip(-np.expm1(-hazard), 1e-9, 1 - 1e-9)
+    return p, hazard * (1 - p)

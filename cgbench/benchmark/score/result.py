@@ -1,0 +1,218 @@
+"""The result of :func:`cgbench.evaluate`: scores to print, to put into a table, or to compute with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from cgbench.benchmark.comparison.comparison import Comparison, SystemScores
+from cgbench.benchmark.outputs.systems import System
+from cgbench.benchmark.score.features import FeatureInputs
+from cgbench.benchmark.score.output.as_json import as_json, differences_as_json
+from cgbench.benchmark.score.output.forms import as_text
+from cgbench.benchmark.score.output.rows import LONG, NUMBERS, long_table
+from cgbench.benchmark.score.output.tables import differences_tables, explained, parts_tables, tables_of
+from cgbench.benchmark.score.scored import ScoredSystems
+from cgbench.errors import InputError, InputWarning, argument, require
+from cgbench.files import check_output, write_atomic
+from cgbench.requests import AnyPath, option, request
+from cgbench.tables import render
+
+if TYPE_CHECKING:
+    import pandas
+
+    from cgbench.benchmark.score.differences import Differences
+    from cgbench.benchmark.score.known_parts import PartsScores
+    from cgbench.plots import Chart
+
+
+@dataclass(frozen=True)
+class EvaluationInputs:
+    """Inputs of the scores; ``references`` are those of each example, or None (CTER)."""
+
+    comparison: Comparison
+    features: FeatureInputs
+    sources: Sequence[str] | None
+    references: Sequence[Sequence[str]] | None
+    warned: tuple[InputWarning, ...] = ()
+    benchmark: str = "test set"
+
+
+@request
+class ReportRequest:
+    """How scores are shown."""
+
+    form: Literal["text", "json", "tsv", "markdown", "latex", "html"] = option(
+        default="text", help="Output format", group="Output", flag="format"
+    )
+    width: int | None = option(
+        default=None, help="Number of decimals in text [default: 1; for scores up to 1: 4]", group="Output", least=0,
+        most=12,
+    )  # fmt: skip
+    reasons: bool = option(default=False, help="Print why translations count as errors, for CTER", group="Output")
+
+
+@dataclass(frozen=True, repr=False)
+class Evaluation:
+    """Scores of one or more systems.
+
+    ``repr`` is what ``cgbench score`` prints; notebooks show it as tables. ``scored`` has all results with their
+    types, ``systems`` the hypotheses, ``inputs`` the other inputs, ``differences`` where systems differ,
+    ``parts`` the scores by known parts, ``exposure`` the comparison of exposed pairs with others.
+    """
+
+    scored: ScoredSystems
+    systems: tuple[System, ...]
+    inputs: EvaluationInputs | None = None
+    differences: tuple[Differences, ...] = ()
+    parts: PartsScores | None = None
+    exposure: ScoredSystems | None = None
+
+    @property
+    def score(self) -> float:
+        """The main score of the first system, in percent (mean over runs); NaN if undefined."""
+        return next(iter(next(iter(self.figures.values())).values()))
+
+    @property
+    def figures(self) -> dict[str, dict[str, float]]:
+        """``{system: {score: percent}}``, means over runs."""
+        return {
+            result.system: {
+                name: float("nan") if estimate.value is None else estimate.value
+                for name, estimate in result.whole.figures.items()
+            }
+            for result in self.results
+        }
+
+    @property
+    def results(self) -> tuple[SystemScores, ...]:
+        """The scores of each system, with runs, intervals, tests and bins."""
+        return self.scored.results
+
+    @property
+    def signature(self) -> str:
+        """How the scores were computed; report it with them."""
+        return f"{self.scored.metric.name}|{self.scored.signature}"
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row per score, system and bin, with the columns of ``--format tsv``; numbers are not rounded.
+
+        :raises InputError: pandas is not installed.
+        """
+        pandas = require("pandas", "analysis")
+        table = pandas.DataFrame(self._long_table(), columns=list(LONG))
+        for name, kind in NUMBERS.items():
+            # tables have "" for None; numbers are exact
+            values = [None if value == "" else float(value) for value in table[name]]
+            table[name] = pandas.array(values, dtype="Float64").astype(kind)
+        return table
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """The results as JSON values, one per system; ``docs/reference/formats.md`` has the schema."""
+        rows = as_json(self.scored)
+        if self.parts:
+            found = zip(rows, as_json(self.parts.residual), as_json(self.parts.scored), strict=True)
+            rows = [row | {"parts": own | {"by": "parts", "bins": one["bins"]}} for row, own, one in found]
+        if self.exposure:
+            rows = [row | {"exposure": own} for row, own in zip(rows, as_json(self.exposure), strict=True)]
+        if self.differences:
+            rows = [row | {"differences": differences_as_json(self.differences, row["system"])} for row in rows]
+        return rows
+
+    def _long_table(self) -> list[list[str]]:
+        return [row.cells() for row in long_table(self.scored, self.parts, self.exposure, self.differences)]
+
+    def to_latex(self, width: int | None = None) -> str:
+        """The tables in LaTeX (booktabs), with ``width`` decimals (by default one; four for scores up to 1)."""
+        return self.report("latex", width)
+
+    def report(self, form: str = "text", width: int | None = None, reasons: bool = False) -> str:
+        """The output of ``cgbench score``, as ``text``, ``json``, ``tsv``, ``markdown``, ``latex`` or ``html``.
+
+        :param reasons: for CTER, also the reasons of errors.
+        """
+        asked: dict[str, Any] = {"form": form, "width": width, "reasons": reasons}
+        ReportRequest(**asked)  # checks them
+        width = self.scored.metric.width if width is None else width
+        if form == "json":
+            rows = self.to_json()
+            return json.dumps(rows[0] if len(rows) == 1 else rows, ensure_ascii=False, indent=1)
+        if form == "tsv":
+            return render(LONG, self._long_table(), "tsv")
+        blocks = tables_of(self.scored, width, reasons, one_line=form == "text")
+        if self.parts:
+            blocks += explained(parts_tables(self.parts, width))
+        if self.exposure:
+            blocks += tables_of(self.exposure, width, False, one_line=form == "text")
+        return as_text([*blocks, *differences_tables(self.differences, width)], form)
+
+    def plot(self, path: AnyPath | None = None, *, ax: Any = None) -> Any:
+        """Draw the scores of all systems, in the bins of ``by`` if given, with 95 % intervals.
+
+        :param path: also write a .svg, .png or .pdf file.
+        :param ax: draw the first score of the metric on these axes of matplotlib.
+        :returns: the figure of matplotlib, with a panel per score of the metric; a notebook shows it.
+        :raises InputError: both are given, the file name has another ending, or matplotlib is not installed.
+        """
+        from cgbench.plots import draw_chart_on, draw_charts, is_picture, save
+
+        if path is not None and ax is not None:
+            raise InputError(f"give {argument('path')}, a file, or {argument('ax')}, an axes of matplotlib")
+        if path is not None:
+            is_picture(Path(path), argument("plot", str(path)))
+            check_output(Path(path), [])
+        charts = self._charts()
+        if ax is not None:
+            if not hasattr(ax, "errorbar"):
+                raise InputError(f"{argument('ax', ax)}: it must be an axes of matplotlib")
+            draw_chart_on(ax, charts[0])
+            ax.legend(fontsize=8)
+            return ax.figure
+        figure = draw_charts(charts)
+        if path is not None:
+            save(figure, Path(path))
+        return figure
+
+    def _charts(self) -> list[Chart]:
+        """Every score of the metric in the bins; without bins, over all examples."""
+        from cgbench.plots import Chart, Series
+
+        scored, metric = self.scored, self.scored.metric
+        bins = [(bin.label, len(bin.rows)) for bin, _ in scored.results[0].bins] or [("all", metric.n)]
+        labels, counts = zip(*bins, strict=True)
+        by = f"{scored.by} (number of examples)" if scored.by else "(number of examples)"
+        charts = []
+        for name in metric.figures:
+            series = [
+                Series.of(result.system, [part.figures[name] for part in result.parts[-len(bins) :]], number)
+                for number, result in enumerate(scored.results)
+            ]
+            if not all(np.isnan(row.values).all() for row in series):
+                charts.append(Chart(labels, series, "", metric.axis(name), by, counts))
+        return charts
+
+    def write_per_example(self, path: AnyPath) -> None:
+        """Write a tab-separated row for each example, system and run, with a header. Rows and runs count from 1.
+
+        :raises InputError: no file can be written there.
+        """
+        check_output(Path(path), [])
+        rows = [
+            {"row": place, "system": system.name, "run": run, **row}
+            for system, result in zip(self.systems, self.results, strict=True)
+            for run, of_run in enumerate(zip(system.runs, result.statistics, strict=True), 1)
+            for place, row in enumerate(self.scored.metric.per_example(*of_run), 1)
+        ]
+        head = list(rows[0])
+        write_atomic(Path(path), render(head, [[str(row[key]) for key in head] for row in rows], "tsv") + "\n")
+
+    def __repr__(self) -> str:
+        return self.report()
+
+    def _repr_html_(self) -> str:
+        return self.report("html")

@@ -1,0 +1,305 @@
+"""Systems with their scores: the comparison, its signature, and warnings about it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cgbench.benchmark.comparison.comparison import (
+    CALIBRATED,
+    Comparison,
+    Pair,
+    Score,
+    SystemScores,
+    TestName,
+    compare,
+)
+from cgbench.benchmark.comparison.drop import ControlSet, Drop, drops
+from cgbench.benchmark.comparison.intervals import FEWEST
+from cgbench.benchmark.comparison.prediction_powered import HumanMean
+from cgbench.benchmark.comparison.seeds_test import FEWEST_UNITS
+from cgbench.benchmark.comparison.significance import LEVEL, SEVERAL_RUNS, calibrated_test
+from cgbench.benchmark.metrics.bins import Bin, Feature, make_bins
+from cgbench.benchmark.metrics.metric import Metric, Signature
+from cgbench.benchmark.metrics.published import PublishedScore
+from cgbench.benchmark.outputs.systems import System
+from cgbench.errors import InputError, argument
+from cgbench.tables import p_text
+from cgbench.text.columns import Column
+from cgbench.text.plain_text import words_of
+from cgbench.text.sidecar import PROMPT, settings_label
+
+
+@dataclass(frozen=True)
+class Binning:
+    """The requested bins."""
+
+    feature: Feature
+    how: str | None = None
+
+    def bins(self) -> list[Bin]:
+        """The bins."""
+        return make_bins(self.feature, self.how)
+
+
+@dataclass(frozen=True)
+class ScoredSystems:
+    """Everything a report needs: the results, their signature, and the options."""
+
+    metric: Metric
+    results: tuple[SystemScores, ...]
+    signature: Signature
+    baseline: str | None
+    test: TestName | None
+    by: str | None
+    more: tuple[dict[str, Any], ...]
+    """Further results of each system (CTER: ``by_type``, ``errors``, ``human``)."""
+    published: tuple[PublishedScore, ...] = ()
+    control: int | None = None
+    """Number of examples in the control set, if there is one."""
+    drops: Mapping[str, dict[str, Drop]] = field(default_factory=dict)
+    """The drop of each system from the control set to the test set, by score."""
+    generation: Mapping[str, list[Mapping[str, Any] | None]] = field(default_factory=dict)
+    """How the runs of a system were generated, if recorded."""
+    people: tuple[HumanMean, ...] = ()
+    """Mean human judgements, estimated with the scores."""
+
+    @property
+    def star_test(self) -> str | None:
+        """The test that decides about stars."""
+        figures = [estimate for result in self.results for estimate in result.whole.figures.values()]
+        tests: list[Score | Pair] = [*figures, *(pair for estimate in figures for pair in estimate.pairs)]
+        by_rule = any(one.p_calibrated is not None for one in tests)
+        return CALIBRATED if by_rule else self.test
+
+    def title(self, system: str) -> str:
+        """The name of a system in tables, which mark the baseline."""
+        return f"{system} (baseline)" if system == self.baseline else system
+
+    @property
+    def clusters(self) -> str:
+        """The clusters, and how many independent examples the test set is worth; empty where there are none."""
+        clusters, name = self.metric.clusters, self.metric.figures[0]
+        found = [one.whole.figures[name].design_effect for one in self.results]
+        effects = sorted(effect for effect in found if effect)
+        if clusters is None or not effects:
+            return ""
+        low, high = f"{effects[0]:.1f}", f"{effects[-1]:.1f}"
+        n = self.results[0].whole.examples
+        return (
+            f"clusters: {clusters.description()}; design effect {low if low == high else f'{low} to {high}'}: {n:,} "
+            f"examples count as {n / effects[-1]:,.0f} independent ones"
+        )
+
+    @property
+    def all_pairs(self) -> bool:
+        """Whether all pairs of systems were compared."""
+        return any(estimate.pairs for result in self.results for estimate in result.whole.figures.values())
+
+
+def warnings_of(metric: Metric, systems: Sequence[System], comparison: Comparison, binned: bool) -> list[str]:
+    """Warnings about suspicious input and limits of the scores."""
+    lines = list(metric.notes)
+    for system in systems if metric.of_texts else ():
+        empty = sum(not words_of(text) for run in system.runs for text in run)
+        if empty:
+            many = "hypotheses are" if empty > 1 else "hypothesis is"
+            lines.append(f"{system.name}: {empty:,} {many} empty and {'count' if empty > 1 else 'counts'} as wrong")
+        pieces = sum("@@ " in text for run in system.runs for text in run)
+        if pieces and not metric.joins_pieces:
+            lines.append(
+                f"{system.name}: {pieces:,} lines contain '@@ ', the mark of BPE pieces; join them before scoring"
+            )
+        ended = sum(text.endswith(" .") for run in system.runs for text in run)
+        if metric.tokenises and ended >= 100:
+            lines.append(
+                f"{system.name}: {ended:,} lines end in ' .', so the text looks tokenised and will be tokenised again; "
+                f"detokenise it, or give {argument('tokenize', 'none')} ({argument('preset', 'react')})"
+            )
+    if metric.n == 1:
+        lines.append("one example: there is nothing to resample, so there are no intervals and no tests")
+    elif comparison.paired and metric.n < FEWEST_UNITS:
+        lines.append(f"{metric.n} examples are too few for a test, which needs at least {FEWEST_UNITS}")
+    if comparison.count("bootstrap") < FEWEST and metric.independent:
+        lines.append(f"{comparison.samples} samples are too few for an interval of 95 %; use at least {FEWEST}")
+    single = [system.name for system in systems if len(system.runs) == 1]
+    if single:
+        several = len(single) < len(systems)
+        named = f"one run of {', '.join(single)}" if several else "one run per system"
+        if comparison.confidence or comparison.paired or binned:
+            what = "seeds and prompts" if any(_prompt(one) for system in systems for one in system.made) else "seeds"
+            lines.append(
+                f"{named}: intervals and tests ignore the variance between {what}, which is large on these benchmarks"
+            )
+            if several and comparison.paired:
+                lines[-1] += "; against a system with several runs, the same variance between seeds is assumed"
+        elif len(systems) > 1:
+            lines.append(f"with {named}, a difference may be no more than that between seeds")
+    if over_prompts := [system.name for system in systems if runs_are_prompts(system)]:
+        lines.append(
+            f"{', '.join(over_prompts)}: runs differ only in their prompt, so intervals and tests include the variance "
+            "between prompts, not between training seeds"
+        )
+    return lines + metric.warnings({system.name: system.runs for system in systems}, comparison.test)
+
+
+def disagreements(scored: ScoredSystems) -> list[str]:
+    """Warnings about differences for which sacrebleu's rule and the calibrated test disagree."""
+    lines = []
+    for result in scored.results:
+        for name, estimate in result.whole.figures.items():
+            compared: list[tuple[str | None, Score | Pair]] = [(scored.baseline, estimate)]
+            compared += [(pair.against, pair) for pair in estimate.pairs]
+            for other, one in compared:
+                p, star = one.p_holm, one.p_star
+                if p is not None and star is not None and (p < LEVEL) != (star < LEVEL):
+                    lines.append(
+                        f"{result.system} and {other}: the tests disagree about {scored.metric.label(name)}: p (Holm) "
+                        f"is {p_text(p)} by sacrebleu's paired bootstrap, which rejects too often, and {p_text(star)} "
+                        "by the calibrated test, which decides about stars"
+                    )
+    return lines
+
+
+def made_otherwise(systems: Sequence[System], control: ControlSet | None) -> list[str]:
+    """Warnings about systems that translated the control set with other settings than the test set."""
+    lines = []
+    for system, easy in zip(systems, control.systems if control else (), strict=False):
+        one, other = _made(system), _made(easy)
+        if one != other and any((*system.made, *easy.made)):
+            lines.append(
+                f"{system.name}: the test set was translated with other settings ({one}) than the control set "
+                f"({other}), which may explain part of the drop"
+            )
+    return lines
+
+
+def score(
+    metric: Metric,
+    systems: Sequence[System],
+    comparison: Comparison,
+    binning: Binning | None = None,
+    human: Column | None = None,
+    published: Sequence[PublishedScore] = (),
+    control: ControlSet | None = None,
+) -> ScoredSystems:
+    """Score the systems and collect everything for a report.
+
+    :param control: outputs of the same systems on a control set.
+    :raises InputError: judgements, test or bins are invalid.
+    """
+    if human is not None and (len(systems) > 1 or len(systems[0].runs) > 1):
+        raise InputError(
+            f"{argument('human')} judges one file of hypotheses; give one {argument('systems')} with one file"
+        )
+    if binning:
+        feature = binning.feature
+        values = len(feature.values if feature.labels is None else feature.labels)
+        if values != metric.n:
+            raise InputError(f"the feature {feature.name} has {values:,} values for {metric.n:,} examples")
+    bins = binning.bins() if binning else []
+    results = compare(metric, systems, comparison, bins)
+    baseline = comparison.baseline
+    if baseline is None and comparison.paired and not comparison.all_pairs:
+        baseline = systems[0].name
+    signature = _signature(metric, systems, comparison, binning, control)
+    lost = drops(metric, results, control, comparison, baseline if comparison.paired else None) if control else {}
+    more = [
+        metric.findings(system.runs, list(result.statistics), human)
+        for system, result in zip(systems, results, strict=True)
+    ]
+    by = binning.feature.name if binning else None
+    return ScoredSystems(
+        metric, tuple(results), signature, baseline, comparison.test, by, tuple(more), tuple(published),
+        control.metric.n if control else None, lost, {one.name: list(one.made) for one in systems if any(one.made)},
+    )  # fmt: skip
+
+
+def _signature(
+    metric: Metric,
+    systems: Sequence[System],
+    comparison: Comparison,
+    binning: Binning | None,
+    control: ControlSet | None,
+) -> Signature:
+    signature = metric.signature()
+    items = signature.items
+    if metric.normalised:
+        items["norm"] = metric.normalised
+    if comparison.confidence or comparison.paired or binning or control:
+        if metric.design:
+            items["estimate"] = metric.design.population
+        if metric.design and not metric.clusters and comparison.samples is None:
+            items["design"] = "jackknife"
+        elif metric.clusters:
+            items["clusters"] = metric.clusters.signature()
+        else:
+            items["bs"] = comparison.count("bootstrap")
+            items["seed"] = comparison.seed
+    test: str | None = comparison.test
+    if test == CALIBRATED:
+        test = calibrated_test([len(system.runs) for system in systems], not metric.independent)
+    if test == "bootstrap" and not metric.as_sacrebleu:
+        items["paired"] = "two-sided"
+    if test == SEVERAL_RUNS:
+        items["paired"] = "components"
+    if comparison.shared_seeds:
+        items["seeds"] = "shared"
+    if test == "randomization" or (
+        test == SEVERAL_RUNS and metric.independent and sum(len(system.runs) == 1 for system in systems) > 1
+    ):
+        items["ar"] = comparison.count("randomization")
+    if comparison.paired == "mcnemar":
+        items["mcnemar"] = "exact"
+    if comparison.all_pairs:
+        items["pairs"] = "all"
+    runs = {len(system.runs) for system in systems}
+    if any(record for system in systems for record in system.made):
+        found = [_made(system) for system in systems]
+        items["gen"] = found[0] if len(set(found)) == 1 else "+".join(found)
+    if runs != {1}:
+        items["runs"] = "+".join(str(len(system.runs)) for system in systems) if len(runs) > 1 else runs.pop()
+        if any(map(runs_are_prompts, systems)):
+            items["over"] = "+".join(
+                dict.fromkeys("prompts" if runs_are_prompts(one) else "seeds" for one in systems if len(one.runs) > 1)
+            )
+    if control:
+        items["control"] = control.metric.n
+    if binning:
+        items["by"] = binning.feature.name.replace(":", "-")
+        items["bins"] = binning.how.replace(":", "-") if binning.how else None
+    return signature
+
+
+def runs_are_prompts(system: System) -> bool:
+    """Whether the runs of a system differ in nothing but their prompt, by their records."""
+    records = [record["system"] for record in system.made if record]
+    rest = [{name: value for name, value in one.items() if name not in PROMPT} for one in records]
+    prompts = {json.dumps([one.get(name) for name in PROMPT]) for one in records}
+    return len(system.runs) > 1 and len(prompts) == len(system.runs) and all(one == rest[0] for one in rest)
+
+
+def _prompt(record: Mapping[str, Any] | None) -> bool:
+    return record is not None and "prompt" in record["system"]
+
+
+def _made(system: System) -> str:
+    """The generation settings of a system as one word; ``unknown`` if not recorded."""
+    words = ["unknown" if record is None else settings_label(record) for record in system.made]
+    if runs_are_prompts(system):
+        import hashlib
+
+        rest = words[0].rpartition("-prompt@")[0]
+        return f"{rest}-prompts@{hashlib.sha256(','.join(words).encode()).hexdigest()[:8]}"
+    return words[0] if len(set(words)) == 1 else ",".join(words)
+
+
+def describe(metric: Metric, result: SystemScores) -> str:
+    """The metric's description of the scores of a system with one run; empty for an estimate."""
+    if metric.design is not None:
+        return ""
+    return metric.describe(metric.collect(result.statistics[0], metric.counted(np.arange(metric.n))).sum(axis=0))

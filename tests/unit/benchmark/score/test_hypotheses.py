@@ -1,0 +1,298 @@
+"""Hypotheses in another form than their references stop or are warned of with their cause; the others are silent."""
+
+import itertools
+import json
+import warnings
+
+import pytest
+
+from cgbench.benchmark.metrics.exact_match import ExactMatch
+from cgbench.benchmark.score.evaluate import evaluate
+from cgbench.benchmark.score.hypotheses import normalisation_of
+from cgbench.benchmark.score.import_scores import import_scores
+from cgbench.errors import InputError, InputWarning
+
+SUBJECTS = ("the dog", "a cat", "he", "she", "my friend", "the old man", "you and I")
+VERBS = ("is not in the house", "was with us for a day", "has that from you", "doesn't have it on the table")
+EN = [f"{a[0].upper()}{a[1:]} {v}, and {b} too." for a, v, b in itertools.product(SUBJECTS, VERBS, SUBJECTS)]
+OTHERS = [f"{b[0].upper()}{b[1:]} is here, and {a} {v}." for a, v, b in itertools.product(SUBJECTS, VERBS, SUBJECTS)]
+DE = [
+    f"{a} {v}, und {b} auch."
+    for a, v, b in itertools.product(
+        ("Der Hund", "Eine Katze", "Er", "Sie", "Mein Freund", "Der alte Mann", "Du"),
+        ("ist nicht im Haus", "war für einen Tag bei uns", "hat das von dir", "hat es auf dem Tisch"),
+        ("der Hund", "eine Katze", "er", "sie", "mein Freund", "der alte Mann", "du"),
+    )
+]
+
+
+def spoken(text):
+    """Words with blanks between, for a language that writes none."""
+    return [" ".join(words) for words in itertools.product(*(part.split("/") for part in text.split(" ")))]
+
+
+ZH = spoken("我们/他的/医生/朋友 昨天/每天/经常 在/去 地板/学校/花园 上面 玩耍/跳舞/睡觉 。")
+JA = spoken("わたし/あなた/ともだち は まいにち/きのう がっこう/にわ で ねこ/いぬ と あそびます/はなします 。")
+TH = spoken("ผม/เพื่อน/คุณหมอ เล่น/นอน/เดิน กับ หมอ/แมว บน พื้น/โต๊ะ ทุกวัน/เมื่อวาน")
+
+
+def each(work, lines):
+    return [work(line) for line in lines]
+
+
+def tokenised(line):
+    return line.replace(",", " ,").replace(".", " .").replace("n't", " n&apos;t")
+
+
+def plainly(line):
+    """Tokenised without escapes."""
+    return tokenised(line).replace("&apos;", "'")
+
+
+def solid(line):
+    return line.replace(" ", "")
+
+
+def characters(line):
+    return " ".join(solid(line))
+
+
+def small(line):
+    return line[0].lower() + line[1:]
+
+
+def some(work, lines, every=2):
+    return [work(line) if number % every == 0 else line for number, line in enumerate(lines)]
+
+
+MOSES = each(lambda line: tokenised(line).lower(), EN)
+TOK, ESC, LOW = each(plainly, EN), each(tokenised, EN), each(str.lower, EN)
+ONES = [number for number, line in enumerate(ESC) if "&" in line]
+FEWER = [line.replace(" n&apos;t", " not") if number in ONES[6:] else line for number, line in enumerate(ESC)]
+UNTOK, ODD = each(str.upper, EN), each(lambda line: line.replace(" ", "\xa0", 1), EN)
+TOM = each(lambda line: line.replace("too", "so has Tom"), EN)
+NONE, ZHT = {"tokenize": "none"}, {"tokenize": "zh"}
+CASED = {"case_sensitive": True}
+
+WRONG = [
+    ("bleu", {}, EN, LOW, "cased, unlike the references", True),
+    ("bleu", {}, LOW, EN, "in lower case, unlike the references", True),
+    ("chrf", {}, EN, LOW, "cased, unlike the references", True),
+    ("exact", {}, EN, LOW, "cased, unlike the references", True),
+    ("semantic", {}, [f"DOG({i})" for i in range(40)], [f"dog({i})" for i in range(40)], "in capitals", True),
+    ("ter", CASED, EN, LOW, "cased, unlike the references", True),
+    ("bleu", {}, UNTOK, EN, "in capitals, unlike the references", True),
+    ("exact", {}, EN, UNTOK, "not in capitals, unlike the references", True),
+    ("bleu", {}, each(small, TOM), TOM, "sentences do not begin in upper case", False),
+    ("exact", {}, TOM, each(small, TOM), "sentences begin in upper case", False),
+    ("bleu", NONE, EN, TOK, "not tokenised, unlike the references", True),
+    ("bleu", {"preset": "react"}, EN, MOSES, "not tokenised, unlike the references", True),
+    ("bleu", {"preset": "react"}, EN, MOSES, "cased, unlike the references", True),
+    ("exact", {}, EN, TOK, "not tokenised, unlike the references", True),
+    ("exact", {}, TOK, EN, "tokenised (final periods and commas stand apart)", True),
+    ("ter", {}, EN, TOK, "not tokenised, unlike the references", True),
+    ("bleu", {}, EN, ESC, "whose apostrophes are escaped", True),
+    ("bleu", {}, EN, TOK, "not tokenised, unlike the references", False),
+    ("chrf", {"word_order": 2}, TOK, EN, "tokenised (final periods", False),
+    ("bleu", {}, some(plainly, EN), EN, "only some lines are tokenised", False),
+    ("bleu", {}, TOK, ESC, "not escaped, unlike the references", False),
+    ("bleu", {}, ESC, TOK, "escaped (such as &apos; in 25 % of the lines)", False),
+    ("chrf", {}, EN, ESC, "not escaped, unlike the references", False),
+    ("bleu", {}, ODD, EN, "only the hypotheses have U+00A0", False),
+    ("exact", {}, EN, ODD, "only the references have U+00A0", False),
+    ("bleu", {}, each(solid, ZH), ZH, "no blanks between words, unlike the references", True),
+    ("bleu", {"preset": "react"}, ZH, each(solid, ZH), "blanks between words, unlike the references", True),
+    ("exact", {}, each(solid, ZH), ZH, "no blanks between words, unlike the references", True),
+    ("bleu", {}, each(solid, ZH), each(solid, ZH), "no blanks between words, as in the references", True),
+    ("bleu", {}, characters_of := each(characters, ZH), ZH, "split into characters, unlike the references", True),
+    ("exact", {}, ZH, characters_of, "split into words, unlike the references", True),
+    ("bleu", {}, each(solid, JA), JA, "no blanks between words, unlike the references", True),
+    ("bleu", {}, each(solid, JA), each(solid, JA), "no blanks between words, as in the references", True),
+    ("ter", {}, each(solid, TH), TH, "no blanks between words, unlike the references", True),
+    ("bleu", {}, each(solid, TH), each(solid, TH), "no blanks between words, as in the references", True),
+    ("bleu", {}, DE, EN, "in German, unlike the references, which are in English", True),
+    ("chrf", {}, EN, DE, "in English, unlike the references, which are in German", True),
+    ("exact", {}, ZH, EN, "in Chinese, unlike the references", True),
+]
+
+RIGHT = [
+    ("bleu", {}, EN, EN),
+    ("bleu", {}, OTHERS, EN),
+    ("bleu", NONE, MOSES, MOSES),
+    ("bleu", NONE, each(lambda line: tokenised(line).lower(), OTHERS), MOSES),
+    ("bleu", {"lowercase": True}, EN, LOW),
+    ("bleu", {"lowercase": True}, UNTOK, EN),
+    ("chrf", {"lowercase": True}, LOW, EN),
+    ("exact", {"lowercase": True}, EN, LOW),
+    ("exact", {}, OTHERS, EN),
+    ("semantic", {}, [f"dog ( {i} )" for i in range(40)], [f"dog({i})" for i in range(40)]),
+    ("semantic", {"lowercase": True}, [f"DOG({i})" for i in range(40)], [f"dog({i})" for i in range(40)]),
+    ("ter", {}, EN, LOW),
+    ("ter", {"normalized": True}, OTHERS, EN),
+    ("chrf", {}, EN, TOK),
+    ("chrf", {}, ZH, each(solid, ZH)),
+    ("chrf", {}, each(solid, ZH), each(solid, ZH)),
+    ("chrf", {}, ODD, EN),
+    ("bleu", ZHT, each(solid, ZH), ZH),
+    ("bleu", ZHT, each(characters, ZH), ZH),
+    ("bleu", ZHT, each(solid, ZH), each(solid, ZH)),
+    ("bleu", {"tokenize": "char"}, each(solid, TH), TH),
+    ("bleu", {"tokenize": "char"}, each(solid, JA), JA),
+    ("bleu", {"preset": "cognition"}, each(solid, ZH), ZH),
+    ("bleu", {"preset": "react"}, ZH, ZH),
+    ("bleu", {}, ZH[::-1], ZH),
+    ("bleu", {}, DE, DE),
+    ("bleu", {}, some(plainly, EN), some(plainly, EN)),
+    ("bleu", NONE, ESC, ESC),
+    ("bleu", NONE, ESC, FEWER),
+    ("bleu", NONE, FEWER, ESC),
+    ("exact", {}, each(solid, ZH), each(solid, ZH)),
+    ("exact", {}, ["I_JUMP I_WALK"] * 100, ["I_WALK I_JUMP"] * 100),
+    ("exact", {}, EN[:9], LOW[:9]),  # too few to tell
+    ("bleu", {}, each(solid, ZH[:19]), ZH[:19]),
+    ("bleu", {}, DE[:15], EN[:15]),
+    ("bleu", {}, ["the the the"] * 196, EN),  # a system that has learned nothing
+    ("bleu", {}, [""] * 196, EN),
+    ("exact", {}, ["de de de ."] * 196, EN),
+    ("bleu", {}, some(lambda line: "", EN), EN),
+    ("bleu", {}, some(lambda line: line.split(",")[0] + ".", EN), EN),
+]
+
+
+def form_lines(metric, options, hypotheses, references, **more):
+    """What is said about the form of hypotheses: the lines, and whether the last stopped."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            evaluate(metric, {"A": hypotheses}, references, **options, **more)
+        except InputError as error:
+            return [str(error)], True
+    lines = [str(one.message) for one in caught if issubclass(one.category, InputWarning)]
+    return [line for line in lines if "Remedy: " in line], False
+
+
+@pytest.mark.parametrize(("metric", "options", "hypotheses", "references", "cause", "stops"), WRONG)
+def test_another_form_stops_or_is_warned_of(metric, options, hypotheses, references, cause, stops):
+    size = min(len(hypotheses), len(references))
+    given = metric, options, hypotheses[:size], references[:size]
+    lines, stopped = form_lines(*given)
+    assert stopped is stops and cause in lines[0]
+    assert lines[0].startswith("A: ") and lines[0].count("\n") == 0
+    assert ("accept_text scores the text as it is" in lines[0]) is stops
+    lines, stopped = form_lines(*given, accept_text=True)
+    assert not stopped and cause in lines[0]
+
+
+@pytest.mark.parametrize(("metric", "options", "hypotheses", "references"), RIGHT)
+def test_the_same_form_is_silent(metric, options, hypotheses, references):
+    assert form_lines(metric, options, hypotheses, references) == ([], False)
+
+
+def test_there_are_thirty_of_each():
+    assert len(WRONG) >= 30 and len(RIGHT) >= 30
+
+
+def test_the_run_with_another_form_is_named():
+    with pytest.raises(InputError, match="^B, run 2: cased, unlike the references"):
+        evaluate("bleu", {"A": LOW, "B": [LOW, EN]}, LOW)
+
+
+def test_the_control_set_is_checked_too():
+    with pytest.raises(InputError, match="cased, unlike the references"):
+        evaluate("bleu", {"A": LOW}, LOW, control_systems={"A": EN}, control_references=LOW)
+
+
+def test_texts_beside_scores_stop_where_their_words_are_compared():
+    scores = {"A": [0.1, 0.9] * 98, "B": [0.2, 0.8] * 98}
+    given = {"references": LOW, "hypotheses": {"A": EN, "B": LOW}}
+    with pytest.raises(InputError, match="^A: cased"):
+        import_scores(scores, **given, differences=True)
+    with pytest.warns(InputWarning, match="^A: cased"):
+        import_scores(scores, **given, differences=True, accept_text=True)
+    with pytest.warns(InputWarning, match="^A: cased"):
+        import_scores(scores, **given)
+
+
+def release(folder, tokenize="moses", **configuration):
+    """The folder of a release as far as normalisation knows it, with its texts."""
+    from cgbench.benchmark.release.manifest import FORMAT
+
+    folder.mkdir()
+    manifest = {
+        "format": FORMAT, "languages": ["de", "en"], "until": "release",
+        "inputs": {}, "files": {}, "counts": {}, "figures": {},
+        "configuration": {"tokenize": tokenize, "lowercase": True, **configuration},
+    }  # fmt: skip
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "test.de").write_text("".join(line + "\n" for line in DE))
+    (folder / "test.en").write_text("".join(line + "\n" for line in moses_of(EN)))
+    (folder / "split.jsonl").write_text("{}\n" * len(EN))
+    return folder
+
+
+def moses_of(lines):
+    moses = pytest.importorskip("sacremoses").MosesTokenizer(lang="en")
+    return [moses.tokenize(line, return_str=True).lower() for line in lines]
+
+
+def test_the_normalisation_of_the_release_is_the_remedy_and_makes_texts_equal(tmp_path):
+    made = release(tmp_path / "release")
+    with pytest.raises(InputError) as caught:
+        evaluate("exact", {"A": EN}, release=made)
+    assert "Remedy: normalise='release' normalises hypotheses like the release (moses-en+lc);" in str(caught.value)
+    found = evaluate("exact", {"A": EN}, release=made, normalise="release")
+    assert found.score == 100
+    assert "|norm:moses-en+lc|" in found.signature
+
+
+def test_a_run_whose_words_are_apart_is_not_tokenised_again(tmp_path):
+    made = release(tmp_path / "release")
+    with pytest.warns(InputWarning, match="^B: already tokenised, so normalise did not tokenise again"):
+        found = evaluate("exact", {"A": EN, "B": moses_of(EN)}, release=made, normalise="release")
+    assert [result["exact"] for result in found.figures.values()] == [100, 100]
+
+
+def test_a_tokeniser_by_name():
+    found = evaluate("exact", {"A": EN}, moses_of(EN), normalise="en=moses", lowercase=True)
+    assert found.score == 100 and "norm:moses-en" in found.signature
+    assert evaluate("exact", {"A": moses_of(EN)}, LOW, normalise="en=detokenize").score == 100
+    pytest.importorskip("sacrebleu")
+    assert evaluate("exact", {"A": each(solid, ZH)}, each(characters, ZH), normalise="zh").score == 100
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("moses", "normalise='moses' depends on the language: name it, such as normalise='en=moses'"),
+        ("detokenize", "name it, such as normalise='en=detokenize'"),
+        ("release", "which release? Give release"),
+        ("mosse", "there is no tokeniser 'mosse'"),
+    ],
+)
+def test_a_normalisation_that_cannot_be_done_is_refused(given, expected):
+    with pytest.raises(InputError) as caught:
+        normalisation_of(given, None)
+    assert expected in str(caught.value)
+
+
+def test_names_in_logical_forms_cannot_be_replaced_in_hypotheses(tmp_path):
+    with pytest.raises(InputError, match="names in logical forms"):
+        normalisation_of("release", release(tmp_path / "release", anonymise="sparql"))
+
+
+def test_normalise_is_refused_where_nothing_is_compared_with_references():
+    with pytest.raises(InputError, match="normalise='jieba' is for metrics that compare"):
+        evaluate(ExactMatch([["a"]]), {"A": ["a"]}, normalise="jieba")
+
+
+def test_a_training_text_in_another_form_than_the_references_stops(tmp_path):
+    (tmp_path / "train").write_text("".join(line + "\n" for line in EN))
+    given = {"references": LOW, "by": "frequency"}
+    for train, name in ((tmp_path / "train", f"{tmp_path}/train"), (EN, "train")):
+        with pytest.raises(InputError, match=f"^references: in lower case, unlike {name}, which are cased"):
+            evaluate("exact", {"A": LOW}, train=train, **given)
+        with pytest.warns(InputWarning, match="^references: in lower case, unlike"):
+            evaluate("exact", {"A": LOW}, train=train, accept_text=True, **given)
+    with pytest.raises(InputError, match="^references: in lower case"):
+        import_scores({"A": [0.0, 1.0] * 98}, train=EN, **given)
+    assert form_lines("exact", {}, LOW, LOW, train=LOW, by="frequency") == ([], False)

@@ -1,0 +1,68 @@
+"""The long table has the rows of every analysis; tables are selections of it."""
+
+import warnings
+
+import pytest
+
+from cgbench.benchmark.score.evaluate import evaluate
+from cgbench.benchmark.score.import_scores import import_scores
+from cgbench.benchmark.score.output.forms import Note, Table, as_text
+from cgbench.benchmark.score.output.rows import LONG
+from cgbench.errors import InputWarning
+
+REFERENCES = [f"the {'red' if row % 2 else 'old'} dog saw number {row % 5}" for row in range(40)]
+READ = [line.replace("red", "read") for line in REFERENCES]
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)
+        yield
+
+
+def rows_of(evaluation, analysis):
+    head, *lines = (line.split("\t") for line in evaluation.report("tsv").splitlines())
+    assert head == list(LONG)
+    rows = [dict(zip(head, line, strict=True)) for line in lines]
+    return [row for row in rows if row["analysis"] == analysis]
+
+
+def test_differences_are_rows_with_their_q_values():
+    found = evaluate("exact", {"a": REFERENCES, "b": READ}, REFERENCES, differences=True)
+    (pair,) = found.differences
+    rows = {row["bin"]: row for row in rows_of(found, "differences") if row["by"] == "n-gram"}
+    assert len(rows) == len(pair.ngrams) > 3
+    assert (rows["red"]["system"], rows["red"]["baseline"], rows["red"]["n"]) == ("b", "a", "20")
+    assert (float(rows["red"]["value"]), float(rows["red"]["difference"])) == (0, -20)
+    assert float(rows["red"]["q_value"]) == pytest.approx(next(one.q_value for one in pair.ngrams if one.what == "red"))
+    assert len([row for row in rows_of(found, "differences") if row["by"] == "example"]) == len(pair.examples)
+
+
+def test_means_of_people_are_rows_of_systems_and_of_differences():
+    scores = {name: [row % more / more for row in range(60)] for name, more in (("a", 7), ("b", 5))}
+    judged = {name: [row % 2 + row % 3 if row < 30 else None for row in range(60)] for name in scores}
+    found = import_scores(scores, people=judged, paired=True)
+    rows = rows_of(found, "people")
+    assert [(row["figure"], row["system"], row["baseline"]) for row in rows[-2:]] == [
+        ("judgements alone", "b", "a"), ("with the metric", "b", "a"),
+    ]  # fmt: skip
+    assert [row["n"] for row in rows[:2]] == ["30", "60"]
+    mean = found.scored.people[0]
+    assert float(rows[1]["value"]) == pytest.approx(mean.powered)
+    assert float(rows[1]["ci_low"]) == pytest.approx(mean.powered_low)
+    assert all(row["value"] == "" and row["difference"] for row in rows[-2:])
+
+
+def test_the_best_of_several_systems_is_bold_and_stars_are_raised():
+    found = evaluate("exact", {"a": READ, "b": REFERENCES}, REFERENCES, paired=True)
+    assert r"\textbf{100.0}" in found.to_latex() and "$+$50.0$^{**}$" in found.to_latex()
+    assert "textbf" not in evaluate("exact", READ, REFERENCES).to_latex()
+
+
+def test_notes_fit_their_form():
+    blocks = [Table(["a", "b"], [["x", "<1>"]], note="below"), Table(["a"], []), Note(""), Note("one\ntwo")]
+    assert as_text(blocks, "text") == "a    b\nx  <1>\nbelow\n\none\ntwo"
+    assert as_text(blocks, "latex").endswith("% below\n\n% one\n% two")
+    assert "one\n\ntwo" in as_text(blocks, "markdown")
+    assert as_text(blocks, "html").count("<pre>") == 2 and "&lt;1&gt;" in as_text(blocks, "html")
