@@ -72,7 +72,7 @@ class SystemMeasures:
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Head and rows."""
-        head = ["measure", "PRR", "ROC-AUC", "AURC", "rho given length", f"PRR less {self.selects}", "p (Holm)"]
+        head = ["measure", "PRR", "ROC-AUC", "AURC", "rho given length", f"PRR minus {self.selects}", "p (Holm)"]
         rows = [
             [
                 one.measure, shown(one.prr, one.intervals["prr"]), shown(one.auc, one.intervals["auc"]),
