@@ -1,8 +1,10 @@
 """A server with OpenAI's interface on this machine, which answers badly when it is told to, and counts tokens."""
 
 import contextlib
+import functools
 import gzip
 import json
+import os
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,6 +18,11 @@ REASONING = {
     "new field": {"content": "{}", "reasoning": "Hm."},
 }
 """Five forms of reasoning."""
+BODIES = {
+    "html": b"<html>",
+    "deep": b'{"choices": ' + b"[" * 100_000,
+    "refused by a filter": b'{"error": {"code": "content_filter", "message": "no"}}',
+}
 
 
 class Fake:
@@ -24,14 +31,15 @@ class Fake:
     def __init__(self, troubles=None, *, model="m-1", delay=0.0):
         self.troubles = {line: list(wrong) for line, wrong in (troubles or {}).items()}
         self.model, self.delay = model, delay
-        self.asked, self.answered, self.keys, self.bodies, self.paths, self.times = [], [], [], [], [], []
+        self.asked, self.answered, self.keys, self.bodies, self.paths = [], [], [], [], []
+        self.in_hand = 0  # requests without a reply so far
         self.input = self.output = 0  # tokens of all replies that were sent whole
         self.lock = threading.Lock()
 
     def trouble(self, line):
         with self.lock:
+            self.in_hand += 1
             self.asked.append(line)
-            self.times.append(time.monotonic())
             waiting = self.troubles.get(line, [])
             return waiting.pop(0) if waiting else GOOD
 
@@ -69,76 +77,89 @@ def reply_to(body, model="m-1", wrong=GOOD):
     return {"id": "x", "model": "other" if wrong == "other model" else model, "choices": choices, "usage": usage}
 
 
+class _Server(ThreadingHTTPServer):
+    """One per process: an address never changes. ``fake`` answers; ``over`` ends the requests that hang."""
+
+    fake, over = None, threading.Event()
+
+    def handle_error(self, request, client_address):  # the client has left
+        pass
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def log_message(self, *given):
+        pass
+
+    def version_string(self):
+        return "fake" if getattr(self, "wrong", GOOD) != "other software" else "proxy"
+
+    def do_POST(self):
+        fake = self.server.fake
+        try:
+            self.answer()
+        finally:
+            with fake.lock:
+                fake.in_hand -= 1
+
+    def answer(self):
+        fake, over = self.server.fake, self.server.over
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        asked = body["messages"][-1]["content"] if "messages" in body else body["prompt"]
+        line = asked.removeprefix("Say: ")
+        fake.bodies.append(body)
+        fake.paths.append(self.path)
+        fake.keys.append(self.headers.get("Authorization"))
+        wrong = self.wrong = fake.trouble(line)
+        time.sleep(fake.delay)
+        if wrong == "hangs":
+            over.wait()
+            return
+        if wrong == "hangs up":
+            return
+        if isinstance(wrong, int):
+            self.send_response(wrong)
+            if wrong == 429:
+                self.send_header("Retry-After", "0.02")
+            if wrong in (301, 302, 307):
+                self.send_header("Location", "http://127.0.0.1:9/elsewhere")
+            self.send_header("Content-Length", "9")
+            self.end_headers()
+            self.wfile.write(b"not today")
+            return
+        reply = fake.reply(body, wrong)
+        if wrong == "no usage":
+            del reply["usage"]
+        data = gzip.compress(b" " * (1 << 24)) if wrong == "bomb" else BODIES.get(wrong) or json.dumps(reply).encode()
+        if wrong == "surrogate":
+            data = data.replace(b'"content": "', b'"content": "\\ud800')
+        self.send_response(400 if wrong == "refused by a filter" else 200)
+        if wrong == "bomb":
+            self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Length", str(len(data) + (5 if wrong == "breaks off" else 0)))
+        self.end_headers()
+        self.wfile.write(data[: len(data) // 2] if wrong == "half a line" else data)
+        if wrong in ("html", "deep", "bomb", "refused by a filter", "surrogate", "breaks off", "half a line"):
+            return
+        with fake.lock:
+            fake.input += reply.get("usage", {}).get("prompt_tokens", 0)
+            fake.output += reply.get("usage", {}).get("completion_tokens", 0)
+            if wrong not in ("too few", "too many", "other model", "other software"):
+                fake.answered.append(line)
+
+
+@functools.cache
+def _server(process):
+    server = _Server(("127.0.0.1", 0), _Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
 @contextlib.contextmanager
 def serving(fake):
-    over = threading.Event()
-
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *given):
-            pass
-
-        def version_string(self):
-            return "fake" if getattr(self, "wrong", GOOD) != "other software" else "proxy"
-
-        def do_POST(self):
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            asked = body["messages"][-1]["content"] if "messages" in body else body["prompt"]
-            line = asked.removeprefix("Say: ")
-            fake.bodies.append(body)
-            fake.paths.append(self.path)
-            fake.keys.append(self.headers.get("Authorization"))
-            wrong = self.wrong = fake.trouble(line)
-            time.sleep(fake.delay)
-            if wrong == "hangs":
-                over.wait(60)
-                return
-            if wrong == "hangs up":
-                return
-            if isinstance(wrong, int):
-                self.send_response(wrong)
-                if wrong == 429:
-                    self.send_header("Retry-After", "0.2")
-                if wrong in (301, 302, 307):
-                    self.send_header("Location", "http://127.0.0.1:9/elsewhere")
-                self.send_header("Content-Length", "9")
-                self.end_headers()
-                self.wfile.write(b"not today")
-                return
-            found = fake.reply(body, wrong)
-            if wrong == "no usage":
-                del found["usage"]
-            data = {
-                "html": b"<html>",
-                "deep": b'{"choices": ' + b"[" * 100_000,
-                "bomb": gzip.compress(b" " * (1 << 24)),
-                "refused by a filter": b'{"error": {"code": "content_filter", "message": "no"}}',
-            }.get(wrong) or json.dumps(found).encode()
-            if wrong == "surrogate":
-                data = data.replace(b'"content": "', b'"content": "\\ud800')
-            self.send_response(400 if wrong == "refused by a filter" else 200)
-            if wrong == "bomb":
-                self.send_header("Content-Encoding", "gzip")
-            self.send_header("Content-Length", str(len(data) + (5 if wrong == "breaks off" else 0)))
-            self.end_headers()
-            self.wfile.write(data[: len(data) // 2] if wrong == "half a line" else data)
-            if wrong in ("html", "deep", "bomb", "refused by a filter", "surrogate", "breaks off", "half a line"):
-                return
-            with fake.lock:
-                fake.input += found.get("usage", {}).get("prompt_tokens", 0)
-                fake.output += found.get("usage", {}).get("completion_tokens", 0)
-                if wrong not in ("too few", "too many", "other model", "other software"):
-                    fake.answered.append(line)
-
-    class Server(ThreadingHTTPServer):
-        def handle_error(self, request, client_address):  # the client has left
-            pass
-
-    server = Server(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
+    """Let ``fake`` answer at the address of this process's server, which is yielded."""
+    server = _server(os.getpid())
+    server.fake, server.over = fake, threading.Event()
     try:
         yield f"openai:http://127.0.0.1:{server.server_port}/v1"
     finally:
-        over.set()
-        server.shutdown()
-        server.server_close()
+        server.over.set()

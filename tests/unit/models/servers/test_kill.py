@@ -51,7 +51,7 @@ def test_a_kill_at_any_moment(tmp_path):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*map(str, sys.path), str(Path(__file__).parent)])}
     with serving(fake := Fake(delay=0.02)) as url:
         kept, asked, kills = set(), 0, 0
-        for until in (1, 4, 9):
+        for until in (1, 9):
             child = subprocess.Popen([sys.executable, "-c", ASK, url, str(journal)], env=environment)
             while len(fake.asked) - asked < until and child.poll() is None:
                 time.sleep(0.001)
@@ -59,12 +59,13 @@ def test_a_kill_at_any_moment(tmp_path):
             kills += child.poll() is None
             os.kill(child.pid, signal.SIGKILL)
             child.wait()
-            time.sleep(0.3)  # the server finishes what it has begun
+            while fake.in_hand:  # the server finishes what it has begun
+                time.sleep(0.001)
             assert not kept & {*fake.asked[asked:]}
             kept, asked = answered(journal), len(fake.asked)
         answers, spending = ask(url, journal)
         assert not kept & {*fake.asked[asked:]}
-    assert kills == 3 and [answer.choices[0].text for answer in answers] == [translation(line) for line in LINES]
+    assert kills == 2 and [answer.choices[0].text for answer in answers] == [translation(line) for line in LINES]
     # Only what was in flight is asked again, and nothing that the server may have counted is left out.
     assert len(LINES) <= len(fake.asked) <= spending.attempts <= len(LINES) + kills * PARALLEL
     assert spending.lost == spending.attempts - len(LINES)

@@ -61,8 +61,8 @@ def server(python, model, tmp_path_factory):
     with (tmp_path_factory.mktemp("log") / "log").open("w") as log:
         process = subprocess.Popen([python, "-m", "llama_cpp.server", *words], stdout=log, stderr=log)
         try:
-            for _ in range(120):
-                time.sleep(1)
+            for _ in range(1200):
+                time.sleep(0.1)
                 with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/models"):
                     break
             yield f"openai:http://127.0.0.1:{port}/v1?model=tiny&max_tokens=12&parallel=1"

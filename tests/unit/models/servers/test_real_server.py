@@ -57,8 +57,8 @@ def server(model, tmp_path_factory):
     with (tmp_path_factory.mktemp("log") / "log").open("w") as log:
         process = subprocess.Popen([sys.executable, "-c", SERVE, *words], stdout=log, stderr=log, cwd=model)
         try:
-            for _ in range(120):
-                time.sleep(1)
+            for _ in range(1200):
+                time.sleep(0.1)
                 with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/health"):
                     break
             yield f"openai:http://127.0.0.1:{port}/v1?model={model}&max_tokens=10&parallel=2"
