@@ -1,8 +1,4 @@
-"""Progress: bars on a terminal and in notebooks; elsewhere one line on standard error every half minute.
-
-Only commands print these lines (:func:`said_aloud`). They describe the open bars and the work that has a name
-(:func:`working`).
-"""
+"""Progress: tqdm bars on a terminal and in notebooks; elsewhere, at intervals, a line on standard error."""
 
 from __future__ import annotations
 
@@ -10,8 +6,6 @@ import contextlib
 import math
 import os
 import sys
-import threading
-import time
 import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
@@ -24,97 +18,46 @@ EVERY = "CGBENCH_LOG_EVERY"
 USUAL = 30.0
 _FORMAT = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{postfix}, {rate_fmt}]"
 """The postfix, such as the loss, comes before the rate because a narrow terminal cuts the end."""
+_LINE = "{desc}: {n_fmt} of {total_fmt}, {rate_fmt}, {remaining} left{postfix}"
+_LINE_WITHOUT_TOTAL = "{desc}: {n_fmt}, {rate_fmt}, {elapsed} so far{postfix}"
 
 T = TypeVar("T")
 
-_open: list[Bar | Work] = []  # the innermost last
 _steps: list[str] = []  # of the build that runs
+_running: list[str] = []  # the innermost step last
 
 
-class Work:
-    """Work that has a name but no count."""
+class _Lines:
+    """Standard error that is no terminal: each state of a bar becomes a line."""
 
-    visible = False
+    def write(self, text: str) -> None:
+        if line := text.strip():
+            print(printable(line), file=sys.stderr, flush=True)
 
-    def __init__(self, description: str) -> None:
-        self.description, self.began = description, time.monotonic()
-        _open.append(self)
-
-    def close(self) -> None:
-        """End the work."""
-        if self in _open:
-            _open.remove(self)
-
-    def line(self) -> str:
-        """The line to print."""
-        return f"{_place(self)}{self.description}: {_clock(time.monotonic() - self.began)} so far"
+    def flush(self) -> None:
+        """Nothing waits."""
 
 
-class Bar(Work):
-    """A tqdm bar that counts even if it is not drawn."""
-
-    def __init__(self, drawn: Any, total: float | None, description: str, unit: str, initial: float) -> None:
-        self.drawn, self.total, self.unit, self.initial = drawn, total, unit, initial
-        self.n, self.postfix = initial, ""
-        self.visible = not getattr(drawn, "disable", True)
-        super().__init__(description)
-
-    def update(self, n: float = 1) -> None:
-        """Add ``n`` to the count."""
-        self.n += n
-        self.drawn.update(n)
-
-    def set_postfix_str(self, text: str, refresh: bool = True) -> None:
-        """Set the text behind the counts."""
-        self.postfix = text
-        self.drawn.set_postfix_str(text, refresh)
-
-    def close(self) -> None:
-        """End the work."""
-        super().close()
-        self.drawn.close()
-
-    def __enter__(self) -> Bar:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def line(self) -> str:
-        """The line to print: ``train member 1 of 4: 1,200 of 2,000 updates, 10.0/s, 1:20 left, loss 3.1``."""
-        passed, done = time.monotonic() - self.began, self.n - self.initial
-        rate = done / passed if passed > 0 else 0.0
-        scale, unit = (1e6, "MB") if self.unit == "B" else (1.0, f"{self.unit}s")
-        digits = ",.1f" if scale > 1 else ",.0f"
-        of = "" if self.total is None else f" of {self.total / scale:{digits}}"
-        parts = [f"{self.n / scale:{digits}}{of} {unit}"]
-        if rate:
-            parts.append(f"{rate / scale:.3g}/s" if rate < 1000 * scale else f"{rate / scale:,.0f}/s")
-        if rate and self.total is not None and self.total >= self.n:
-            parts.append(f"{_clock((self.total - self.n) / rate)} left")
-        else:
-            parts.append(f"{_clock(passed)} so far")
-        return f"{_place(self)}{self.description}: " + ", ".join([*parts, *([self.postfix] if self.postfix else [])])
-
-
-def bar(total: float | None, description: str, unit: str = "it", show: bool = True, **options: Any) -> Bar:
+def bar(total: float | None, description: str, unit: str = "it", show: bool = True, **options: Any) -> Any:
     """A tqdm bar with rate and time left (``update(n)``, ``close()``, or as a context manager).
 
     ``unit`` is the unit of ``total``. A bar is drawn with ``show``, on a terminal or in a notebook with ipywidgets.
+    Without a terminal, a line is printed every :func:`lines_every` seconds.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # ipywidgets are missing: then there is no bar
-        from tqdm.auto import tqdm
+        from tqdm import tqdm as plain_tqdm
+        from tqdm.autonotebook import tqdm
 
-    hidden = None if show else True
-    drawn = tqdm(
-        total=total, desc=printable(_place() + description), unit=unit, unit_scale=True, disable=hidden,
-        dynamic_ncols=True, bar_format=_FORMAT if total is not None else None, **options,
-    )  # fmt: skip
-    made = Bar(drawn, total, description, unit, options.get("initial", 0))
-    if not show:
-        Work.close(made)  # another process shows it
-    return made
+    place = "".join(f"{number_of(step)}: " for step in _running[-1:] if step in _steps)
+    options |= {"total": total, "desc": printable(place + description), "unit": unit, "unit_scale": True}
+    if not show or tqdm is not plain_tqdm or (sys.stderr and sys.stderr.isatty()):
+        hidden = None if show else True
+        return tqdm(disable=hidden, dynamic_ncols=True, bar_format=None if total is None else _FORMAT, **options)
+    every = lines_every()
+    lines = _LINE_WITHOUT_TOTAL if total is None else _LINE
+    options |= {"disable": not every, "file": _Lines(), "mininterval": every, "maxinterval": every, "delay": every}
+    return plain_tqdm(bar_format=lines, **{**options, "leave": False})
 
 
 def track(items: Iterable[T], total: int | None, description: str, unit: str = "it") -> Iterator[T]:
@@ -127,7 +70,7 @@ def track(items: Iterable[T], total: int | None, description: str, unit: str = "
 
 @contextlib.contextmanager
 def numbered(steps: Iterable[str]) -> Iterator[None]:
-    """Put ``step 5 of 9`` before the bars and lines of these steps, which :func:`working` names."""
+    """Put ``step 5 of 9`` before the bars of these steps, which :func:`working` names."""
     _steps[:] = steps
     try:
         yield
@@ -140,21 +83,14 @@ def number_of(step: str) -> str:
     return f"step {_steps.index(step) + 1} of {len(_steps)}" if step in _steps else ""
 
 
-def _place(shown: Work | None = None) -> str:
-    """The step that runs; its name too, where ``shown`` is a line about something inside it."""
-    step = next((work for work in reversed(_open) if work.description in _steps), None)
-    inside = f", {step.description}" if step and shown not in (None, step) else ""
-    return f"{number_of(step.description)}{inside}: " if step else ""
-
-
 @contextlib.contextmanager
-def working(description: str) -> Iterator[None]:
-    """Name the work inside, which has no bar, for the lines."""
-    work = Work(description)
+def working(step: str) -> Iterator[None]:
+    """Name the step that runs, for its bars."""
+    _running.append(step)
     try:
         yield
     finally:
-        work.close()
+        _running.remove(step)
 
 
 def lines_every() -> float:
@@ -170,49 +106,3 @@ def lines_every() -> float:
     if not 0 <= seconds < math.inf:
         raise InputError(f"{EVERY}={printable(text)}: seconds are needed, such as 60, or 0 for no lines")
     return seconds
-
-
-@contextlib.contextmanager
-def said_aloud(description: str) -> Iterator[None]:
-    """Print the progress of the work inside on standard error at intervals, unless a bar shows it.
-
-    :param description: printed if nothing inside has a name.
-    """
-    every = lines_every()
-    if not every:
-        yield
-        return
-    over = threading.Event()
-    whole = Work(description)
-    # A thread, because the work may be one long call.
-    threading.Thread(target=_speak, args=(every, over, Work), daemon=True).start()
-    try:
-        yield
-    finally:
-        over.set()
-        whole.close()
-
-
-def say_bars() -> None:
-    """Let a worker process print the progress of its bars; the command that started it prints the rest."""
-    if every := lines_every():
-        threading.Thread(target=_speak, args=(every, threading.Event(), Bar), daemon=True).start()
-
-
-def _speak(every: float, over: threading.Event, kind: type[Work]) -> None:
-    while not over.wait(every):
-        say_line(kind)
-
-
-def say_line(kind: type[Work] = Work) -> None:
-    """Print the progress of the innermost work, unless a bar shows it."""
-    current = [work for work in list(_open) if isinstance(work, kind)]
-    if current and not any(work.visible for work in current):
-        print(printable(current[-1].line()), file=sys.stderr, flush=True)
-
-
-def _clock(seconds: float) -> str:
-    """``1:02:03`` or ``2:03``."""
-    minutes, seconds = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

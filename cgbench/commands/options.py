@@ -27,7 +27,7 @@ from cgbench.commands.lines import (
 )
 from cgbench.commands.lines import note as note  # read from here by many
 from cgbench.errors import InputError, InputWarning, argument, missing_package, printable
-from cgbench.progress import EVERY, said_aloud
+from cgbench.progress import EVERY
 from cgbench.requests import read_values
 from cgbench.settings import parse_assignments
 from cgbench.text.remote import as_given, is_address, local
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from cgbench.benchmark.react.cost import Forecast
     from cgbench.text.inspection import Finding
 
-SEPARATOR = "\0"  # cannot occur in a file name
 FIRST, LAST = ("Input", "Text"), ("Output", "Execution", "Advanced")
 """Headings of ``--help`` that come first and last; the others keep the order of their options."""
 FEW = 8  # options that need no headings
@@ -65,12 +64,12 @@ class FilesType(click.ParamType):
         return not word.startswith("-") or (word == STDIN and not self.many)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Path, ...]:
-        """Split what :class:`Command` has joined."""
-        if isinstance(value, tuple):
-            return value
-        names = value.split(SEPARATOR)
-        if not all(names):
+        """The words of the option (a tuple, by :class:`Option`) as paths."""
+        names = (value,) if isinstance(value, str) else value
+        if not all(map(os.fspath, names)):
             self.fail("a file name is empty", param, ctx)
+        if str(names[0]).startswith("--"):
+            self.fail(f"a file name is expected before {names[0]}", param, ctx)
         return tuple(map(Path, names))
 
 
@@ -85,11 +84,33 @@ class ModelType(click.ParamType):
 
 
 class Option(click.Option):
-    """An option under a heading of ``--help``."""
+    """An option under a heading of ``--help``; one of :class:`FilesType` takes every word up to the next option.
+
+    Where the command has arguments of its own, a corpus takes the words that can be its own and leaves the others:
+    ``--out new.tsv train.de train.en``.
+    """
 
     def __init__(self, declarations: Sequence[str], group: str = "", **more: Any) -> None:
         super().__init__(declarations, **more)
         self.group = group
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        """Let click's parser give the option its further words."""
+        super().add_to_parser(parser, ctx)
+        kind = self.type
+        if not isinstance(kind, FilesType):
+            return
+        takes_all = not any(isinstance(param, click.Argument) for param in ctx.command.params)
+        parser_option = parser._long_opt[self.opts[0]]
+        process = parser_option.process
+
+        def process_all(value: str, state: Any) -> None:
+            files = [value]
+            while state.rargs and kind.is_file(state.rargs[0]) and (takes_all or kind.takes(files, state.rargs[0])):
+                files.append(state.rargs.pop(0))
+            process(tuple(files), state)
+
+        parser_option.process = process_all
 
     def get_help_extra(self, ctx: click.Context) -> Any:
         """The default, but not the range, which the message of a wrong value has."""
@@ -135,42 +156,17 @@ class Documented(click.Command):
 
 
 class Command(Documented):
-    """A command whose :class:`FilesType` options take every word up to the next option.
-
-    Where the command has arguments of its own, a corpus takes the words that can be its own and leaves the others:
-    ``--out new.tsv train.de train.en``.
-    """
+    """A command whose arguments may be addresses of files."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Join the words that follow such an option (``--train A B``, ``--train=A B``) into one."""
-        options = {
-            name: param.type for param in self.params if isinstance(param.type, FilesType) for name in param.opts
-        }
-        greedy = not any(isinstance(param, click.Argument) for param in self.params)
-        joined: list[str] = []
+        """Fetch the files at addresses; names of models stay."""
         models = {name for param in self.params if isinstance(param.type, ModelType) for name in param.opts}
         words = [
             word if ctx.resilient_parsing or before in models or word.partition("=")[0] in models else _fetched(word)
             for before, word in zip(["", *args], args, strict=False)
         ]
         ctx.meta[_WORDS] = tuple(args)
-        while words:
-            word = words.pop(0)
-            name, sign, first = word.partition("=")
-            kind = options.get(name)
-            if word == "--":
-                joined += [word, *words]
-                break
-            if kind is None:
-                joined.append(word)
-                continue
-            joined.append(name)
-            group = [first] if sign else []
-            while words and kind.is_file(words[0]) and (greedy or kind.takes(group, words[0])):
-                group.append(words.pop(0))
-            if group:
-                joined.append(SEPARATOR.join(group))
-        return super().parse_args(ctx, joined)
+        return super().parse_args(ctx, words)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete the further files of an option that takes several."""
@@ -183,9 +179,8 @@ class Command(Documented):
         return next((param.type for param in self.params if name in param.opts), None)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; without a terminal, print lines of progress."""
-        root = ctx.find_root().command_path
-        with interruptible(), said_aloud(ctx.command_path.removeprefix(root).strip() or str(ctx.info_name)):
+        """Run the command."""
+        with interruptible():
             return super().invoke(ctx)
 
 

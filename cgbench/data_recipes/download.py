@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from http.client import HTTPException
 from pathlib import Path
+from typing import Any
 
 from cgbench import __version__
 from cgbench.errors import InputError, require
 from cgbench.files import sync_file, sync_folder
-from cgbench.progress import Bar, bar
+from cgbench.progress import bar
 from cgbench.text.limits import MOST_DOWNLOAD
 
 ATTEMPTS = 5
@@ -68,7 +69,7 @@ class _Limited:
 
     def __init__(self, url: str, name: str, most: int) -> None:
         self.url, self.name, self.most, self.came = url, name, most, 0
-        self._bar: Bar | None = None
+        self._bar: Any = None
 
     @property
     def total(self) -> int:

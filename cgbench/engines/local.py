@@ -20,7 +20,6 @@ from typing import Any, TypeVar
 from cgbench.engines.tasks import ONE_CORE, Engine, Needs
 from cgbench.errors import InputError, InputWarning
 from cgbench.machine import usable_cores
-from cgbench.progress import say_bars
 from cgbench.requests import check
 
 GRACE = 60.0  # seconds
@@ -154,7 +153,6 @@ def _start_worker(slots: Any) -> None:
     if slot := slots.get():
         os.environ[VISIBLE] = slot  # before CUDA is initialised
     warnings.simplefilter("ignore", InputWarning)  # the command has already warned about the same files
-    say_bars()
     end_with_parent(GRACE)
 
 

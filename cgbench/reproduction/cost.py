@@ -9,7 +9,6 @@ from pathlib import Path
 from cgbench.benchmark.react.cost import duration, estimates_wanted, training_time
 from cgbench.errors import InputError
 from cgbench.models.devices import choose_device
-from cgbench.progress import working
 from cgbench.reproduction.plan import ReproduceRequest, Run
 from cgbench.requests import as_path
 
@@ -48,7 +47,7 @@ def _time_of(run: Run, request: ReproduceRequest) -> float | str:
     source, target, *_ = find_recipe(run.benchmark.data).sides
     sides = source, target
     data = as_path(request.out) / DATA / run.benchmark.data
-    with tempfile.TemporaryDirectory() as name, working(f"timing {run.system.name} on {run.benchmark.name}"):
+    with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         try:
             if not data.is_dir():

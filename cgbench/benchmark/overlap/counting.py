@@ -19,7 +19,7 @@ from cgbench.benchmark.overlap.units import TokenIds, UnitRules, Words, load_uni
 from cgbench.engines import Engine, Local
 from cgbench.errors import InputError
 from cgbench.files import check_shape, read_json, write_json
-from cgbench.progress import bar, working
+from cgbench.progress import bar
 from cgbench.steps import Step, Workspace, hash_value
 from cgbench.text.shards import Faults, Shard, hash_shard, read_shard
 
@@ -79,22 +79,21 @@ def _count(number: int, task: Task) -> tuple[int, Path]:
     rules = task.rules
 
     def make(folder: Path) -> None:
-        with working(f"read {task.shard.path.name}"):
-            automaton, units = _open(task.test, rules)
-            matches = automaton.no_matches(rules.most)
-            faults = Faults(rules.skip_bad)
-            documents = words = size = held = 0
-            for block in read_shard(task.shard, faults, rules.change, lower=rules.lower):
-                ids, lengths = units.read(block)
-                held += automaton.read(ids, lengths, matches)
-                documents += len(lengths)
-                words += len(ids)
-                size += block.size
-            states = np.flatnonzero(matches[:, 0])
-            np.save(folder / "states.npy", states)
-            np.save(folder / "matches.npy", matches[states])
-            read = {"documents": documents, "words": words, "bytes": size, "held": held}
-            write_json(folder / "counts.json", read | {"faults": faults.count, "first": faults.first})
+        automaton, units = _open(task.test, rules)
+        matches = automaton.no_matches(rules.most)
+        faults = Faults(rules.skip_bad)
+        documents = words = size = held = 0
+        for block in read_shard(task.shard, faults, rules.change, lower=rules.lower):
+            ids, lengths = units.read(block)
+            held += automaton.read(ids, lengths, matches)
+            documents += len(lengths)
+            words += len(ids)
+            size += block.size
+        states = np.flatnonzero(matches[:, 0])
+        np.save(folder / "states.npy", states)
+        np.save(folder / "matches.npy", matches[states])
+        read = {"documents": documents, "words": words, "bytes": size, "held": held}
+        write_json(folder / "counts.json", read | {"faults": faults.count, "first": faults.first})
 
     return number, Workspace(task.root).run(_step(task), make)
 

@@ -63,7 +63,7 @@ from cgbench.models.training.ensemble import (
     warn_of_length,
 )
 from cgbench.models.training.held_out import PARTS, texts_in
-from cgbench.progress import numbered, working
+from cgbench.progress import numbered
 from cgbench.requests import accepts
 from cgbench.steps import STEPS, Workspace
 from cgbench.text.corpus import ParallelText, odd_characters, warn_of
@@ -202,9 +202,8 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
         ranks, stages = select_rows(table.to_pydict(), request.as_dict(), sizes)
         found: dict[str, Any] = {"rank": ranks, "stage": stages}
         if request.design == "stratified" and request.allocation == "neyman":
-            with working("sample"):
-                targets = candidate_lines(candidates)[1]
-                found[OWN_SCORE] = sentence_chrf(table["hypothesis"].to_pylist(), targets)
+            targets = candidate_lines(candidates)[1]
+            found[OWN_SCORE] = sentence_chrf(table["hypothesis"].to_pylist(), targets)
         # The probability of each draw, and a stratified sample of all candidates if there is to be one.
         found |= draw_columns({**table.to_pydict(), **found}, request.as_dict(), sizes)
         for name, values in found.items():
@@ -212,12 +211,11 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
     # Optionally, a control set matched to the test set.
     control = None
     if plan.request.until == "release" and request.control:
-        with working("control"):
-            control = _draw_control(plan, scans, pools, (train, *exclude), candidates, table, ngrams)
-            if request.document is not None:
-                where = control.rows["pool"] + 1, control.rows["line"] + 1
-                documents = documents_of(request.document, plan.inputs.pools, pools, *where)
-                control = replace(control, rows=control.rows | {DOCUMENT: np.array(documents, object)})
+        control = _draw_control(plan, scans, pools, (train, *exclude), candidates, table, ngrams)
+        if request.document is not None:
+            where = control.rows["pool"] + 1, control.rows["line"] + 1
+            documents = documents_of(request.document, plan.inputs.pools, pools, *where)
+            control = replace(control, rows=control.rows | {DOCUMENT: np.array(documents, object)})
     return Built(
         plan=plan,
         train=train,

@@ -24,7 +24,6 @@ from cgbench.models.config.methods import BowConfig, MethodConfig
 from cgbench.models.config.presets import Preset, load_preset
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.training.ensemble import member_needs
-from cgbench.progress import working
 from cgbench.steps import Step, Workspace
 from cgbench.tables import render
 from cgbench.text.corpus import PlannedText
@@ -89,7 +88,7 @@ def forecast(plan: Plan, workspace: Workspace, engine: Engine) -> Forecast | Non
     if not any(left.values()):
         return None
     times: dict[str, float | None] = dict.fromkeys(left)
-    with working("timing this machine, to estimate the time of the build"), tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name:
         # Sample 1: the text, per byte.
         train, train_bytes, _ = _sample([plan.train], Path(name, "train"))
         pool, pool_bytes, pool_pairs = _sample(plan.pools, Path(name, "pool"))

@@ -19,7 +19,7 @@ from cgbench.models.servers.address import Server
 from cgbench.models.servers.exchange import Answer, BadAnswerError, Request, Usage, is_filtered, read_answer, read_usage
 from cgbench.models.servers.journal import REMEDY, Journal
 from cgbench.models.servers.pace import Pace
-from cgbench.progress import Bar, bar
+from cgbench.progress import bar
 from cgbench.text.web import NoReply, Reply, post_json
 
 TRIES = 6
@@ -130,7 +130,7 @@ class Client:
             f"and run the command again, or choose another {argument('output')}"
         )
 
-    def _ask_all(self, waiting: Sequence[Request], shown: Bar) -> None:
+    def _ask_all(self, waiting: Sequence[Request], shown: Any) -> None:
         self._stop.clear()
         headers = self.server.headers()
 

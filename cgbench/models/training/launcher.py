@@ -24,7 +24,6 @@ from cgbench.engines import LostError, end_with_parent
 from cgbench.errors import InputError, InputWarning
 from cgbench.files import write_atomic
 from cgbench.models.training.interruption import held_signals
-from cgbench.progress import say_bars
 
 HOST = "127.0.0.1"
 PATIENCE = "600"  # seconds for the processes to save their state after a signal
@@ -114,8 +113,6 @@ def _run(device: str, function: Callable[..., Any], arguments: Sequence[Any]) ->
     from tqdm.auto import tqdm
 
     tqdm.set_lock(threading.RLock())  # tqdm's own lock leaves a semaphore behind when killed
-    if os.environ["RANK"] == "0":
-        say_bars()
     try:
         from cgbench.models.training.distributed import init_process_group
 
