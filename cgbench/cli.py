@@ -8,7 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from cgbench import __version__
-from cgbench.commands.options import Group
+from cgbench.commands.command import Group
 
 COMMANDS = {
     "Build": {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from cgbench.commands.options import Command, format_option
+from cgbench.commands.command import Command, format_option
 from cgbench.errors import InputError
 
 PATH = click.Path(path_type=Path)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from cgbench.benchmark.react.request import BuildRequest
-from cgbench.commands.options import (
+from cgbench.commands.command import (
     DRY_RUN,
     EXPLAIN,
     Resumable,
@@ -22,7 +22,7 @@ from cgbench.commands.options import (
     print_cost,
     say_if,
 )
-from cgbench.commands.requests import takes
+from cgbench.commands.options import takes
 from cgbench.errors import InputError, argument, printable_json
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import json
 import click
 
 from cgbench.benchmark.release.clean import CleanRequest, clean
-from cgbench.commands.options import Command, format_option
-from cgbench.commands.requests import takes
+from cgbench.commands.command import Command, format_option
+from cgbench.commands.options import takes
 
 
 @click.command("clean", cls=Command, example="cgbench clean release --dry-run")

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from cgbench.benchmark.consistency.request import ConsistencyRequest, ItemsRequest
-from cgbench.commands.options import Command, Group
-from cgbench.commands.requests import takes
+from cgbench.commands.command import Command, Group
+from cgbench.commands.options import takes
 from cgbench.commands.score_output import ScoreOutput
 
 PATH = click.Path(path_type=Path)

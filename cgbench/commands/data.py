@@ -7,9 +7,9 @@ import textwrap
 
 import click
 
+from cgbench.commands.command import Command, Group, Resumable, engine_options, format_option, note
 from cgbench.commands.completion import names
-from cgbench.commands.options import Command, Group, Resumable, engine_options, format_option, note
-from cgbench.commands.requests import takes
+from cgbench.commands.options import takes
 from cgbench.data_recipes.prepared import DataRequest
 from cgbench.requests import changed
 from cgbench.tables import columns, counted, render

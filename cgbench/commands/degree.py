@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from cgbench.benchmark.stats.degree import DegreeRequest, degree_rows
-from cgbench.commands.options import Command, format_option, grouped, warn_of
-from cgbench.commands.requests import takes
+from cgbench.commands.command import Command, format_option, grouped, warn_of
+from cgbench.commands.options import takes
 
 
 @click.command("degree", cls=Command, example="cgbench degree test.en --train train.en --cover")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cgbench.commands.options import Resumable, engine_options, format_option, grouped, print_cost
+from cgbench.commands.command import Resumable, engine_options, format_option, grouped, print_cost
 
 if TYPE_CHECKING:
     from cgbench.engines import Engine

@@ -8,8 +8,8 @@ import shlex
 import click
 
 from cgbench.benchmark.release.export.export import ExportRequest, export
-from cgbench.commands.options import Command, format_option
-from cgbench.commands.requests import takes
+from cgbench.commands.command import Command, format_option
+from cgbench.commands.options import takes
 
 
 @click.command("export", cls=Command, example="cgbench export release --to lm-eval --out exported")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from cgbench.commands.options import Command, Group, corpus_words, format_option, grouped
-from cgbench.commands.requests import takes
+from cgbench.commands.command import Command, Group, corpus_words, format_option, grouped
+from cgbench.commands.options import takes
 from cgbench.errors import InputError
 from cgbench.models.lexicons.learning import LexiconRequest
 

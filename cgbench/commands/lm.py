@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from cgbench.commands.options import Command, Group, format_option, log_every_option
-from cgbench.commands.requests import takes
+from cgbench.commands.command import Command, Group, format_option, log_every_option
+from cgbench.commands.options import takes
 from cgbench.errors import InputError, InputWarning
 from cgbench.lm.training import LmRequest
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from cgbench.commands.command import Command, format_option
 from cgbench.commands.completion import names
-from cgbench.commands.options import Command, format_option
 from cgbench.errors import InputError
 
 

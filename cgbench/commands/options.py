@@ -1,426 +1,177 @@
-"""Shared parts of commands: options with several files, help under headings, errors in one line, engines."""
+"""A command made from a request class: its options, and the request from their values."""
 
 from __future__ import annotations
 
-import errno
 import functools
-import os
-import re
-import sys
-import warnings
-from collections.abc import Callable, Iterable, Sequence
+import typing
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
-from cgbench.commands.lines import (
-    FROM_FILE,
-    Failure,
-    Stopped,
-    as_options,
-    interruptible,
-    text_alone,
-    warnings_as_lines,
-    with_file,
-)
-from cgbench.commands.lines import note as note  # read from here by many
-from cgbench.errors import InputError, InputWarning, argument, missing_package, printable
-from cgbench.progress import EVERY
-from cgbench.requests import read_values
-from cgbench.settings import parse_assignments
-from cgbench.text.remote import as_given, is_address, local
-from cgbench.text.streams import STDIN, form
-
-if TYPE_CHECKING:
-    from cgbench.benchmark.react.cost import Forecast
-    from cgbench.text.inspection import Finding
-
-FIRST, LAST = ("Input", "Text"), ("Output", "Execution", "Advanced")
-"""Headings of ``--help`` that come first and last; the others keep the order of their options."""
-FEW = 8  # options that need no headings
+from cgbench.commands.command import FilesType, ModelType, Option, changed_settings, grouped
+from cgbench.commands.completion import completion_of
+from cgbench.commands.lines import REQUEST
+from cgbench.errors import InputError, argument
+from cgbench.requests import Field, from_flat, leaves_of
 
 
-class FilesType(click.ParamType):
-    """One file or more after an option: ``--train train.de train.en``.
+def takes(
+    kind: type,
+    *,
+    but: Collection[str] = (),
+    only: Collection[str] = (),
+    read: Mapping[str, Callable[[Any], Any]] | None = None,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command the options of a request, and the request as its first argument.
 
-    :param many: any number of files; else they are those of a corpus: one that holds both sides, or two.
+    A :func:`click.argument` with a field's name is that field. Other settings come from ``--set`` and
+    ``--config``; an option overrides both. With several requests, the first decorator's is the first
+    argument. The fields of a part are options as well.
+
+    :param but: fields that the command sets itself; it then receives a mapping of values instead of the request.
+    :param only: the only fields to take, without settings; the command receives a mapping.
+    :param read: functions that convert the words of an option, by field.
     """
+    fields = {name: field for name, field in leaves_of(kind).items() if name not in but and (not only or name in only)}
+    own = [field for field in fields.values() if not field.python_only and not field.is_setting]
+    known = [", ".join(field.name for field in fields.values() if field.is_setting)]
+    if hasattr(kind, "open_field") and "model" in fields:
+        known.append("those of the model preset (see `cgbench models NAME`)")
+    set_help = ": ".join(filter(None, ("Change a setting (repeatable)", "; ".join(filter(None, known)))))
+    settable = not only and (hasattr(kind, "open_field") or any(field.is_setting for field in fields.values()))
 
-    name = "files"
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def run(*first: Any, config: Path | None = None, assignments: tuple[str, ...] = (), **given: Any) -> Any:
+            click.get_current_context().meta.setdefault(REQUEST, []).append(kind)
+            values = {name: given.pop(name) for name in [*given] if name in fields}
+            values = {name: value for name, value in values.items() if value not in (None, ())}
+            for name, value in values.items():
+                values[name] = read[name](value) if read and name in read else _value(fields[name], value)
+            found = changed_settings(kind, config, assignments, **values) if settable else values
+            if not only:
+                _check_required(own, found)
+            return function(*first, found if but or only else from_flat(kind, found), **given)
 
-    def __init__(self, many: bool = False) -> None:
-        self.many = many
+        command: Any = run
+        if settable:
+            command = grouped(
+                "Selection" if hasattr(kind, "presets") else "Advanced",
+                "--set", "assignments", multiple=True, metavar="KEY=VALUE", help=set_help,
+            )(command)  # fmt: skip
+            command = grouped(
+                "Selection" if hasattr(kind, "presets") else "Advanced",
+                "--config", type=click.Path(path_type=Path), metavar="FILE", help="Read settings from a YAML file",
+            )(command)  # fmt: skip
+        for field in reversed(own):
+            command = _option(field, required=field.required and not only)(command)
+        return command
 
-    def takes(self, files: list[str], word: str) -> bool:
-        """Whether ``word`` may follow ``files`` as a file of the option."""
-        if self.many or not files:
-            return True
-        return len(files) == 1 and all(form(Path(file)) == "plain" for file in (files[0], word))
-
-    def is_file(self, word: str) -> bool:
-        """Whether a word may name a file; ``-``, standard input, is a text."""
-        return not word.startswith("-") or (word == STDIN and not self.many)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Path, ...]:
-        """The words of the option (a tuple, by :class:`Option`) as paths."""
-        names = (value,) if isinstance(value, str) else value
-        if not all(map(os.fspath, names)):
-            self.fail("a file name is empty", param, ctx)
-        if str(names[0]).startswith("--"):
-            self.fail(f"a file name is expected before {names[0]}", param, ctx)
-        return tuple(map(Path, names))
-
-
-class ModelType(click.ParamType):
-    """The name of a model: one word, which is not fetched even if it looks like an address."""
-
-    name = "model"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name unchanged."""
-        return str(value)
+    return decorate
 
 
-class Option(click.Option):
-    """An option under a heading of ``--help``; one of :class:`FilesType` takes every word up to the next option.
+def _option(field: Field, required: bool) -> Callable[[Any], Any]:
+    help = f"{field.help} [required]" if required else _help(field)
+    more: dict[str, Any] = {"group": field.group, "help": help, "metavar": field.metavar, "cls": Option}
+    more["shell_complete"] = completion_of(field)
+    kinds = {"corpus": FilesType(), "corpora": FilesType(), "files": FilesType(many=True), "model": ModelType()}
+    name = field.kind.name if field.kind else ""
+    inner = _inner(field)
+    if bool in inner and len(inner) == 1:
+        declaration, more["is_flag"], more["default"] = field.flag, True, None
+        del more["metavar"]
+    else:
+        declaration = field.flag
+        more["type"] = kinds.get(name, str)
+        more["multiple"] = _is_repeatable(field)
+        if field.choices:
+            more["metavar"] = field.metavar or f"[{'|'.join(map(str, field.choices))}]"
+        if bool in inner:  # the option alone, without a value
+            more |= {"is_flag": False, "flag_value": "true"}
+        more["metavar"] = more["metavar"] or _metavar(field, name)
+    short = ("-o",) if field.name == "output" else ()
+    return click.option(declaration, *short, field.name, required=False, **more)
 
-    Where the command has arguments of its own, a corpus takes the words that can be its own and leaves the others:
-    ``--out new.tsv train.de train.en``.
+
+def _check_required(fields: Iterable[Field], given: Container[str]) -> None:
+    metavars = {one.name: one.metavar for one in click.get_current_context().command.params}
+    for field in fields:
+        if field.required and field.name not in given:
+            raise InputError(f"{argument(field.name)} is missing; give {field.flag} {metavars[field.name]}")
+
+
+def _inner(field: Field) -> tuple[Any, ...]:
+    """The types that a field takes, None left out."""
+    hint = field.type
+    hint = typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
+    return tuple(one for one in (typing.get_args(hint) if type(None) in typing.get_args(hint) else (hint,)))
+
+
+def _is_repeatable(field: Field) -> bool:
+    """Whether an option is repeated for several values; numbers may also be separated by commas."""
+    return field.kind.many if field.kind else any(typing.get_origin(one) in (list, tuple) for one in _inner(field))
+
+
+def _metavar(field: Field, kind: str) -> str:
+    inner = _inner(field)
+    if kind and kind != "name":
+        return {"folder": "FOLDER", "model": "MODEL", "systems": "SYSTEM=FILE[,FILE...]"}.get(kind, "FILE")
+    for hint in inner:
+        if typing.get_origin(hint) in (list, tuple):
+            return "TEXT" if typing.get_args(hint)[0] is str else "N,N,..."
+    if field.flag in ("--model", "--arch", "--method"):
+        return "NAME"
+    return field.unit.upper() if field.unit else "N" if int in inner or float in inner else "TEXT"
+
+
+def _help(field: Field) -> str:
+    shown = field.default
+    if field.required or shown is None or isinstance(shown, bool) or shown in ((), "", []) or "default" in field.help:
+        return field.help
+    if isinstance(shown, (list, tuple)):
+        shown = ",".join(map(str, shown))
+    return f"{field.help} [default: {shown}]"
+
+
+def _value(field: Field, words: Any) -> Any:
+    """The words of an option as the field's type reads them."""
+    if field.kind and field.kind.name == "systems":
+        return {name: list(map(Path, paths)) for name, paths in split_systems(words, field.flag).items()}
+    if field.kind and field.kind.name == "references":
+        return list(map(Path, words))
+    if isinstance(words, tuple) and not field.kind and any(_is_numbers(one) for one in _inner(field)):
+        return [number for word in words for number in word.split(",")]
+    return words
+
+
+def _is_numbers(hint: Any) -> bool:
+    return typing.get_origin(hint) in (list, tuple) and typing.get_args(hint)[0] is not str
+
+
+def split_systems(items: Sequence[str], option: str = "--hyp", *, bare: bool = False) -> dict[str, list[str]]:
+    """``SYSTEM=FILE[,FILE2...]``, a file per run, as names of files by system.
+
+    :param bare: keep ``""`` as the name of a system where there is no ``SYSTEM=``; else it is that of the file.
+    :raises InputError: a system or a file is given twice, or a name is empty.
     """
+    from cgbench.text.columns import short_name
+    from cgbench.text.streams import is_there, split_name
 
-    def __init__(self, declarations: Sequence[str], group: str = "", **more: Any) -> None:
-        super().__init__(declarations, **more)
-        self.group = group
-
-    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
-        """Let click's parser give the option its further words."""
-        super().add_to_parser(parser, ctx)
-        kind = self.type
-        if not isinstance(kind, FilesType):
-            return
-        takes_all = not any(isinstance(param, click.Argument) for param in ctx.command.params)
-        parser_option = parser._long_opt[self.opts[0]]
-        process = parser_option.process
-
-        def process_all(value: str, state: Any) -> None:
-            files = [value]
-            while state.rargs and kind.is_file(state.rargs[0]) and (takes_all or kind.takes(files, state.rargs[0])):
-                files.append(state.rargs.pop(0))
-            process(tuple(files), state)
-
-        parser_option.process = process_all
-
-    def get_help_extra(self, ctx: click.Context) -> Any:
-        """The default, but not the range, which the message of a wrong value has."""
-        return {name: value for name, value in super().get_help_extra(ctx).items() if name != "range"}
-
-
-def grouped(group: str, *declarations: str, **more: Any) -> Callable[[Any], Any]:
-    """``click.option`` under a heading."""
-    return click.option(*declarations, cls=Option, group=group, **more)
-
-
-class Documented(click.Command):
-    """A command or group whose help has options under headings, and an example at its end."""
-
-    def __init__(self, *arguments: Any, example: str = "", **more: Any) -> None:
-        super().__init__(*arguments, **more)
-        self.example = example
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the options under the headings of their groups; a few options need no headings."""
-        groups: dict[str, list[tuple[str, str]]] = {name: [] for name in FIRST}
-        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
-        for param in options:
-            if record := param.get_help_record(ctx):
-                group = getattr(param, "group", "Execution") if len(options) > FEW else "Options"
-                groups.setdefault(group, []).append((record[0], " ".join(record[1].split()).rstrip(".")))
-        for name in [*(name for name in groups if name not in LAST), *LAST]:
-            if records := groups.get(name):
-                with formatter.section(name):
-                    formatter.write_dl(sorted(records, key=lambda record: not record[1].endswith("[required]")))
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Print the example, a long one in several lines."""
-        super().format_epilog(ctx, formatter)
-        lines = [""]
-        for part in re.split(" (?=--)", self.example):  # an option and its value stay together
-            room = formatter.width - (5 if len(lines) == 1 else 9)
-            if lines[-1] and len(lines[-1]) + len(part) > room:
-                lines.append("")
-            lines[-1] += f" {part}" if lines[-1] else part
-        with formatter.section("Example"):
-            formatter.write("  " + " \\\n      ".join(lines) + "\n")
-
-
-class Command(Documented):
-    """A command whose arguments may be addresses of files."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Fetch the files at addresses; names of models stay."""
-        models = {name for param in self.params if isinstance(param.type, ModelType) for name in param.opts}
-        words = [
-            word if ctx.resilient_parsing or before in models or word.partition("=")[0] in models else _fetched(word)
-            for before, word in zip(["", *args], args, strict=False)
-        ]
-        ctx.meta[_WORDS] = tuple(args)
-        return super().parse_args(ctx, words)
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete the further files of an option that takes several."""
-        last = next((word for word in reversed(ctx.meta.get(_WORDS, ())) if word.startswith("--")), "")
-        if not incomplete.startswith("-") and isinstance(self._option(last), FilesType):
-            return [CompletionItem(incomplete, type="file")]
-        return super().shell_complete(ctx, incomplete)
-
-    def _option(self, name: str) -> click.ParamType | None:
-        return next((param.type for param in self.params if name in param.opts), None)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command."""
-        with interruptible():
-            return super().invoke(ctx)
-
-
-_WORDS = f"{__name__}.words"  # in a context: the arguments of the command
-
-
-def command_line() -> str:
-    """The command that runs, as one line for a shell."""
-    import shlex
-
-    context = click.get_current_context()
-    path = context.command_path.removeprefix(context.find_root().command_path).split()
-    return shlex.join(["cgbench", *path, *context.meta[_WORDS]])
-
-
-def _fetched(word: str) -> str:
-    """A word of the command line, with an address (``ADDRESS``, ``NAME=ADDRESS``) replaced by the fetched file."""
-    name, sign, value = word.partition("=")
-    return f"{name}={local(value)}" if sign and is_address(value) else local(word)
-
-
-class Resumable(Command):
-    """A command that resumes."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command."""
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            raise Stopped("stopped; the same command resumes from what is saved") from None
-
-
-class Group(Documented, click.Group):
-    """The command line: an error that a user can cause is one line and exit status 2."""
-
-    command_class = Command
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands, then the options."""
-        self.format_commands(ctx, formatter)
-        Documented.format_options(self, ctx, formatter)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands with the first sentence of each."""
-        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
-        with formatter.section("Commands"):
-            formatter.write_dl(
-                [(name, one.get_short_help_str(1000).rstrip(".")) for name, one in commands.items() if one]
+    systems: dict[str, list[str]] = {}
+    for item in items:
+        name, sign, names = item.partition("=")
+        if not sign or is_there(split_name(item)[0]):
+            name, names = "", item
+        paths = [names] if is_there(split_name(names)[0]) else names.split(",")
+        name = name or ("" if bare else short_name(paths[0]))
+        if name in systems:
+            raise InputError(
+                f"{option} {item}: the system {name} is given twice; join its runs ({name}=FILE1,FILE2), or name "
+                "systems apart (OTHER=FILE)"
             )
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command; an error names the nearest one."""
-        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            import difflib
-
-            near = difflib.get_close_matches(args[0].lower(), self.list_commands(ctx), 1, 0.6)
-            if near:
-                ctx.fail(f"No such command '{args[0]}'. Did you mean '{near[0]}'?")
-        return super().resolve_command(ctx, args)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command."""
-        if sys.stdout is None:  # closed by >&- in a shell; the next opened file would take its place
-            raise Failure("standard output is closed; write it to a file, or to /dev/null")
-        try:
-            with warnings_as_lines(), text_alone(), interruptible():
-                return super().invoke(ctx)
-        except click.UsageError as error:
-            said = error.format_message()
-            if (shown := printable(said, "\t\n")) == said:
-                raise
-            raise click.UsageError(shown, error.ctx) from error
-        except KeyboardInterrupt:
-            raise Stopped("stopped") from None
-        except InputError as error:
-            raise Failure(with_file(as_given(as_options(error.message, ctx)), ctx)) from error
-        except ModuleNotFoundError as error:
-            if (missing := missing_package(error)) is None:
-                raise
-            raise Failure(missing.message) from error
-        except UnicodeEncodeError as error:
-            raise Failure(
-                f"the output cannot be written in the encoding {error.encoding}; set PYTHONIOENCODING=utf-8"
-            ) from error
-        except BrokenPipeError:
-            raise  # click ends quietly when the reader of a pipe has gone
-        except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                where = error.filename or "standard output or a temporary file"
-                raise Failure(f"{where}: the disk is full; free some space, then the same command resumes") from error
-            if error.errno == errno.EFBIG:
-                raise Failure(
-                    f"{error.filename or 'output'}: a file would exceed the size limit (ulimit -f); raise it, then the "
-                    "same command resumes"
-                ) from error
-            if found := re.search("[0-9]+ requested and [0-9]+ written", str(error.args)):  # numpy does not say why
-                raise Failure(
-                    f"{error.filename or 'output'}: an array was written in part ({found[0]}): the disk is full or the "
-                    "file size limit (ulimit -f) is reached; fix this, then the same command resumes"
-                ) from error
-            if error.strerror is None:
-                raise  # not an error of the system
-            raise Failure(f"{error.filename}: {error.strerror}" if error.filename else error.strerror) from error
-        except EOFError as error:
-            # click would only print "Aborted!"
-            raise Failure(f"a file ends in the middle ({error}); it was cut short") from error
-
-
-def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Combine options into one decorator."""
-
-    def apply(function: Any) -> Any:
-        for decorator in reversed(decorators):
-            function = decorator(function)
-        return function
-
-    return apply
-
-
-def _set_log_every(ctx: click.Context, param: click.Parameter, seconds: float | None) -> None:
-    """Put ``--log-every`` in the environment of worker processes while the command runs."""
-    if seconds is None:
-        return
-    before = os.environ.get(EVERY)
-    os.environ[EVERY] = str(seconds)
-
-    def restore() -> None:
-        os.environ.pop(EVERY, None)
-        if before is not None:
-            os.environ[EVERY] = before
-
-    ctx.call_on_close(restore)
-
-
-log_every_option = grouped(
-    "Advanced", "--log-every", type=click.FloatRange(0), metavar="SECONDS", expose_value=False, callback=_set_log_every,
-    help="Interval of progress lines without a terminal; 0: none [default: 30]",
-)  # fmt: skip
-
-
-def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options for an engine, which the command receives as the argument ``engine``; it is closed at the end."""
-
-    @functools.wraps(command)
-    def run(
-        *arguments: Any,
-        jobs: int | None,
-        engine: str | None,
-        address: str | None,
-        gpus: int | None,
-        gpu_share: int,
-        **given: Any,
-    ) -> Any:
-        from cgbench.engines import open_engine
-
-        with open_engine(engine, address, jobs, gpus=gpus, gpu_share=gpu_share) as opened:
-            return command(*arguments, engine=opened, **given)
-
-    return options(
-        grouped("Execution", "--jobs", type=click.IntRange(1), metavar="N", help=JOBS),
-        grouped(
-            "Execution", "--engine", type=click.Choice(["local", "ray"]),
-            help="Where tasks run: on this machine or on a Ray cluster [default: local, or CGBENCH_ENGINE]",
-        ),
-        grouped(
-            "Advanced", "--address", metavar="HOST:PORT",
-            help="Ray cluster to use, or auto [default: CGBENCH_ADDRESS]",
-        ),
-        grouped("Execution", "--gpus", type=click.IntRange(1), metavar="N", help="Number of GPUs to use"),
-        grouped(
-            "Advanced", "--gpu-share", type=click.IntRange(1), metavar="N", default=1, show_default=True,
-            help="Number of parallel tasks per GPU",
-        ),
-    )(run)  # fmt: skip
-
-
-JOBS = "Number of parallel tasks, which does not change the output [default: all cores]"
-DRY_RUN = "Print the plan and write nothing"
-EXPLAIN = "Print for each step why it runs or is kept"
-format_option = grouped(
-    "Output", "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True,
-    help="Output format",
-)  # fmt: skip
-work_option = grouped(
-    "Advanced", "--work", type=click.Path(path_type=Path), metavar="FOLDER",
-    help="Workspace of the release, with texts, models and finished steps [default: RELEASE.work]",
-)  # fmt: skip
-
-
-def corpus_words(paths: tuple[Path, ...]) -> Any:
-    """The corpus that an option names: two files, one file, or a folder of ``cgbench split`` (its training set)."""
-    from cgbench.benchmark.splits.split import corpus_or_split
-
-    return corpus_or_split(paths, None) if len(paths) == 1 and paths[0].is_dir() else paths
-
-
-def corpora_words(given: tuple[tuple[Path, ...], ...]) -> list[Any]:
-    """The corpora of a repeatable option."""
-    return [corpus_words(paths) for paths in given]
-
-
-def ranges(given: Sequence[str]) -> list[int]:
-    """The numbers of ``1-3,13``, in one word or several.
-
-    :raises InputError: the text is not such a list.
-    """
-    words = ",".join(given)
-    numbers: set[int] = set()
-    for part in words.split(","):
-        first, sign, last = part.partition("-")
-        if not (first.isdecimal() and (last.isdecimal() or not sign)) or len(part) > 12:
-            raise InputError(f"{argument('orders', words, text=words)}: numbers are needed, such as 1-13 or 2,3,13")
-        if not 1 <= int(first) <= int(last or first) <= 1000:
-            raise InputError(f"{argument('orders', words, text=words)}: lengths go from 1 to 1000, the lower first")
-        numbers.update(range(int(first), int(last or first) + 1))
-    return sorted(numbers)
-
-
-def warn_of(findings: Iterable[Finding]) -> None:
-    """Print one warning per finding about texts; scores can still be computed."""
-    for finding in findings:
-        warnings.warn(InputWarning(finding.text), stacklevel=2)
-
-
-def changed_settings(kind: type, config: Path | None, assignments: tuple[str, ...], /, **given: Any) -> dict[str, Any]:
-    """Values of a request, later ones first: dedicated options, ``--set``, the YAML file."""
-    read = read_values(kind, config) if config else {}
-    changed = parse_assignments(assignments) | {key: value for key, value in given.items() if value is not None}
-    if context := click.get_current_context(silent=True):
-        context.meta[FROM_FILE] = {key: config for key in read if key not in changed}
-    return {**read, **changed}
-
-
-def print_cost(cost: Forecast) -> None:
-    """Print the cost of a build on standard error."""
-    note(f"\n{cost}\n" + (f"\nwarning: {cost.advice}" if cost.advice else ""))
-
-
-def say_if(wanted: bool) -> Callable[[str], None] | None:
-    """A function that prints a line on standard error, or None."""
-    return note if wanted else None
+        if len({Path(path).absolute() for path in paths}) < len(paths) or not all(paths):
+            raise InputError(f"{option} {item}: {'a file is given twice' if all(paths) else 'a file name is empty'}")
+        systems[name] = paths
+    return systems

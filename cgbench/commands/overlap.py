@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from cgbench.benchmark.overlap.request import OverlapRequest
-from cgbench.commands.options import (
+from cgbench.commands.command import (
     Resumable,
     engine_options,
     format_option,
@@ -19,7 +19,7 @@ from cgbench.commands.options import (
     ranges,
     warn_of,
 )
-from cgbench.commands.requests import takes
+from cgbench.commands.options import takes
 from cgbench.errors import InputError
 
 PATH = click.Path(path_type=Path)

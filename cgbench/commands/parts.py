@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from cgbench.benchmark.parts.request import PartsRequest
-from cgbench.commands.options import Command, format_option, log_every_option
-from cgbench.commands.requests import takes
+from cgbench.commands.command import Command, format_option, log_every_option
+from cgbench.commands.options import takes
 from cgbench.errors import printable_json
 from cgbench.files import to_json
 

@@ -14,8 +14,8 @@ from cgbench.benchmark.score.import_scores import ImportRequest, ScoresAsked, ev
 from cgbench.benchmark.score.power import PowerRequest, PowerResult, power_of
 from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.benchmark.score.result import Evaluation, ReportRequest
-from cgbench.commands.options import Command, grouped
-from cgbench.commands.requests import takes
+from cgbench.commands.command import Command, grouped
+from cgbench.commands.options import takes
 from cgbench.commands.score_import import scores_by_system
 from cgbench.errors import InputError
 from cgbench.tables import render

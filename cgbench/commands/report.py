@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from cgbench.benchmark.release.release import Release
-from cgbench.commands.options import Command
-from cgbench.commands.requests import takes
+from cgbench.commands.command import Command
+from cgbench.commands.options import takes
 from cgbench.files import check_output, write_atomic
 from cgbench.report.release_page import ReleasePageRequest, release_page
 

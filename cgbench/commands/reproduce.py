@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cgbench.commands.completion import names
-from cgbench.commands.options import (
+from cgbench.commands.command import (
     Command,
     Group,
     Resumable,
@@ -22,7 +21,8 @@ from cgbench.commands.options import (
     log_every_option,
     note,
 )
-from cgbench.commands.requests import takes
+from cgbench.commands.completion import names
+from cgbench.commands.options import takes
 from cgbench.errors import InputError, argument
 from cgbench.reproduction.plan import ReproduceRequest
 from cgbench.requests import changed

@@ -11,8 +11,8 @@ import click
 from cgbench.benchmark.metrics.registry import METRICS, metric_class, registered
 from cgbench.benchmark.score.evaluate import evaluation_of
 from cgbench.benchmark.score.request import MetricOptions, ScoreRequest
-from cgbench.commands.options import Command, Group
-from cgbench.commands.requests import takes
+from cgbench.commands.command import Command, Group
+from cgbench.commands.options import takes
 from cgbench.commands.score_output import ScoreOutput
 from cgbench.errors import InputError
 from cgbench.machine import usable_cores

@@ -11,8 +11,8 @@ import click
 from cgbench.benchmark.comparison.comparison import Comparison
 from cgbench.benchmark.score.example_sets import release_files
 from cgbench.benchmark.score.result import Evaluation, ReportRequest
+from cgbench.commands.command import command_line
 from cgbench.commands.lines import as_options
-from cgbench.commands.options import command_line
 from cgbench.errors import InputError
 from cgbench.files import check_output, write_atomic
 from cgbench.requests import KW_ONLY, File, Folder, fields_of, option, request

@@ -7,8 +7,8 @@ import json
 import click
 
 from cgbench.benchmark.splits.request import SplitRequest
-from cgbench.commands.options import Command, format_option, log_every_option, note
-from cgbench.commands.requests import takes
+from cgbench.commands.command import Command, format_option, log_every_option, note
+from cgbench.commands.options import takes
 from cgbench.errors import printable_json
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from cgbench.benchmark.stats.request import StatsRequest
-from cgbench.commands.options import Command, grouped, log_every_option, ranges, warn_of
-from cgbench.commands.requests import takes
+from cgbench.commands.command import Command, grouped, log_every_option, ranges, warn_of
+from cgbench.commands.options import takes
 from cgbench.errors import InputError, argument
 from cgbench.text.columns import short_name
 from cgbench.text.streams import split_name

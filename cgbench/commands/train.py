@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cgbench.commands.options import (
+from cgbench.commands.command import (
     EXPLAIN,
     Resumable,
     corpus_words,
@@ -20,7 +20,7 @@ from cgbench.commands.options import (
     options,
     say_if,
 )
-from cgbench.commands.requests import takes
+from cgbench.commands.options import takes
 from cgbench.models.training.request import EnsembleRequest, TrainRequest, begin
 from cgbench.requests import changed
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from cgbench.benchmark.shots.request import PromptOptions
-from cgbench.commands.options import Command, log_every_option
-from cgbench.commands.requests import takes
+from cgbench.commands.command import Command, log_every_option
+from cgbench.commands.options import takes
 from cgbench.models.translation_request import TranslateRequest
 from cgbench.requests import changed
 from cgbench.text.streams import is_stdin, split_name

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from cgbench.commands.options import Resumable, engine_options, log_every_option
-from cgbench.commands.requests import takes
+from cgbench.commands.command import Resumable, engine_options, log_every_option
+from cgbench.commands.options import takes
 from cgbench.errors import InputError, argument
 from cgbench.models.external.uncertainty import UncertaintyRequest
 from cgbench.requests import as_path

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from cgbench.benchmark.validity.request import ValidateRequest
-from cgbench.commands.options import Command, command_line, format_option, grouped, work_option
-from cgbench.commands.requests import takes
+from cgbench.commands.command import Command, command_line, format_option, grouped, work_option
+from cgbench.commands.options import takes
 from cgbench.errors import InputError
 
 

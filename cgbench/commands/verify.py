@@ -8,9 +8,9 @@ import sys
 import click
 
 from cgbench.benchmark.release.verify import VerifyRequest, verify
+from cgbench.commands.command import Command, format_option
 from cgbench.commands.lines import paint
-from cgbench.commands.options import Command, format_option
-from cgbench.commands.requests import takes
+from cgbench.commands.options import takes
 from cgbench.errors import printable, printable_json
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from cgbench.commands.options import Command, note
+from cgbench.commands.command import Command, note
 from cgbench.errors import missing_package
 
 SOURCE = "a b c d e\na b c d e\na b c d e f\nb c d e a\ng a h b\n"

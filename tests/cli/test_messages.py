@@ -8,7 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from cgbench.commands.options import Failure, Group, note, text_alone
+from cgbench.commands.command import Failure, Group, note, text_alone
 from cgbench.errors import InputError, InputWarning
 
 

@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from cgbench.commands.options import Group
+from cgbench.commands.command import Group
 from cgbench.errors import EXTRAS, InputError, missing_package, printable, printable_json, require
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"

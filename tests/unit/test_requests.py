@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import cgbench
-from cgbench.commands.requests import takes
+from cgbench.commands.options import takes
 from cgbench.errors import InputError
 from cgbench.requests import (
     KW_ONLY,
