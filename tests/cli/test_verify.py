@@ -89,6 +89,14 @@ def test_the_split_is_drawn_again_so_a_consistent_forgery_shows(release):
     assert set(failed(release)) == {"split redrawn", "tables"}
 
 
+def test_a_row_has_the_figures_of_its_candidate(release):
+    first, *rows = (release / "split.jsonl").read_text().splitlines()
+    row = json.loads(first)
+    (release / "split.jsonl").write_text("\n".join([json.dumps({**row, "rmi": row["rmi"] + 1}), *rows]) + "\n")
+    rehash(release)
+    assert f"row 1: rmi is {row['rmi'] + 1}, but {row['rmi']} in the candidates" in failed(release).values()
+
+
 def test_figures_are_checked_against_the_text(release):
     rows = [json.loads(line) for line in (release / "split.jsonl").read_text().splitlines()]
     rows[2]["target_length"] += 1

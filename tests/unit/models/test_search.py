@@ -155,6 +155,13 @@ def test_members_are_averaged_by_probability():
     assert {int(h.tokens[0]): math.exp(h.log_prob) for h in found} == pytest.approx({3: 0.325, 4: 0.325, 5: 0.35})
 
 
+def test_only_the_best_continuations_may_end():
+    """With a beam of 2, the end after 4 is third, and the unfinished ones before it may still be better."""
+    model = Scripted([0, 0, 0, 0, 0.6, 0.4], [0, 0, 0.28, 0, 0.40, 0.32], [0, 0, 1.0, 0, 0, 0])
+    found = beam_search([model], Ragged.pack([[4, 5, 2]]), beam=2, length_penalty=0)[0]
+    assert [h.tokens.tolist() for h in found] == [[4, 4, 2], [4, 5, 2]]
+
+
 def test_what_may_not_be_produced():
     """The model wants <s>, <pad> and an early end, and never to end later."""
     eager = Scripted([0.3, 0.3, 0.3, 0.05, 0.04, 0.01], [0.5, 0.49, 1e-30, 0.001, 0.005, 0.004])
