@@ -1,1 +1,1 @@
-"""The demo corpus: a German-English grammar, its lexicon, and a pool with known noise."""
+"""The demo corpus: a German-English grammar, and a pool with known noise."""

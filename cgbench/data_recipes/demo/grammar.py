@@ -1,373 +1,376 @@
-"""The grammar of the demo corpus, which turns a meaning into a German and an English sentence.
+"""The synchronous German-English grammar of the demo corpus; ``grammar.tsv`` holds its rules and words.
 
-A meaning is a small tree of the tuples below; :func:`translate` expresses it in both languages, so that a pair is
-parallel and correct by construction. German: gender, case and number agreement of article, adjective and noun (weak,
-mixed and strong endings), verb-second main clauses with inversion, verb-final subordinate and relative clauses,
-relative pronouns that agree with their noun and take their case from their own clause, separable verbs (*macht ...
-auf*, *aufmacht*, *aufgemacht*, *aufzumachen*), modal verbs, the perfect with *haben* or *sein*, contractions (*im*).
-English: agreement, tense, do-support in negation and questions, *a* or *an*. Forms follow the Duden grammar.
+A rule gives the same parts in the order of both languages, so that every pair is parallel and correct: articles,
+adjectives and pronouns agree in gender, case and number, the finite verb is second or last, verbs separate (*macht ...
+auf*, *aufgemacht*, *aufzumachen*), and the perfect takes *haben* or *sein*. The parts of a rule (of its second clause
+with a 2): S subject, F finite verb, M middle, E participle, infinitive or particle, Z the verbs at the end of a clause,
+U infinitive with *zu*, T time, L link, W relative pronoun; in English V verbs, Q auxiliary of a question, B and I
+infinitive with and without adverb, R rest. Of a frame: O object (O3 dative, O4 accusative), D person in the dative,
+P place, A frequency, H manner. Articles and endings have 12 forms: (m, f, n, plural) x (nominative, accusative,
+dative).
+
+Words: *w* is a weak masculine noun. Classes say which words combine: P person, A animal, T thing, R text, O thing that
+opens, W clothing, V vehicle, E food, D drink, L place to be in, U place to be on; of adverbs and links the tenses
+(present, past, future). Verbs list the classes of subjects and objects, and ``+`` marks a perfect with *sein*.
+
+Every third combination of a verb with a subject, object or adverb, of an adjective with a noun, and of a preposition
+with a place is held out of training (:func:`held_out`); so are relative clauses in sentences of two clauses.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.resources import files
+from random import Random
+from typing import Any, NamedTuple, TypeVar
 
-from cgbench.data_recipes.demo.lexicon import (
-    ACCUSATIVE,
-    DATIVE,
-    NOMINATIVE,
-    Adjective,
-    Adverb,
-    Modal,
-    Noun,
-    Preposition,
-    Verb,
-)
+Item = TypeVar("Item")
+Pair = tuple[str, str]
+ACCUSATIVE, DATIVE = 1, 2
+
+
+class Word(NamedTuple):
+    """A word with its forms; ``kind`` is its table, of verbs the frame. See ``grammar.tsv``."""
+
+    kind: str
+    rank: int
+    classes: str
+    german: tuple[str, ...]
+    english: tuple[str, ...]
+    gender: int = 0
+    objects: str = ""
 
 
 class NounPhrase(NamedTuple):
-    """``determiner`` is the English word (a key of ``DETERMINERS``), or empty."""
+    """``determiner`` is a key of that table, or empty."""
 
-    noun: Noun
+    noun: Word
     determiner: str = "the"
-    adjective: Adjective | None = None
+    adjective: Word | None = None
     plural: bool = False
     relative: Clause | None = None
 
 
-class Place(NamedTuple):
-    """A prepositional phrase; ``phrase`` is None if a relative pronoun replaces it."""
-
-    preposition: Preposition
-    phrase: NounPhrase | None
-
-
 class Clause(NamedTuple):
-    """One clause. In a relative clause, ``gap`` names the part replaced by the relative pronoun (which is None)."""
+    """One clause; a relative clause lacks its subject or object, an infinitive its subject. ``tense`` is a row."""
 
-    verb: Verb
+    verb: Word
+    tense: tuple[str, ...]
     subject: NounPhrase | None = None
     object: NounPhrase | None = None
-    indirect: NounPhrase | None = None
-    place: Place | None = None
-    predicate: Adjective | None = None
-    time: Adverb | None = None
-    frequency: Adverb | None = None
-    manner: Adverb | None = None
-    tense: str = "present"
-    modal: Modal | None = None
-    negated: bool = False
-    fronted: bool = False
-    gap: str = ""
+    person: NounPhrase | None = None
+    preposition: Word | None = None
+    place: NounPhrase | None = None
+    time: Word | None = None
+    frequency: Word | None = None
+    manner: Word | None = None
 
 
-class Meaning(NamedTuple):
-    """``form`` is statement, question, why, or how the clause ``other`` is joined to the main clause.
+def with_phrase(clause: Clause, slot: str, phrase: NounPhrase) -> Clause:
+    """The clause with another noun phrase in a slot: ``subject``, ``object``, ``place``."""
+    changed: dict[str, Any] = {slot: phrase}
+    return clause._replace(**changed)
 
-    ``and``: coordinated by ``link``; ``last``, ``first``: subordinate under ``link``, after or before the main clause;
-    ``that``: a complement clause; ``infinitive``: an infinitive with *zu*, whose subject is that of the main clause.
-    """
 
-    form: str
+class Sentence(NamedTuple):
+    """A rule, which is a row of the table ``sentence``, and what fills it."""
+
+    rule: tuple[str, ...]
     main: Clause
     other: Clause | None = None
-    link: Adverb | None = None
+    link: Word | None = None
 
 
-class Determiner(NamedTuple):
-    """German forms and endings of a following adjective, in 12 slots (m, f, n, plural) x (nom, acc, dat)."""
-
-    german: tuple[str, ...]
-    endings: tuple[str, ...]
-    english: str
-    english_plural: str
+@cache
+def rows(table: str) -> tuple[tuple[str, ...], ...]:
+    """The rows of a table, without its name."""
+    lines = files(__package__).joinpath("grammar.tsv").read_text("utf-8").splitlines()
+    return tuple(tuple(line.split("\t")[1:]) for line in lines if line.split("\t")[0] == table)
 
 
-def _slots(forms: str) -> tuple[str, ...]:
-    return tuple(forms.split())
+@cache
+def row(table: str, key: str) -> tuple[str, ...]:
+    """The row of a table that begins with ``key``, without it."""
+    return next(row[1:] for row in rows(table) if row[0] == key)
 
 
-WEAK = _slots("e en en e e en e e en en en en")
-MIXED = _slots("er en en e e en es es en en en en")
-STRONG = _slots("er en em e e er es es em e e en")
-DEFINITE = _slots("der den dem die die der das das dem die die den")
-RELATIVE = (*DEFINITE[:11], "denen")
-EIN_ENDINGS = ("", "en", "em", "e", "e", "er", "", "", "em", "e", "e", "en")
+@cache
+def _rows_of_tense(letters: str) -> tuple[tuple[str, ...], ...]:
+    return tuple(row for row in rows("tense") if row[0] in letters)
 
 
-def _ein(stem: str, english: str) -> Determiner:
-    return Determiner(tuple(stem + ending for ending in EIN_ENDINGS), MIXED, english, english)
+def _suffixed(word: str) -> str:
+    if word.endswith(("s", "sh", "ch", "x", "go")):
+        return word + "es"
+    return word[:-1] + "ies" if word.endswith("y") and word[-2] not in "aeiou" else word + "s"
 
 
-def _dieser(stem: str, english: str, english_plural: str) -> Determiner:
-    return Determiner(tuple(stem + ending for ending in STRONG), WEAK, english, english_plural)
+def _word(table: str, rank: int, key: str, entry: str) -> Word:
+    fields = entry.split()
+    if table.endswith("noun") or table == "name":
+        gender, german, english = fields
+        singular, _, plural = german.partition("/")
+        oblique = plural if gender == "w" else singular
+        dative = plural if plural.endswith(("n", "s")) else plural + "n"
+        names = (english.partition("/")[0], english.partition("/")[2] or _suffixed(english))
+        forms = (singular, oblique, oblique, *((plural, plural, dative) if plural else ()))
+        return Word(table, rank, key or "P", forms, names, {"m": 0, "w": 0, "f": 1, "n": 2}[gender])
+    if table == "verb":
+        german, english, subjects, *objects = fields
+        infinitive, third, participle = german.split("/")
+        particle, _, base = infinitive.rpartition("+")
+        present, past = (form.replace("_", " ") for form in english.split("/"))
+        first, _, rest = present.partition(" ")
+        forms = (present, f"{_suffixed(first)} {rest}".strip(), past)
+        return Word(key, rank, subjects, (particle, base, third, participle), forms, objects="".join(objects))
+    german, english, classes = (field.replace("_", " ") for field in fields)
+    if table in ("place", "goal"):
+        return Word(table, rank, key, (german,), (english,), gender=int(classes))
+    return Word(table, rank, classes, (german,), (english,))
 
 
-def _plain(word: str, english: str) -> Determiner:
-    return Determiner((word,) * 12, STRONG, english, english)
+@cache
+def words(table: str) -> tuple[Word, ...]:
+    """The words of a table, the most frequent first; their rank is the position."""
+    entries = [("" if len(row) == 1 else row[0], entry) for row in rows(table) for entry in row[-1].split(", ")]
+    return tuple(_word(table, rank, key, entry) for rank, (key, entry) in enumerate(entries))
 
 
-DETERMINERS = {
-    "": _plain("", ""),
-    "the": Determiner(DEFINITE, WEAK, "the", "the"),
-    "a": _ein("ein", "a"),
-    "no": _ein("kein", "no"),
-    "my": _ein("mein", "my"),
-    "his": _ein("sein", "his"),
-    "our": _ein("unser", "our"),
-    "this": _dieser("dies", "this", "these"),
-    "every": _dieser("jed", "every", ""),
-    "all": _dieser("all", "", "all"),
-    "many": Determiner(("viele",) * 11 + ("vielen",), STRONG, "", "many"),
-    "two": _plain("zwei", "two"),
-    "three": _plain("drei", "three"),
-}
-CONTRACTIONS = {"in dem": "im", "in das": "ins", "an dem": "am", "zu dem": "zum", "zu der": "zur", "von dem": "vom"}
-
-HABEN = ("habe", "hat", "haben")
-SEIN = ("bin", "ist", "sind")
-WERDEN = ("werde", "wird", "werden")
-WAR = ("war", "war", "waren")
+def held_out(first: Word, second: Word) -> bool:
+    """Whether the combination of two words is held out of training."""
+    return (first.rank + second.rank) % 3 == 0
 
 
-def german_noun_phrase(phrase: NounPhrase, case: int) -> str:
-    """Return the phrase in ``case``, its relative clause between commas."""
-    noun, determiner = phrase.noun, DETERMINERS[phrase.determiner]
-    slot = case + (9 if phrase.plural else 3 * noun.gender)
-    words = noun.german[case + 3 if phrase.plural else case]
-    if phrase.adjective is not None:
-        words = f"{phrase.adjective.stem}{determiner.endings[slot]} {words}"
-    article = determiner.german[slot]
-    if article:
-        words = f"{article} {words}"
-    if phrase.relative is not None:
-        words = f"{words} , {_german_relative(phrase, phrase.relative)} ,"
-    return words
+@cache
+def partners(word: Word, table: str, classes: str, novel: bool) -> tuple[Word, ...]:
+    """The words of a table with one of ``classes`` whose combination with ``word`` is held out (or is not)."""
+    return tuple(w for w in words(table) if set(classes) & set(w.classes) and held_out(word, w) == novel)
 
 
-def english_noun_phrase(phrase: NounPhrase) -> str:
-    """Return the phrase, with *a* or *an* by the sound that follows."""
-    noun, determiner = phrase.noun, DETERMINERS[phrase.determiner]
-    words = noun.english[phrase.plural]
-    if phrase.adjective is not None:
-        words = f"{phrase.adjective.english} {words}"
-    article = determiner.english_plural if phrase.plural else determiner.english
-    if article == "a" and ((words[0] in "aeiou" and not words.startswith("use")) or words.startswith("honest")):
-        article = "an"
-    if article:
-        words = f"{article} {words}"
-    if phrase.relative is not None:
-        words = f"{words} {_english_relative(phrase, phrase.relative)}"
-    return words
+def _fill(template: str, parts: dict[str, str]) -> str:
+    return " ".join(filter(None, (parts.get(token, token) for token in template.split())))
 
 
-def german_place(place: Place) -> str:
-    """Return the prepositional phrase, contracted (*im*, *zur*) where the definite article allows."""
-    assert place.phrase is not None
-    words = f"{place.preposition.german} {german_noun_phrase(place.phrase, place.preposition.case)}"
-    if place.phrase.determiner == "the" and not place.phrase.plural:
-        preposition, article, rest = words.split(" ", 2)
-        contraction = CONTRACTIONS.get(f"{preposition} {article}")
-        if contraction:
-            return f"{contraction} {rest}"
-    return words
+def german_phrase(phrase: NounPhrase, case: int) -> str:
+    """The noun phrase in a case (0, ACCUSATIVE, DATIVE), its relative clause between commas."""
+    noun, slot = phrase.noun, case + (9 if phrase.plural else 3 * phrase.noun.gender)
+    text = noun.german[case + 3 * phrase.plural]
+    if phrase.determiner:
+        _, ending, articles, _ = row("determiner", phrase.determiner)
+        if phrase.adjective:
+            text = f"{phrase.adjective.german[0]}{row('ending', ending)[0].split()[slot]} {text}"
+        text = f"{articles.split()[slot]} {text}"
+    if phrase.relative:
+        clause, gap = phrase.relative, "object" if phrase.relative.subject else "subject"
+        case = 0 if gap == "subject" else DATIVE if clause.verb.kind == "dative" else ACCUSATIVE
+        slot = case + (9 if phrase.plural else 3 * noun.gender)
+        parts = german_parts(clause, head=phrase) | {"W": rows("pronoun")[0][0].split()[slot]}
+        text = f"{text} {_fill(row('relative', gap)[0], parts)}"
+    return text
 
 
-def _german_verbs(clause: Clause, person: int) -> tuple[str, str, str]:
-    """Return (finite verb, separated particle, infinitive or participle)."""
-    verb = clause.verb
-    if clause.modal is not None:
-        return clause.modal.german[person], "", verb.infinitive
-    if clause.tense == "future":
-        return WERDEN[person], "", verb.infinitive
-    if clause.tense == "past":
-        if verb.frame == "copula":
-            return WAR[person], "", ""
-        return (HABEN if verb.auxiliary == "h" else SEIN)[person], "", verb.participle
-    return verb.present[person], verb.particle, ""
+def english_phrase(phrase: NounPhrase) -> str:
+    """The noun phrase, with *a* or *an*."""
+    text = phrase.noun.english[phrase.plural]
+    if phrase.adjective:
+        text = f"{phrase.adjective.english[0]} {text}"
+    if phrase.determiner:
+        article = row("determiner", phrase.determiner)[3].split()[phrase.plural]
+        text = f"{article + 'n' if article == 'a' and text[0] in 'aeiou' else article} {text}"
+    if phrase.relative:
+        gap = "object" if phrase.relative.subject else "subject"
+        parts = english_parts(phrase.relative, head=phrase) | {"W": "who" if "P" in phrase.noun.classes else "that"}
+        text = f"{text} {_fill(row('relative', gap)[1], parts)}"
+    return text
 
 
-def _german_middle(clause: Clause, with_time: bool) -> list[str]:
-    """Return what stands between the finite verb (and the subject) and the end of the clause."""
-    verb = clause.verb
-    words = []
-    if clause.indirect is not None:
-        words.append(german_noun_phrase(clause.indirect, DATIVE))
-    if with_time and clause.time is not None:
-        words.append(clause.time.german)
-    if clause.frequency is not None:
-        words.append(clause.frequency.german)
-    if clause.object is not None and verb.preposition is None:
-        words.append(german_noun_phrase(clause.object, DATIVE if verb.frame == "dative" else ACCUSATIVE))
-    if clause.negated:
-        words.append("nicht")
-    if clause.manner is not None:
-        words.append(clause.manner.german)
-    if clause.object is not None and verb.preposition is not None:
-        words.append(german_place(Place(verb.preposition, clause.object)))
-    if clause.place is not None and clause.gap != "place":
-        words.append(german_place(clause.place))
-    if clause.predicate is not None:
-        words.append(clause.predicate.german)
-    return words
+def _adverbs(clause: Clause, side: str) -> dict[str, str]:
+    adverbs = {"T": clause.time, "A": clause.frequency, "H": clause.manner}
+    return {key: getattr(word, side)[0] if word else "" for key, word in adverbs.items()}
 
 
-def _german_main(clause: Clause, fronted: str = "", question: bool = False) -> list[str]:
-    """Return a verb-second clause (verb-first in a question); the subject follows the verb if something is fronted."""
-    subject = clause.subject
-    assert subject is not None
-    finite, particle, rest = _german_verbs(clause, _person(subject))
-    front = clause.time.german if clause.fronted and clause.time is not None else fronted
-    nominative = german_noun_phrase(subject, NOMINATIVE)
-    words = [front, finite, nominative] if front or question else [nominative, finite]
-    words += _german_middle(clause, with_time=not clause.fronted)
-    words += (particle, rest)
-    return words
-
-
-def _german_final(clause: Clause, head: NounPhrase | None = None) -> list[str]:
-    """Return a verb-final clause; ``head`` is the noun phrase of a relative clause."""
+def german_parts(clause: Clause, fronted: bool = False, head: NounPhrase | None = None) -> dict[str, str]:
+    """The parts of a clause; ``fronted``: the time is not in the middle; ``head``: of a relative clause."""
+    particle, base, third, participle = clause.verb.german
     subject = clause.subject or head
-    assert subject is not None
-    finite, particle, rest = _german_verbs(clause, _person(subject))
-    words = [] if clause.subject is None else [german_noun_phrase(clause.subject, NOMINATIVE)]
-    words += _german_middle(clause, with_time=True)
-    words += (rest, particle + finite)
-    return words
+    *finite, end = clause.tense[2].split()
+    if finite[0] == "er":
+        finite = [third, base]
+    elif participle.startswith("+") and end == "participle":
+        finite = ["ist", "sind"]
+    verb = finite[bool(subject and subject.plural)]
+    end = {"particle": particle, "participle": participle.lstrip("+"), "infinitive": particle + base}[end]
+    parts = _adverbs(clause, "german")
+    inner = parts | {"O4": "", "O3": "", "D": "", "P": "", **({"T": ""} if fronted else {})}
+    if clause.object:
+        inner |= {"O4": german_phrase(clause.object, ACCUSATIVE), "O3": german_phrase(clause.object, DATIVE)}
+    if clause.person:
+        inner["D"] = german_phrase(clause.person, DATIVE)
+    if clause.place and clause.preposition:
+        place = f"{clause.preposition.german[0]} {german_phrase(clause.place, clause.preposition.gender)}"
+        for contraction in rows("contraction")[0][0].split(", ") if clause.place.determiner == "the" else ():
+            long, short = contraction.split("=")
+            place = f"{short} {place.removeprefix(long + ' ')}" if place.startswith(long + " ") else place
+        inner["P"] = place
+    return parts | {
+        "S": german_phrase(clause.subject, 0) if clause.subject else "",
+        "F": verb,
+        "M": _fill(row("frame", clause.verb.kind)[1], inner),
+        "E": end,
+        "Z": particle + verb if clause.tense[2].endswith("particle") else f"{end} {verb}",
+        "U": f"{particle}zu{base}" if particle else f"zu {base}",
+    }
 
 
-def _german_relative(head: NounPhrase, clause: Clause) -> str:
-    preposition = _gap_preposition(clause)
-    if preposition is not None:
-        case = preposition.case
-    elif clause.gap == "subject":
-        case = NOMINATIVE
-    else:
-        case = DATIVE if clause.gap == "indirect" or clause.verb.frame == "dative" else ACCUSATIVE
-    pronoun = RELATIVE[case + (9 if head.plural else 3 * head.noun.gender)]
-    words = [preposition.german if preposition else "", pronoun, *_german_final(clause, head)]
-    return " ".join(filter(None, words))
-
-
-def _english_relative(head: NounPhrase, clause: Clause) -> str:
-    preposition = _gap_preposition(clause)
-    person = "P" in head.noun.classes
-    if preposition is not None:
-        opening = f"{preposition.english} {'whom' if person else 'which'}"
-    elif clause.gap == "indirect":
-        opening = "to whom" if person else "to which"
-    else:
-        opening = "who" if person else "that"
-    return f"{opening} {_english_clause(clause, head)}"
-
-
-def _gap_preposition(clause: Clause) -> Preposition | None:
-    if clause.gap == "place" and clause.place is not None:
-        return clause.place.preposition
-    return clause.verb.preposition if clause.gap == "object" else None
-
-
-def _person(subject: NounPhrase) -> int:
-    if subject.plural:
-        return 2
-    return 0 if subject.noun.first_person else 1
-
-
-def _english_verbs(clause: Clause, person: int, support: bool) -> tuple[str, str]:
-    """Return (auxiliary or nothing, verb); ``support``: an auxiliary is needed, *do* if there is no other."""
-    verb = clause.verb
-    base, third, past = verb.english
-    if clause.modal is not None:
-        modal, full = clause.modal.english[0 if person == 1 else 1], clause.modal.english[2]
-        if not full:
-            return modal, base
-        return (_do(clause.modal.tense, person), f"{full} {base}") if support else ("", f"{modal} {base}")
-    if clause.tense == "future":
-        return "will", base
-    if verb.frame == "copula":
-        if clause.tense == "past":
-            return ("were" if person == 2 else "was"), ""
-        return ("am", "is", "are")[person], ""
-    if support:
-        return _do(clause.tense, person), base
-    if clause.tense == "past":
-        return "", past
-    return "", (third if person == 1 else base)
-
-
-def _do(tense: str, person: int) -> str:
-    if tense == "past":
-        return "did"
-    return "does" if person == 1 else "do"
-
-
-def _english_rest(clause: Clause) -> list[str]:
-    words = []
-    if clause.object is not None:
-        if clause.verb.preposition is not None:
-            words.append(clause.verb.preposition.english)
-        words.append(english_noun_phrase(clause.object))
-    if clause.indirect is not None:
-        words += ("to", english_noun_phrase(clause.indirect))
-    if clause.predicate is not None:
-        words.append(clause.predicate.english)
-    if clause.manner is not None:
-        words.append(clause.manner.english)
-    if clause.place is not None and clause.gap != "place":
-        assert clause.place.phrase is not None
-        words += (clause.place.preposition.english, english_noun_phrase(clause.place.phrase))
-    if clause.time is not None and not clause.fronted:
-        words.append(clause.time.english)
-    return words
-
-
-def _english_clause(clause: Clause, head: NounPhrase | None = None, question: bool = False) -> str:
+def english_parts(clause: Clause, fronted: bool = False, head: NounPhrase | None = None) -> dict[str, str]:
+    """As :func:`german_parts`."""
+    base, third, past = clause.verb.english
     subject = clause.subject or head
-    assert subject is not None
-    auxiliary, verb = _english_verbs(clause, _person(subject), support=clause.negated or question)
-    nominative = "" if clause.subject is None else english_noun_phrase(clause.subject)
-    words = [clause.time.english if clause.fronted and clause.time is not None else ""]
-    words += (auxiliary, nominative) if question else (nominative, auxiliary)
-    words += ("not" if clause.negated else "", clause.frequency.english if clause.frequency else "", verb)
-    words += _english_rest(clause)
-    return " ".join(filter(None, words))
+    plural = bool(subject and subject.plural)
+    parts = _adverbs(clause, "english")
+    verb, infinitive = clause.tense[3].split()[plural], f"{parts['A']} {base}".strip()
+    form = {"third": third, "base": base, "past": past}.get(verb)
+    inner = parts | {"T": "" if fronted else parts["T"], "P": ""}
+    inner |= {"O": english_phrase(clause.object) if clause.object else ""}
+    inner |= {"D": english_phrase(clause.person) if clause.person else ""}
+    if clause.place and clause.preposition:
+        inner["P"] = f"{clause.preposition.english[0]} {english_phrase(clause.place)}"
+    return parts | {
+        "S": english_phrase(clause.subject) if clause.subject else "",
+        "V": f"{parts['A']} {form}".strip() if form else f"{verb} {infinitive}",
+        "Q": clause.tense[4].split()[plural],
+        "B": infinitive,
+        "I": base,
+        "R": _fill(row("frame", clause.verb.kind)[2], inner),
+    }
 
 
-def translate(sentence: Meaning) -> tuple[str, str]:
-    """Return the German and the English sentence, lower-cased, tokens separated by one blank."""
-    form, main, other = sentence.form, sentence.main, sentence.other
-    stop = "?" if form in ("question", "why") else "."
-    if form == "statement":
-        german, english = _german_main(main), _english_clause(main)
-    elif form == "question":
-        german, english = _german_main(main, question=True), _english_clause(main, question=True)
-    elif form == "why":
-        german, english = _german_main(main, "warum"), f"why {_english_clause(main, question=True)}"
-    else:
-        assert other is not None
-        german, english = _complex(sentence, main, other)
-    text = " ".join([word for word in german if word]) + f" {stop}"
-    # A relative or fronted clause ends with a comma, which merges with another comma or the full stop.
-    text = text.replace(" , ,", " ,").replace(f" , {stop}", f" {stop}")
-    return text, f"{english} {stop}"
+def translate(sentence: Sentence) -> Pair:
+    """The German and the English sentence: lower-cased, tokens separated by one blank."""
+    _, _, german, english = sentence.rule
+    texts = []
+    for rule, parts_of, side in ((german, german_parts, "german"), (english, english_parts, "english")):
+        parts = parts_of(sentence.main, "T" in rule.split())
+        if sentence.other:
+            parts |= {f"{key}2": text for key, text in parts_of(sentence.other).items()}
+        if sentence.link:
+            parts["L"] = getattr(sentence.link, side)[0]
+        # commas around a clause meet the commas and the stop of the sentence
+        text = _fill(rule, parts).replace(" , ,", " ,")
+        texts.append(text.replace(" , .", " .").replace(" , ?", " ?"))
+    return texts[0], texts[1]
 
 
-def _complex(sentence: Meaning, main: Clause, other: Clause) -> tuple[list[str], str]:
-    form, link = sentence.form, sentence.link
-    if form == "and":
-        assert link is not None
-        german = [*_german_main(main), ",", link.german, *_german_main(other)]
-        return german, f"{_english_clause(main)} , {link.english} {_english_clause(other)}"
-    if form == "infinitive":
-        german = [*_german_main(main), ",", *_german_middle(other, with_time=True), other.verb.zu_infinitive]
-        infinitive = " ".join(filter(None, ["to", other.verb.english[0], *_english_rest(other)]))
-        return german, f"{_english_clause(main)} {infinitive}"
-    if form == "that":
-        german = [*_german_main(main), ",", "dass", *_german_final(other)]
-        return german, f"{_english_clause(main)} that {_english_clause(other)}"
-    assert link is not None
-    final = [link.german, *_german_final(other)]
-    subordinate = f"{link.english} {_english_clause(other)}"
-    if form == "first":
-        return _german_main(main, " ".join(filter(None, [*final, ","]))), f"{subordinate} , {_english_clause(main)}"
-    return [*_german_main(main), ",", *final], f"{_english_clause(main)} {subordinate}"
+class RandomDraw:
+    """Random choices that are the same on every platform and Python version, since only ``random()`` is stable."""
+
+    def __init__(self, seed: int) -> None:
+        self.random: Callable[[], float] = Random(seed).random
+
+    def any(self, items: Sequence[Item]) -> Item:
+        """Draw an item, each equally often."""
+        return items[int(self.random() * len(items))]
+
+    def common(self, items: Sequence[Item]) -> Item:
+        """Draw an item, the first ones more often: the density of item i of n falls as the square root of n / i."""
+        return items[int(self.random() ** 2 * len(items))]
+
+    def row(self, rows: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+        """Draw a row by its weight, the second column."""
+        return self.any([row for row in rows for _ in range(int(row[1]))])
+
+    def shuffle(self, items: list[Item]) -> None:
+        """Put ``items`` into random order."""
+        for last in range(len(items) - 1, 0, -1):
+            other = int(self.random() * (last + 1))
+            items[last], items[other] = items[other], items[last]
+
+
+class Sampler:
+    """Draws sentences; ``novel``: only with word combinations held out of training."""
+
+    def __init__(self, draw: RandomDraw, novel: bool) -> None:
+        self.draw, self.novel = draw, novel
+
+    def sentence(self) -> Sentence:
+        """Draw a sentence of any rule."""
+        draw, rule = self.draw, self.draw.row(rows("sentence"))
+        first, _, linked = rule[0].partition(" ")
+        if not linked:
+            fronted = rule[2].startswith("T ")
+            return Sentence(rule, self.clause(draw.any("ppaaf"), relative=0.25, time=1.0 if fronted else 0.2))
+        link, relative = draw.common(words(linked)), 0.2 if self.novel else 0.0
+        letter = draw.any([letter for letter in "pa" if letter in link.classes])
+        if first == "any":
+            return Sentence(rule, self.clause(letter), self.clause(letter, relative=relative), link)
+        verb = draw.common([verb for verb in words("verb") if verb.kind == first])
+        main = Clause(verb, draw.row(_rows_of_tense(letter)), self.subject(verb))
+        if linked == "to":
+            return Sentence(rule, main, self.clause("p", infinitive=True), link)
+        return Sentence(rule, main, self.clause(draw.any("paf"), relative=relative), link)
+
+    def clause(self, letter: str, relative: float = 0, time: float = 0, infinitive: bool = False) -> Clause:
+        """Draw a clause; ``relative`` and ``time`` are the probabilities of a relative clause and of a time."""
+        draw, frame = self.draw, self.draw.row(rows("frame"))[0]
+        verb = draw.common([v for v in words("verb") if v.kind == frame and (not infinitive or "P" in v.classes)])
+        clause = Clause(verb, draw.row(_rows_of_tense(letter)))
+        adverbs = {"time": time, "frequency": 0 if infinitive else 0.12, "manner": 0.1}
+        chosen: dict[str, Any] = {
+            name: draw.common(partners(verb, name, letter, self.novel))
+            for name, share in adverbs.items()
+            if draw.random() < share and partners(verb, name, letter, self.novel)
+        }
+        clause = self.arguments(clause._replace(**chosen))
+        if infinitive:
+            return clause
+        clause = clause._replace(subject=self.subject(verb))
+        if draw.random() >= relative:
+            return clause
+        slot = "object" if clause.object and draw.random() < 0.6 else "subject"
+        phrase: NounPhrase = getattr(clause, slot)
+        if phrase.determiner and phrase.noun.kind == "noun":
+            phrase = phrase._replace(relative=self.relative(phrase.noun))
+        return with_phrase(clause, slot, phrase)
+
+    def arguments(self, clause: Clause) -> Clause:
+        """Add what the frame of the verb requires besides the subject."""
+        draw, verb = self.draw, clause.verb
+        if verb.kind in ("motion", "located") or (verb.kind == "transitive" and draw.random() < 0.15):
+            preposition = draw.common(words("goal" if verb.kind == "motion" else "place"))
+            nouns = partners(preposition, "noun", preposition.classes, self.novel)
+            clause = clause._replace(preposition=preposition, place=self.phrase(draw.common(nouns)))
+        if verb.kind == "ditransitive":
+            clause = clause._replace(person=self.phrase(draw.common(partners(verb, "noun", "P", self.novel))))
+        if verb.objects:
+            nouns = partners(verb, "noun", verb.objects, self.novel)
+            clause = clause._replace(object=self.phrase(draw.common(nouns)))
+        return clause
+
+    def subject(self, verb: Word) -> NounPhrase:
+        """Draw a subject: a noun phrase, a name, or a pronoun."""
+        if "P" in verb.classes and self.draw.random() < 0.35:
+            return NounPhrase(self.draw.any(words("name")), "")
+        return self.phrase(self.draw.common(partners(verb, "noun", verb.classes, self.novel)))
+
+    def phrase(self, noun: Word) -> NounPhrase:
+        """Draw determiner, number and adjective of a noun."""
+        draw, countable = self.draw, len(noun.german) > 3
+        determiner = draw.row([row for row in rows("determiner") if countable or row[0] not in ("a", "every")])
+        singular, plural = ("-" not in text for text in (determiner[3].split()[0], determiner[3].split()[-1]))
+        if not countable:
+            determiner, plural = (determiner, False) if singular else (rows("determiner")[0], False)
+        adjectives = partners(noun, "adjective", noun.classes, self.novel) if draw.random() < 0.4 else ()
+        is_plural = plural and (not singular or draw.random() < 0.35)
+        return NounPhrase(noun, determiner[0], draw.common(adjectives) if adjectives else None, is_plural)
+
+    def relative(self, noun: Word) -> Clause | None:
+        """Draw a relative clause about a noun, which is its object or its subject."""
+        draw, tense = self.draw, self.draw.row(_rows_of_tense("pa"))
+        verbs = [v for v in words("verb") if v.kind in ("transitive", "dative", "located")]
+        verbs = [v for v in verbs if held_out(v, noun) == self.novel]
+        if draw.random() < 0.5 and (fitting := [v for v in verbs if set(v.objects) & set(noun.classes)]):
+            verb = draw.common(fitting)
+            return Clause(verb, tense, self.subject(verb))
+        fitting = [v for v in verbs if set(v.classes) & set(noun.classes)]
+        return self.arguments(Clause(draw.common(fitting), tense)) if fitting else None
