@@ -35,6 +35,10 @@ class InputError(_Message):
     """
 
 
+class MissingPackageError(InputError):
+    """An optional package is not installed. The message has the command that installs it."""
+
+
 class InputWarning(_Message, UserWarning):
     """The input is suspicious. The message is one line that names the file.
 
@@ -58,12 +62,14 @@ def with_arguments(message: str, say: Callable[[str, str | None, str | None], st
 
 
 EXTRAS = {
-    "models": ("torch", "safetensors", "tokenizers"),
+    "build": ("numba", "pyarrow"),
+    "models": ("torch", "safetensors", "tokenizers", "numba", "pyarrow"),
     "text": ("sacremoses", "zstandard"),
     "data": ("pooch", "requests", "sacremoses"),
-    "scores": ("sacrebleu", "regex"),
     "cjk": ("jieba", "sacrebleu"),
-    "analysis": ("pandas", "spacy", "kenlm"),
+    "pandas": ("pandas",),
+    "spacy": ("spacy",),
+    "kenlm": ("kenlm",),
     "plots": ("matplotlib",),
     "hub": ("huggingface_hub",),
     "hf": ("transformers", "huggingface_hub", "sentencepiece", "sacremoses", "peft"),
@@ -71,13 +77,13 @@ EXTRAS = {
     "ray": ("ray",),
 }
 """Packages of each extra in pyproject.toml, by the names under which they are imported."""
-_WHOLE = ("models",)  # extras whose packages are only useful together
+_WHOLE = ("build", "models")  # extras whose packages are only useful together
 
 
 def require(module: str, extra: str) -> ModuleType:
     """Import ``module``, an optional package of ``extra``.
 
-    :raises InputError: it is not installed; the message has the command that installs it.
+    :raises MissingPackageError: it is not installed.
     """
     package = module.split(".")[0]
     missing = [name for name in (EXTRAS[extra] if extra in _WHOLE else (package,)) if not _is_installed(name)]
@@ -86,9 +92,18 @@ def require(module: str, extra: str) -> ModuleType:
     return importlib.import_module(module)
 
 
-def missing_package(error: ModuleNotFoundError) -> InputError | None:
+def check_installed(package: str) -> None:
+    """Check that a package of an extra is installed, without importing it.
+
+    :raises MissingPackageError: it is not.
+    """
+    if not _is_installed(package) and (error := missing_package(ModuleNotFoundError(name=package))):
+        raise error
+
+
+def missing_package(error: ModuleNotFoundError) -> MissingPackageError | None:
     """The error of :func:`require` for a failed import; None if no extra has the package."""
-    package = (error.name or "").split(".")[0]
+    package = (error.name or "").split(".")[0].replace("llvmlite", "numba")  # which brings it
     extra = next((extra for extra, names in EXTRAS.items() if package in names), None)
     if extra is None:
         return None
@@ -102,10 +117,10 @@ def _is_installed(package: str) -> bool:
     return importlib.util.find_spec(package) is not None
 
 
-def _to_install(packages: list[str]) -> InputError:
+def _to_install(packages: list[str]) -> MissingPackageError:
     # Not as an extra: cgbench itself may have been installed from a folder or a file.
     which = f"{', '.join(packages)} {'are' if len(packages) > 1 else 'is'} not installed"
-    return InputError(f"{which}; run: pip install {' '.join(packages)}")
+    return MissingPackageError(f"{which}; run: pip install {' '.join(packages)}")
 
 
 def printable(text: object, keep: str = "") -> str:

@@ -1,36 +1,40 @@
 #!/usr/bin/env bash
-# What works after `pip install .`, without any extra: nothing here needs a model, a tokeniser or a download.
-# `make wheel` runs it in an environment that has nothing else.
+# What works after `pip install .`, without any extra. `make wheel` runs it in an environment that has nothing else.
 #
-#   examples/base-installation.sh DATA OUT      DATA has train.{de,en}, pool.{de,en}
+#   examples/base-installation.sh OUT
 set -euo pipefail
-data=${1:-data} out=${2:-base}
+out=${1:-base}
 mkdir -p "$out"
-
-build=(cgbench build-react --train "$data/train.de" "$data/train.en" --pool "$data/pool.de" "$data/pool.en" --preset demo)
+cd "$out"
 
 cgbench --version
-cgbench degree --train "$data/train.en" --cover "$data/pool.en" > "$out/degrees"
-head -n 2 "$out/degrees"
-"${build[@]}" --until candidates --dry-run --out "$out/release"
-"${build[@]}" --until candidates --out "$out/release"
-cgbench verify "$out/release"
-cgbench report "$out/release" --out "$out/release.html"
-cgbench stats --train "$data/train.en" --test "$data/pool.en"
+# Two systems and their scores; "mine" is better.
+seq 300 | awk '{print "The dog number", $1, "saw a small cat."}' > reference
+awk 'NR % 4 == 0 {sub("small", "big")} 1' reference > mine
+awk 'NR % 3 == 0 {sub("saw a", "sees the")} 1' reference > base
+for metric in bleu chrf ter exact; do
+  cgbench score "$metric" --ref reference --hyp base=base --hyp mine=mine --paired --by length --report "$metric.html"
+done
+# The logical forms of COGS: the order of the parts of a conjunction makes no difference.
+echo 'cat ( 1 ) AND see . agent ( 2 , 1 )' > forms
+echo 'see . agent ( 2 , 1 ) AND cat ( 1 )' > answers
+cgbench score semantic --ref forms --hyp mine=answers
 
-cgbench score exact --ref "$data/pool.en" --hyp "mine=$data/pool.en"
 # A compound translation error rate with a lexicon of its own: one compound in two contexts, one of them wrong.
-printf 'a dog ran\nthe dog\n' > "$out/source"
-printf 'dog\ndog\n' > "$out/compounds"
-printf 'D\nx\n' > "$out/hypotheses"
-printf 'dog\tD\n' > "$out/lexicon"
-printf 'N\tdog\tdog\n' > "$out/atoms"
-cgbench score cter --source "$out/source" --compounds "$out/compounds" --lexicon "$out/lexicon" --atoms "$out/atoms" \
-  --hyp "mine=$out/hypotheses" --group-size 2
+printf 'a dog ran\nthe dog\n' > source
+printf 'dog\ndog\n' > compounds
+printf 'D\nx\n' > hypotheses
+printf 'dog\tD\n' > lexicon
+printf 'N\tdog\tdog\n' > atoms
+cgbench score cter --source source --compounds compounds --lexicon lexicon --atoms atoms --hyp mine=hypotheses \
+  --group-size 2
 
-cgbench lm train "$data/train.en" --out "$out/lm.arpa" --order 3
-cgbench lexicon learn "$data/train.de" "$data/train.en" --out "$out/lexicon.tsv"
-cgbench augment geca "$data/train.de" "$data/train.en" --out "$out/new.de" "$out/new.en"
+# Scores of another program, such as COMET: one number per example.
+seq 300 | awk '{print $1 * 7 % 11}' > base.scores
+seq 300 | awk '{print $1 * 7 % 11 + $1 % 2}' > mine.scores
+cgbench score import --scores base=base.scores --scores mine=mine.scores --paired
+cgbench power --metric bleu --ref reference --hyp base=base --hyp mine=mine --difference 1
+
 cgbench data list
 cgbench data describe scan
 cgbench models

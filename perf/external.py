@@ -1,6 +1,6 @@
 """Models from outside: `translate` against transformers' own `generate`, uncertainty against plain passes, its memory.
 
-``python perf/external.py [translate] [uncertainty] [memory]``, with ``pip install 'cgbench[hf]'``. Models are Marian's,
+``python perf/external.py [translate] [uncertainty] [memory]``, with ``pip install '.[hf]'``. Models are Marian's,
 with random weights, made here; nothing is downloaded. Ratios are medians of the ratios of neighbours in turn, with
 their range.
 """

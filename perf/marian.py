@@ -1,6 +1,6 @@
 """The peer: Hugging Face transformers' MarianMT in the shape of ``transformer_iwslt``, with random weights.
 
-Needs ``pip install 'cgbench[perf]'``; nothing is downloaded.
+Needs ``pip install '.[perf]'``; nothing is downloaded.
 """
 
 from __future__ import annotations

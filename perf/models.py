@@ -1,6 +1,6 @@
 """Speed of models, as ratios against peers and limits measured in the same run.
 
-    pip install 'cgbench[perf]'                       # Hugging Face transformers, the peer
+    pip install '.[perf]'                       # Hugging Face transformers, the peer
     python perf/models.py                             # everything on a CPU, with all cores
     python perf/models.py train decode --repeat 9     # parts: train, decode, r-dangle, uncertainty, lstm
     python perf/models.py --device cuda               # in bfloat16, under 8 minutes; also ensemble

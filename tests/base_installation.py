@@ -1,8 +1,8 @@
-"""What an installation without extras promises (README.md): ``make wheel``, which ``make test`` calls.
+"""What an installation without extras, and one that builds, promise (README.md): ``make wheel``.
 
 Takes the folder that ``python -m build`` filled. The wheel must hold every file of the package; it is installed into a
-fresh environment with what it depends on and nothing else, and there each command does its work, or says in one line
-which packages it is without. Needs the package index that pip is set to, so it is no test of pytest.
+new environment with its dependencies and nothing else, then with the extra ``build``. There each command does its work,
+or says in one line which packages it is without. It needs pip's package index, so it is not a test of pytest.
 """
 
 import ast
@@ -12,25 +12,27 @@ import sys
 import tempfile
 import venv
 import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-MODELS = "torch, safetensors, tokenizers are not installed; run: pip install torch safetensors tokenizers"
+MOST = 230  # MB without extras, bytecode left out
+BUILD = "numba, pyarrow are not installed; run: pip install numba pyarrow"
+MODELS = "torch, safetensors, tokenizers, numba, pyarrow are not installed; run: pip install torch"
 CORPUS = "from cgbench.data_recipes.demo.corpus import write_demo; from pathlib import Path; " \
     "write_demo(Path('.'), train_pairs=1500, pool_pairs=2500, valid_pairs=50, seed=3)"  # fmt: skip
-BUILD = "build-react --train train.de train.en --pool pool.de pool.en --preset demo"
+REACT = "build-react --train train.de train.en --pool pool.de pool.en --preset demo"
 SCRIPT = ROOT / "examples" / "base-installation.sh"
 WORKS = (  # what the commands of the script print, in their order
     "version",
-    "pieces\tlength\tdegree\tcover",
-    "degree of the candidates",
-    "manifest.json",
-    "written to",
-    "degree",
-    "= 100.0 (2,500 of 2,500)",
+    "BLEU|",
+    "chrF2|",
+    "TER|",
+    "exact|",
+    "semantic|",
     "instance 50.0 aggregate 100.0",
-    "n-grams",
-    "new pairs",
+    "scores|",
+    "examples for 80 % power",
     "cognition",
     "licence",
     "dangle",
@@ -38,8 +40,15 @@ WORKS = (  # what the commands of the script print, in their order
     "lexicon-3",
 )
 LACKS = {  # command: what it says instead
+    "degree --train train.en pool.en": BUILD,
+    "stats --train train.en --test pool.en": BUILD,
+    f"{REACT} --until candidates --out whole": BUILD,
+    "score exact --ref pool.en --hyp mine=pool.en --by degree --train train.en": BUILD,
+    "lm train train.en --out other.arpa": BUILD,
+    "lexicon learn train.de train.en --out other.tsv": BUILD,
+    "augment geca train.de train.en --out new.de new.en": BUILD,
+    "report release --out release.html": BUILD,
     "demo --out demo": MODELS,
-    f"{BUILD} --out whole": MODELS,
     "train --train train.de train.en --model small --out model": MODELS,
     "train-ensemble --train train.de train.en --out ensemble": MODELS,
     "translate --model model valid.de": MODELS,
@@ -47,8 +56,21 @@ LACKS = {  # command: what it says instead
     "translate valid.de --system hf:. --output t.en": MODELS,
     "average one two --out mean": MODELS,
     "reproduce run lexicon-3 --out tables": MODELS,
-    "score bleu --ref pool.en --hyp mine=pool.en": "sacrebleu is not installed; run: pip install sacrebleu",
-    "lm score --lm out/lm.arpa pool.en": "kenlm is not installed; run: pip install kenlm",
+    "score exact --ref pool.en --hyp mine=pool.en --by length --plot scores.png": "pip install matplotlib",
+}
+BUILDS = ROOT / "examples" / "build-installation.sh"
+BUILT = (
+    "pieces\tlength\tdegree\tcover",
+    "degree of the candidates",
+    "manifest.json",
+    "written to",
+    "degree",
+    "n-grams",
+    "new pairs",
+)
+STILL_LACKS = {
+    f"{REACT} --out whole": "torch, safetensors, tokenizers are not installed",
+    "lm score --lm built/lm.arpa pool.en": "kenlm is not installed; run: pip install kenlm",
     "degree --train raw.en --tokenize moses raw.en": "sacremoses is not installed; run: pip install sacremoses",
     "degree --train train.zst pool.en": "zstandard is not installed; run: pip install zstandard",
     "lexicon learn train.de train.en --out other.tsv --show lexicon.png": "pip install matplotlib",
@@ -72,7 +94,66 @@ def extras() -> set[str]:
     text = (ROOT / "cgbench" / "errors.py").read_text(encoding="utf-8")
     table = next(node.value for node in ast.parse(text).body if isinstance(node, ast.Assign)
                  and getattr(node.targets[0], "id", "") == "EXTRAS")  # fmt: skip
-    return {package for packages in ast.literal_eval(table).values() for package in packages}
+    packages = {package for packages in ast.literal_eval(table).values() for package in packages}
+    return packages - {"sacrebleu"}  # cjk adds its Japanese tokeniser to the base
+
+
+def first_example() -> tuple[str, str]:
+    """The commands of README.md's first example, and what it says that they print."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8").partition("```console\n")[2].partition("```")[0]
+    lines = text.splitlines(keepends=True)
+    commands = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+    return "".join(commands), "".join(line for line in lines if not line.startswith("$ "))
+
+
+class Installation:
+    """A new environment and a folder to work in, where nothing of this environment is seen."""
+
+    def __init__(self, folder: Path) -> None:
+        self.work, self.bin = folder / "work", folder / "environment" / "bin"
+        self.work.mkdir()
+        venv.create(self.bin.parent, with_pip=True)
+        self.variables = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
+        self.variables["PATH"] = f"{self.bin}:{self.variables['PATH']}"
+
+    def call(self, *words: object, status: int = 0) -> tuple[str, str]:
+        """What a command prints on both streams, if it ends with that status."""
+        command = [*map(str, words)]
+        done = subprocess.run(command, cwd=self.work, env=self.variables, capture_output=True, text=True)
+        report = f"{' '.join(command)}\nstatus {done.returncode}\n{done.stdout}{done.stderr}"
+        assert done.returncode == status, report
+        return done.stdout, done.stderr
+
+    def install(self, what: object) -> None:
+        """Install with the tested versions."""
+        command = [self.bin / "python", "-m", "pip", "install", "--disable-pip-version-check"]
+        self.call(*command, "-c", ROOT / "constraints.txt", what)
+
+    def check_prints(self, script: Path, words: Sequence[str], expected: Sequence[str]) -> None:
+        """A script prints these texts in this order."""
+        printed, _ = self.call("bash", script, *words)
+        start = 0
+        for text in expected:
+            assert text in printed[start:], f"{script.name}: {text!r} is not in\n{printed[start:]}"
+            start = printed.index(text, start) + len(text)
+
+    def check_lacks(self, commands: Mapping[str, str]) -> None:
+        """Each command says in one line what it is without, and leaves nothing behind."""
+        for line, expected in commands.items():
+            before = sorted(self.work.iterdir())
+            _, error = self.call(self.bin / "cgbench", *line.split(), status=2)
+            one_line = error.startswith("error: ") and error.count("\n") == 1
+            assert one_line and expected in error, f"cgbench {line}\n{error}"
+            assert sorted(self.work.iterdir()) == before, f"cgbench {line} leaves something behind"
+
+    def megabytes(self) -> tuple[float, float]:
+        """The size of the packages without pip and setuptools, and the part of it that is compiled bytecode."""
+        packages = next(self.bin.parent.glob("lib/python*/site-packages"))
+        tools = ("pip", "setuptools", "pkg_resources", "_distutils_hack")
+        files = [file for file in packages.rglob("*") if file.is_file()]
+        sizes = {file: file.stat().st_size / 1e6 for file in files
+                 if not file.relative_to(packages).parts[0].startswith(tools)}  # fmt: skip
+        return sum(sizes.values()), sum(size for file, size in sizes.items() if file.suffix == ".pyc")
 
 
 def main() -> None:
@@ -80,38 +161,35 @@ def main() -> None:
     (wheel,) = Path(sys.argv[1]).resolve().glob("*.whl")
     check_wheel(wheel)
     with tempfile.TemporaryDirectory() as folder:
-        work, environment = Path(folder) / "work", Path(folder) / "environment"
-        work.mkdir()
-        venv.create(environment, with_pip=True)
-        clean = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
-        python = environment / "bin" / "python"
-
-        def call(*words: object, status: int = 0) -> tuple[str, str]:
-            done = subprocess.run([*map(str, words)], cwd=work, env=clean, capture_output=True, text=True)
-            shown = " ".join(map(str, words))
-            assert done.returncode == status, f"{shown}\nstatus {done.returncode}\n{done.stdout}{done.stderr}"
-            return done.stdout, done.stderr
-
-        call(python, "-m", "pip", "install", "--disable-pip-version-check", "-c", ROOT / "constraints.txt", wheel)
-        listed = call(python, "-m", "pip", "list", "--format", "freeze")[0]
-        found = extras() & {line.partition("==")[0].lower() for line in listed.splitlines()}
-        assert not found, f"the base installation brings {', '.join(sorted(found))}"
-        call(python, "-c", CORPUS)
+        new = Installation(Path(folder))
         for name, text in FILES.items():
-            (work / name).write_text(text, encoding="utf-8")
-        command = environment / "bin" / "cgbench"
-        clean["PATH"] = f"{environment / 'bin'}:{clean['PATH']}"
-        printed, _ = call("bash", SCRIPT, ".", "out")
-        place = 0
-        for expected in WORKS:
-            assert expected in printed[place:], f"{SCRIPT.name}: {expected!r} is not in\n{printed[place:]}"
-            place = printed.index(expected, place) + len(expected)
-        for line, expected in LACKS.items():
-            before = sorted(work.iterdir())
-            _, said = call(command, *line.split(), status=2)
-            assert said.startswith("error: ") and said.count("\n") == 1 and expected in said, f"cgbench {line}\n{said}"
-            assert sorted(work.iterdir()) == before, f"cgbench {line} leaves something behind"
-    print(f"{wheel.name}: {SCRIPT.name} runs without extras, {len(LACKS)} commands say what they need")
+            (new.work / name).write_text(text, encoding="utf-8")
+        # A corpus and a release by this environment, which has every extra.
+        subprocess.run([sys.executable, "-c", CORPUS], cwd=new.work, check=True)
+        build = [sys.executable, "-m", "cgbench", *REACT.split(), "--until", "candidates", "--out", "release"]
+        subprocess.run(build, cwd=new.work, check=True, capture_output=True)
+
+        # Without extras: scores.
+        new.install(wheel)
+        listed, _ = new.call(new.bin / "python", "-m", "pip", "list", "--format", "freeze")
+        extra = extras() & {line.partition("==")[0].lower() for line in listed.splitlines()}
+        assert not extra, f"the base installation brings {', '.join(sorted(extra))}"
+        size, bytecode = new.megabytes()
+        assert size - bytecode < MOST, f"the base installation has {size - bytecode:.0f} MB, more than {MOST}"
+        commands, expected = first_example()
+        printed, _ = new.call("bash", "-c", commands)
+        assert printed.strip() == expected.strip(), f"README.md's first example prints\n{printed}"
+        new.check_prints(SCRIPT, ["scored"], WORKS)
+        verified, _ = new.call(new.bin / "cgbench", "verify", "release")
+        assert "DIFFERS" not in verified and f"skipped tables: {BUILD}" in verified, verified
+        new.check_lacks(LACKS)
+
+        # With the extra that builds.
+        new.install(f"{wheel}[build]")
+        new.check_prints(BUILDS, [".", "built"], BUILT)
+        new.check_lacks(STILL_LACKS)
+    print(f"{wheel.name}: {size:.0f} MB without extras, of which {bytecode:.0f} MB are bytecode that pip compiles;")
+    print(f"{SCRIPT.name} and {BUILDS.name} run, {len(LACKS | STILL_LACKS)} commands say what they need")
 
 
 if __name__ == "__main__":

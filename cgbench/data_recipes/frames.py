@@ -33,7 +33,7 @@ def load_data(request: LoadRequest) -> DataFrame | dict[str, DataFrame]:
 
     :raises InputError: there is no such set or split, its sources are unavailable, or pandas is not installed.
     """
-    pandas = require("pandas", "analysis")
+    pandas = require("pandas", "pandas")
     name, split = request.name, request.split
     names = [one.name for one in find_recipe(name).splits]
     if split is not None and split not in names:

@@ -97,7 +97,7 @@ class LanguageModel:
 
         :raises InputError: kenlm is not installed, or the file is missing, damaged or of another format.
         """
-        require("kenlm", "analysis")
+        require("kenlm", "kenlm")
         if path.is_dir():
             raise InputError(f"{path}: is a folder; a language model file is needed (.arpa or .binary)")
         return cls(ordinary_file(path, link=True))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cgbench.engines.child import Answer, Child
-from cgbench.errors import InputError
+from cgbench.errors import InputError, check_installed
 from cgbench.text.limits import PARQUET_FOOTER, PARQUET_MEMORY, PARQUET_MESSAGE, Budget
 
 ROWS = 1 << 14  # of a batch
@@ -46,6 +46,7 @@ class ParquetTable:
     """
 
     def __init__(self, path: Path) -> None:
+        check_installed("pyarrow")
         self.path = path
         self.names: list[str]
         self.rows: int
@@ -90,6 +91,7 @@ def read_table(path: Path, struct: str = "", *, leave_out: bool = False) -> Any:
     :param struct: the only column that may be a struct of texts; ``leave_out``: do not read it.
     :raises InputError: it is not such a file, has more rows than bytes, or exceeds a limit.
     """
+    check_installed("pyarrow")
     import pyarrow
 
     table, packed = ParquetTable(path), path.stat().st_size

@@ -34,7 +34,7 @@ def load_pipeline(
     :param needed: factories of components, of which it must have one; ``also``: other components to load.
     :raises InputError: spaCy is not installed; the pipeline does not exist, cannot be loaded, or lacks the component.
     """
-    spacy = require("spacy", "analysis")
+    spacy = require("spacy", "spacy")
     folder = find_pipeline(model, trust)
     try:
         config = spacy.util.load_config(folder / "config.cfg")
@@ -58,7 +58,7 @@ def find_pipeline(model: str, trust: bool = False) -> Path:
 
     :raises InputError: there is no such pipeline, or it is a folder that is not trusted.
     """
-    spacy = require("spacy", "analysis")
+    spacy = require("spacy", "spacy")
     if Path(model).exists():
         folder = Path(model)
         if not (folder / "config.cfg").is_file():

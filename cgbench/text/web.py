@@ -120,7 +120,7 @@ def post_json(
         # In a thread of its own, because a notebook has a running event loop in this one.
         with ThreadPoolExecutor(1) as thread:
             return thread.submit(asyncio.run, asyncio.wait_for(_exchange(client, request), seconds)).result()
-    except asyncio.TimeoutError:
+    except TimeoutError:
         raise NoReply(f"no whole reply within {seconds:g} s") from None
     except httpx.ConnectError as error:
         if isinstance(inner := _innermost(error), ssl.SSLCertVerificationError):
@@ -149,7 +149,7 @@ async def _exchange(client: Any, request: Any) -> Reply:
         if status >= 400:
             try:
                 await asyncio.wait_for(_read(response, body, _OF_ERROR), _ERROR_SECONDS)
-            except (asyncio.TimeoutError, require("httpx", "servers").HTTPError):
+            except (TimeoutError, require("httpx", "servers").HTTPError):
                 pass
             reply = Reply(status, bytes(body[:_OF_ERROR]), server)
             if status in _AGAIN or status >= 500:

@@ -189,7 +189,7 @@ def scores_file(tmp_path_factory):
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
     """The address of the documentation, built and served to this machine."""
-    pytest.importorskip("mkdocs", reason="mkdocs is not installed: pip install 'cgbench[docs]'")
+    pytest.importorskip("mkdocs", reason="mkdocs is not installed: pip install '.[docs]'")
 
     def make(folder):
         subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", folder], cwd=ROOT, check=True)

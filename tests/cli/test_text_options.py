@@ -31,7 +31,6 @@ def test_anonymised_variables_are_no_rare_words(run, forms, tmp_path):
 
 
 def test_a_tokeniser_for_each_side(run, tmp_path):
-    pytest.importorskip("sacrebleu")
     (tmp_path / "t.tsv").write_text("He runs.\t他跑了。\n" * 3)
     (tmp_path / "p.tsv").write_text("Runs he.\t跑了他。\n")
     words = ["build-react", "--train", tmp_path / "t.tsv", "--pool", tmp_path / "p.tsv", "--languages", "en,zh"]
@@ -49,7 +48,6 @@ def test_a_tokeniser_for_each_side(run, tmp_path):
 
 
 def test_degree_and_stats_by_characters(run, tmp_path):
-    pytest.importorskip("sacrebleu")
     (tmp_path / "t.zh").write_text("他跑了。\n" * 3)
     words = ["--train", tmp_path / "t.zh", "--tokenize", "zh"]
     row = json.loads(run("degree", *words, "--format", "json", input="他走了。\n").stdout)
@@ -69,7 +67,6 @@ def test_moses_is_undone_before_degrees(run, tmp_path):
 
 
 def test_a_lexicon_of_tokenised_text(run, tmp_path):
-    pytest.importorskip("sacrebleu")
     (tmp_path / "t.tsv").write_text("dog\t狗。\ncat\t貓。\n" * 3)
     words = ["lexicon", "learn", tmp_path / "t.tsv", "--languages", "en,zh", "--out", tmp_path / "l.json"]
     shown = json.loads(run(*words, "--method", "pmi", "--tokenize", "zh=char", "--format", "json").stdout)

@@ -1,6 +1,7 @@
 """The scripts of ``examples/`` run, on small texts made here; what they print on real ones is in ``docs/``.
 
-``base-installation.sh`` is run by ``tests/base_installation.py``, in an environment without extras.
+``base-installation.sh`` and ``build-installation.sh`` are run by ``tests/base_installation.py``, in an environment
+without other packages.
 """
 
 import gzip
@@ -17,7 +18,7 @@ import pytest
 from cgbench.cli import main
 
 FOLDER = Path(__file__).parents[2] / "examples"
-ELSEWHERE = {"base-installation.sh"}
+ELSEWHERE = {"base-installation.sh", "build-installation.sh"}
 SMALL = {"MEMBERS": "2", "JOBS": "1", "UPDATES": "2", "CANDIDATES": "60"}
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from importlib.util import find_spec
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,12 +48,8 @@ REMEDY = "the ensemble has learned too little for its uncertainty to mean anythi
 
 def quality_step(uncertainty: Step) -> Step:
     """The step that measures the ensemble behind the step ``uncertainty``."""
-    settings = {"held_out": HELD_OUT, "scored": SCORED, "unigrams": UNIGRAMS, "scores": _has_scores()}
+    settings = {"held_out": HELD_OUT, "scored": SCORED, "unigrams": UNIGRAMS}
     return Step("ensemble-quality", settings, {"uncertainty": uncertainty.key})
-
-
-def _has_scores() -> bool:
-    return find_spec("sacrebleu") is not None
 
 
 def measure_quality(
@@ -77,13 +72,11 @@ def measure_quality(
     :param members: checkpoints of one ensemble; empty for external models, where only the outputs are measured.
     :param train: the target side of the training text, of ``train_lines`` lines; ``held_out``: the validation pairs.
     :param search: arguments of :meth:`.Ensemble.translate`.
-    :param scores: chrF and BLEU of hypotheses and references, by name; called only if sacrebleu is installed.
+    :param scores: chrF and BLEU of hypotheses and references, by name.
     """
     sources, references = texts
 
     def scored(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
-        if not _has_scores():
-            return {"chrf": None, "bleu": None}
         return scores(_spread(hypotheses, SCORED), _spread(references, SCORED))
 
     hypotheses = [str(row["hypothesis"]) for row in rows]

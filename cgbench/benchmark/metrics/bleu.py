@@ -24,7 +24,7 @@ import numpy as np
 
 from cgbench.benchmark.metrics.bleu_matches import bleu_statistics
 from cgbench.benchmark.metrics.metric import Metric, Signature
-from cgbench.errors import InputError, argument, require
+from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean, read_value
 from cgbench.text.hypothesis_form import BLANKS, CHARACTERS, MARKS, Reading
 from cgbench.text.languages import UNSPACED
@@ -65,7 +65,7 @@ class SacreMetric(Metric):
         :param references: one or more for each example.
         :param jobs: number of processes for large input; does not change scores.
         :param options: of the sacrebleu class (``tokenize``, ``word_order``), overriding the preset.
-        :raises InputError: sacrebleu is not installed, an option is unknown or invalid, or an example has no
+        :raises InputError: an option is unknown or invalid, or an example has no
             reference.
         """
         kind = self.kind
@@ -215,9 +215,11 @@ class Ter(SacreMetric):
 def _read_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Convert options to the types of the sacrebleu class.
 
-    :raises InputError: sacrebleu is not installed, or an option is unknown or invalid.
+    :raises InputError: an option is unknown or invalid.
     """
-    made = getattr(require("sacrebleu", "scores").metrics, CLASSES[kind])
+    from sacrebleu import metrics
+
+    made = getattr(metrics, CLASSES[kind])
     hints = typing.get_type_hints(made.__init__)
     known = [name for name in inspect.signature(made.__init__).parameters if name not in _OWN]
     values: dict[str, Any] = {}

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from cgbench.benchmark.metrics.cter_grammar import Grammar, cognition, content_hash, shipped
-from cgbench.errors import InputError, argument, require
+from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
 from cgbench.text.plain_text import words_of
 from cgbench.text.streams import read_lines
@@ -105,7 +105,8 @@ def _compiled(pattern: str, flags: int) -> Any:
     counts = [int(most or least or 0) for least, most in _COUNT.findall(pattern)]
     if math.prod(max(count, 1) for count in counts) > MOST_COUNT:
         raise re.error(f"the product of its counts is over {MOST_COUNT:,}")
-    regex = require("regex", "scores")
+    import regex
+
     options = regex.V0 | (regex.IGNORECASE if flags & re.IGNORECASE else 0)
     try:
         return regex.compile(pattern, options, cache_pattern=False)

@@ -15,7 +15,7 @@ from cgbench.benchmark.candidates.table import DIFFICULTY
 from cgbench.benchmark.candidates.uncertainty import NBEST, REFERENCE
 from cgbench.benchmark.react.inputs import Inputs
 from cgbench.benchmark.react.request import BuildRequest
-from cgbench.errors import InputError, argument, require
+from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
 from cgbench.text.corpus import ParallelText
 from cgbench.text.profile import is_unspaced
@@ -67,8 +67,6 @@ def check_measures(request: BuildRequest, inputs: Inputs) -> None:
         raise InputError(f"drop_by: {name} needs {NEEDS[name]}; give one with {option}{how}")
     if request.members < 2 and name.removeprefix(REFERENCE) in DISAGREEMENT:
         raise _one_member(name, f"drop_by={REFERENCE_LIKELIHOOD}")
-    if request.design == "stratified" and request.allocation == "neyman":
-        require("sacrebleu", "scores")  # for the scores of the ensemble's translations
 
 
 def _one_member(name: str, instead: str) -> InputError:

@@ -53,7 +53,7 @@ def run_demo(
     :raises InputError: a setting is invalid, or the extras for models and language models are not installed.
     """
     require("torch", "models")  # before anything is written
-    require("kenlm", "analysis")
+    require("kenlm", "kenlm")
     corpus = out / "corpus"
     recipe = {"seed": seed}
     if not (corpus / "recipe.json").is_file() or read_json(corpus / "recipe.json") != recipe:

@@ -295,7 +295,7 @@ class Release:
         return self._frame(self.control_rows(), self.control_lines)
 
     def _frame(self, rows: list[dict[str, Any]], read: Callable[[str], list[str]]) -> DataFrame:
-        pandas = require("pandas", "analysis")
+        pandas = require("pandas", "pandas")
         sides = SIDES if self.has_text else ()
         frame = pandas.DataFrame({side: _of_length(read(side), len(rows), self) for side in sides})
         return pandas.concat([frame, pandas.DataFrame(rows)], axis=1)
@@ -303,7 +303,7 @@ class Release:
     @property
     def candidates(self) -> DataFrame:
         """All candidates as a pandas DataFrame, with ``source`` and ``target`` if the release has their text."""
-        require("pandas", "analysis")
+        require("pandas", "pandas")
         table = self.table(text=True)
         texts = sides_of(table, self.languages)
         frame = (table.drop_columns([TRANSLATION]) if texts else table).to_pandas()

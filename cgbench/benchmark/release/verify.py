@@ -47,7 +47,7 @@ from cgbench.benchmark.release.manifest import (
 )
 from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.benchmark.release.tables import TRANSLATION, sides_of, without_text
-from cgbench.errors import InputError, InputWarning, argument
+from cgbench.errors import InputError, InputWarning, MissingPackageError, argument, missing_package
 from cgbench.files import read_json, to_json
 from cgbench.models.checkpoints import MEMBER, holds_members
 from cgbench.requests import KW_ONLY, AnyRelease, Folder, accepts, option, request
@@ -90,6 +90,11 @@ def verify(request: VerifyRequest) -> Findings:
         try:
             found = check(release)
             findings += [Check(name, not found, found)] if isinstance(found, str) else list(found)
+        except (MissingPackageError, ModuleNotFoundError) as error:
+            missing = error if isinstance(error, MissingPackageError) else missing_package(error)
+            if missing is None:
+                raise
+            findings.append(Check(name, None, missing.message))
         except _UNREADABLE as error:
             findings.append(Check(name, False, f"cannot be read ({error})"))
     return findings

@@ -104,7 +104,7 @@ class Evaluation:
 
         :raises InputError: pandas is not installed.
         """
-        pandas = require("pandas", "analysis")
+        pandas = require("pandas", "pandas")
         table = pandas.DataFrame(self._long_table(), columns=list(LONG))
         for name, kind in NUMBERS.items():
             # tables have "" for None; numbers are exact

@@ -41,7 +41,7 @@ class Statistics:
 
         :raises InputError: pandas is not installed.
         """
-        pandas = require("pandas", "analysis")
+        pandas = require("pandas", "pandas")
         records = []
         for row in map(as_json, self.rows):
             record = {key: row[key] for key in ("name", "examples", "mean_length", "degree")}

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from cgbench.errors import InputError, argument, require
+from cgbench.errors import InputError, argument
 from cgbench.models.servers.exchange import FILTERED, Choice
 
 START, END = "<think>", "</think>"
@@ -61,7 +61,8 @@ def parse_rule(pattern: str | None) -> AnswerRule:
     """
     if pattern is None:
         return AnswerRule()
-    regex: Any = require("regex", "scores")
+    import regex
+
     try:
         compiled = regex.compile(pattern)
     except (regex.error, OverflowError) as error:

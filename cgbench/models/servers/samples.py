@@ -21,8 +21,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 
-from cgbench.errors import require
-
 
 def sample_measures(samples: Sequence[Sequence[str]]) -> list[dict[str, float]]:
     """Every measure for each sentence.
@@ -49,7 +47,9 @@ def semantic_entropy(clusters: Iterable[Hashable]) -> float:
 
 def chrf_disagreement(answers: Sequence[str]) -> float:
     """1 - the mean chrF over ordered pairs of answers; 0 for one answer."""
-    metric = require("sacrebleu.metrics", "scores").CHRF()
+    from sacrebleu.metrics import CHRF
+
+    metric = CHRF()
     scores = [
         1.0 if hypothesis == reference else metric.sentence_score(hypothesis, [reference]).score / 100
         for hypothesis, reference in itertools.permutations(answers, 2)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cgbench.engines import FAILED, Engine, Local, Needs, saying_where
-from cgbench.errors import InputError, InputWarning, argument, require
+from cgbench.errors import InputError, InputWarning, argument
 from cgbench.files import atomic_path, link_or_copy, sync_folder
 from cgbench.locks import locked
 from cgbench.models.checkpoints import (
@@ -98,8 +98,6 @@ def plan_ensemble(
     division = Step("held-out", {"valid": held_out}, {"train": train.identity}) if held_out else None
     if division:
         inputs["held-out"] = division.key
-        if preset.training.validate_metric == "bleu":
-            require("sacrebleu", "scores")
     if lexicon:
         inputs["lexicon"] = hash_file(lexicon)
     # With the linear schedule every rate depends on the number of updates, so a longer run starts from scratch.

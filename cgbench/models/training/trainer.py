@@ -33,7 +33,7 @@ from cgbench.models.training.loop import TrainingRun, remove_leftovers
 from cgbench.models.training.objective import build_objectives
 from cgbench.models.training.reproducible import reproducible, resolve_precision
 from cgbench.models.training.state import differences, may_become
-from cgbench.models.training.validation import Validation, check_validation
+from cgbench.models.training.validation import Validation
 from cgbench.steps import hash_file
 
 
@@ -78,8 +78,6 @@ def train_model(
     deadline = math.inf if max_seconds is None else time.monotonic() + max_seconds
     config = preset.training
     subwords = Subwords.load(subwords) if isinstance(subwords, Path) else subwords
-    if valid is not None:
-        check_validation(config)
     outside = init if isinstance(init, Start) else None
     init = None if isinstance(init, Start) else init
     check_lexicon(preset.model, lexicon, init)

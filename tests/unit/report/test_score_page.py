@@ -138,7 +138,6 @@ def test_hostile_text_is_data_alone():
 
 
 def test_bleu_of_several_runs(monkeypatch):
-    pytest.importorskip("sacrebleu")
     monkeypatch.setattr(module, "FEW", 3)
     systems = {"a": [SYSTEMS["good"], SYSTEMS["bad"]], "b": SYSTEMS["as bad"]}
     found = quietly("bleu", systems, REFERENCES, sources=REFERENCES, paired=True, by="length", side="source")

@@ -75,7 +75,6 @@ def test_the_settings_of_what_there_was_before_are_what_they_were():
 
 
 def test_every_change_of_the_text_is_in_the_settings():
-    pytest.importorskip("sacrebleu")
     languages = ("de", "en")
     found = [
         Normalisation("none", False, languages),
@@ -92,7 +91,6 @@ def test_every_change_of_the_text_is_in_the_settings():
 
 @pytest.mark.parametrize("given", ["en=13a,zh=zh", "source=13a,target=zh"])
 def test_one_tokeniser_for_each_side(given):
-    pytest.importorskip("sacrebleu")
     normalisation = Normalisation(given, True, ("en", "zh"))
     assert normalisation.tokenizers == ("13a", "zh")
     assert (
@@ -104,7 +102,6 @@ def test_one_tokeniser_for_each_side(given):
 
 
 def test_a_side_that_is_not_named_stays_as_it_is():
-    pytest.importorskip("sacrebleu")
     pairs = normalise_pairs(iter([("A b.", "我的。")]), Normalisation("zh=zh", False, ("en", "zh")), "text")
     assert list(pairs) == [("A b.", "我 的 。")]
 

@@ -29,7 +29,6 @@ def texts(seed, n=60, noise=0.3):
     ],
 )  # fmt: skip
 def test_many_sums_are_scored_as_sacrebleu_scores_each(kind, options):
-    pytest.importorskip("sacrebleu")
     references, said = texts(1)
     metric = metric_class(kind)([[one] for one in references], **options)
     statistics = metric.statistics(said)
@@ -52,7 +51,6 @@ def p_values(one):
 
 @pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
 def test_the_calibrated_test_is_that_of_its_name():
-    pytest.importorskip("sacrebleu")
     references, ours = texts(1)
     theirs = texts(1, noise=0.35)[1]
     for systems, test in (
@@ -74,7 +72,6 @@ def test_the_calibrated_test_is_that_of_its_name():
 @pytest.mark.parametrize(("seed", "differ"), [(3, False), (5, True)])
 @pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
 def test_both_are_there_where_sacrebleus_rule_is_asked_for_and_a_line_says_where_they_disagree(seed, differ):
-    pytest.importorskip("sacrebleu")
     references, ours = texts(1, n=40)
     rng = random.Random(seed)
     said = [" ".join(rng.choice(WORDS) if rng.random() < 0.3 else word for word in line.split()) for line in references]
@@ -105,7 +102,6 @@ def stars_of(found):
 
 @pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
 def test_stars_in_text_are_by_the_calibrated_test():
-    pytest.importorskip("sacrebleu")
     references, first = texts(1)
     systems = {"a": first, "b": texts(1, noise=0.38)[1], "c": texts(1, noise=0.42)[1], "d": texts(1, noise=0.9)[1]}
     by_rule, calibrated = (evaluate("bleu", systems, references, paired=test) for test in ("bootstrap", "calibrated"))

@@ -4,12 +4,12 @@ import itertools
 import math
 
 import pytest
+import sacrebleu
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cgbench.models.servers.samples import lexical_form, sample_measures, semantic_entropy
 
-sacrebleu = pytest.importorskip("sacrebleu")
 ANSWERS = st.lists(st.sampled_from(["", "a b", "A b", "a, b!", "c", "das haus"]), min_size=1, max_size=6)
 
 

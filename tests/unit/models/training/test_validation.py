@@ -1,6 +1,5 @@
 """What a validation reports, and that decoding for it cuts no right answer short."""
 
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -244,17 +243,3 @@ def test_validation_begins_at_an_epoch(corpus, tmp_path):
     assert validated(tmp_path / "late") == [21]
     with pytest.raises(InputError, match=r"validate_from_epoch=2: must be 0 with training\.validate_every_epochs=0"):
         PRESET.replace({"training.validate_from_epoch": 2})
-
-
-def test_without_validation_pairs_nothing_is_needed_to_score_them(corpus, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "sacrebleu", None)
-    preset = PRESET.replace({"training.validate_metric": "bleu"})
-    assert train(corpus, tmp_path / "model", preset, files={"valid": None})
-
-
-def test_bleu_without_sacrebleu_is_refused_before_data_is_read(corpus, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "sacrebleu", None)
-    missing = tmp_path / "none"
-    with pytest.raises(InputError, match="sacrebleu is not installed; run: pip install sacrebleu"):
-        preset = PRESET.replace({"training.validate_metric": "bleu"})
-        train(corpus, tmp_path / "model", preset, files={"train": (missing, missing)})

@@ -71,7 +71,6 @@ def test_another_pool_or_none_leaves_the_release_text_and_warns(pairs, tmp_path,
 
 
 def test_the_metric_cuts_chinese(pairs, tmp_path):
-    pytest.importorskip("sacrebleu")
     exported(pairs, tmp_path / "task")
     text = (tmp_path / "task" / "cgbench_en_zh.yaml").read_text()
     assert "aggregation: !function pairs.bleu\n" in text
