@@ -101,7 +101,7 @@ def scripts(words: Mapping[str, int]) -> dict[str, int]:
     letters: dict[str, int] = {}
     for word, times in words.items():
         if word.isascii():
-            found = {"latin": sum(map(str.isalpha, word))}
+            found = {"latin": len(word) if word.isalpha() else sum(map(str.isalpha, word))}
         else:
             found = {}
             for letter in word:

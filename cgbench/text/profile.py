@@ -26,6 +26,7 @@ COMMAS = ",，、،"  # noqa: RUF001 - other scripts
 QUOTES = "\"'”’“»«)]」』"  # noqa: RUF001 - what may follow a final period
 _ESCAPE = re.compile("&(?:quot|apos|lt|gt|amp|#124|#91|#93|#39|nbsp);")
 _ODD_BLANK = re.compile("[\x85\xa0\u1680\u2000-\u200b\u2028\u2029\u202f\u205f\u2060\u3000\ufeff]")
+_COMMA = re.compile(f"[{COMMAS}]")
 _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 
 
@@ -156,12 +157,13 @@ def is_unspaced(lines: Iterable[str]) -> bool:
 def profile(lines: Iterable[str]) -> Profile:
     """Compute the profile of lines."""
     found = Profile()
+    words_in_lower_case: Counter[str] = Counter()
     for line in lines:
         words = words_of(line)
         if not words:
             continue
         found.lines += 1
-        _count_marks(found, words)
+        _count_marks(found, words, _COMMA.search(line) is not None)
         if (lower := line.lower()) != line or line.upper() != line:
             found.cased += 1
             found.upper += lower != line
@@ -172,14 +174,16 @@ def profile(lines: Iterable[str]) -> Profile:
         if not line.isascii() and (odd := _ODD_BLANK.search(line)):
             found.odd_blanks += 1
             found.odd_blank = found.odd_blank or odd[0]
-        for word in words_of(lower):
-            if bare := _EDGES.sub("", word):
-                found.words[bare] += 1
-                found.tokens += 1
+        words_in_lower_case.update(words_of(lower))
+    # Each distinct word once.
+    for word, count in words_in_lower_case.items():
+        if bare := word if word.isalpha() else _EDGES.sub("", word):
+            found.words[bare] += count
+            found.tokens += count
     return found
 
 
-def _count_marks(found: Profile, words: list[str]) -> None:
+def _count_marks(found: Profile, words: list[str], has_commas: bool) -> None:
     ended = False
     for word in reversed(words[-3:]):  # a quotation mark may follow, attached or as a word
         end = word.rstrip(QUOTES)
@@ -191,7 +195,7 @@ def _count_marks(found: Profile, words: list[str]) -> None:
             found.periods.apart += 1
         ended = True
         break
-    for word in words[: -1 if ended else None]:
+    for word in words[: -1 if ended else None] if has_commas else ():
         if word[-1] in COMMAS:
             if len(word) == 1:
                 found.commas.apart += 1

@@ -14,16 +14,20 @@ import numpy as np
 
 
 class _Pieces(dict[str, list[int]]):
-    """Word numbers by string; a new string is tokenised."""
+    """Word numbers by string; a new string is tokenised.
 
-    def __init__(self, words: Callable[[str], str]) -> None:
+    :param keeps: whether the tokeniser leaves letters and digits without a mark as they are.
+    """
+
+    def __init__(self, words: Callable[[str], str], keeps: bool) -> None:
         super().__init__()
-        self.words = words
+        self.words, self.keeps = words, keeps
         self.numbers: dict[str, int] = {}
 
     def __missing__(self, piece: str) -> list[int]:
         numbers = self.numbers
-        found = self[piece] = [numbers.setdefault(word, len(numbers)) for word in self.words(piece).split()]
+        words = [piece] if self.keeps and piece.isalnum() else self.words(piece).split()
+        found = self[piece] = [numbers.setdefault(word, len(numbers)) for word in words]
         return found
 
 
@@ -37,7 +41,7 @@ def bleu_statistics(
     :returns: float64 ``[examples, 2 + 2 * order]`` for each run
     """
     by_piece = metric.tokenizer.signature() == "13a"
-    pieces = _Pieces(metric.tokenizer if by_piece else metric._preprocess_segment)
+    pieces = _Pieces(metric.tokenizer if by_piece else metric._preprocess_segment, keeps=by_piece)
 
     def read(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         flat: list[int] = []

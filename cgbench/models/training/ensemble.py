@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cgbench.engines import FAILED, Engine, Local, Needs, saying_where
-from cgbench.errors import InputError, InputWarning, argument
+from cgbench.errors import InputError, InputWarning, argument, check_installed
 from cgbench.files import atomic_path, link_or_copy, sync_folder
 from cgbench.locks import locked
 from cgbench.models.checkpoints import (
@@ -279,6 +279,7 @@ def begin_ensemble(request: EnsembleRequest) -> Beginning:
 
 def train_ensemble_from(begun: Beginning, request: EnsembleRequest) -> list[dict[str, Any]]:
     """Implement :func:`train_ensemble` with a resolved start."""
+    check_installed("torch")
     out, device, processes = request.folder, choose_device(request.device), request.gpus_per_member
     check_processes(processes, request.device, device)
     check_folder(out)

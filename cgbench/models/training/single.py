@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from cgbench.engines import Local
-from cgbench.errors import InputError, argument
+from cgbench.errors import InputError, argument, check_installed
 from cgbench.locks import locked
 from cgbench.models.checkpoints import CONFIG, METRICS, STATE, member_summary, read_config
 from cgbench.models.config.common import to_dict
@@ -39,6 +39,7 @@ def train(request: TrainRequest) -> dict[str, Any]:
 
 def train_from(begun: Beginning, request: TrainRequest) -> dict[str, Any]:
     """Implement :func:`train` with a resolved start."""
+    check_installed("torch")
     from cgbench.models.text.subwords import Subwords
     from cgbench.models.training.trainer import train_model
 
