@@ -26,7 +26,8 @@ from scipy.stats import rankdata
 
 from cgbench.benchmark.consistency.agreement import Consistency
 from cgbench.benchmark.consistency.items import Row, Tokens
-from cgbench.benchmark.score.evaluate import evaluate
+from cgbench.benchmark.score.evaluate import evaluation_of
+from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.tables import render
 
 Texts = tuple[list[Row], list[str]]
@@ -107,7 +108,8 @@ def cover(trials: int) -> None:
         for trial in range(trials):
             rows, outputs = simulated(np.random.default_rng([trial, pieces, runs]), pieces, 2 * runs)
             both = {"one": outputs[:runs], "two": outputs[runs:]}
-            found = evaluate(Consistency(rows, orders=(1,)), both, cluster=("piece",), paired=True)
+            metric = Consistency(rows, orders=(1,))
+            found = evaluation_of(ScoreRequest(metric, both, cluster=("piece",), paired=True), metric.context())
             first, second = (one.whole.figures["consistency"] for one in found.results)
             found_all.append((first.value, first.ci_low, first.ci_high))
             rejected += bool(second.p_value is not None and second.p_value < 0.05)

@@ -27,8 +27,8 @@ from scan import machine
 
 import cgbench
 from cgbench.benchmark.comparison.comparison import Comparison, compare
+from cgbench.benchmark.comparison.design import Clusters, Sampling
 from cgbench.benchmark.metrics.exact_match import ExactMatch
-from cgbench.benchmark.metrics.metric import Clusters
 from cgbench.benchmark.outputs.systems import System
 from cgbench.benchmark.score.exposure import compare_exposure
 from cgbench.tables import render
@@ -40,16 +40,16 @@ def trial(seed: int, n: int, gain: float, runs: int, documents: int, samples: in
     lengths = draw.integers(4, 34, n).astype(float)
     leaked = draw.random(n) < lengths / 60
     right = 0.65 - lengths / 80 + gain * leaked
-    metric = ExactMatch([["right"]] * n)
+    metric, sampling = ExactMatch([["right"]] * n), Sampling()
     if documents:
         labels = draw.integers(documents, size=n)
         right = right + draw.normal(0, 0.1, documents)[labels]
-        metric.clusters = Clusters(("document",), (labels,))
+        sampling = Sampling(Clusters(("document",), (labels,)))
     luck = draw.normal(0, 0.03, runs) if runs > 1 else np.zeros(1)
     texts = [["right" if one else "wrong" for one in draw.random(n) < right + own] for own in luck]
     systems, comparison = [System("system", tuple(texts))], Comparison(samples=samples)
-    results = compare(metric, systems, comparison)
-    found = compare_exposure(metric, systems, results, comparison, leaked.astype(float), lengths)
+    results = compare(metric, systems, comparison, sampling=sampling)
+    found = compare_exposure(metric, sampling, systems, results, comparison, leaked.astype(float), lengths)
     assert not isinstance(found, str)
     one, values = found.results[0].whole.figures["difference"], results[0].statistics[:, :, 0]
     assert one.value is not None and one.ci_low is not None and one.ci_high is not None

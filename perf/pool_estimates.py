@@ -37,6 +37,7 @@ from scan import machine
 
 from cgbench.benchmark.candidates.inclusion import document_inclusion
 from cgbench.benchmark.candidates.strata import ALLOCATIONS, allocate, deviations_in, sentence_chrf, strata_of
+from cgbench.benchmark.comparison.design import Clusters, Design
 from cgbench.benchmark.comparison.intervals import score_interval
 from cgbench.benchmark.comparison.seeds_test import Contrasts
 from cgbench.benchmark.comparison.significance import resampled_runs
@@ -47,7 +48,7 @@ from cgbench.benchmark.comparison.variance import (
     covariance_of_samples,
 )
 from cgbench.benchmark.metrics.bleu import Bleu, ChrF
-from cgbench.benchmark.metrics.metric import Clusters, Design, Metric
+from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.tables import sides_of
 

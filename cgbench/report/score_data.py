@@ -29,7 +29,7 @@ def wholes(evaluation: Evaluation, inputs: EvaluationInputs) -> list[SubsetScore
     results = scored.results
     test = (scored.test or CALIBRATED) if len(results) > 1 else None
     comparison = replace(inputs.comparison, paired=test, baseline=None, all_pairs=test is not None, confidence=True)
-    (found,) = parts_of(scored.metric, results, comparison, [Bin("all", np.arange(scored.metric.n))])
+    (found,) = parts_of(scored.metric, scored.sampling, results, comparison, [Bin("all", np.arange(scored.metric.n))])
     return [
         replace(
             result.whole,
@@ -59,7 +59,7 @@ def breakdowns(evaluation: Evaluation, inputs: EvaluationInputs) -> list[ScoredS
         except InputError:
             continue  # nothing to make it from was given
         if len(bins) > 1:
-            parts = parts_of(scored.metric, scored.results, comparison, bins)
+            parts = parts_of(scored.metric, scored.sampling, scored.results, comparison, bins)
             results = [
                 replace(result, bins=tuple(zip(bins, of_system, strict=True)))
                 for result, of_system in zip(scored.results, zip(*parts, strict=True), strict=True)

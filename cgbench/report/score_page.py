@@ -65,7 +65,9 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
     differences: Sequence[Differences] = evaluation.differences
     if not differences and len(systems) > 1:
         results, references = scored.results, inputs.references
-        differences = find_differences(scored.metric, systems, results, references, inputs.features, inputs.comparison)
+        differences = find_differences(
+            scored.metric, scored.sampling, systems, results, references, inputs.features, inputs.comparison
+        )
     scores = example_scores(scored.metric, systems, scored.results)
     examples, distribution = _examples(evaluation, inputs, scores, found), _distribution(scored, scores)
     lines = [str(warning) for warning in inputs.warned] if notes is None else list(notes)
@@ -94,7 +96,7 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
             ("metric", f"{name}, {'lower' if scored.metric.lower_is_better else 'higher'} is better"),
             ("examples", f"{scored.metric.n:,}"),
             *([("clusters", scored.clusters.removeprefix("clusters: "))] if scored.clusters else []),
-            *([("estimate", scored.metric.design.description())] if scored.metric.design else []),
+            *([("estimate", scored.sampling.design.description())] if scored.sampling.design else []),
             ("signature", f"{name}|{scored.signature}"),
         ],
         "systems": [_systems_table(scored, parts, figure) for figure in figures],
@@ -248,7 +250,7 @@ def _breakdown(one: ScoredSystems, figure: str, number: int) -> dict[str, Any]:
 def _details(scored: ScoredSystems) -> dict[str, Any] | None:
     """The parts of a figure, means over seeds: brevity penalty, length ratio and precisions of BLEU."""
     metric, rows, head = scored.metric, [], ["system"]
-    if metric.design is not None:  # parts of the sample, not of the estimate
+    if scored.sampling.design is not None:  # parts of the sample, not of the estimate
         return None
     for result in scored.results:
         runs = [metric.details(metric.collect(one, np.arange(metric.n)).sum(axis=0)) for one in result.statistics]

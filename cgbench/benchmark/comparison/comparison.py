@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final, Literal, TypeVar
 
 import numpy as np
 
+from cgbench.benchmark.comparison.design import Sampling
 from cgbench.benchmark.comparison.intervals import FEWEST, percentile_interval, score_interval
 from cgbench.benchmark.comparison.seeds_test import Contrasts
 from cgbench.benchmark.comparison.significance import (
@@ -168,9 +169,15 @@ class SystemScores:
 
 
 def compare(
-    metric: Metric, systems: Sequence[System], comparison: Comparison, bins: Sequence[Bin] = ()
+    metric: Metric,
+    systems: Sequence[System],
+    comparison: Comparison,
+    bins: Sequence[Bin] = (),
+    sampling: Sampling | None = None,
 ) -> list[SystemScores]:
     """Score every system. Bins always have intervals; a test compares each bin with that of the baseline.
+
+    Without ``sampling``, all examples of the metric are independent.
 
     p-values are adjusted by Holm's method, separately for each score: over the systems (or pairs of systems), and in
     bins over systems and bins.
@@ -179,14 +186,15 @@ def compare(
         have one hypothesis per example, or a bin has invalid rows.
     """
     _check_sizes(metric, systems, bins)
+    sampling = sampling or Sampling.of(metric)
     names = [system.name for system in systems]
     baseline = _baseline(names, comparison)
     _check_test(metric, systems, comparison)
     found = iter(metric.all_statistics([run for system in systems for run in system.runs]))
     statistics = [np.stack([next(found) for _ in system.runs]) for system in systems]
     confidence = comparison.confidence or bool(comparison.paired)
-    wholes = compare_statistics(metric, names, statistics, comparison, confidence)
-    binned = [_Slice(metric, statistics, one.rows, comparison, True, names).parts(baseline) for one in bins]
+    wholes = compare_statistics(metric, sampling, names, statistics, comparison, confidence)
+    binned = [_Slice(metric, sampling, statistics, one.rows, comparison, True, names).parts(baseline) for one in bins]
     binned = _adjust(binned)
     return [
         SystemScores(
@@ -207,6 +215,7 @@ the scores of the runs ``[runs, scores]``."""
 
 def compare_statistics(
     metric: Metric,
+    sampling: Sampling,
     names: Sequence[str],
     statistics: Sequence[np.ndarray],
     comparison: Comparison,
@@ -215,19 +224,23 @@ def compare_statistics(
 ) -> list[SubsetScores]:
     """The scores of systems over all examples, from the statistics of their runs ``[runs, n, k]``, as in
     :func:`compare`; with intervals if ``confidence``, which ``interval`` may make from clustered covariances."""
-    whole = _Slice(metric, statistics, np.arange(metric.n), comparison, confidence, names, interval)
+    whole = _Slice(metric, sampling, statistics, np.arange(metric.n), comparison, confidence, names, interval)
     return _adjust([whole.parts(_baseline(names, comparison))])[0]
 
 
 def parts_of(
-    metric: Metric, results: Sequence[SystemScores], comparison: Comparison, bins: Sequence[Bin]
+    metric: Metric,
+    sampling: Sampling,
+    results: Sequence[SystemScores],
+    comparison: Comparison,
+    bins: Sequence[Bin],
 ) -> list[list[SubsetScores]]:
     """Scores of systems in other bins, from their statistics: one list per bin with one item per system.
 
     Intervals and tests of all pairs are as in :func:`compare`; there is no baseline.
     """
     statistics, names = [result.statistics for result in results], [result.system for result in results]
-    parts = [_Slice(metric, statistics, one.rows, comparison, True, names).parts(None) for one in bins]
+    parts = [_Slice(metric, sampling, statistics, one.rows, comparison, True, names).parts(None) for one in bins]
     return _adjust(parts)
 
 
@@ -288,6 +301,7 @@ class _Slice:
     def __init__(
         self,
         metric: Metric,
+        sampling: Sampling,
         statistics: Sequence[np.ndarray],
         rows: np.ndarray,
         comparison: Comparison,
@@ -295,11 +309,12 @@ class _Slice:
         names: Sequence[str],
         interval: IntervalOf | None = None,
     ) -> None:
-        self.metric, self.comparison, self.names, self.interval = metric, comparison, names, interval
+        self.metric, self.sampling, self.comparison = metric, sampling, comparison
+        self.names, self.interval = names, interval
         self.sacrebleu_p = metric.as_sacrebleu and comparison.paired == "bootstrap"  # for single runs
         self._randomized: dict[tuple[int, int], list[float | None]] = {}
-        self.rows = rows = metric.counted(rows)
-        design = metric.design
+        self.rows = rows = sampling.counted(rows)
+        clusters, design = sampling.clusters, sampling.design
         if design is not None:
             statistics = [system * design.weights[:, None] for system in statistics]
         self.statistics = statistics
@@ -308,8 +323,8 @@ class _Slice:
         self.samples: list[np.ndarray] | None = None  # [samples, runs, figures] each
         self.covariance: ExampleCovariance | None = None
         self.effects: np.ndarray | None = None  # [systems, figures]
-        if confidence and metric.clusters:
-            self.covariance = covariance_of_clusters(metric, statistics, rows, metric.clusters)
+        if confidence and clusters:
+            self.covariance = covariance_of_clusters(metric, statistics, rows, clusters)
             if self.covariance and design is None:
                 self.effects = design_effects(metric, statistics, rows, self.covariance)
         elif confidence and design is not None and comparison.samples is None:
@@ -373,7 +388,7 @@ class _Slice:
         """The test of two systems: the requested one, or the calibrated one for their numbers of runs."""
         if self.comparison.paired != CALIBRATED:
             return self.comparison.test
-        return calibrated_test([len(self.values[one]) for one in (number, other)], not self.metric.independent)
+        return calibrated_test([len(self.values[one]) for one in (number, other)], not self.sampling.independent)
 
     def _randomize(self, pairs: Sequence[tuple[int, int]]) -> None:
         """Run approximate randomisation for all pairs that need it, as the test or for the stars."""
@@ -406,8 +421,8 @@ class _Slice:
             return None
         starts = np.cumsum([0, *map(len, self.values)])
         runs = slice(starts[number], starts[number + 1])
-        design, values = self.metric.design, self.values[number]
-        if design and len(values) == 1 and not self.metric.clusters and not design.left.any():
+        design, values = self.sampling.design, self.values[number]
+        if design and len(values) == 1 and not self.sampling.clusters and not design.left.any():
             return float(values[0, figure]), float(values[0, figure])  # nothing is unknown
         if self.interval is not None:
             return self.interval(figure, partial(self.covariance.of_runs, runs=runs), self.values[number])

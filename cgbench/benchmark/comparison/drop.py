@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cgbench.benchmark.comparison.comparison import Comparison, SystemScores
+from cgbench.benchmark.comparison.design import Sampling
 from cgbench.benchmark.comparison.intervals import FEWEST, OfRuns, difference_interval
 from cgbench.benchmark.comparison.seeds_test import Contrasts
 from cgbench.benchmark.comparison.significance import holm, resampled_runs
@@ -31,9 +32,10 @@ CONTROL_DRAWS = 2  # added to the seed for the resamples of the control set
 
 @dataclass(frozen=True)
 class ControlSet:
-    """The metric of the control set and the outputs on it, in the order of the systems of the test set."""
+    """The metric of the control set, its examples, and the outputs on it, in the order of systems of the test set."""
 
     metric: Metric
+    sampling: Sampling
     systems: tuple[System, ...]
 
 
@@ -62,7 +64,12 @@ class Drop:
 
 
 def drops(
-    metric: Metric, results: Sequence[SystemScores], control: ControlSet, comparison: Comparison, baseline: str | None
+    metric: Metric,
+    sampling: Sampling,
+    results: Sequence[SystemScores],
+    control: ControlSet,
+    comparison: Comparison,
+    baseline: str | None,
 ) -> dict[str, dict[str, Drop]]:
     """The drops of all scores, by system and score.
 
@@ -78,8 +85,8 @@ def drops(
             )
     found = iter(control.metric.all_statistics([run for system in control.systems for run in system.runs]))
     statistics = [np.stack([next(found) for _ in system.runs]) for system in control.systems]
-    test = _Set(metric, [result.statistics for result in results], comparison, [comparison.seed])
-    easy = _Set(control.metric, statistics, comparison, [comparison.seed, CONTROL_DRAWS])
+    test = _Set(metric, sampling, [result.statistics for result in results], comparison, [comparison.seed])
+    easy = _Set(control.metric, control.sampling, statistics, comparison, [comparison.seed, CONTROL_DRAWS])
     sign = -1.0 if metric.lower_is_better else 1.0
     names = [result.system for result in results]
     base = None if baseline is None else names.index(baseline)
@@ -107,15 +114,20 @@ class _Set:
     """All systems on one of the two sets: scores of runs ``[runs, figures]``, and the same on resamples."""
 
     def __init__(
-        self, metric: Metric, statistics: Sequence[np.ndarray], comparison: Comparison, seed: Sequence[int]
+        self,
+        metric: Metric,
+        sampling: Sampling,
+        statistics: Sequence[np.ndarray],
+        comparison: Comparison,
+        seed: Sequence[int],
     ) -> None:
-        rows = metric.counted(np.arange(metric.n))
+        rows = sampling.counted(np.arange(metric.n))
         units = [np.stack([metric.collect(run, rows) for run in system]) for system in statistics]
         self.units = units[0].shape[1]
         self.values = [metric.compute(system.sum(axis=1)) for system in units]
         self.covariance: ExampleCovariance | None = None
-        if metric.clusters:
-            self.covariance = covariance_of_clusters(metric, statistics, rows, metric.clusters)
+        if sampling.clusters:
+            self.covariance = covariance_of_clusters(metric, statistics, rows, sampling.clusters)
         elif self.units > 1 and (samples := comparison.count("bootstrap")) >= FEWEST:
             drawn = resampled_runs(units, metric.compute, samples, seed)
             self.covariance = covariance_of_samples(drawn, self.units)

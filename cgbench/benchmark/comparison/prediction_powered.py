@@ -20,10 +20,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cgbench.benchmark.comparison.design import Clusters
 from cgbench.benchmark.comparison.intervals import student_quantile
 from cgbench.benchmark.comparison.seeds_test import LEAST
 from cgbench.benchmark.comparison.variance import covariance_of_clusters
-from cgbench.benchmark.metrics.metric import Clusters
 from cgbench.errors import InputError, argument
 
 FEWEST_JUDGED = 10

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from cgbench.benchmark.metrics.metric import Design
+from cgbench.benchmark.comparison.design import Design
 
 SEED = 12345
 """sacrebleu's default."""

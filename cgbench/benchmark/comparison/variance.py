@@ -20,7 +20,7 @@ from typing import Protocol
 
 import numpy as np
 
-from cgbench.benchmark.metrics.metric import Clusters, Design
+from cgbench.benchmark.comparison.design import Clusters, Design
 
 
 class Summed(Protocol):

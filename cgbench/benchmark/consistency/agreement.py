@@ -27,6 +27,7 @@ from cgbench.benchmark.consistency.items import Row, Tokens, read_items
 from cgbench.benchmark.consistency.request import ConsistencyRequest
 from cgbench.benchmark.metrics.metric import Metric, Signature
 from cgbench.benchmark.score.evaluate import evaluation_of
+from cgbench.benchmark.score.example_sets import MetricContext
 from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.benchmark.score.result import Evaluation
 from cgbench.errors import InputError, argument
@@ -62,7 +63,6 @@ class Consistency(Metric):
         if not self.items:
             raise InputError(f"{argument('items')}: no piece is in two sentences, which consistency needs")
         self._used = np.isin(np.arange(len(rows)), np.concatenate(self.items))
-        self.columns = {"item": [row.item for row in rows], "piece": [row.piece for row in rows]}
         if alone := int((~self._used).sum()):
             self.notes = (f"{alone:,} sentences are the only ones of their item and are left out",)
 
@@ -70,6 +70,10 @@ class Consistency(Metric):
     def n(self) -> int:
         """The number of sentences."""
         return len(self.rows)
+
+    def context(self) -> MetricContext:
+        """The item and the piece of each sentence, for bins and clusters."""
+        return MetricContext(columns={name: [getattr(row, name) for row in self.rows] for name in ("item", "piece")})
 
     def signature(self) -> Signature:
         """The method and its units."""
@@ -151,4 +155,5 @@ def consistency(request: ConsistencyRequest) -> Evaluation:
     passed = {name: getattr(request, name) for name in fields_of(Comparison) if name in request.given}
     passed["cluster"] = tuple(dict.fromkeys(("piece", *request.cluster)))
     sources = [row.source for row in metric.rows]
-    return evaluation_of(ScoreRequest(metric=metric, systems=request.systems, sources=sources, **passed))
+    scored = ScoreRequest(metric=metric, systems=request.systems, sources=sources, **passed)
+    return evaluation_of(scored, metric.context())

@@ -10,8 +10,6 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -55,82 +53,6 @@ def _word(value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Clusters:
-    """Clusters of examples by one or two criteria (``names``): ``labels`` int64 ``[n]`` for each.
-
-    ``rows``: the examples that count, if not all.
-    """
-
-    names: tuple[str, ...]
-    labels: tuple[np.ndarray, ...]
-    rows: np.ndarray | None = None
-
-    def of_rows(self, rows: np.ndarray) -> list[np.ndarray]:
-        """The labels of some examples, numbered from 0; for two criteria, also those of their intersection."""
-        ways = [np.unique(labels[rows], return_inverse=True)[1] for labels in self.labels]
-        if len(ways) == 2:
-            ways.append(np.unique(ways[0] * (ways[1].max() + 1) + ways[1], return_inverse=True)[1])
-        return ways
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """The number of clusters by name."""
-        rows = slice(None) if self.rows is None else self.rows
-        return {name: len(np.unique(labels[rows])) for name, labels in zip(self.names, self.labels, strict=True)}
-
-    def signature(self) -> str:
-        """``document(40)``, for signatures."""
-        return "+".join(f"{name}({count})" for name, count in self.counts.items())
-
-    def description(self) -> str:
-        """``40 by document``, for sentences."""
-        return " and ".join(f"{count:,} by {name}" for name, count in self.counts.items())
-
-
-@dataclass(frozen=True)
-class Design:
-    """How the examples were drawn from a population of ``pairs``: ``window``, ``candidates`` or ``pool``.
-
-    ``inclusion`` float64 ``[n]``: the probability of each example; ``strata`` int64 ``[n]``, from 0; ``units`` int64
-    ``[n]``, from 0: what was drawn as a whole, an example or a document; ``sizes`` int64 ``[strata]``: units of the
-    population.
-    """
-
-    population: str
-    pairs: int
-    inclusion: np.ndarray
-    strata: np.ndarray
-    units: np.ndarray
-    sizes: np.ndarray
-
-    @cached_property
-    def weights(self) -> np.ndarray:
-        """The pairs of the population that each example stands for."""
-        return np.asarray(1 / self.inclusion)
-
-    @cached_property
-    def stratum_of_unit(self) -> np.ndarray:
-        """The stratum of each drawn unit."""
-        return np.asarray(self.strata[np.unique(self.units, return_index=True)[1]])
-
-    @cached_property
-    def drawn(self) -> np.ndarray:
-        """The units drawn from each stratum."""
-        return np.bincount(self.stratum_of_unit, minlength=len(self.sizes))
-
-    @property
-    def left(self) -> np.ndarray:
-        """The share of each stratum that was not drawn: the finite population correction."""
-        return 1 - self.drawn / self.sizes
-
-    def description(self) -> str:
-        """``3,000 candidates, from 150 of them in 10 strata``."""
-        strata = f" in {len(self.sizes)} strata" if len(self.sizes) > 1 else ""
-        name = {"pool": "pairs of the pool", "candidates": "candidates", "window": "candidates in the window"}
-        return f"{self.pairs:,} {name[self.population]}, from {len(self.inclusion):,} of them{strata}"
-
-
-@dataclass(frozen=True)
 class ExampleTexts:
     """The texts of a metric, one per example: ``references`` (one or more for each example), ``sources``,
     ``compounds``; empty or None if not given."""
@@ -151,11 +73,7 @@ class Metric(ABC):
     should not be tokenised already. ``as_sacrebleu``: use sacrebleu's paired bootstrap, p-values and intervals for
     single runs. ``bottom`` and ``top``: the lowest and highest possible score, None for no limit. ``of_texts``:
     hypotheses are texts, not external scores. ``notes``: lines for the user about how the scores were computed.
-    ``control``: the metric of the control set, for a metric passed as an object. ``reading``: how it reads text, for
-    the check that hypotheses have the form of references; None for no check. ``normalised``: how hypotheses were
-    normalised, for the signature. ``clusters``: groups of examples that are not independent. ``design``: how examples
-    were drawn, to estimate the score on their population. ``columns``: what is known of each example, by name (rater,
-    document).
+    ``reading``: how it reads text, for the check that hypotheses have the form of references; None for no check.
     """
 
     name: str
@@ -171,12 +89,7 @@ class Metric(ABC):
     unit = ""  # of its scores, for pages: "%"
     width = 1  # default number of decimals
     notes: tuple[str, ...] = ()
-    control: Metric | None = None
     reading: Reading | None = None
-    normalised: str | None = None
-    clusters: Clusters | None = None
-    design: Design | None = None
-    columns: Mapping[str, Sequence[str]] = MappingProxyType({})
 
     def __init__(self, references: Sequence[Sequence[str]]) -> None:
         """``references``: one or more for each example."""
@@ -219,11 +132,6 @@ class Metric(ABC):
     def n(self) -> int:
         """The number of examples."""
         return len(self.references)
-
-    @property
-    def independent(self) -> bool:
-        """Whether examples are independent and drawn alike, so that tests may exchange them."""
-        return self.clusters is None and self.design is None
 
     def signature(self) -> Signature:
         """How the scores are computed."""

@@ -7,7 +7,7 @@ metrics.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -73,7 +73,6 @@ class SegmentScores(Metric):
         missing: np.ndarray | None = None,
         notes: Sequence[str] = (),
         largest: float = 100.0,
-        columns: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         """``n``: the number of segments.
 
@@ -81,13 +80,11 @@ class SegmentScores(Metric):
         :param binary: every score is 0 or 1.
         :param missing: bool ``[n]``, segments without a score in some run, which are left out of all.
         :param largest: the largest absolute score; scores up to 1 are shown with four decimals.
-        :param columns: what a file of human judgements tells of each segment, by name.
         :raises InputError: there is no such statistic.
         """
         self._n, self.name, self.scale, self.binary = n, name, scale, binary
         self.lower_is_better, self.notes = lower_is_better, tuple(notes)
         self.statistic, self.least = statistic, least_of(statistic)
-        self.columns = columns or {}
         self._kept = None if missing is None or not missing.any() else ~missing
         self.percent = self.least is not None or scale == (0.0, 1.0)
         self.unit = "%" if self.percent else ""

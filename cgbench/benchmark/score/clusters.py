@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cgbench.benchmark.comparison.comparison import CALIBRATED, Comparison
-from cgbench.benchmark.comparison.variance import covariance_of_clusters, design_effects
-from cgbench.benchmark.metrics.metric import Clusters, Metric
+from cgbench.benchmark.comparison.dependence import cluster_numbers, widening
+from cgbench.benchmark.comparison.design import Clusters, Sampling
+from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.score.example_sets import ExampleSet
 from cgbench.benchmark.score.features import FeatureInputs, table_column
 from cgbench.errors import InputError, argument
@@ -43,7 +44,7 @@ def clusters_of(comparison: Comparison, test: ExampleSet, inputs: FeatureInputs)
     rows = test.metric.counted(np.arange(test.metric.n))
     found = {}
     for name in names or (OF_CTER if _as_cter(test.metric) else ()):
-        labels = _numbered(_labels(name, test, inputs))
+        labels = cluster_numbers(_labels(name, test, inputs))
         if len(np.unique(labels[rows])) > 1:
             found[name] = labels
         elif names:
@@ -90,24 +91,16 @@ def _as_cter(metric: Metric) -> Cter | None:
     return metric if isinstance(metric, Cter) else None
 
 
-def _numbered(labels: Sequence[str]) -> np.ndarray:
-    numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
-    return np.array([numbers[label] for label in labels], np.int64)
-
-
-def unused_clusters(metric: Metric, statistics: Sequence[np.ndarray], sources: Sequence[str] | None) -> list[str]:
+def unused_clusters(
+    metric: Metric, sampling: Sampling, statistics: Sequence[np.ndarray], sources: Sequence[str] | None
+) -> list[str]:
     """A warning if several examples have the same source, but are treated as independent.
 
     :param statistics: of each system ``[runs, n, k]``.
     """
-    if metric.clusters or sources is None or len(set(sources)) in (1, len(sources)):
+    if sampling.clusters or sources is None or len(set(sources)) in (1, len(sources)):
         return []
-    rows = metric.counted(np.arange(metric.n))
-    clustered = covariance_of_clusters(metric, statistics, rows, Clusters(("source",), (_numbered(sources),)))
-    if clustered is None:
-        return []
-    effects = design_effects(metric, statistics, rows, clustered)[:, 0]
-    wider = float(np.sqrt(np.nan_to_num(effects).max()))
+    wider = widening(metric, sampling, statistics, Clusters(("source",), (cluster_numbers(sources),)))
     if wider < WIDER:
         return []
     return [

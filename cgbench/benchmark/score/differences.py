@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.comparison.comparison import CALIBRATED, Comparison, SystemScores, parts_of
+from cgbench.benchmark.comparison.design import Sampling
 from cgbench.benchmark.comparison.seeds_test import Contrasts
 from cgbench.benchmark.comparison.significance import (
     LEVEL,
@@ -93,6 +94,7 @@ class Differences:
 
 def find_differences(
     metric: Metric,
+    sampling: Sampling,
     systems: Sequence[System],
     results: Sequence[SystemScores],
     references: Sequence[Sequence[str]] | None,
@@ -125,7 +127,7 @@ def find_differences(
         known = bool(expected) and all(texts)
         tested, ngrams, shown = _ngrams(expected, texts, split) if known else (0, (), ())
         words = _words(expected, texts, split, counts, comparison) if known and counts is not None else ()
-        of_kinds = _kinds(metric, [results[one] for one in pair], comparison, kinds)
+        of_kinds = _kinds(metric, sampling, [results[one] for one in pair], comparison, kinds)
         examples = _examples(metric, [scores[one] for one in pair], texts)
         found.append(Differences(name, names[base], tested, ngrams, words, of_kinds, examples, shown))
     return tuple(found)
@@ -317,14 +319,18 @@ def _bins_of(metric: Metric, results: Sequence[SystemScores]) -> list[Bin]:
 
 
 def _kinds(
-    metric: Metric, pair: Sequence[SystemScores], comparison: Comparison, bins: Sequence[Bin]
+    metric: Metric,
+    sampling: Sampling,
+    pair: Sequence[SystemScores],
+    comparison: Comparison,
+    bins: Sequence[Bin],
 ) -> tuple[FoundDifference, ...]:
     if not bins:
         return ()
     asked = replace(comparison, paired=CALIBRATED, baseline=None, all_pairs=True)
     figure = metric.figures[0]
     found = []
-    for one, (ours, theirs) in zip(bins, parts_of(metric, pair, asked, bins), strict=True):
+    for one, (ours, theirs) in zip(bins, parts_of(metric, sampling, pair, asked, bins), strict=True):
         values = [part.figures[figure].value for part in (ours, theirs)]
         if None in values:
             continue

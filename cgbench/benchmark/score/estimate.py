@@ -15,7 +15,8 @@ from cgbench.benchmark.candidates.documents import DOCUMENT
 from cgbench.benchmark.candidates.inclusion import inclusion_of
 from cgbench.benchmark.candidates.selection import selection_sizes
 from cgbench.benchmark.candidates.strata import SAMPLE_INCLUSION, STRATUM
-from cgbench.benchmark.metrics.metric import Design, Metric
+from cgbench.benchmark.comparison.design import Design
+from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.release.manifest import ID
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.score.example_sets import ExampleSet, release_files
@@ -71,7 +72,7 @@ def design_of(request: ScoreRequest, test: ExampleSet, inputs: FeatureInputs) ->
         units = np.unique(np.array(columns[DOCUMENT], str), return_inverse=True)[1]
     first = np.unique(units[members], return_index=True)[1]  # one pair of each unit
     place = {line: row for row, line in enumerate(lines)}
-    own = replace(inputs, table=release_files(release.folder, drawn)["table"], metric=None)
+    own = replace(inputs, table=release_files(release.folder, drawn)["table"], columns={})
     try:
         rows = np.array([place[int(line)] for line in table_column(own, asked, (ID,), test.metric.n).values])
     except (KeyError, ValueError):

@@ -14,12 +14,13 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
+from cgbench.benchmark.comparison.design import Sampling
 from cgbench.benchmark.comparison.drop import ControlSet
 from cgbench.benchmark.metrics.bins import Feature, coinciding, feature_of_column, lengths
 from cgbench.benchmark.metrics.published import PublishedScore, published_scores
 from cgbench.benchmark.outputs.systems import Runs, System
 from cgbench.benchmark.score.clusters import clusters_of, unused_clusters
-from cgbench.benchmark.score.example_sets import ExampleSet, read_control_set, read_test_set
+from cgbench.benchmark.score.example_sets import ExampleSet, MetricContext, read_control_set, read_test_set
 from cgbench.benchmark.score.features import FeatureInputs, make_feature
 from cgbench.benchmark.score.hypotheses import check_form, check_training
 from cgbench.benchmark.score.request import FEATURES_OF, ScoreRequest
@@ -52,40 +53,48 @@ def evaluate(request: ScoreRequest) -> Evaluation:
     return evaluation_of(request)
 
 
-def evaluation_of(request: ScoreRequest, outputs: Mapping[str, tuple[Sequence[str], ...]] | None = None) -> Evaluation:
-    """:func:`evaluate`; ``outputs``: the texts of each run, for external scores."""
-    test = read_test_set(request)
+def evaluation_of(request: ScoreRequest, context: MetricContext | None = None) -> Evaluation:
+    """:func:`evaluate`; ``context``: what belongs to a metric that is passed as an object."""
+    test = read_test_set(request, context)
     check_together(request, test)
-    control = read_control_set(request)
+    control = read_control_set(request, context)
     check_resampled(request, control)
-    systems, lines = with_outputs(request, test, outputs or {})
+    systems, lines = with_outputs(request, test, context.outputs if context else {})
     inputs = feature_inputs(request, test)
-    test.metric.clusters = clusters_of(request, test, inputs)
+    sampling = Sampling.of(test.metric, clusters_of(request, test, inputs))
     if request.estimate is not None:
         from cgbench.benchmark.score.estimate import design_of
 
-        test.metric.design = design_of(request, test, inputs)
+        sampling = replace(sampling, design=design_of(request, test, inputs))
+    control_set = None
     if control:
-        of_control = replace(inputs, table=control.table, metric=control.metric, first=control.first)
-        control.metric.clusters = clusters_of(request, control, of_control)
+        control_inputs = replace(
+            inputs, table=control.table, metric=control.metric, first=control.first, columns=control.columns
+        )
+        control_sampling = Sampling.of(control.metric, clusters_of(request, control, control_inputs))
+        control_set = ControlSet(control.metric, control_sampling, control.systems)
     if request.train is not None and inputs.text is not None:
         lines += check_training(request, inputs.text, request.train)
     comparison = request.comparison()
     binning = binning_of(request, test.metric.n, inputs) if request.by is not None else None
-    easy = ControlSet(control.metric, control.systems) if control else None
     published = published_beside(request, test)
-    scored = score(test.metric, test.systems, comparison, binning, test.human, published, easy)
+    scored = score(
+        test.metric, test.systems, comparison, binning, test.human, published, control_set, sampling, test.normalised
+    )
     if comparison.confidence or comparison.paired:
-        given = test.sources.values if test.sources else None
-        lines += unused_clusters(test.metric, [result.statistics for result in scored.results], given)
+        lines += unused_clusters(
+            test.metric, sampling, [result.statistics for result in scored.results],
+            test.sources.values if test.sources else None,
+        )  # fmt: skip
     lines += [f"control set: {line}" for line in (control.warnings if control else []) if line not in test.warnings]
-    lines += warnings_of(test.metric, test.systems, comparison, bool(binning or easy)) + made_otherwise(systems, easy)
+    lines += warnings_of(test.metric, sampling, test.systems, comparison, bool(binning or control_set))
+    lines += made_otherwise(systems, control_set)
     seen = None
     if binning and request.exposure is not None and inputs.text is not None:
         from cgbench.benchmark.score.exposure import compare_exposure
 
         values, sizes = binning.feature.values, lengths(inputs.text.values)
-        found = compare_exposure(test.metric, test.systems, scored.results, comparison, values, sizes)
+        found = compare_exposure(test.metric, sampling, test.systems, scored.results, comparison, values, sizes)
         lines, seen = ([*lines, found], None) if isinstance(found, str) else (lines, found)
     if binning and (line := coinciding(binning.feature, binning.how)):
         lines.append(line)
@@ -104,7 +113,7 @@ def evaluation_of(request: ScoreRequest, outputs: Mapping[str, tuple[Sequence[st
         return Evaluation(scored, systems, made_from, parts=parts, exposure=seen)
     from cgbench.benchmark.score.differences import find_differences
 
-    where = find_differences(test.metric, systems, scored.results, references, inputs, comparison)
+    where = find_differences(test.metric, sampling, systems, scored.results, references, inputs, comparison)
     return Evaluation(scored, systems, made_from, where, parts, seen)
 
 
@@ -181,6 +190,7 @@ def feature_inputs(request: ScoreRequest, test: ExampleSet) -> FeatureInputs:
         table=test.table,
         lm=None if request.lm is None else Path(request.lm),
         metric=test.metric,
+        columns=test.columns,
         min_count=request.min_count,
         ids=request.ids,
         first=test.first,

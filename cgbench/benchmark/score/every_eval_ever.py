@@ -99,7 +99,7 @@ def _record(found: Evaluation, number: int, benchmark: str, model: str) -> dict[
             "score_details": {
                 "score": score.value,
                 "details": {"seeds": " ".join(map(repr, score.runs))},
-                "uncertainty": _uncertainty(score, result.whole.examples, not metric.independent),
+                "uncertainty": _uncertainty(score, result.whole.examples, not scored.sampling.independent),
             },
         }
         for name, score in result.whole.figures.items()

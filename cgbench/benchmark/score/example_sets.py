@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,22 @@ from cgbench.text.streams import split_name
 
 
 @dataclass(frozen=True)
+class MetricContext:
+    """What belongs to a metric that is passed as an object.
+
+    :param outputs: the texts of each run behind external scores, by system.
+    :param columns: what is known of each example, by name (rater, document); ``control_columns``: the same of the
+        control set.
+    :param control: the metric of the control set.
+    """
+
+    outputs: Mapping[str, tuple[Sequence[str], ...]] = field(default_factory=dict)
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    control: Metric | None = None
+    control_columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class ExampleSet:
     """A test set or a control set, with its metric and the outputs of the systems.
 
@@ -38,6 +54,8 @@ class ExampleSet:
     :param table: a table with one row per example, if any.
     :param warnings: about the form of the hypotheses.
     :param control: it is the control set.
+    :param normalised: how hypotheses were normalised, for the signature.
+    :param columns: what is known of each example without a table, by name.
     """
 
     metric: Metric
@@ -50,6 +68,8 @@ class ExampleSet:
     table: AnyPath | None
     warnings: list[str]
     control: bool
+    normalised: str | None
+    columns: Mapping[str, Sequence[str]]
 
     @property
     def targets(self) -> Column | None:
@@ -57,7 +77,7 @@ class ExampleSet:
         return Column(self.names[0], [one[0] for one in self.references]) if self.references else self.sources
 
 
-def read_test_set(request: ScoreRequest) -> ExampleSet:
+def read_test_set(request: ScoreRequest, context: MetricContext | None = None) -> ExampleSet:
     """The test set of a request.
 
     :raises InputError: a text is missing or has another length, or an option does not suit the metric.
@@ -76,10 +96,12 @@ def read_test_set(request: ScoreRequest) -> ExampleSet:
             if absent(texts[name]):
                 texts[name] = in_release(request.ids, file, own)
         table = own if table is None else table
-    return _read(request, texts, request.systems, table)
+    metric = request.metric if isinstance(request.metric, Metric) else None
+    columns = context.columns if context else {}
+    return _read(request, metric, texts, request.systems, table, columns=columns)
 
 
-def read_control_set(request: ScoreRequest) -> ExampleSet | None:
+def read_control_set(request: ScoreRequest, context: MetricContext | None = None) -> ExampleSet | None:
     """The control set of a request, with systems in the order of the test set, or None.
 
     :raises InputError: something is missing, or the systems are not those of the test set.
@@ -101,41 +123,46 @@ def read_control_set(request: ScoreRequest) -> ExampleSet | None:
             for name, file in (("references", files["reference"]), ("sources", files["source"])):
                 if absent(texts[name]):
                     texts[name] = in_release(request.ids, file, table)
-    return _read(request, texts, _control_systems(request), table, control=True)
-
-
-def _control_systems(request: ScoreRequest) -> Any:
-    return same_systems("control_systems", request.control_systems, request.systems)
+    metric = context.control if context else None
+    if not named and metric is None:
+        raise InputError(f"{argument('control_systems')}: the given Metric has no metric for the control set")
+    systems = same_systems("control_systems", request.control_systems, request.systems)
+    columns = context.control_columns if context else {}
+    return _read(request, metric, texts, systems, table, columns=columns, control=True)
 
 
 def _read(
-    request: ScoreRequest, texts: dict[str, Any], systems: Any, table: AnyPath | None = None, *, control: bool = False
+    request: ScoreRequest,
+    metric: Metric | None,
+    texts: dict[str, Any],
+    systems: Any,
+    table: AnyPath | None,
+    *,
+    columns: Mapping[str, Sequence[str]],
+    control: bool = False,
 ) -> ExampleSet:
-    given, options = request.metric, request.metric_options()
-    made = given if isinstance(given, Metric) else None
+    """The set of these texts and systems; ``metric``: None if the request names it."""
+    metric_name, options = request.metric, request.metric_options()
     joined, runs, first = join_texts(
         request.ids,
         texts,
         systems,
-        leads=made is not None,
+        leads=metric is not None,
         table=table if request.by is not None or request.cluster or request.estimate else None,
         lines=lines_of_release(request, control=control),
     )
-    columns = {
+    roles = {
         name: None
         if joined.get(name) is None
         else as_column(joined[name], f"control_{name}" if control else name, *ROLES[name])
         for name in ("sources", "compounds", "human")
     }
-    sources = columns["sources"]
+    sources = roles["sources"]
     references: list[list[str]] = []
     names: list[str] = []
-    if made is not None:
+    if metric is not None:
         if options:
             raise InputError(f"{argument(next(iter(options)))}: the given Metric already has its options")
-        if control and made.control is None:
-            raise InputError(f"{argument('control_systems')}: the given Metric has no metric for the control set")
-        metric = made.control if control and made.control else made
         if not absent(joined["references"]):
             references, names = read_references(joined["references"])
             if len(references) != metric.n:
@@ -145,12 +172,12 @@ def _read(
                     f"{len(references):,} lines: check where the alignment breaks"
                 )
         against = names[0] if names else "its control set" if control else "the metric"
-    elif metric_class(given).needs == "sources":
-        if control and (sources is None or columns["compounds"] is None):
+    elif metric_class(metric_name).needs == "sources":
+        if control and (sources is None or roles["compounds"] is None):
             missing = " and ".join(map(argument, ("control_sources", "control_compounds")))
             raise InputError(f"CTER of a control set needs its compounds: give {missing}")
         options.pop("compounds", None)
-        metric = make_metric(given, ExampleTexts(sources=sources, compounds=columns["compounds"]), options)
+        metric = make_metric(metric_name, ExampleTexts(sources=sources, compounds=roles["compounds"]), options)
         names = [sources.name] if sources else []
         against = names[0] if names else "the metric"
     else:
@@ -165,16 +192,18 @@ def _read(
                 f"{sources.name} has {len(sources):,} lines and {names[0]} has {len(references):,}: check where the "
                 "alignment breaks"
             )
-        metric = make_metric(given, ExampleTexts(references, sources, columns["compounds"]), options)
+        metric = make_metric(metric_name, ExampleTexts(references, sources, roles["compounds"]), options)
         against = names[0]
-    read, warnings = prepare(request, metric, read_systems(runs, metric.n, against), references)
+    prepared, normalised, warnings = prepare(request, metric, read_systems(runs, metric.n, against), references)
     files = [*([sources.name] if sources else []), *names]
     if not metric.of_texts:
         given_scores = [run.name for several in runs.values() for run in several]
         files += [name for name in given_scores if split_name(name)[0].is_file()]
     table = table or _table_of(files)
-    human = columns["human"]
-    return ExampleSet(metric, tuple(read), references, names, sources, human, first, table, warnings, control)
+    return ExampleSet(
+        metric, tuple(prepared), references, names, sources, roles["human"], first, table, warnings, control,
+        normalised, columns,
+    )  # fmt: skip
 
 
 def _table_of(names: Sequence[str]) -> str | None:

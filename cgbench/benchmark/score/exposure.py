@@ -13,12 +13,14 @@ exposed pairs and others of the same length is part of the difference.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
 
 from cgbench.benchmark.comparison.comparison import CALIBRATED, Comparison, SystemScores
+from cgbench.benchmark.comparison.design import Sampling
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.metrics.metric import Metric, Signature
 from cgbench.benchmark.outputs.systems import System
@@ -102,7 +104,6 @@ class Matched(Metric):
         self.metric, self.results, self.exposed, self.rows = metric, results, exposed, rows
         self.strata = strata_of(lengths, exposed, rows)
         self.name, self.lower_is_better, self.width = metric.name, metric.lower_is_better, metric.width
-        self.clusters, self.design = metric.clusters, metric.design
 
     @property
     def n(self) -> int:
@@ -118,10 +119,6 @@ class Matched(Metric):
         found, exposed = self.metric.signature(), int(self.exposed[self.rows].sum())
         found.items |= {"exposed": exposed, "others": len(self.rows) - exposed}
         return found
-
-    def counted(self, rows: np.ndarray) -> np.ndarray:
-        """The rows in a stratum."""
-        return rows[self.strata[rows] >= 0]
 
     def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
         """The statistics of the metric, in the columns of the row's stratum, after a count."""
@@ -151,8 +148,8 @@ class Matched(Metric):
 
 
 def compare_exposure(
-    metric: Metric, systems: Sequence[System], results: Sequence[SystemScores], comparison: Comparison,
-    values: np.ndarray, lengths: np.ndarray,
+    metric: Metric, sampling: Sampling, systems: Sequence[System], results: Sequence[SystemScores],
+    comparison: Comparison, values: np.ndarray, lengths: np.ndarray,
 ) -> ScoredSystems | str:  # fmt: skip
     """Compare exposed pairs with others of the same length; a warning where that is impossible.
 
@@ -160,7 +157,7 @@ def compare_exposure(
     """
     if type(metric).collect is not Metric.collect:
         return f"{metric.name} groups its examples: exposed pairs are not matched on length"
-    exposed, rows = values >= EXPOSED, metric.counted(np.flatnonzero(~np.isnan(values)))
+    exposed, rows = values >= EXPOSED, sampling.counted(np.flatnonzero(~np.isnan(values)))
     ours = int(exposed[rows].sum())
     if min(ours, len(rows) - ours) < FEWEST:
         return (
@@ -168,4 +165,5 @@ def compare_exposure(
             f"exposed and {FEWEST} other pairs"
         )
     wanted = changed(comparison, paired=CALIBRATED if comparison.paired else None, confidence=True)
-    return score(Matched(metric, results, exposed, lengths, rows), systems, wanted)
+    matched = Matched(metric, results, exposed, lengths, rows)
+    return score(matched, systems, wanted, sampling=replace(sampling, rows=rows))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -29,8 +29,9 @@ class FeatureInputs:
 
     ``text``: the side measured by length, degree, frequency and perplexity, if given; ``train``: training text of that
     side; ``table``: a table with one row per example; ``lm``: a language model; ``metric``: a metric, which may have
-    its own features. ``ids``: the table column with the example ids; ``first``: a text with the ids of the examples in
-    order. ``control``: the examples are those of a control set. ``exposure``: a corpus that a model may have seen.
+    its own features; ``columns``: what is known of each example without a table, by name (rater, document).
+    ``ids``: the table column with the example ids; ``first``: a text with the ids of the examples in
+    order. ``exposure``: a corpus that a model may have seen.
     """
 
     text: Column | None = None
@@ -41,7 +42,7 @@ class FeatureInputs:
     min_count: int = 3
     ids: str | None = None
     first: Column | None = None
-    control: bool = False
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     exposure: AnyPath | None = None
 
 
@@ -82,18 +83,13 @@ def _text(inputs: FeatureInputs, name: str) -> Column:
 
 
 def table_column(inputs: FeatureInputs, asked: str, names: Sequence[str], n: int) -> Column:
-    """The first column with one of these names, which the argument ``asked`` needs: of the metric, else of the table.
+    """The first column with one of these names, which the argument ``asked`` needs: a known one, else of the table.
 
     :raises InputError: there is no table, no such column, or it has another number of rows.
     """
-    own = inputs.metric.columns if inputs.metric else {}
-    if known := next((name for name in names if name in own), None):
-        return Column(known, list(own[known]))
+    if known := next((name for name in names if name in inputs.columns), None):
+        return Column(known, list(inputs.columns[known]))
     if inputs.table is None:
-        if inputs.control:
-            raise InputError(
-                f"{asked}: the control set has no such column; give {argument('control_references')} in a table with it"
-            )
         raise InputError(
             f"{asked} needs a table with one row per example; give {argument('table')} (or {argument('release')})"
         )

@@ -30,8 +30,8 @@ MOST_INCOMPLETE = 0.02
 
 def prepare(
     request: ScoreRequest, metric: Metric, systems: list[System], references: Sequence[Sequence[str]]
-) -> tuple[list[System], list[str]]:
-    """The systems with normalised hypotheses, and warnings; the normalisation is recorded in the metric.
+) -> tuple[list[System], str | None, list[str]]:
+    """The systems with normalised hypotheses, the normalisation for the signature, and warnings.
 
     :raises InputError: the form of hypotheses would make the score meaningless, or they cannot be normalised.
     """
@@ -42,13 +42,15 @@ def prepare(
                 f"{argument('normalise', request.normalise)} is for metrics that compare hypotheses with references, "
                 f"not for {metric.name}"
             )
-        return systems, lines
+        return systems, None, lines
+    label = None
     if request.normalise is not None:
         normalisation = normalisation_of(request.normalise, request.release)
         systems, found = normalise_systems(systems, normalisation, references)
         lines += found
-        metric.normalised = normalisation_label(normalisation)
-    return systems, lines + check_form(request, metric.reading, systems, references, accept=request.accept_text)
+        label = normalisation_label(normalisation)
+    lines += check_form(request, metric.reading, systems, references, accept=request.accept_text)
+    return systems, label, lines
 
 
 def check_complete(request: ScoreRequest, systems: Sequence[System]) -> list[str]:

@@ -13,7 +13,6 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 
 from cgbench.benchmark.comparison.prediction_powered import HumanMean, human_means
-from cgbench.benchmark.metrics.metric import Clusters
 from cgbench.benchmark.metrics.segment_scores import SegmentScores, number_of, scores_of
 from cgbench.benchmark.outputs.harness_logs import read_log
 from cgbench.benchmark.outputs.judgements import EXAMPLE, RATER, columns_of, read_judgements
@@ -28,7 +27,7 @@ from cgbench.benchmark.outputs.score_files import (
 )
 from cgbench.benchmark.outputs.systems import absent, join_texts, read_runs, read_systems
 from cgbench.benchmark.score.evaluate import evaluation_of
-from cgbench.benchmark.score.example_sets import lines_of_release
+from cgbench.benchmark.score.example_sets import MetricContext, lines_of_release
 from cgbench.benchmark.score.features import table_column
 from cgbench.benchmark.score.request import References, ScoreOptions, ScoreRequest
 from cgbench.benchmark.score.result import Evaluation
@@ -135,31 +134,33 @@ def evaluation_of_scores(request: ImportRequest) -> Evaluation:
     columns = {name: runs for name, runs in columns.items() if name not in blank}
     if scale is None:
         _check_one_scale([one for runs in (columns, control or {}) for each in runs.values() for one in each])
-    metric, runs = _metric_of(columns, request, scale)
-    own = (one.prints is not None or one.columns is not None for each in columns.values() for one in each)
-    if ids is None and any(own):
+    notes = [f"left out, because they have no scores: {', '.join(blank)}"] if blank else []
+    notes += ["a row is the judgement of one rater"] if by_judgement else []
+    metric, runs, known = _metric_of(columns, request, scale, notes)
+    with_ids = (one.prints is not None or one.columns is not None for each in columns.values() for one in each)
+    if ids is None and any(with_ids):
         # Ids of a harness or of judgements; other texts have them only with --id.
         runs = {name: [replace(one, ids=None) for one in each] for name, each in runs.items()}
-    if blank:
-        metric.notes = (*metric.notes, f"left out, because they have no scores: {', '.join(blank)}")
     shared = {name: getattr(request, name) for name in fields_of(ScoreOptions) if name in request.given}
+    context = MetricContext(columns=known)
     if control is not None:
         # Both sets have the same scale, even if one of them happens to have only 0 and 1.
-        metric.control, shared["control_systems"] = _metric_of(control, request, metric.scale)
-    if by_judgement:
-        metric.notes = (*metric.notes, "a row is the judgement of one rater")
-        if tuple(request.cluster) in ((), (RATER,)):  # judgements of the same example are not independent
-            shared["cluster"] = (*request.cluster, EXAMPLE)
+        control_metric, shared["control_systems"], of_control = _metric_of(control, request, metric.scale)
+        context = replace(context, control=control_metric, control_columns=of_control)
+    if by_judgement and tuple(request.cluster) in ((), (RATER,)):  # judgements of the same example are not independent
+        shared["cluster"] = (*request.cluster, EXAMPLE)
     texts = (request.table, request.release, request.references, request.sources)
     if all(map(absent, texts)) and (request.cluster or str(request.by).startswith("column:")):
         shared["table"] = _table_of(next(iter(columns.values()))[0])
     led = next(iter(columns.values()))[0]
-    outputs = _outputs(request, metric, runs, blank, led.ids if led.prints else None) if request.hypotheses else {}
+    if request.hypotheses:
+        outputs = _outputs(request, metric, runs, blank, led.ids if led.prints else None)
+        context = replace(context, outputs=outputs)
     if request.strata and request.by is None and not request.cluster:
         shared.pop("table", None)
     if people is not None and request.estimate:
         raise InputError(f"{argument('people')} has an estimate of its own; leave {argument('estimate')} out")
-    found = evaluation_of(ScoreRequest(metric, runs, request.references, **shared), outputs)
+    found = evaluation_of(ScoreRequest(metric, runs, request.references, **shared), context)
     if people is None:
         if request.strata:
             raise InputError(f"{argument('strata', request.strata)} belongs to {argument('people')}")
@@ -215,7 +216,8 @@ def _human_means(
         proxy[name] = scores_of(common_order([first, scores[name][0]])[1].values, scores[name][0].name)
     if all(np.isin(one[np.isfinite(one)], (0.0, 1.0)).all() for one in human.values()):
         human = {name: 100 * one for name, one in human.items()}  # right or wrong, in percent
-    rows, strata, clusters = metric.counted(np.arange(metric.n)), None, metric.clusters
+    sampling = found.scored.sampling
+    rows, strata, clusters = sampling.counted(np.arange(metric.n)), None, sampling.clusters
     if request.strata:
         features = replace(inputs.features, table=request.table or _table_of(first))
         labels = table_column(features, argument("strata", request.strata), (request.strata,), metric.n).values
@@ -226,7 +228,7 @@ def _human_means(
         raise InputError(f"{argument('people')}: the baseline {baseline} has no judgements")
     human, proxy = ({name: one[rows] for name, one in of.items()} for of in (human, proxy))
     if clusters:
-        clusters = Clusters(clusters.names, tuple(labels[rows] for labels in clusters.labels))
+        clusters = replace(clusters, labels=tuple(labels[rows] for labels in clusters.labels), rows=None)
     return human_means(human, proxy, clusters=clusters, strata=strata, baseline=baseline)
 
 
@@ -306,9 +308,12 @@ def read_scale(given: str | tuple[float, float] | None) -> tuple[float, float] |
 
 
 def _metric_of(
-    systems: Mapping[str, Sequence[ScoreColumn]], asked: ScoresAsked, scale: tuple[float, float] | None
-) -> tuple[SegmentScores, dict[str, list[Column]]]:
-    """The metric of these scores, and the runs of each system in its order."""
+    systems: Mapping[str, Sequence[ScoreColumn]],
+    asked: ScoresAsked,
+    scale: tuple[float, float] | None,
+    more_notes: Sequence[str] = (),
+) -> tuple[SegmentScores, dict[str, list[Column]], Mapping[str, Sequence[str]]]:
+    """The metric of these scores, the runs of each system in its order, and what is known of each example."""
     flat = [column for columns in systems.values() for column in columns]
     ordered = common_order(flat)
     if not len(ordered[0]):
@@ -338,11 +343,12 @@ def _metric_of(
         _check_scale(ordered, values, scale)
     metric = SegmentScores(
         len(ordered[0]), name=asked.name, statistic=asked.statistic, scale=scale, lower_is_better=asked.lower_is_better,
-        binary=zero_or_one and scale == (0.0, 1.0), missing=missing, notes=notes,
-        largest=max(float(np.abs(one[kept]).max()) for one in values), columns=ordered[0].columns,
+        binary=zero_or_one and scale == (0.0, 1.0), missing=missing, notes=[*notes, *more_notes],
+        largest=max(float(np.abs(one[kept]).max()) for one in values),
     )  # fmt: skip
     rows = iter(ordered)
-    return metric, {name: list(islice(rows, len(columns))) for name, columns in systems.items()}
+    runs: dict[str, list[Column]] = {name: list(islice(rows, len(columns))) for name, columns in systems.items()}
+    return metric, runs, ordered[0].columns or {}
 
 
 def _refuse_missing(columns: Sequence[ScoreColumn], lacking: Sequence[np.ndarray]) -> None:

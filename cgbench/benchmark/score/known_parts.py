@@ -124,7 +124,7 @@ def _by_parts(
             part = replace(result.whole, figures={name: Score(None) for name in result.whole.figures})
             if len(rows):
                 masked = replace(result, statistics=result.statistics * inside[:, :, None])
-                ((part,),) = parts_of(scored.metric, [masked], comparison, [replace(one, rows=rows)])
+                ((part,),) = parts_of(scored.metric, scored.sampling, [masked], comparison, [replace(one, rows=rows)])
             mean = float(inside[:, rows].sum()) / len(inside)
             parts.append((one, replace(part, examples=max(round(mean), int(mean > 0)))))  # 0 means none in any run
         results.append(replace(result, bins=tuple(parts)))

@@ -27,6 +27,7 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 
 from cgbench.benchmark.comparison.comparison import SystemScores
+from cgbench.benchmark.comparison.design import Sampling
 from cgbench.benchmark.comparison.seeds_test import degrees_of_seeds, half_width
 from cgbench.benchmark.comparison.significance import LEVEL, SAMPLES, SEED, resampled_runs
 from cgbench.benchmark.comparison.variance import (
@@ -86,7 +87,12 @@ class Variance:
 
 
 def variance_of(
-    metric: Metric, results: Sequence[SystemScores], *, samples: int | None = None, seed: int = SEED
+    metric: Metric,
+    results: Sequence[SystemScores],
+    sampling: Sampling | None = None,
+    *,
+    samples: int | None = None,
+    seed: int = SEED,
 ) -> Variance:
     """The parts of the variance of the difference between two systems, from a pilot.
 
@@ -101,12 +107,13 @@ def variance_of(
             f"a pilot needs the same number of runs of each system: {first.system} {first.runs}, {second.system} "
             f"{second.runs}"
         )
-    rows, runs = metric.counted(np.arange(metric.n)), first.runs
+    sampling = sampling or Sampling.of(metric)
+    rows, runs = sampling.counted(np.arange(metric.n)), first.runs
     systems = [np.stack([metric.collect(run, rows) for run in result.statistics]) for result in results]
     values = [metric.compute(system.sum(axis=1))[:, 0] for system in systems]
     covariance: ExampleCovariance | None = None
-    if metric.clusters:
-        covariance = covariance_of_clusters(metric, [result.statistics for result in results], rows, metric.clusters)
+    if sampling.clusters:
+        covariance = covariance_of_clusters(metric, [result.statistics for result in results], rows, sampling.clusters)
     elif systems[0].shape[1] > 1:
         drawn = resampled_runs(systems, metric.compute, samples or SAMPLES["bootstrap"], seed)
         covariance = covariance_of_samples(drawn, systems[0].shape[1])
@@ -124,10 +131,10 @@ def variance_of(
             "the two systems of the pilot differ by the same amount on every example, so the variance of differences "
             f"is unknown; give more examples, or {argument('variance')}"
         )
-    clusters = _shape(metric, rows, covariance)
+    clusters = _shape(sampling, rows, covariance)
     if runs == 1:
         right_or_wrong = metric.outcomes(results[0].statistics[0], rows) is not None and len(metric.figures) == 1
-        right_or_wrong &= metric.top == 100.0 and metric.clusters is None
+        right_or_wrong &= metric.top == 100.0 and sampling.clusters is None
         return Variance(of_units * units, units=units, step=100.0 if right_or_wrong else 0.0, clusters=clusters)
     own = between = 0.0
     for place, figure in enumerate(values):
@@ -140,11 +147,11 @@ def variance_of(
     return Variance(shared * units, own * units, between, units, runs, clusters=clusters)
 
 
-def _shape(metric: Metric, rows: np.ndarray, covariance: ExampleCovariance) -> Shape:
+def _shape(sampling: Sampling, rows: np.ndarray, covariance: ExampleCovariance) -> Shape:
     """The clusters of a pilot; for two-way clusters, those of which there are fewer."""
-    if metric.clusters is None:
+    if sampling.clusters is None:
         return Shape()
-    counts = metric.clusters.counts
+    counts = sampling.clusters.counts
     name = min(counts, key=lambda one: counts[one])
     size = len(rows) / counts[name]
     return Shape(name, size, (covariance.sets[0].degrees[[*counts].index(name)] + 1) / counts[name])
@@ -438,7 +445,7 @@ def power_of(request: PowerRequest) -> PowerResult:
         if given:
             raise InputError(f"{argument(name)} belongs to {argument('variance')}; a pilot has its own")
     metric = pilot.scored.metric
-    found = variance_of(metric, pilot.results, samples=request.samples)
+    found = variance_of(metric, pilot.results, pilot.scored.sampling, samples=request.samples)
     if found.clusters.name:
         examples = tuple(max(2, round(one / found.clusters.size)) for one in examples)
     if found.runs == 1:

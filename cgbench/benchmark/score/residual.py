@@ -26,9 +26,10 @@ from typing import NamedTuple
 import numpy as np
 
 from cgbench.benchmark.comparison.comparison import CALIBRATED, Comparison, SystemScores, compare_statistics
+from cgbench.benchmark.comparison.design import Clusters, Sampling
 from cgbench.benchmark.comparison.intervals import score_interval
 from cgbench.benchmark.comparison.variance import ExampleCovariance
-from cgbench.benchmark.metrics.metric import Clusters, Metric, Signature
+from cgbench.benchmark.metrics.metric import Metric, Signature
 from cgbench.benchmark.score.scored import ScoredSystems
 
 FIGURES = ("residual", "given", "error", "predicted")
@@ -123,7 +124,8 @@ def compare_composition(
     model, names = Residual(parts, least), [name for name, _ in systems]
     statistics = [np.stack(list(map(model.statistics, runs))) for _, runs in systems]
     comparison = replace(comparison, paired=CALIBRATED if comparison.paired else None)
-    found = compare_statistics(model, names, statistics, comparison, True, model.interval)
+    sampling = Sampling(model.clusters)
+    found = compare_statistics(model, sampling, names, statistics, comparison, True, model.interval)
     results = (
         SystemScores(name, len(runs), replace(one, examples=len(parts.length)), (), runs)
         for name, runs, one in zip(names, statistics, found, strict=True)
@@ -131,7 +133,7 @@ def compare_composition(
     first = names[0] if comparison.paired and not comparison.all_pairs else None
     return ScoredSystems(
         metric=model, results=tuple(results), signature=model.signature(), baseline=comparison.baseline or first,
-        test=comparison.test, by=None, more=({},) * len(names),
+        test=comparison.test, by=None, more=({},) * len(names), sampling=sampling,
     )  # fmt: skip
 
 
@@ -179,7 +181,6 @@ class Residual(Metric):
 
     def signature(self) -> Signature:
         """The probes in which a piece must come out, all probes, and the clusters."""
-        assert self.clusters is not None
         probes, clusters = len(self.parts.probe_length), self.clusters.signature()
         return Signature({"known": self.least, "probes": probes, "clusters": clusters})
 

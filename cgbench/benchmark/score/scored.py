@@ -18,6 +18,7 @@ from cgbench.benchmark.comparison.comparison import (
     TestName,
     compare,
 )
+from cgbench.benchmark.comparison.design import Sampling
 from cgbench.benchmark.comparison.drop import ControlSet, Drop, drops
 from cgbench.benchmark.comparison.intervals import FEWEST
 from cgbench.benchmark.comparison.prediction_powered import HumanMean
@@ -67,6 +68,8 @@ class ScoredSystems:
     """How the runs of a system were generated, if recorded."""
     people: tuple[HumanMean, ...] = ()
     """Mean human judgements, estimated with the scores."""
+    sampling: Sampling = field(default_factory=Sampling)
+    """The clusters, the design and the examples that count."""
 
     @property
     def star_test(self) -> str | None:
@@ -83,7 +86,7 @@ class ScoredSystems:
     @property
     def clusters(self) -> str:
         """The clusters, and how many independent examples the test set is worth; empty where there are none."""
-        clusters, name = self.metric.clusters, self.metric.figures[0]
+        clusters, name = self.sampling.clusters, self.metric.figures[0]
         found = [one.whole.figures[name].design_effect for one in self.results]
         effects = sorted(effect for effect in found if effect)
         if clusters is None or not effects:
@@ -101,7 +104,9 @@ class ScoredSystems:
         return any(estimate.pairs for result in self.results for estimate in result.whole.figures.values())
 
 
-def warnings_of(metric: Metric, systems: Sequence[System], comparison: Comparison, binned: bool) -> list[str]:
+def warnings_of(
+    metric: Metric, sampling: Sampling, systems: Sequence[System], comparison: Comparison, binned: bool
+) -> list[str]:
     """Warnings about suspicious input and limits of the scores."""
     lines = list(metric.notes)
     for system in systems if metric.of_texts else ():
@@ -124,7 +129,7 @@ def warnings_of(metric: Metric, systems: Sequence[System], comparison: Compariso
         lines.append("one example: there is nothing to resample, so there are no intervals and no tests")
     elif comparison.paired and metric.n < FEWEST_UNITS:
         lines.append(f"{metric.n} examples are too few for a test, which needs at least {FEWEST_UNITS}")
-    if comparison.count("bootstrap") < FEWEST and metric.independent:
+    if comparison.count("bootstrap") < FEWEST and sampling.independent:
         lines.append(f"{comparison.samples} samples are too few for an interval of 95 %; use at least {FEWEST}")
     single = [system.name for system in systems if len(system.runs) == 1]
     if single:
@@ -186,10 +191,14 @@ def score(
     human: Column | None = None,
     published: Sequence[PublishedScore] = (),
     control: ControlSet | None = None,
+    sampling: Sampling | None = None,
+    normalised: str | None = None,
 ) -> ScoredSystems:
     """Score the systems and collect everything for a report.
 
     :param control: outputs of the same systems on a control set.
+    :param sampling: clusters and design of the examples; by default, they are independent.
+    :param normalised: how hypotheses were normalised, for the signature.
     :raises InputError: judgements, test or bins are invalid.
     """
     if human is not None and (len(systems) > 1 or len(systems[0].runs) > 1):
@@ -201,13 +210,15 @@ def score(
         values = len(feature.values if feature.labels is None else feature.labels)
         if values != metric.n:
             raise InputError(f"the feature {feature.name} has {values:,} values for {metric.n:,} examples")
-    bins = binning.bins() if binning else []
-    results = compare(metric, systems, comparison, bins)
+    bins, sampling = binning.bins() if binning else [], sampling or Sampling.of(metric)
+    results = compare(metric, systems, comparison, bins, sampling)
     baseline = comparison.baseline
     if baseline is None and comparison.paired and not comparison.all_pairs:
         baseline = systems[0].name
-    signature = _signature(metric, systems, comparison, binning, control)
-    lost = drops(metric, results, control, comparison, baseline if comparison.paired else None) if control else {}
+    signature = _signature(metric, sampling, systems, comparison, binning, control, normalised)
+    lost = {}
+    if control:
+        lost = drops(metric, sampling, results, control, comparison, baseline if comparison.paired else None)
     more = [
         metric.findings(system.runs, list(result.statistics), human)
         for system, result in zip(systems, results, strict=True)
@@ -216,33 +227,36 @@ def score(
     return ScoredSystems(
         metric, tuple(results), signature, baseline, comparison.test, by, tuple(more), tuple(published),
         control.metric.n if control else None, lost, {one.name: list(one.made) for one in systems if any(one.made)},
+        sampling=sampling,
     )  # fmt: skip
 
 
 def _signature(
     metric: Metric,
+    sampling: Sampling,
     systems: Sequence[System],
     comparison: Comparison,
     binning: Binning | None,
     control: ControlSet | None,
+    normalised: str | None,
 ) -> Signature:
     signature = metric.signature()
     items = signature.items
-    if metric.normalised:
-        items["norm"] = metric.normalised
+    if normalised:
+        items["norm"] = normalised
     if comparison.confidence or comparison.paired or binning or control:
-        if metric.design:
-            items["estimate"] = metric.design.population
-        if metric.design and not metric.clusters and comparison.samples is None:
+        if sampling.design:
+            items["estimate"] = sampling.design.population
+        if sampling.design and not sampling.clusters and comparison.samples is None:
             items["design"] = "jackknife"
-        elif metric.clusters:
-            items["clusters"] = metric.clusters.signature()
+        elif sampling.clusters:
+            items["clusters"] = sampling.clusters.signature()
         else:
             items["bs"] = comparison.count("bootstrap")
             items["seed"] = comparison.seed
     test: str | None = comparison.test
     if test == CALIBRATED:
-        test = calibrated_test([len(system.runs) for system in systems], not metric.independent)
+        test = calibrated_test([len(system.runs) for system in systems], not sampling.independent)
     if test == "bootstrap" and not metric.as_sacrebleu:
         items["paired"] = "two-sided"
     if test == SEVERAL_RUNS:
@@ -250,7 +264,7 @@ def _signature(
     if comparison.shared_seeds:
         items["seeds"] = "shared"
     if test == "randomization" or (
-        test == SEVERAL_RUNS and metric.independent and sum(len(system.runs) == 1 for system in systems) > 1
+        test == SEVERAL_RUNS and sampling.independent and sum(len(system.runs) == 1 for system in systems) > 1
     ):
         items["ar"] = comparison.count("randomization")
     if comparison.paired == "mcnemar":
@@ -298,8 +312,9 @@ def _made(system: System) -> str:
     return words[0] if len(set(words)) == 1 else ",".join(words)
 
 
-def describe(metric: Metric, result: SystemScores) -> str:
+def describe(scored: ScoredSystems, result: SystemScores) -> str:
     """The metric's description of the scores of a system with one run; empty for an estimate."""
-    if metric.design is not None:
+    if scored.sampling.design is not None:
         return ""
-    return metric.describe(metric.collect(result.statistics[0], metric.counted(np.arange(metric.n))).sum(axis=0))
+    metric, rows = scored.metric, scored.sampling.counted(np.arange(scored.metric.n))
+    return metric.describe(metric.collect(result.statistics[0], rows).sum(axis=0))

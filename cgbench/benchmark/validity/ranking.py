@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.comparison.comparison import Comparison, SubsetScores, SystemScores, parts_of
+from cgbench.benchmark.comparison.design import Clusters, Sampling
 from cgbench.benchmark.comparison.intervals import percentile_interval
 from cgbench.benchmark.comparison.significance import LEVEL, bootstrap_counts, draw_runs
 from cgbench.benchmark.comparison.tiers import AllPairs, compare_all
@@ -44,6 +45,7 @@ class PartScores:
 
 def score_parts(
     metric: Metric,
+    clusters: Clusters | None,
     systems: Mapping[str, Sequence[Sequence[str]]],
     parts: Mapping[str, np.ndarray],
     *,
@@ -64,14 +66,17 @@ def score_parts(
         SystemScores(name, len(runs), SubsetScores(0, 0, {}), statistics=runs)
         for name, runs in zip(names, statistics, strict=True)
     ]
-    scores = {part: parts_of(metric, results, comparison, [Bin(part, rows)])[0] for part, rows in parts.items()}
+    scores = {
+        part: parts_of(metric, Sampling.of(metric, clusters), results, comparison, [Bin(part, rows)])[0]
+        for part, rows in parts.items()
+    }
     main = {part: [of.figures[metric.figures[0]] for of in subsets] for part, subsets in scores.items()}
     unknown = AllPairs(list(range(len(names))), [list(range(len(names)))], {}, {})
     return PartScores(
         names,
         {part: len(rows) for part, rows in parts.items()},
         {part: np.array([math.nan if one.value is None else one.value for one in of]) for part, of in main.items()},
-        _samples(metric, statistics, parts, samples, seed),
+        _samples(metric, clusters, statistics, parts, samples, seed),
         {part: compare_all(metric, names, subsets) or unknown for part, subsets in scores.items()},
         {
             part: [None if one.ci_low is None or one.ci_high is None else (one.ci_low, one.ci_high) for one in of]
@@ -81,11 +86,16 @@ def score_parts(
 
 
 def _samples(
-    metric: Metric, statistics: Sequence[np.ndarray], parts: Mapping[str, np.ndarray], samples: int, seed: int
+    metric: Metric,
+    clusters: Clusters | None,
+    statistics: Sequence[np.ndarray],
+    parts: Mapping[str, np.ndarray],
+    samples: int,
+    seed: int,
 ) -> dict[str, np.ndarray]:
     """The first score of each system ``[samples, systems]`` by part, from the same samples of examples and seeds."""
     drawn: dict[str, list[list[np.ndarray]]] = {part: [[] for _ in statistics] for part in parts}
-    labels = metric.clusters.labels[0] if metric.clusters else None
+    labels = clusters.labels[0] if clusters else None
     for counts in bootstrap_counts(metric.n if labels is None else int(labels.max()) + 1, samples, seed):
         if labels is not None:
             counts = counts[:, labels]

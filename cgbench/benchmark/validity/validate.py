@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.candidates.selection import selecting_measure
+from cgbench.benchmark.comparison.design import Clusters
 from cgbench.benchmark.comparison.significance import SAMPLES
-from cgbench.benchmark.metrics.metric import Clusters, ExampleTexts, Metric
+from cgbench.benchmark.metrics.metric import ExampleTexts, Metric
 from cgbench.benchmark.metrics.registry import make_metric
 from cgbench.benchmark.outputs.systems import Runs, System, read_systems
 from cgbench.benchmark.release.release import Release
@@ -58,9 +59,9 @@ def validate(request: ValidateRequest) -> Validity:
             else _candidates(opened, {one.name: one.rows("selected") for one in selected})
         )
         read = _read(systems, control, parts, references)
-        metric = _metric(request, references, opened)
-        samples = request.samples or SAMPLES["bootstrap"]
-        scored = _score(metric, read, parts, list(releases), samples=samples, seed=request.seed)
+        metric = _metric(request, references)
+        clusters, samples = _clusters(opened, request), request.samples or SAMPLES["bootstrap"]
+        scored = _score(metric, clusters, read, parts, list(releases), samples=samples, seed=request.seed)
     draws = None
     if request.draws:
         device = choose_device(request.device)
@@ -69,23 +70,17 @@ def validate(request: ValidateRequest) -> Validity:
     return Validity(opened, opened.correlations(), agreements(selected), draws, scored, notes, tuple(measures))
 
 
-def _metric(request: ValidateRequest, references: Sequence[str], release: Release) -> Metric:
+def _metric(request: ValidateRequest, references: Sequence[str]) -> Metric:
     options = {} if request.metric == "exact" else {"preset": request.preset}
     options |= {"tokenize": request.tokenize} if request.tokenize else {}
-    metric = make_metric(request.metric, ExampleTexts([[reference] for reference in references]), options)
-    if request.cluster:
-        labels = np.unique(
-            _clusters(release, request.cluster, request.control_systems is not None), return_inverse=True
-        )[1]
-        metric.clusters = Clusters((request.cluster,), (labels,))
-    return metric
+    return make_metric(request.metric, ExampleTexts([[reference] for reference in references]), options)
 
 
 def _measures(release: Release, request: ValidateRequest) -> list[SystemMeasures]:
     """The measures and the errors of the ensemble, of each system, and of those of no family of the ensemble."""
     columns = release.table().to_pydict()
     references = _candidates(release, {})[1]
-    metric = _metric(request, references, release)
+    metric, clusters = _metric(request, references), _clusters(release, request)
     read = read_systems(request.systems, len(references), "the candidates") if request.systems else []
     own = {ENSEMBLE: [columns["hypothesis"]]} if "hypothesis" in columns else {}
     runs = {**own, **{one.name: one.runs for one in read}}
@@ -98,11 +93,19 @@ def _measures(release: Release, request: ValidateRequest) -> list[SystemMeasures
         [one.name for one in read if one.name.split("/")[0] != request.name],
         samples=request.samples or SAMPLES["bootstrap"],
         seed=request.seed,
-        clusters=metric.clusters.labels[0] if metric.clusters else None,
+        clusters=clusters.labels[0] if clusters else None,
     )
 
 
-def _clusters(release: Release, name: str, control: bool) -> list[str]:
+def _clusters(release: Release, request: ValidateRequest) -> Clusters | None:
+    """The requested clusters of the examples."""
+    if not request.cluster:
+        return None
+    names = _cluster_names(release, request.cluster, request.control_systems is not None)
+    return Clusters((request.cluster,), (np.unique(names, return_inverse=True)[1],))
+
+
+def _cluster_names(release: Release, name: str, control: bool) -> list[str]:
     """The source or the document of each candidate, or of each pair of the test set and then the control set."""
     if name == "source":
         return [*release.lines(name), *release.control_lines(name)] if control else candidate_texts(release)[0]
@@ -167,10 +170,17 @@ def _read(
 
 
 def _score(
-    metric: Any, systems: list[System], parts: Parts, families: list[str], *, samples: int, seed: int
+    metric: Any,
+    clusters: Clusters | None,
+    systems: list[System],
+    parts: Parts,
+    families: list[str],
+    *,
+    samples: int,
+    seed: int,
 ) -> RankedSystems:
     whole = list(parts)[-1]
-    scores = score_parts(metric, {one.name: one.runs for one in systems}, parts, samples=samples, seed=seed)
+    scores = score_parts(metric, clusters, {one.name: one.runs for one in systems}, parts, samples=samples, seed=seed)
     lower = metric.lower_is_better
     of = tuple(next((f for f in families if one.name.split("/")[0] == f), None) for one in systems)
     own = {name: name for name in families if name in parts}

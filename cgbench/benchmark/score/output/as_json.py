@@ -47,7 +47,7 @@ def _system(scored: ScoredSystems, result: SystemScores, more: dict[str, Any]) -
     if result.system in scored.generation:
         values["generation"] = scored.generation[result.system]
     if result.runs == 1:
-        values["verbose"] = describe(metric, result)
+        values["verbose"] = describe(scored, result)
     if scored.control is not None:
         found = {
             name: {

@@ -75,7 +75,7 @@ def tables_of(scored: ScoredSystems, width: int, reasons: bool, one_line: bool) 
     blocks += [_ranks(scored, width), _types(rows, width), _agreement(rows, width)]
     blocks += [_reasons(rows, result.system) for result in scored.results] if reasons else []
     blocks += [_published(scored, rows, width), _people(rows, max(width, 1))]
-    blocks += [Note(f"estimate for {scored.metric.design.description()}")] if scored.metric.design else []
+    blocks += [Note(f"estimate for {scored.sampling.design.description()}")] if scored.sampling.design else []
     blocks.append(Note(scored.clusters))
     return blocks if line else [*blocks, _signatures(scored)]
 
@@ -97,7 +97,7 @@ def _one_line(scored: ScoredSystems, width: int) -> str | None:
                 else f" (95 %: {score.ci_low:.{width}f} to {score.ci_high:.{width}f})"
             )
         figures.append(f"{name} {text}" if len(metric.figures) > 1 else text)
-    line = " ".join(filter(None, [f"{metric.name}|{scored.signature} =", *figures, describe(metric, result)]))
+    line = " ".join(filter(None, [f"{metric.name}|{scored.signature} =", *figures, describe(scored, result)]))
     return f"{line}\nshort: {metric.name}|{scored.signature.format(short=True)}"
 
 

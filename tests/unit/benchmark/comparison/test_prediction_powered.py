@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from cgbench import import_scores
+from cgbench.benchmark.comparison.design import Clusters
 from cgbench.benchmark.comparison.prediction_powered import human_means, tuning_weight
-from cgbench.benchmark.metrics.metric import Clusters
 from cgbench.errors import InputError
 
 Z = 1.959963984540054

@@ -11,6 +11,8 @@ from shared_data import SHARED, needs
 from cgbench.benchmark.consistency import agreement as agreement_module
 from cgbench.benchmark.consistency.agreement import Consistency, agreement, consensus, consistency
 from cgbench.benchmark.consistency.items import Row, Tokens, read_items
+from cgbench.benchmark.score.evaluate import evaluation_of
+from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.errors import InputError
 
 ITEM = [np.array([0, 1, 2])]
@@ -171,8 +173,6 @@ def test_intervals_cover_the_consistency_of_the_system():
 
 
 def score_of(rows, outputs):
-    from cgbench.benchmark.score.evaluate import evaluate
-
     metric = Consistency(rows, orders=(1,))
-    found = evaluate(metric, {"system": [outputs]}, cluster=("piece",))
-    return found.results[0].whole.figures["consistency"]
+    request = ScoreRequest(metric, {"system": [outputs]}, cluster=("piece",))
+    return evaluation_of(request, metric.context()).results[0].whole.figures["consistency"]

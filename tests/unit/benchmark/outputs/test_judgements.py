@@ -133,9 +133,9 @@ def test_one_rater_for_an_example_is_a_cluster_of_examples(tmp_path):
     raters = [f"r{number}" for number in range(6)]
     given = rated(tmp_path / "sqm.tsv", raters, lambda number: [raters[number % 6]])
     found = import_scores(given, cluster=["rater"], confidence=True)
-    clusters = found.scored.metric.clusters
+    clusters = found.scored.sampling.clusters
     assert clusters.counts == {"rater": 6} and found.scored.metric.n == 60
-    assert import_scores(given, cluster=["document", "rater"]).scored.metric.clusters.counts["document"] == 12
+    assert import_scores(given, cluster=["document", "rater"]).scored.sampling.clusters.counts["document"] == 12
     apart = import_scores(given, confidence=True)
     one, other = (json.loads(each.report("json"))[0] for each in (apart, found))
     assert other["ci_high"] - other["ci_low"] > 1.5 * (one["ci_high"] - one["ci_low"])
@@ -145,11 +145,11 @@ def test_one_rater_for_an_example_is_a_cluster_of_examples(tmp_path):
 def test_several_raters_for_an_example_make_a_row_of_each_judgement(tmp_path):
     raters = [f"r{number}" for number in range(6)]
     given = rated(tmp_path / "sqm.tsv", raters, lambda number: [raters[number % 6], raters[(number + 1) % 6]])
-    found = import_scores(given, cluster=["rater"], paired=True).scored.metric
-    assert found.n == 120 and found.clusters.counts == {"rater": 6, "example": 60}
-    assert "a row is the judgement of one rater" in found.notes
-    named = import_scores(given, cluster=["rater", "document"]).scored.metric
-    assert named.clusters.counts == {"rater": 6, "document": 12}
+    scored = import_scores(given, cluster=["rater"], paired=True).scored
+    assert scored.metric.n == 120 and scored.sampling.clusters.counts == {"rater": 6, "example": 60}
+    assert "a row is the judgement of one rater" in scored.metric.notes
+    named = import_scores(given, cluster=["rater", "document"]).scored
+    assert named.sampling.clusters.counts == {"rater": 6, "document": 12}
     assert import_scores(given, cluster=["document"]).scored.metric.n == 60
     (tmp_path / "more.tsv").write_text("seg_id\tkind\n" + "".join(f"{n + 1}\tk\n" for n in range(60)))
     with pytest.raises(InputError, match="a row is a judgement, which cannot be joined"):

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from cgbench import evaluate
+from cgbench.benchmark.comparison.design import Clusters
 from cgbench.benchmark.comparison.variance import covariance_of_clusters
-from cgbench.benchmark.metrics.metric import Clusters, Metric
+from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.score.evaluate import cter
 from cgbench.benchmark.score.import_scores import import_scores
 from cgbench.errors import InputError, InputWarning
@@ -147,7 +148,7 @@ def test_cter_is_clustered_by_compound_and_context(tmp_path):
     hypotheses = [words[one.split()[1]] for one in SOURCES]
     found = cter(hypotheses, SOURCES, COMPOUNDS, **options)
     assert "clusters:compound(3)+context(3)|" in str(found.scored.signature)
-    first, second = found.scored.metric.clusters.labels
+    first, second = found.scored.sampling.clusters.labels
     assert [len(set(group)) for group in (first, second)] == [3, 3]
     assert len({(a, b) for a, b in zip(second, (one.split()[1] for one in SOURCES), strict=True)}) == 3
     # Groups are of a compound: leaving out a context changes rows alone.

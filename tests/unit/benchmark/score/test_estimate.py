@@ -10,11 +10,12 @@ import pytest
 
 from cgbench.benchmark.candidates.inclusion import document_inclusion
 from cgbench.benchmark.comparison.comparison import Comparison, compare
+from cgbench.benchmark.comparison.design import Clusters, Design, Sampling
 from cgbench.benchmark.comparison.significance import resampled_runs
 from cgbench.benchmark.comparison.variance import covariance_of_design, covariance_of_samples
 from cgbench.benchmark.metrics.bins import Bin
 from cgbench.benchmark.metrics.bleu import Bleu, ChrF
-from cgbench.benchmark.metrics.metric import Clusters, Design, Metric
+from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.outputs.systems import System
 from cgbench.benchmark.score import estimate as population
 from cgbench.errors import InputError
@@ -86,14 +87,15 @@ def test_equal_probabilities_give_the_plain_score_and_the_variance_of_a_simple_r
 
 
 def test_a_census_has_no_variance_and_its_interval_is_the_score():
-    metric = Mean(6)
-    metric.design = stratified([4, 2], [0, 0, 0, 0, 1, 1])
-    scored = compare(metric, [System("a", (["1", "2", "3", "5", "8", "13"],))], Comparison(confidence=True))
+    systems = [System("a", (["1", "2", "3", "5", "8", "13"],))]
+    sampling = Sampling(design=stratified([4, 2], [0, 0, 0, 0, 1, 1]))
+    scored = compare(Mean(6), systems, Comparison(confidence=True), sampling=sampling)
     score = scored[0].whole.figures["score"]
     assert score.value == pytest.approx(32 / 6)
     assert score.ci_low == score.ci_high == score.value
-    metric.clusters = Clusters(("c",), (np.array([0, 0, 1, 1, 2, 2]),))  # drawn from many more clusters
-    score = compare(metric, [System("a", (["1", "2", "3", "5", "8", "13"],))], Comparison(confidence=True))[0]
+    clusters = Clusters(("c",), (np.array([0, 0, 1, 1, 2, 2]),))  # drawn from many more clusters
+    sampling = Sampling(clusters, sampling.design)
+    score = compare(Mean(6), systems, Comparison(confidence=True), sampling=sampling)[0]
     assert score.whole.figures["score"].ci_low < 32 / 6 < score.whole.figures["score"].ci_high
 
 
@@ -123,9 +125,9 @@ def test_corpus_scores_of_a_census_of_strata_are_those_of_the_corpus_and_interva
     for _ in range(150):
         rows = np.concatenate([rng.choice(np.flatnonzero(stratum == h), n[h], replace=False) for h in range(4)])
         of_sample = kind([references[row] for row in rows])
-        of_sample.design = stratified([150] * 4, stratum[rows])
+        sampling = Sampling(design=stratified([150] * 4, stratum[rows]))
         named = [System(str(k), ([one[row] for row in rows],)) for k, one in enumerate(systems)]
-        scored = compare(of_sample, named, Comparison(confidence=True, paired="calibrated"))
+        scored = compare(of_sample, named, Comparison(confidence=True, paired="calibrated"), sampling=sampling)
         figures = [one.whole.figures[of_sample.figures[0]] for one in scored]
         held += [one.ci_low <= value <= one.ci_high for one, value in zip(figures, truth, strict=True)]
         gap = figures[1]
@@ -149,25 +151,24 @@ def test_the_bootstrap_of_the_design_has_the_same_variance():
 def test_the_bootstrap_is_right_for_few_draws_per_stratum_and_for_bins():
     values = ["3", "9", "4", "20", "1", "2", "8", "5"]
     metric = Mean(8)
-    metric.design = stratified([60, 80], [0, 0, 0, 0, 1, 1, 1, 1])
+    sampling = Sampling(design=stratified([60, 80], [0, 0, 0, 0, 1, 1, 1, 1]))
     bins = [Bin("few", np.array([0, 1, 3, 6, 7]))]
     found = [
-        compare(metric, [System("a", (values,))], Comparison(confidence=True, samples=samples), bins)[0]
+        compare(metric, [System("a", (values,))], Comparison(confidence=True, samples=samples), bins, sampling)[0]
         for samples in (None, 20_000)
     ]
     for one, other in ((found[0].whole, found[1].whole), (found[0].bins[0][1], found[1].bins[0][1])):
         widths = [part.figures["score"].ci_high - part.figures["score"].ci_low for part in (one, other)]
         assert widths[0] == pytest.approx(widths[1], rel=0.15)
-    weighted = metric.statistics(values)[None] * metric.design.weights[:, None]
-    drawn = resampled_runs([weighted], metric.compute, 20_000, 1, metric.design)
-    known = variance(metric, metric.statistics(values), metric.design)[0][0]
+    weighted = metric.statistics(values)[None] * sampling.design.weights[:, None]
+    drawn = resampled_runs([weighted], metric.compute, 20_000, 1, sampling.design)
+    known = variance(metric, metric.statistics(values), sampling.design)[0][0]
     assert drawn[0].var() == pytest.approx(known, rel=0.08)
 
 
 def test_a_single_draw_from_a_stratum_shows_no_variance():
-    metric = Mean(4)
-    metric.design = stratified([60, 80], [0, 0, 0, 1])
-    scored = compare(metric, [System("a", (["3", "9", "4", "20"],))], Comparison(confidence=True))[0]
+    sampling, systems = Sampling(design=stratified([60, 80], [0, 0, 0, 1])), [System("a", (["3", "9", "4", "20"],))]
+    scored = compare(Mean(4), systems, Comparison(confidence=True), sampling=sampling)[0]
     assert scored.whole.figures["score"].ci_low is None
 
 

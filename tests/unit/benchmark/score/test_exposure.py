@@ -9,10 +9,10 @@ import pytest
 
 import cgbench
 from cgbench.benchmark.comparison.comparison import Comparison, compare
+from cgbench.benchmark.comparison.design import Clusters, Design, Sampling
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.metrics.bleu import Bleu
 from cgbench.benchmark.metrics.exact_match import ExactMatch
-from cgbench.benchmark.metrics.metric import Clusters, Design
 from cgbench.benchmark.outputs.systems import System
 from cgbench.benchmark.overlap.sources import InfiniGram
 from cgbench.benchmark.score import exposure as exposure_module
@@ -110,12 +110,12 @@ def test_an_estimate_weighs_pairs_by_their_design(monkeypatch):
     exposed, lengths = np.array([1, 1, 0, 0], bool), np.full(4, 3.0)
     metric = ExactMatch([["a"]] * 4)
     inclusion, units = np.array([0.5, 0.25, 0.5, 0.25]), np.arange(4)
-    metric.design = Design("pool", 12, inclusion, np.zeros(4, int), units, np.array([12]))
+    sampling = Sampling(design=Design("pool", 12, inclusion, np.zeros(4, int), units, np.array([12])))
     systems = [System("system", (["a", "b", "b", "a"],))]
     comparison = Comparison()
     monkeypatch.setattr(exposure_module, "FEWEST", 1)
-    results = compare(metric, systems, comparison)
-    found = compare_exposure(metric, systems, results, comparison, exposed * 0.5, lengths)  # half is exposed
+    results = compare(metric, systems, comparison, sampling=sampling)
+    found = compare_exposure(metric, sampling, systems, results, comparison, exposed * 0.5, lengths)  # half is exposed
     # Weights are 2, 4, 2 and 4: 2 of 6 exposed are right, 4 of 6 others.
     assert found.results[0].whole.figures["difference"].value == pytest.approx(100 * (2 - 4) / 6)
 
@@ -145,9 +145,11 @@ def test_what_cannot_be_compared_is_left_out(monkeypatch):
     monkeypatch.setattr(exposure_module, "FEWEST", 2)
 
     def found(metric, values):
-        metric.clusters = Clusters(("document",), (np.arange(8) // 2,))
+        sampling = Sampling.of(metric, Clusters(("document",), (np.arange(8) // 2,)))
         results = [type("Result", (), {"statistics": metric.statistics(["a"] * 8)[None]})()]
-        return compare_exposure(metric, [System("s", (["a"] * 8,))], results, Comparison(), values, np.ones(8))
+        return compare_exposure(
+            metric, sampling, [System("s", (["a"] * 8,))], results, Comparison(), values, np.ones(8)
+        )
 
     made = found(Partial([["a"]] * 8), values)
     assert "clusters:document(4)" in str(made.signature) and "exposed:2|others:4" in str(made.signature)
@@ -188,7 +190,8 @@ def estimate(seed, n, gain, runs):
     metric, systems = ExactMatch([["right"]] * n), [System("system", tuple(texts))]
     comparison = Comparison(samples=100)
     results = compare(metric, systems, comparison)
-    return compare_exposure(metric, systems, results, comparison, values, lengths), (results, values > 0)
+    found = compare_exposure(metric, Sampling.of(metric), systems, results, comparison, values, lengths)
+    return found, (results, values > 0)
 
 
 @pytest.mark.parametrize(("gain", "runs"), [(0.0, 1), (0.25, 2)])

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from cgbench.benchmark.comparison.comparison import SubsetScores, SystemScores
+from cgbench.benchmark.comparison.design import Clusters, Sampling
 from cgbench.benchmark.comparison.significance import mcnemar_p
-from cgbench.benchmark.metrics.metric import Clusters
 from cgbench.benchmark.metrics.segment_scores import SegmentScores
 from cgbench.benchmark.score import power
 from cgbench.benchmark.score.power import PowerTest, Shape, Variance, enough, variance_of
@@ -57,8 +57,8 @@ def test_a_pilot_in_clusters_counts_clusters():
     documents = np.arange(200) // 5
     first, second = (rng.standard_normal((1, 200)) + rng.standard_normal((1, 40))[:, documents] for _ in range(2))
     metric = SegmentScores(200)
-    metric.clusters = Clusters(("document",), (documents,))
-    found = variance_of(metric, results_of(1, first, second))
+    sampling = Sampling(Clusters(("document",), (documents,)))
+    found = variance_of(metric, results_of(1, first, second), sampling)
     means = (first - second).reshape(40, 5).mean(axis=1)
     assert found.units == 40 and found.clusters == Shape("document", 5.0, 1.0)
     assert found.shared / 40 == pytest.approx(means.var(ddof=1) / 40)

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from cgbench.benchmark.comparison.design import Clusters
 from cgbench.benchmark.metrics.exact_match import ExactMatch
-from cgbench.benchmark.metrics.metric import Clusters
 from cgbench.benchmark.score.evaluate import evaluate
 from cgbench.benchmark.validity.ranking import (
     OwnFamily,
@@ -36,9 +36,8 @@ def right(share, n, rng, kind=np.ones):
 
 def scored(n=400, parts=None, samples=200, clusters=None, **systems):
     metric = ExactMatch([["x"]] * n)
-    metric.clusters = clusters
     parts = parts or {"part": np.arange(0, n, 4), "whole": np.arange(n)}
-    return score_parts(metric, {name: [run] for name, run in systems.items()}, parts, samples=samples, seed=1)
+    return score_parts(metric, clusters, {name: [run] for name, run in systems.items()}, parts, samples=samples, seed=1)
 
 
 def test_scores_of_parts_are_those_of_their_examples_and_share_the_draws():
@@ -138,18 +137,18 @@ def test_pairs_of_systems_are_tested_with_the_variance_of_their_runs():
     shares = {"wide": (0.4, 0.6, 0.8), "also wide": (0.3, 0.5, 0.65), "narrow": (0.95, 0.96, 0.95)}
     systems = {name: [right(share, 400, rng) for share in some] for name, some in shares.items()}
     metric = ExactMatch([["x"]] * 400)
-    found = score_parts(metric, systems, {"whole": np.arange(400)}, samples=200, seed=1)
+    found = score_parts(metric, None, systems, {"whole": np.arange(400)}, samples=200, seed=1)
     assert not differ(found.pairs["whole"], 0, 1)
     # Runs that lie as far apart are no evidence, however many examples there are; single runs of them would be.
     single = {name: [runs[place]] for (name, runs), place in zip(systems.items(), (2, 0, 0), strict=True)}
-    found = score_parts(metric, single, {"whole": np.arange(400)}, samples=200, seed=1)
+    found = score_parts(metric, None, single, {"whole": np.arange(400)}, samples=200, seed=1)
     assert differ(found.pairs["whole"], 0, 1)
 
 
 def test_intervals_of_several_runs_are_those_of_score():
     rng = np.random.default_rng(8)
     runs = [right(share, 400, rng) for share in (0.4, 0.6, 0.8)]
-    found = score_parts(ExactMatch([["x"]] * 400), {"a": runs}, {"whole": np.arange(400)}, samples=4000, seed=1)
+    found = score_parts(ExactMatch([["x"]] * 400), None, {"a": runs}, {"whole": np.arange(400)}, samples=4000, seed=1)
     (system,) = evaluate("exact", {"a": runs}, ["x"] * 400, confidence=True).results
     score = next(iter(system.whole.figures.values()))
     assert found.intervals["whole"][0] == pytest.approx((score.ci_low, score.ci_high), abs=1.0)
