@@ -65,7 +65,7 @@ EXTRAS = {
     "build": ("numba", "pyarrow"),
     "models": ("torch", "safetensors", "tokenizers", "numba", "pyarrow"),
     "text": ("sacremoses", "zstandard"),
-    "data": ("pooch", "requests", "sacremoses"),
+    "data": ("requests", "sacremoses"),
     "cjk": ("jieba", "sacrebleu"),
     "pandas": ("pandas",),
     "spacy": ("spacy",),

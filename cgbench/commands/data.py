@@ -7,7 +7,7 @@ import textwrap
 
 import click
 
-from cgbench.commands.command import Command, Group, Resumable, engine_options, format_option, note
+from cgbench.commands.command import JOBS, Command, Group, Resumable, format_option, grouped, note
 from cgbench.commands.completion import names
 from cgbench.commands.options import takes
 from cgbench.data_recipes.prepared import DataRequest
@@ -65,15 +65,15 @@ def describe_command(name: str, form: str) -> None:
     if direct:
         click.echo("\nsources, and their places in a mirror:")
     for source in direct:
-        inside = sum(other.archive == source.name for other in recipe.sources)
-        held = f" (holds {inside} files, which a mirror may also have unpacked)" if inside else ""
-        click.echo(f"  {recipe.folder_of(source)}/{source.name}{held}\n    {source.url or source.by_hand}")
+        members = sum(member.archive == source.name for member in recipe.sources)
+        contents = f" (holds {members} files, which a mirror may also have unpacked)" if members else ""
+        click.echo(f"  {source.place}{contents}\n    {source.url or source.by_hand}")
         click.echo(f"    {', '.join(source.hashes) or 'no known hash'}")
 
 
 @data_group.command("get", cls=Resumable, example="cgbench data get scan --out data/scan")
 @click.argument("name", shell_complete=names("data set"))
-@engine_options
+@grouped("Execution", "--jobs", type=click.IntRange(1), metavar="N", help=JOBS)
 @takes(DataRequest)
 @format_option
 def get_command(request: DataRequest, form: str) -> None:
@@ -88,39 +88,41 @@ def get_command(request: DataRequest, form: str) -> None:
     prepared = get_data(changed(request, say=None if form == "json" else note))
     record = prepared.record
     missing = record["missing"]
+    # name the missing splits and files
     if missing:
-        named = ", ".join(missing[:SHOWN]) + (f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else "")
-        note(f"warning: {len(missing)} of {len(recipe.splits)} splits are missing: {named}")
+        note(f"warning: {len(missing)} of {len(recipe.splits)} splits are missing: {_some(missing)}")
         for way in prepared.to_get[:SHOWN]:
             note(f"  {way}")
         if len(prepared.to_get) > SHOWN:
             note(f"  and {len(prepared.to_get) - SHOWN} more files: see cgbench data describe {name}")
     if lacking := record["missing_files"]:
-        named = ", ".join(lacking[:SHOWN]) + (f" and {len(lacking) - SHOWN} more" if len(lacking) > SHOWN else "")
-        note(
-            f"{counted(len(lacking), 'additional file')} {'is' if len(lacking) == 1 else 'are'} missing: {named}; "
-            f"cgbench data describe {name} lists the sources"
-        )
+        are_missing = f"{counted(len(lacking), 'additional file')} {'is' if len(lacking) == 1 else 'are'} missing"
+        note(f"{are_missing}: {_some(lacking)}; cgbench data describe {name} lists the sources")
     if form == "json":
         click.echo(json.dumps({"out": str(out), "made": prepared.made, **record}, ensure_ascii=False, indent=1))
         return
+    # print what was written
     rows = {split: facts["rows"] for split, facts in record["splits"].items()}
     click.echo(render(("split", "rows"), _by_folder(rows)))
-    inside = {file for facts in record["splits"].values() for file in facts["files"]}
-    if further := sorted(set(record["files"]) - inside):
+    split_files = {file for facts in record["splits"].values() for file in facts["files"]}
+    if further := sorted(set(record["files"]) - split_files):
         click.echo("\nalso written:  " + "\n               ".join(further))
     generated = sum(facts["origin"] == "generated" for facts in record["splits"].values())
     if generated:
-        rest = "" if generated == len(rows) else ", the others are as released"
-        click.echo(f"\n{generated} of {len(rows)} splits are generated{rest}")
+        released = "" if generated == len(rows) else ", the others are as released"
+        click.echo(f"\n{generated} of {len(rows)} splits are generated{released}")
     click.echo(f"\n{'written to' if prepared.made else 'kept:'} {out} (licence: {record['licence']})")
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 
 def _by_folder(rows: dict[str, int | None]) -> list[tuple[str, str]]:
     """One line per split; the splits of a subfolder share a line."""
     groups: dict[str, list[str]] = {}
     for name, count in rows.items():
-        folder, _, part = name.rpartition("/")
+        folder, _, split = name.rpartition("/")
         figure = "?" if count is None else f"{count:,}"
-        groups.setdefault(folder or name, []).append(f"{part} {figure}" if folder else figure)
+        groups.setdefault(folder or name, []).append(f"{split} {figure}" if folder else figure)
     return [(name, ", ".join(figures)) for name, figures in groups.items()]

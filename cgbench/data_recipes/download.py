@@ -1,11 +1,10 @@
-"""Download a file over HTTP atomically, with Pooch; proxies and certificates come from the environment."""
+"""Download a file over HTTP atomically; proxies and certificates come from the environment."""
 
 from __future__ import annotations
 
 import time
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any
 
 from cgbench import __version__
 from cgbench.errors import InputError, require
@@ -34,73 +33,45 @@ def download(url: str, target: Path, attempts: int = ATTEMPTS, *, most: int = MO
     :param most: maximum size in bytes.
     :raises DownloadError: it failed ``attempts`` times, the server refuses, or the file is larger than ``most``.
     """
-    pooch, requests = require("pooch", "data"), require("requests", "data")
+    requests = require("requests", "data")
     from urllib3.exceptions import HTTPError
 
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(target.name + ".part")
-    headers = {"Accept-Encoding": "identity", "User-Agent": f"cgbench/{__version__}"}
+    partial = target.with_name(target.name + ".part")
     for attempt in range(1, attempts + 1):
-        progress = _Limited(url, target.name, most)
-        fetch = pooch.HTTPDownloader(progressbar=progress, chunk_size=CHUNK, timeout=TIMEOUT, headers=headers)
         try:
-            fetch(url, str(part), None)
-            progress.check(part.stat().st_size)
-            sync_file(part)
-            part.replace(target)
+            _stream(url, partial, most)
+            sync_file(partial)
+            partial.replace(target)
             sync_folder(target.parent)
             return
         except (requests.RequestException, HTTPError, HTTPException, ValueError) as error:
-            answer = getattr(error, "response", None)
-            if answer is not None and answer.status_code in (404, 410):
-                raise NotFoundError(f"{url}: the server has no such file ({answer.status_code})") from None
-            refused = answer is not None and answer.status_code not in RETRIED
-            wrong_address = isinstance(error, ValueError) and not isinstance(error, requests.JSONDecodeError)
-            if attempt == attempts or refused or wrong_address:
+            status = getattr(getattr(error, "response", None), "status_code", None)
+            if status in (404, 410):
+                raise NotFoundError(f"{url}: the server has no such file ({status})") from None
+            refused = status is not None and status not in RETRIED
+            if attempt == attempts or refused or isinstance(error, ValueError):  # ValueError: a wrong address
                 raise DownloadError(f"{url}: cannot be downloaded ({_reason(error)})") from None
         finally:
-            progress.close()
-            part.unlink(missing_ok=True)
+            partial.unlink(missing_ok=True)
         time.sleep(WAIT * 2 ** (attempt - 1))
 
 
-class _Limited:
-    """A progress bar for Pooch that stops a download that is too large."""
-
-    def __init__(self, url: str, name: str, most: int) -> None:
-        self.url, self.name, self.most, self.came = url, name, most, 0
-        self._bar: Any = None
-
-    @property
-    def total(self) -> int:
-        """The size announced by the server, or 0; set by Pooch before the first piece."""
-        return int(self._bar.total or 0) if self._bar else 0
-
-    @total.setter
-    def total(self, size: int) -> None:
-        self.check(size)
-        self._bar = bar(size or None, self.name, "B")
-
-    def check(self, size: int) -> None:
-        """Refuse a file of at least ``size`` bytes if that is too many."""
-        if size > self.most:
-            raise DownloadError(f"{self.url}: has {size:,} bytes or more; at most {self.most:,} are allowed")
-
-    def update(self, size: int) -> None:
-        """Add a piece of at most ``size`` bytes."""
-        self.check(self.came)
-        self.came += size
-        if self._bar:
-            self._bar.update(min(size, self.total - self._bar.n) if self.total else size)
-
-    def reset(self) -> None:
-        """Restart the count: at the end Pooch adds the total again."""
-        self.came = 0
-
-    def close(self) -> None:
-        """Close the progress bar."""
-        if self._bar:
-            self._bar.close()
+def _stream(url: str, path: Path, most: int) -> None:
+    """Write what the server sends to ``path``, and stop if it is too large."""
+    requests = require("requests", "data")
+    headers = {"Accept-Encoding": "identity", "User-Agent": f"cgbench/{__version__}"}
+    with requests.get(url, stream=True, timeout=TIMEOUT, headers=headers) as response:
+        response.raise_for_status()
+        total = response.raw.length_remaining or 0  # as announced by the server
+        size = 0
+        with bar(total or None, path.stem, "B") as progress, path.open("wb") as file:
+            for chunk in response.iter_content(CHUNK):
+                size += len(chunk)
+                if max(size, total) > most:
+                    raise DownloadError(f"{url}: has {max(size, total):,} bytes or more; at most {most:,} are allowed")
+                file.write(chunk)
+                progress.update(len(chunk))
 
 
 def _reason(error: Exception) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from cgbench.data_recipes.sources import Source, Sources
+from cgbench.data_recipes.sources import Source, Sources, in_folder
 from cgbench.data_recipes.writer import Split, Writer
 
 __all__ = ["NO_LICENCE", "Recipe", "Source", "Sources", "Split", "Writer"]
@@ -46,14 +46,13 @@ class Recipe:
     generates_released: bool = False
     revision: int = 1
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sources", tuple(in_folder(self.sources, self.folder_name)))
+
     @property
     def folder_name(self) -> str:
         """The default folder of its sources in a mirror and in the downloads."""
         return self.folder or self.name
-
-    def folder_of(self, source: Source) -> str:
-        """The folder of ``source`` in a mirror and in the downloads."""
-        return source.folder or self.folder_name
 
     def describe(self) -> dict[str, Any]:
         """The description of the recipe, as JSON."""
@@ -69,7 +68,7 @@ class Recipe:
             "splits": {split.name: split.rows for split in self.splits},
             "sources": [
                 {
-                    "path": f"{self.folder_of(source)}/{source.name}",
+                    "path": source.place,
                     "url": source.url,
                     "hashes": list(source.hashes),
                     **({"extra": source.extra} if source.extra else {}),

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -37,8 +37,8 @@ class Source:
     from ``url``, or unpacked from ``archive``.
 
     :param url: its address; empty if it is in an archive or must be downloaded by hand.
-    :param hashes: of its (unpacked) bytes, as Pooch writes them: ``sha256:<digest>``; or ``git:<id>``, its blob id in a
-        git repository (the SHA-1 of ``blob <bytes>\\0`` and its bytes), if nobody has read it. One of them must fit.
+    :param hashes: of its (unpacked) bytes: ``sha256:<digest>``; or ``git:<id>``, its blob id in a git repository (the
+        SHA-1 of ``blob <bytes>\\0`` and its bytes), if nobody has read it. One of them must fit.
     :param folder: its folder in a mirror, if not that of the recipe.
     :param archive: the name of the source that contains it; ``member``: the end of its path in the archive.
     :param by_hand: how to download it by hand, if a program cannot.
@@ -62,10 +62,20 @@ class Source:
         return self.most or (MOST_OF_GITHUB if self.url.startswith(RAW) else MOST_DOWNLOAD)
 
     @property
+    def place(self) -> str:
+        """Its path in the downloads and in a mirror."""
+        return f"{self.folder}/{self.name}"
+
+    @property
     def path(self) -> str:
         """Its path in the original repository or archive."""
         raw = self.url.removeprefix(RAW)
         return self.member or (raw.split("/", 3)[3] if raw != self.url else "")
+
+
+def in_folder(sources: Iterable[Source], folder: str) -> list[Source]:
+    """The sources with ``folder`` where they name none."""
+    return [replace(source, folder=source.folder or folder) for source in sources]
 
 
 def github(repository: str, commit: str, path: str) -> str:
@@ -73,32 +83,18 @@ def github(repository: str, commit: str, path: str) -> str:
     return f"{RAW}{repository}/{commit}/{path}"
 
 
-def hash_content(path: Path, algorithm: str = "sha256") -> tuple[str, int]:
-    """The hash ``algorithm:digest`` of the unpacked content of a file, and its bytes.
+def hash_content(path: Path, algorithm: str = "sha256", prefix: bytes = b"") -> tuple[str, int]:
+    """The hash (as hex digits) of ``prefix`` and the unpacked content of a file, and the bytes of the content.
 
-    :param algorithm: of hashlib, or ``git`` for the blob id, which begins with the size: the file is read twice.
     :raises InputError: a compressed file is damaged or cut short.
     """
-    digest = hashlib.new("sha1" if algorithm == "git" else algorithm, usedforsecurity=False)
-    if algorithm == "git":
-        digest.update(b"blob %d\0" % hash_content(path)[1])
+    digest = hashlib.new(algorithm, prefix, usedforsecurity=False)
     size = 0
     with open_bytes(path) as file:
         while data := file.read(CHUNK):
             digest.update(data)
             size += len(data)
-    return f"{algorithm}:{digest.hexdigest()}", size
-
-
-def mismatch(path: Path, hashes: Sequence[str]) -> str:
-    """How the content of a file differs from all of ``hashes``; empty if one of them fits, or there are none."""
-    try:
-        actual = {name: hash_content(path, name)[0] for name in {known.partition(":")[0] for known in hashes}}
-    except InputError as error:
-        return str(error).removeprefix(f"{path}: ")  # the caller names the file
-    if not hashes or not set(hashes).isdisjoint(actual.values()):
-        return ""
-    return f"the hash is {', '.join(actual.values())}, but {' or '.join(hashes)} is expected by the recipe"
+    return digest.hexdigest(), size
 
 
 class Sources:
@@ -124,12 +120,12 @@ class Sources:
         engine: Engine | None = None,
         say: Callable[[str], None] | None = None,
     ) -> None:
-        self.sources, self.folder, self.downloads, self.work = sources, folder, downloads, work
+        self.sources, self.downloads, self.work = in_folder(sources, folder), downloads, work
         self.offline, self.engine = offline, engine or Local(1)
         self.say = say or (lambda line: None)
         self.used: dict[str, dict[str, Any]] = {}
         self.missing: dict[str, str] = {}
-        self._by_name = {source.name: source for source in sources}
+        self._by_name = {source.name: source for source in self.sources}
         self._paths: dict[str, Path] = {}
         self._unpacked: set[str] = set()
         self._unreachable = False  # an optional download failed; the rest is not tried
@@ -176,8 +172,8 @@ class Sources:
         wrong: list[str] = []
         for path, exact in self._candidates(source):
             if path.is_file():
-                if not (fault := mismatch(path, source.hashes)):
-                    return self._use(source, path)
+                if not (fault := self._check(source, path)):
+                    return path
                 wrong += [f"{path}: {fault}; it was not used: delete it or get the right one"] * exact
         if wrong:
             raise InputError(wrong[0])
@@ -185,18 +181,17 @@ class Sources:
 
     def _candidates(self, source: Source) -> Iterator[tuple[Path, bool]]:
         """Possible paths of the source, and whether a file there must be this source."""
-        folder = source.folder or self.folder
-        places = {self.downloads / folder / source.name: True}
+        paths = {self.downloads / source.place: True}
+        parents = source.path.split("/") if source.path and source.hashes else []
         for root in self._mirrors:
-            places[root / folder / source.name] = True
+            paths[root / source.place] = True
             # the root may be the folder of the set, or a copy of the original repository or archive
-            if root.resolve().name == folder:
-                places[root / source.name] = True
-            parts = source.path.split("/") if source.path and source.hashes else []
-            for begin in reversed(range(len(parts))):
-                for base in (root / folder, root):
-                    places.setdefault(base / "/".join(parts[begin:]), False)
-        for path, exact in places.items():
+            if root.resolve().name == source.folder:
+                paths[root / source.name] = True
+            for begin in reversed(range(len(parents))):
+                for base in (root / source.folder, root):
+                    paths.setdefault(base.joinpath(*parents[begin:]), False)
+        for path, exact in paths.items():
             yield from ((candidate, exact) for candidate in (path, path.with_name(path.name + ".gz")))
 
     def _out_of_archive(self, source: Source) -> Path | None:
@@ -218,16 +213,15 @@ class Sources:
         if not path.is_file():
             self.missing[source.name] = f"no {source.member} in {archive}"
             return None
-        if fault := mismatch(path, source.hashes):
+        if fault := self._check(source, path):
             raise InputError(f"{archive}: {source.member} in it: {fault}; it was not used")
-        return self._use(source, path)
+        return path
 
     def _fetched(self, source: Source, optional: bool = False) -> Path | None:
         if self.offline or source.archive or self._mirrors or not source.url or (optional and self._unreachable):
             return None
-        folder = source.folder or self.folder
-        path = self.downloads / folder / source.name
-        with locked(self.downloads / LOCKS / folder, wait=True):
+        path = self.downloads / source.place
+        with locked(self.downloads / LOCKS / source.folder, wait=True):
             if local := self._local(source):  # downloaded by another command meanwhile
                 return local
             self.say(f"downloading {source.url}")
@@ -240,25 +234,36 @@ class Sources:
                     return None
                 again = "" if isinstance(error, NotFoundError) else "run the same command again, or "
                 raise InputError(f"{error}; {again}{self._how(source)}") from error
-            if fault := mismatch(path, source.hashes):
+            if fault := self._check(source, path):
                 path.unlink()
                 raise InputError(f"{path}: {fault}; it was not used")
-        return self._use(source, path)
+        return path
 
     def _how(self, source: Source) -> str:
         if source.archive:
             return self._how(self._by_name[source.archive])
-        place = f"{source.folder or self.folder}/{source.name}"
-        what = source.by_hand or f"download {source.url}"
-        return f"{what} and put it at {self.downloads / place} (or give a mirror that holds {place})"
+        way = source.by_hand or f"download {source.url}"
+        return f"{way} and put it at {self.downloads / source.place} (or give a mirror that holds {source.place})"
 
-    def _use(self, source: Source, path: Path) -> Path:
-        """Record a file whose hash is right, and return it."""
-        sha256, size = hash_content(path)
+    def _check(self, source: Source, path: Path) -> str:
+        """How a file differs from the source; empty, and the file is recorded as used, if a hash fits or none is known.
+
+        The file is read once, and once more for a git blob id, which begins with the size.
+        """
+        try:
+            sha256, size = hash_content(path)
+            actual = [f"sha256:{sha256}"]
+            if actual[0] not in source.hashes and any(known.startswith("git:") for known in source.hashes):
+                blob, _ = hash_content(path, "sha1", b"blob %d\0" % size)
+                actual.append(f"git:{blob}")
+        except InputError as error:
+            return str(error).removeprefix(f"{path}: ")  # the caller names the file
+        if source.hashes and set(source.hashes).isdisjoint(actual):
+            return f"the hash is {', '.join(actual)}, but {' or '.join(source.hashes)} is expected by the recipe"
         self.used[source.name] = {
-            "path": f"{source.folder or self.folder}/{source.name}",
+            "path": source.place,
             "url": source.url,
-            "sha256": sha256.removeprefix("sha256:"),
+            "sha256": sha256,
             "bytes": size,
         }
-        return path
+        return ""

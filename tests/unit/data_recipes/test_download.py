@@ -9,7 +9,7 @@ from web import served
 from cgbench.data_recipes import download as module
 from cgbench.data_recipes.download import DownloadError, NotFoundError, download
 
-pytest.importorskip("pooch")
+pytest.importorskip("requests")
 BODY = os.urandom(1 << 20)
 
 

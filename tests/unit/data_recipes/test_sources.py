@@ -10,7 +10,7 @@ from web import served
 
 from cgbench.data_recipes import download
 from cgbench.data_recipes.recipe import Source
-from cgbench.data_recipes.sources import Sources, github, hash_content
+from cgbench.data_recipes.sources import Sources, github
 from cgbench.errors import InputError
 
 GOOD = b"a b\nc d\n"
@@ -20,7 +20,7 @@ BLOB = "git:" + git_blob(GOOD)
 
 @pytest.fixture
 def web(monkeypatch):
-    pytest.importorskip("pooch")
+    pytest.importorskip("requests")
     monkeypatch.setattr(download, "WAIT", 0.001)
     monkeypatch.delenv("http_proxy", raising=False)
     with served() as web:
@@ -93,7 +93,7 @@ def test_without_the_network_it_is_said_what_to_fetch_and_where_to_put_it(tmp_pa
 
 
 def test_a_network_that_fails_is_an_error_that_says_the_same(tmp_path, monkeypatch):
-    pytest.importorskip("pooch")
+    pytest.importorskip("requests")
     monkeypatch.setattr(download, "WAIT", 0)
     with pytest.raises(InputError, match=r"cannot be downloaded .*run the same command again.*and put it at .*x\.txt"):
         find(tmp_path, Source("x.txt", "http://127.0.0.1:9/x.txt"))
@@ -162,7 +162,7 @@ def test_a_wrong_git_blob_is_refused_wherever_it_is_from(web, tmp_path, place, w
         with tarfile.open(place("downloads", "all.tgz", b""), "w:gz") as archive:
             archive.add(inner, "x.txt")
         source, more = Source("x.txt", hashes=(BLOB,), archive="all.tgz", member="x.txt"), (Source("all.tgz"),)
-    message = f"the hash is git:58db11e8.*but {BLOB} is expected by the recipe.*it was not used"
+    message = f"the hash is sha256:.*, git:58db11e8.*but {BLOB} is expected by the recipe.*it was not used"
     with pytest.raises(InputError, match=message.replace("58db11e8", git_blob(b"wrong\n"))):
         find(tmp_path, source, *more, **options)
     assert where != "mirror" or kept.read_bytes() == b"wrong\n"
@@ -199,7 +199,7 @@ def test_the_folder_of_the_set_is_a_mirror(tmp_path, place):
 
 
 def test_an_optional_file_that_cannot_be_fetched_is_missing_and_stops_no_one(tmp_path):
-    pytest.importorskip("pooch")
+    pytest.importorskip("requests")
     sources = [Source(name, f"http://127.0.0.1:9/{name}") for name in ("x.txt", "y.txt")]
     said = []
     with Sources(sources, "toy", tmp_path / "downloads", tmp_path / "work", say=said.append) as found:
@@ -237,9 +237,10 @@ def test_a_mirror_is_a_folder(tmp_path):
         Sources((), "toy", tmp_path, tmp_path / "work", mirror="nowhere")
 
 
-def test_a_git_blob_id_is_what_git_says(tmp_path):
-    (tmp_path / "x").write_bytes(b"what is up, doc?")  # the example of the Git book
-    assert hash_content(tmp_path / "x", "git") == ("git:bd9dbf5aae1a3862dd1526723246b20206e5fc37", 16)
+def test_a_git_blob_id_is_what_git_says(tmp_path, place):
+    place("downloads", "x", b"what is up, doc?")  # the example of the Git book
+    source = Source("x", hashes=("git:bd9dbf5aae1a3862dd1526723246b20206e5fc37",))
+    assert find(tmp_path, source)[0] == [b"what is up, doc?"]
 
 
 def test_a_file_may_be_no_larger_than_its_recipe_says(web, tmp_path):

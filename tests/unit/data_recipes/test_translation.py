@@ -90,7 +90,7 @@ def released_as(name, texts, tmp_path):
         if text := texts.get(source.name):
             data = text.encode()
             source = replace(source, hashes=(f"git:{git_blob(data)}",))
-            path = tmp_path / "downloads" / recipe.folder_of(source) / source.name
+            path = tmp_path / "downloads" / source.place
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
         sources.append(source)
