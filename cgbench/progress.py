@@ -6,6 +6,7 @@ import contextlib
 import math
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
@@ -48,6 +49,9 @@ def bar(total: float | None, description: str, unit: str = "it", show: bool = Tr
         warnings.simplefilter("ignore")  # ipywidgets are missing: then there is no bar
         from tqdm import tqdm as plain_tqdm
         from tqdm.autonotebook import tqdm
+
+    if not hasattr(plain_tqdm, "_lock"):
+        plain_tqdm.set_lock(threading.RLock())  # tqdm's own lock leaves a semaphore behind when killed
 
     place = "".join(f"{number_of(step)}: " for step in _running[-1:] if step in _steps)
     options |= {"total": total, "desc": printable(place + description), "unit": unit, "unit_scale": True}

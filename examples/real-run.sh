@@ -70,7 +70,7 @@ train() { # LOCK NAME SEED UPDATES SETTINGS...
   (
     flock $lock 9 || exit 0 # another copy trains it
     [ -e "$out/runs/$name.done" ] && exit 0
-    cgbench train "${text[@]}" "${rule[@]}" --subwords "$out/runs/subwords" --seed "$seed" --out "$out/runs/$name" \
+    cgbench train "${text[@]}" "${rule[@]}" --set subwords="$out/runs/subwords" --seed "$seed" --out "$out/runs/$name" \
       --set "training.max_updates=$most" "$@"
     touch "$out/runs/$name.done"
   ) 9> "$out/runs/$name.lock"

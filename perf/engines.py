@@ -81,7 +81,7 @@ def cluster(*cores: int) -> Iterator[Any]:
         for more in cores[1:]:
             made.add_node(num_cpus=more)
         made.wait_for_nodes()
-        with open_engine("ray", made.address) as engine:
+        with open_engine(f"ray:{made.address}") as engine:
             yield engine
     finally:
         ray.shutdown()

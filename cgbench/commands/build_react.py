@@ -17,7 +17,6 @@ from cgbench.commands.command import (
     engine_options,
     format_option,
     grouped,
-    log_every_option,
     note,
     print_cost,
     say_if,
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 @takes(BuildRequest, read={"train": corpus_words, "pools": corpora_words, "exclude": corpora_words})
 @grouped("Execution", "--dry-run", is_flag=True, help=DRY_RUN)
 @grouped("Advanced", "--explain", is_flag=True, help=EXPLAIN)
-@log_every_option
 @format_option
 def build_react_command(request: BuildRequest, dry_run: bool, explain: bool, form: str) -> None:
     """Build a test set of pairs that combine known words in new ways and are hard for a model.
@@ -80,6 +78,6 @@ def _check_members(request: BuildRequest) -> None:
     """Refuse options about members that are not trained; ``--set`` may hold what a manifest's command repeats."""
     given = click.get_current_context().params
     taken = "ensemble" if request.ensemble else "member" if request.member else ""
-    for name in ("members", "model", "arch", "method", "gpus_per_member"):
+    for name in ("members", "model", "arch", "method"):
         if taken and given.get(name) is not None:
             raise InputError(f"{argument(taken)} takes members as they are; leave {argument(name)} out")

@@ -27,7 +27,6 @@ from cgbench.commands.lines import (
 )
 from cgbench.commands.lines import note as note  # read from here by many
 from cgbench.errors import InputError, InputWarning, argument, missing_package, printable
-from cgbench.progress import EVERY
 from cgbench.requests import read_values
 from cgbench.settings import parse_assignments
 from cgbench.text.remote import as_given, is_address, local
@@ -302,27 +301,6 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return apply
 
 
-def _set_log_every(ctx: click.Context, param: click.Parameter, seconds: float | None) -> None:
-    """Put ``--log-every`` in the environment of worker processes while the command runs."""
-    if seconds is None:
-        return
-    before = os.environ.get(EVERY)
-    os.environ[EVERY] = str(seconds)
-
-    def restore() -> None:
-        os.environ.pop(EVERY, None)
-        if before is not None:
-            os.environ[EVERY] = before
-
-    ctx.call_on_close(restore)
-
-
-log_every_option = grouped(
-    "Advanced", "--log-every", type=click.FloatRange(0), metavar="SECONDS", expose_value=False, callback=_set_log_every,
-    help="Interval of progress lines without a terminal; 0: none [default: 30]",
-)  # fmt: skip
-
-
 def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Options for an engine, which the command receives as the argument ``engine``; it is closed at the end."""
 
@@ -331,30 +309,19 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
         *arguments: Any,
         jobs: int | None,
         engine: str | None,
-        address: str | None,
-        gpus: int | None,
-        gpu_share: int,
         **given: Any,
     ) -> Any:
         from cgbench.engines import open_engine
 
-        with open_engine(engine, address, jobs, gpus=gpus, gpu_share=gpu_share) as opened:
+        with open_engine(engine, jobs) as opened:
             return command(*arguments, engine=opened, **given)
 
     return options(
         grouped("Execution", "--jobs", type=click.IntRange(1), metavar="N", help=JOBS),
         grouped(
-            "Execution", "--engine", type=click.Choice(["local", "ray"]),
-            help="Where tasks run: on this machine or on a Ray cluster [default: local, or CGBENCH_ENGINE]",
-        ),
-        grouped(
-            "Advanced", "--address", metavar="HOST:PORT",
-            help="Ray cluster to use, or auto [default: CGBENCH_ADDRESS]",
-        ),
-        grouped("Execution", "--gpus", type=click.IntRange(1), metavar="N", help="Number of GPUs to use"),
-        grouped(
-            "Advanced", "--gpu-share", type=click.IntRange(1), metavar="N", default=1, show_default=True,
-            help="Number of parallel tasks per GPU",
+            "Execution", "--engine", metavar="local|ray[:ADDRESS]",
+            help="Where tasks run: here, or on a Ray cluster (HOST:PORT, or auto) [default: local, "
+            "or CGBENCH_ENGINE]",
         ),
     )(run)  # fmt: skip
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from cgbench.commands.command import Command, Group, format_option, log_every_option
+from cgbench.commands.command import Command, Group, format_option
 from cgbench.commands.options import takes
 from cgbench.errors import InputError, InputWarning
 from cgbench.lm.training import LmRequest
@@ -26,7 +26,6 @@ def lm_group() -> None:
 @lm_group.command("train", cls=Command, example=EXAMPLE)
 @click.argument("corpus", type=click.Path())
 @takes(LmRequest)
-@log_every_option
 @format_option
 def train_command(request: LmRequest, form: str) -> None:
     """Train an n-gram language model with interpolated modified Kneser-Ney smoothing, as KenLM's lmplz does.

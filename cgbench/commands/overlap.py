@@ -15,7 +15,6 @@ from cgbench.commands.command import (
     engine_options,
     format_option,
     grouped,
-    log_every_option,
     ranges,
     warn_of,
 )
@@ -34,7 +33,6 @@ SAMPLED = 4  # files of a corpus that are checked
 @grouped("Output", "--per-example", type=PATH, metavar="FILE.tsv", help="Write one row per example and side")
 @engine_options
 @format_option
-@log_every_option
 def overlap_command(
     found: dict[str, Any], test: tuple[str, ...], per_example: Path | None, form: str, engine: Any
 ) -> None:  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from cgbench.benchmark.parts.request import PartsRequest
-from cgbench.commands.command import Command, format_option, log_every_option
+from cgbench.commands.command import Command, format_option
 from cgbench.commands.options import takes
 from cgbench.errors import printable_json
 from cgbench.files import to_json
@@ -17,7 +17,6 @@ from cgbench.files import to_json
 @click.argument("release", required=False, type=click.Path())
 @takes(PartsRequest, but=("release",))
 @format_option
-@log_every_option
 def parts_command(found: dict[str, Any], release: str | None, form: str) -> None:
     """Find probes: pairs that show whether a system knows the parts of a test set.
 

@@ -18,7 +18,6 @@ from cgbench.commands.command import (
     engine_options,
     format_option,
     grouped,
-    log_every_option,
     note,
 )
 from cgbench.commands.completion import names
@@ -180,7 +179,6 @@ def _seeds(words: tuple[str, ...]) -> list[int]:
 @engine_options
 @takes(ReproduceRequest, read={"systems": _names, "benchmarks": _names, "seeds": _seeds})
 @grouped("Execution", "--dry-run", is_flag=True, help="List the runs with estimated training times and write nothing")
-@log_every_option
 def run_command(request: ReproduceRequest, dry_run: bool) -> None:
     """Run the missing experiments of TABLE: prepare data, train, translate and score.
 

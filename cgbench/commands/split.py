@@ -7,14 +7,13 @@ import json
 import click
 
 from cgbench.benchmark.splits.request import SplitRequest
-from cgbench.commands.command import Command, format_option, log_every_option, note
+from cgbench.commands.command import Command, format_option, note
 from cgbench.commands.options import takes
 from cgbench.errors import printable_json
 
 
 @click.command("split", cls=Command, example="cgbench split --corpus all.de all.en --method mcd --out split")
 @takes(SplitRequest)
-@log_every_option
 @format_option
 def split_command(request: SplitRequest, form: str) -> None:
     """Split a corpus so that the test set has new combinations of known parts."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from cgbench.benchmark.stats.request import StatsRequest
-from cgbench.commands.command import Command, grouped, log_every_option, ranges, warn_of
+from cgbench.commands.command import Command, grouped, ranges, warn_of
 from cgbench.commands.options import takes
 from cgbench.errors import InputError, argument
 from cgbench.text.columns import short_name
@@ -36,7 +36,6 @@ def _labelled(tests: tuple[tuple[Path, ...], ...]) -> list[tuple[str, list[Path]
     "Output", "--format", "form", type=click.Choice(["text", "json", "tsv", "markdown", "latex"]), default="text",
     show_default=True, help="Output format",
 )  # fmt: skip
-@log_every_option
 def stats_command(request: StatsRequest, form: str) -> None:
     """Measure what is new in test texts: compositional degree, and novel n-grams of words and parts of speech.
 

@@ -16,7 +16,6 @@ from cgbench.commands.command import (
     engine_options,
     format_option,
     grouped,
-    log_every_option,
     options,
     say_if,
 )
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 run_options = options(
     engine_options,
     grouped("Advanced", "--explain", is_flag=True, help=EXPLAIN),
-    log_every_option,
     format_option,
 )
 EXAMPLE = "cgbench train --train train.de train.en --valid dev.de dev.en --model transformer_iwslt --out "

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from cgbench.benchmark.shots.request import PromptOptions
-from cgbench.commands.command import Command, log_every_option
+from cgbench.commands.command import Command
 from cgbench.commands.options import takes
 from cgbench.models.translation_request import TranslateRequest
 from cgbench.requests import changed
@@ -22,7 +22,6 @@ def _folders(given: tuple[tuple[Path, ...], ...]) -> list[Path]:
 @click.argument("sources", metavar="[SOURCE]", default="-", type=click.Path())
 @takes(TranslateRequest, read={"model": _folders})
 @takes(PromptOptions)
-@log_every_option
 def translate_command(request: TranslateRequest, options: PromptOptions) -> None:
     """Translate SOURCE by beam search over the mean probabilities of one or several models.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cgbench.commands.command import Resumable, engine_options, log_every_option
+from cgbench.commands.command import Resumable, engine_options
 from cgbench.commands.options import takes
 from cgbench.errors import InputError, argument
 from cgbench.models.external.uncertainty import UncertaintyRequest
@@ -19,7 +19,6 @@ from cgbench.requests import as_path
 @click.argument("sources", metavar="[SOURCE]", default="-", type=click.Path())
 @engine_options
 @takes(UncertaintyRequest)
-@log_every_option
 def uncertainty_command(request: UncertaintyRequest) -> None:
     """Measure the uncertainty of an ensemble about each sentence of SOURCE, with native or external models.
 

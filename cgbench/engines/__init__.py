@@ -23,36 +23,23 @@ __all__ = [
 ENGINES = ("local", "ray")
 
 
-def open_engine(
-    name: str | None = None,
-    address: str | None = None,
-    jobs: int | None = None,
-    *,
-    gpus: int | None = None,
-    gpu_share: int = 1,
-) -> Engine:
-    """Open an engine.
+def open_engine(name: str | None = None, jobs: int | None = None) -> Engine:
+    """Open an engine. It uses all GPUs (``CUDA_VISIBLE_DEVICES``), with ``CGBENCH_GPU_SHARE`` parallel tasks each (1).
 
-    :param name: ``local`` or ``ray``; default ``CGBENCH_ENGINE``, else ``ray`` with an address and ``local`` without.
-    :param address: of a Ray cluster, or ``auto``; default ``CGBENCH_ADDRESS``.
+    :param name: ``local``, ``ray``, or ``ray:ADDRESS`` (``HOST:PORT`` or ``auto``) for a cluster that runs; default
+        ``CGBENCH_ENGINE``, else ``local``.
     :param jobs: parallel tasks (default: one per core; on a cluster, all that fit).
-    :param gpus: GPUs of this machine to use (default: all); ``gpu_share``: parallel tasks per GPU.
     :raises InputError: the engine is unknown, Ray is not installed, or no cluster answers.
     """
-    address = address or os.environ.get("CGBENCH_ADDRESS") or None
-    name = name or os.environ.get("CGBENCH_ENGINE") or ("ray" if address else "local")
+    name = name or os.environ.get("CGBENCH_ENGINE") or "local"
+    share = os.environ.get("CGBENCH_GPU_SHARE") or "1"
+    if not share.isdecimal() or not 1 <= int(share) <= 1000:
+        raise InputError(f"CGBENCH_GPU_SHARE={share}: a number of parallel tasks per GPU is needed, such as 2")
+    kind, _, address = name.partition(":")
     if name == "local":
-        if address:
-            raise InputError(
-                f"{argument('address')} {address}: only Ray takes an address; add {argument('engine')} ray"
-            )
-        return Local(jobs, gpus, gpu_share)
-    if name != "ray":
-        raise InputError(f"{argument('engine')} {name}: unknown engine; use local or ray")
-    if gpus is not None:
-        raise InputError(
-            f"{argument('gpus')}: only for the local engine; a Ray cluster sets its own (ray start --num-gpus)"
-        )
+        return Local(jobs, gpu_share=int(share))
+    if kind != "ray":
+        raise InputError(f"{argument('engine')} {name}: unknown engine; use local, ray or ray:ADDRESS")
     from cgbench.engines.ray import Ray
 
-    return Ray(address, jobs, gpu_share)
+    return Ray((name if address.startswith("//") else address) or None, jobs, int(share))

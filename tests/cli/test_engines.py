@@ -33,9 +33,7 @@ def start(cluster, corpora, out, log, *more):
         *SMALL,
         *MORE,
         "--engine",
-        "ray",
-        "--address",
-        cluster.address,
+        f"ray:{cluster.address}",
         "--out",
         out,
         *more,
@@ -96,7 +94,7 @@ def test_a_lost_node_and_a_killed_driver_change_no_byte(cluster, corpora, small_
     said = (tmp_path / "log").read_text()
     assert "kept (nothing it depends on has changed)" in said and "uncertainty: ran on " in said
     # Two commands in one folder: the second ends before it asks the cluster for anything.
-    words = (*corpora, *SMALL, "--engine", "ray", "--address", cluster.address, "--out", out)
+    words = (*corpora, *SMALL, "--engine", f"ray:{cluster.address}", "--out", out)
     with locked(members / "lock", wait=False):
         assert "another cgbench command is working in this folder" in run("build-react", *words, status=2).stderr
 
@@ -105,8 +103,8 @@ def test_a_member_of_several_processes_is_one_task(cluster, demo, run, tmp_path)
     """On a machine that has a core for each; one of them is killed, and the member goes on."""
     text = ("--train", demo / "train.de", demo / "train.en", "--model", "tiny", "--set", "text.merges=100")
     rate = ("--set", "training.max_updates=30", "--set", "training.log_every=2", "--set", "training.checkpoint_every=2")
-    words = ["train-ensemble", *text, *rate, "--members", "1", "--device", "cpu", "--gpus-per-member", "2", "--out"]
-    on_ray = ("--engine", "ray", "--address", cluster.address)
+    words = ["train-ensemble", *text, *rate, "--members", "1", "--device", "cpu", "--set", "gpus_per_member=2", "--out"]
+    on_ray = ("--engine", f"ray:{cluster.address}")
     refused = run(*words, tmp_path / "r", *on_ray, status=2).stderr
     assert "no machine of the Ray cluster has the resources of a task (2 CPU)" in refused
     node = cluster.add_node(num_cpus=2)
@@ -139,7 +137,7 @@ def test_shards_of_a_corpus_are_counted_on_ray(cluster, demo, tmp_path):
         (tmp_path / f"part-{number}.txt").write_text("".join(lines[number::3]), encoding="utf-8")
     corpus = [str(tmp_path / f"part-{number}.txt") for number in range(3)]
     said = {}
-    for name, engine in (("local", ("--jobs", "1")), ("ray", ("--engine", "ray", "--address", cluster.address))):
+    for name, engine in (("local", ("--jobs", "1")), ("ray", ("--engine", f"ray:{cluster.address}"))):
         words = [
             "overlap",
             demo / "train.en",
@@ -163,5 +161,4 @@ def test_ray_is_asked_for_in_words_that_are_understood(run):
     """Before anything is read: no such engine, an address of another, nobody there."""
     words = ("build-react", "--train", "a.de", "a.en", "--pool", "b.de", "b.en", "--out", "out")
     assert "local" in run(*words, "--engine", "slurm", status=2).stderr
-    assert "add --engine ray" in run(*words, "--engine", "local", "--address", "10.0.0.1:6379", status=2).stderr
-    assert "(ray start --num-gpus)" in run(*words, "--engine", "ray", "--gpus", "2", status=2).stderr
+    assert "use local, ray or ray:ADDRESS" in run(*words, "--engine", "local:10.0.0.1:6379", status=2).stderr

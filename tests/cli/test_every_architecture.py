@@ -88,7 +88,7 @@ def through(text, transformer, run, tmp_path):
     def call(*words):
         folder, corpus = text
         out = tmp_path / "model"
-        words = ("train", *corpus, "--subwords", transformer, "--seed", "2", "--out", out, *words)
+        words = ("train", *corpus, "--set", f"subwords={transformer}", "--seed", "2", "--out", out, *words)
         figures = json.loads(run(*words, "--format", "json").stdout)
         assert figures["finished"] and figures["updates"] == 3 and figures["parameters"] > 1000
         assert figures["validation"]["loss"] > 0
@@ -170,7 +170,7 @@ def test_a_benchmark_is_built_with_any_architecture_and_method(corpora, run, tmp
         (("--arch", "dlcl", "--set", "model.attention_heads=3"), "model.attention_heads=3: must be a divisor"),
         (("--model", "tiny", "--set", "text.unit=syllables"), "text.unit: 'syllables' is not one of subwords, words"),
         (("--model", "tiny", "--max-time", "soon"), "--max-time soon: it must be a time such as 90m"),
-        (("--model", "tiny", "--subwords", "nowhere"), "nowhere"),
+        (("--model", "tiny", "--set", "subwords=nowhere"), "nowhere"),
         (("--model", "tiny", "--init", "nowhere"), "nowhere: no such checkpoint folder"),
     ],
 )

@@ -44,7 +44,7 @@ def test_what_is_refused(given, run, tmp_path):
         (["--arch", "hugging_face"], "--init hf:ID@REVISION"),
         (["--init", given[0], "--model", "tiny"], "leave out --model and --arch"),
         (["--init", "hf:org/model"], "add a revision"),
-        (["--init", given[0], "--subwords", tmp_path], "has its own tokeniser"),
+        (["--init", given[0], "--set", f"subwords={tmp_path}"], "has its own tokeniser"),
     ):
         found = run("train", *words, "--train", given[1], given[1], "--out", tmp_path / "out", status=2)
         assert said in found.stderr and len(found.stderr.splitlines()) == 1

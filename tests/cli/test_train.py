@@ -115,7 +115,7 @@ def test_going_on_from_another_model(corpus, run, tmp_path):
     error = run(*words, tmp_path / "x", "--set", "model.width=16", status=2).stderr
     assert "another architecture: model.width is 32 there and 16 here" in error
     run("train", *corpus, *TINY, "--set", "text.merges=3", "--out", tmp_path / "other")
-    error = run(*words, tmp_path / "y", "--subwords", tmp_path / "other", status=2).stderr
+    error = run(*words, tmp_path / "y", "--set", f"subwords={tmp_path / 'other'}", status=2).stderr
     assert "another vocabulary" in error
 
 

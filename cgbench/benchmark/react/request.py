@@ -256,7 +256,7 @@ class BuildRequest(ReactSettings, CorpusOptions, StepOptions):
     method: Name | None = option(default=None, help="Training method: none, seqmix, creg or bow", group="Ensemble")
     gpus_per_member: int = option(
         default=1, help="Number of GPUs that train one member together; processes with --device cpu", least=1,
-        group="Advanced",
+        is_setting=True,
     )  # fmt: skip
     ensemble: Folder | None = option(default=None, help="Use the trained members in this folder", group="Ensemble")
     member: Models = option(

@@ -296,7 +296,7 @@ def command(built: Built, names: Mapping[str, str]) -> str:
     if any(finding.stops for finding in built.plan.findings):
         add("--accept-text")
     if built.plan.ensemble and (together := built.plan.ensemble.processes) > 1:
-        add("--gpus-per-member", str(together))
+        add("--set", f"gpus_per_member={together}")
     add("--device", built.plan.device, "--out", "DIR")
     defaults = ReactSettings().as_dict()
     for key, value in request.as_dict().items():

@@ -110,9 +110,7 @@ def _run(device: str, function: Callable[..., Any], arguments: Sequence[Any]) ->
     end_with_parent()  # at once: the saved state suffices, and the same command may already run again
     warnings.simplefilter("ignore", InputWarning)  # the command has already warned about the same files
     from torch.distributed.elastic.multiprocessing.errors import get_error_handler
-    from tqdm.auto import tqdm
 
-    tqdm.set_lock(threading.RLock())  # tqdm's own lock leaves a semaphore behind when killed
     try:
         from cgbench.models.training.distributed import init_process_group
 

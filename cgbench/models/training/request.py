@@ -81,7 +81,7 @@ class TrainRequest(TrainingOptions):
     """What :func:`~cgbench.models.training.single.train` is asked for."""
 
     _: KW_ONLY
-    subwords: Folder | None = option(default=None, help="Use the subwords of this checkpoint", group="Advanced")
+    subwords: Folder | None = option(default=None, help="Use the subwords of this checkpoint", is_setting=True)
     max_seconds: Duration | None = option(
         default=None, help="Stop after this time; the same command resumes", unit="seconds", flag="max-time",
         metavar="TIME", group="Execution",
@@ -95,7 +95,7 @@ class EnsembleRequest(TrainingOptions):
     _: KW_ONLY
     members: int = option(default=4, help="Number of members to train, each with its own seed", least=1, group="Model")
     gpus_per_member: int = option(
-        default=1, help="Number of GPUs that train one member together; processes on the CPU", least=1, group="Advanced"
+        default=1, help="Number of GPUs that train one member together; processes on the CPU", least=1, is_setting=True
     )
 
 

@@ -31,7 +31,7 @@ def cluster():
 
 @pytest.fixture(scope="module")
 def engine(cluster):
-    with open_engine("ray", cluster.address) as opened:
+    with open_engine(f"ray:{cluster.address}") as opened:
         yield opened
 
 
@@ -166,7 +166,7 @@ def test_a_machine_with_another_version(engine, tmp_path, monkeypatch):
 def test_nobody_answers():
     with (
         pytest.raises(InputError, match=r"no Ray cluster answers at 127\.0\.0\.1:1 "),
-        open_engine("ray", "127.0.0.1:1") as engine,
+        open_engine("ray:127.0.0.1:1") as engine,
     ):
         list(engine.run(square, [(1,)]))
 
