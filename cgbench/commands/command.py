@@ -341,9 +341,11 @@ work_option = grouped(
 
 def corpus_words(paths: tuple[Path, ...]) -> Any:
     """The corpus that an option names: two files, one file, or a folder of ``cgbench split`` (its training set)."""
+    if len(paths) != 1 or not paths[0].is_dir():
+        return paths
     from cgbench.benchmark.splits.split import corpus_or_split
 
-    return corpus_or_split(paths, None) if len(paths) == 1 and paths[0].is_dir() else paths
+    return corpus_or_split(paths, None)
 
 
 def corpora_words(given: tuple[tuple[Path, ...], ...]) -> list[Any]:
