@@ -3,7 +3,8 @@
     python perf/score.py                       # makes its own text
     python perf/score.py --repeat 5
 
-Prints a Markdown table. CTER is the whole command on 10,800 rows against a plain script of its
+Prints a Markdown table. One system is scored by the whole command and by the whole ``sacrebleu``, in processor time,
+which other work on the machine disturbs less. CTER is the whole command on 10,800 rows against a plain script of its
 rules; the paired bootstrap is the whole command against the whole ``sacrebleu --paired-bs`` on the same files.
 Times are the best of the repeats.
 """
@@ -15,15 +16,17 @@ import datetime
 import os
 import platform
 import random
+import statistics
 import sys
 import tempfile
 from pathlib import Path
 
-from scan import CGBENCH, best
+from scan import CGBENCH, best, head, run
 
 PLAIN = Path(__file__).with_name("plain_cter.py")
 ROWS, GROUP = 10_800, 5
 LINES, SYSTEMS = 6_750, 3
+ONE = 3_003  # lines of newstest2014
 
 
 def write_compounds(folder: Path) -> None:
@@ -96,6 +99,17 @@ def main() -> None:
         if shown != plain.output.strip():
             raise SystemExit(f"the twins differ: {shown} and {plain.output}")
         hypotheses = [folder / f"s{system}" for system in range(SYSTEMS)]
+        first = ["--ref", folder / "ref.one", "--hyp", f"s0={folder / 's0.one'}"]
+        for name in ("ref", "s0"):
+            head(folder / name, ONE, folder / f"{name}.one")
+        # In turns, so that all three see the same machine.
+        commands = {
+            "bleu": [*CGBENCH, "score", "bleu", *first],
+            "exact": [*CGBENCH, "score", "exact", *first],
+            "peer": [sys.executable, "-m", "sacrebleu", folder / "ref.one", "-i", folder / "s0.one", "-m", "bleu"],
+        }
+        rounds = [{name: run(command).cpu for name, command in commands.items()} for _ in range(2 * repeat + 1)]
+        cpu = {name: statistics.median(times[name] for times in rounds) for name in commands}
         systems = [word for number, path in enumerate(hypotheses) for word in ("--hyp", f"s{number}={path}")]
         score = [*CGBENCH, "score", "bleu", "--ref", folder / "ref", *systems, "--paired", "bootstrap"]
         paired = best(score, repeat)
@@ -104,6 +118,11 @@ def main() -> None:
     print(f"{datetime.date.today()}, {platform.processor() or platform.machine()}, {os.cpu_count()} cores,", end=" ")
     print(f"Python {platform.python_version()}\n")
     print("| what | measured | goal |\n|---|---|---|")
+    for name, goal in (("bleu", "1.1 x"), ("exact", "0.7 x")):
+        print(
+            f"| {name} of one system, {ONE:,} lines, processor time | {cpu[name]:.2f} s = "
+            f"{cpu[name] / cpu['peer']:.2f} x sacrebleu's BLEU ({cpu['peer']:.2f} s) | {goal} |"
+        )
     print(
         f"| CTER of {ROWS:,} rows, whole command | {ours.wall:.2f} s = {ours.wall / plain.wall:.2f} x a plain script "
         f"({plain.wall:.2f} s), {ours.memory:.0f} MB | 1 s |"

@@ -46,7 +46,6 @@ LACKS = {  # command: what it says instead
     "score exact --ref pool.en --hyp mine=pool.en --by degree --train train.en": BUILD,
     "lm train train.en --out other.arpa": BUILD,
     "lexicon learn train.de train.en --out other.tsv": BUILD,
-    "augment geca train.de train.en --out new.de new.en": BUILD,
     "report release --out release.html": BUILD,
     "demo --out demo": MODELS,
     "train --train train.de train.en --model small --out model": MODELS,
