@@ -43,13 +43,13 @@ class ArchiveMember:
     def __init__(self, archive: Path, name: str, stream: Any) -> None:
         self.archive, self.name, self._stream = archive, name, stream
 
-    def read(self, size: int = CHUNK) -> bytes:
+    def read(self, length: int = CHUNK) -> bytes:
         """The next bytes, empty at the end.
 
         :raises InputError: the archive is damaged, or too large (:data:`MOST_BYTES`, :data:`MOST_RATIO`).
         """
         with _readable(self.archive):
-            return cast(bytes, self._stream.read(size))
+            return cast(bytes, self._stream.read(length))
 
     def ends_in(self, path: str) -> bool:
         """Whether the member's path ends in ``path``, by whole parts."""
@@ -67,8 +67,8 @@ def members(archive: Path) -> Iterator[ArchiveMember]:
         with archive.open("rb") as file:
             begin = file.read(6)
         zipped = begin.startswith((b"PK\x03\x04", b"PK\x05\x06"))
-        found = _zipped(archive) if zipped else _tarred(archive, begin)
-        for count, (name, stream) in enumerate(found, 1):
+        entries = _zipped(archive) if zipped else _tarred(archive, begin)
+        for count, (name, stream) in enumerate(entries, 1):
             path = PurePosixPath(name.replace("\\", "/"))
             if path.is_absolute() or ".." in path.parts or (path.parts and path.parts[0].endswith(":")):
                 raise InputError(f"{archive}: member {name!r} points outside the archive; it was not used")
@@ -78,22 +78,22 @@ def members(archive: Path) -> Iterator[ArchiveMember]:
                 yield ArchiveMember(archive, name.removeprefix("./"), stream)
 
 
-def unpack(archive: Path, wanted: Mapping[str, Path]) -> set[str]:
-    """Write members to files. ``wanted`` maps the end of a member's path to a file.
+def unpack(archive: Path, targets: Mapping[str, Path]) -> set[str]:
+    """Write members to files. ``targets`` maps the end of a member's path to a file.
 
     :returns: the keys that were found as regular files
     :raises InputError: as :func:`members` does, or two members match.
     """
-    found: set[str] = set()
+    unpacked: set[str] = set()
     for member in members(archive):
-        for end in [end for end in wanted if member.ends_in(end)]:
-            if end in found:
+        for end in [end for end in targets if member.ends_in(end)]:
+            if end in unpacked:
                 raise InputError(f"{archive}: two members end in {end}; it was not used")
-            found.add(end)
-            with wanted[end].open("wb") as file:
+            unpacked.add(end)
+            with targets[end].open("wb") as file:
                 while data := member.read():
                     file.write(data)
-    return found
+    return unpacked
 
 
 def _zipped(archive: Path) -> Iterator[tuple[str, Any]]:
@@ -129,11 +129,11 @@ class _Bound:
         self.archive, self.done = archive, 0
         self.ratio = max(FREE_BYTES, MOST_RATIO * archive.stat().st_size)
 
-    def add(self, size: int) -> None:
-        self.done += size
-        for most, what in ((MOST_BYTES, f"{MOST_BYTES:,} bytes"), (self.ratio, f"{MOST_RATIO} times its size")):
+    def add(self, count: int) -> None:
+        self.done += count
+        for most, rule in ((MOST_BYTES, f"{MOST_BYTES:,} bytes"), (self.ratio, f"{MOST_RATIO} times its size")):
             if self.done > most:
-                raise InputError(f"{self.archive}: unpacks to more than is allowed ({what}); it was not used")
+                raise InputError(f"{self.archive}: unpacks to more than is allowed ({rule}); it was not used")
 
 
 class _Bounded(io.RawIOBase):
@@ -142,8 +142,8 @@ class _Bounded(io.RawIOBase):
     def __init__(self, file: BinaryIO, bound: _Bound) -> None:
         self.file, self.bound = file, bound
 
-    def read(self, size: int = -1) -> bytes:
-        data = self.file.read(CHUNK if size < 0 else size)
+    def read(self, length: int = -1) -> bytes:
+        data = self.file.read(CHUNK if length < 0 else length)
         self.bound.add(len(data))
         return data
 
@@ -159,8 +159,8 @@ class _Item(tarfile.TarInfo):
             raise
         except tarfile.HeaderError as error:
             raise ValueError(str(error)) from None
-        held = (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE, b"X")
-        if item.size < 0 or (item.type in held and item.size > MOST_HEADER):
+        in_memory = (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE, b"X")
+        if item.size < 0 or (item.type in in_memory and item.size > MOST_HEADER):
             raise ValueError(f"a header of {item.size:,} bytes")
         return item
 

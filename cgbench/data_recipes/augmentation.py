@@ -52,8 +52,8 @@ def augment_corpus(request: AugmentRequest) -> Written:
     """
     spec = as_corpus(request.corpus, request.columns, "train")
     out = as_corpus(request.out, None, "out").paths
-    tests = [as_corpus(one, request.columns, "test") for one in _listed(request.tests)]
-    _check_out(out, [file for one in (spec, *tests) for file in one.files])
+    tests = [as_corpus(test, request.columns, "test") for test in _listed(request.tests)]
+    _check_out(out, [file for corpus in (spec, *tests) for file in corpus.files])
     test_pairs = [list(read_pairs(test)) for test in tests]
     training = list(read_pairs(spec))
     augmented = augment(training, request)

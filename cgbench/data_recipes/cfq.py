@@ -116,9 +116,10 @@ def merge_triples(query: str, inverse: bool) -> str:
         triples.append((subject, predicate, target))
     objects = _grouped(((subject, predicate), target) for subject, predicate, target in triples)
     subjects = _grouped(((predicate, targets), subject) for (subject, predicate), targets in objects.items())
-    predicates = _grouped(((targets, given), predicate) for (predicate, targets), given in subjects.items())
+    predicates = _grouped(((targets, sources), predicate) for (predicate, targets), sources in subjects.items())
     clauses = [
-        " ".join([*sorted(given), *sorted(found), *sorted(targets)]) for (targets, given), found in predicates.items()
+        " ".join([*sorted(sources), *sorted(relations), *sorted(targets)])
+        for (targets, sources), relations in predicates.items()
     ]
     clauses += _FILTER.findall(query)
     head = _FILTER.sub("", _TRIPLE.sub("", query)).strip()
@@ -134,9 +135,9 @@ def _grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, tuple[Value, ...]]
 
 def prepare(sources: Sources, out: Writer) -> None:
     """Write every split, tokenised, and also with Dangle's queries."""
-    if not (found := sources.find(ARCHIVE)):
+    if not (paths := sources.find(ARCHIVE)):
         return
-    archive = found[0]
+    archive = paths[0]
     pairs, splits = _read(archive)
     if len(pairs) != PAIRS:
         raise InputError(f"{archive}: {len(pairs):,} questions, but {PAIRS:,} are expected")
@@ -144,15 +145,15 @@ def prepare(sources: Sources, out: Writer) -> None:
     for name, (file, *_) in SPLITS.items():
         if file not in splits:
             raise InputError(f"{archive}: no splits/{file}.json in it; not the expected archive")
-        for part, key in KEYS.items():
+        for subset, key in KEYS.items():
             where = f"{archive}: splits/{file}.json"
             if not isinstance(splits[file], dict) or key not in splits[file]:
                 raise InputError(f"{where}: the list {key} is missing")
             chosen = rows_by_number(tokenised, splits[file][key], f"{where}: {key}")
-            out.split(f"{name}/{part}", chosen)
+            out.split(f"{name}/{subset}", chosen)
             if name.startswith("mcd"):
                 merged = ((source, merge_triples(query, inverse=name != "mcd1")) for source, query in chosen)
-                out.split(f"dangle-{name}/{part}", merged)
+                out.split(f"dangle-{name}/{subset}", merged)
 
 
 def _read(archive: Path) -> tuple[list[tuple[str, str]], dict[str, dict[str, list[int]]]]:
@@ -180,10 +181,10 @@ RECIPES = (
         size="239,357 questions",
         download="255 MB",
         splits=tuple(
-            Split(f"{prefix}{name}/{part}", count)
+            Split(f"{prefix}{name}/{subset}", count)
             for name, (_, *rows) in SPLITS.items()
             for prefix in (("", "dangle-") if name.startswith("mcd") else ("",))
-            for part, count in zip(KEYS, rows, strict=True)
+            for subset, count in zip(KEYS, rows, strict=True)
         ),
         sources=(Source(ARCHIVE, f"https://storage.googleapis.com/cfq_dataset/{ARCHIVE}"),),
         prepare=prepare,

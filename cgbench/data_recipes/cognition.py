@@ -24,24 +24,24 @@ CODES = "bpe/codes"  # the merges of the Chinese text, in the prepared set
 
 def prepare(sources: Sources, out: Writer) -> None:
     """Write the stories as pairs, Chinese in subwords, and the compound tests as triples, with the lexicon of CTER."""
-    for part in STORIES:
-        if files := sources.find(*(f"{part}.{language}" for language in LANGUAGES)):
-            out.split(part, read_pairs(CorpusSpec(files)))
+    for name in STORIES:
+        if files := sources.find(*(f"{name}.{language}" for language in LANGUAGES)):
+            out.split(name, read_pairs(CorpusSpec(files)))
     sides = (*LANGUAGES, "compound")
     if files := sources.find(*(f"cg-test.{side}" for side in sides)):
         rows = list(zip(*map(read_lines, files), strict=False))  # missing rows are found by the expected count
         out.split("cg-test", rows, sides=sides)
         third = len(rows) // len(KINDS)
-        for number, kind in enumerate(KINDS):
-            out.split(kind, rows[number * third : (number + 1) * third], sides=sides)
-    if found := sources.find("lexicon"):
-        out.file("lexicon", "".join(f"{line}\n" for line in read_lines(found[0])))
+        for index, kind in enumerate(KINDS):
+            out.split(kind, rows[index * third : (index + 1) * third], sides=sides)
+    if paths := sources.find("lexicon"):
+        out.file("lexicon", "".join(f"{line}\n" for line in read_lines(paths[0])))
 
 
 def _sources() -> Iterator[Source]:
-    for part in STORIES:
+    for name in STORIES:
         for language in LANGUAGES:
-            yield released(REPOSITORY, COMMIT, f"data/processed/{part}.{language}")
+            yield released(REPOSITORY, COMMIT, f"data/processed/{name}.{language}")
     for side in (*LANGUAGES, "compound"):
         yield released(REPOSITORY, COMMIT, f"data/cg-test/cg-test.{side}")
     yield released(REPOSITORY, COMMIT, "eval/lexicon")

@@ -95,9 +95,9 @@ def without_variables(form: str) -> str:
 def prepare(sources: Sources, out: Writer) -> None:
     """Write the official splits, the first edition of ``gen``, and Dangle's form of both."""
     for name in FILES:
-        if not (found := sources.find(f"{name}.tsv")):
+        if not (paths := sources.find(f"{name}.tsv")):
             continue
-        rows = read_rows(found[0])
+        rows = read_rows(paths[0])
         if name != "gen":
             out.split(name.replace("_", "-"), rows, sides=SIDES)
         else:

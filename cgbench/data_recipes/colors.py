@@ -21,7 +21,7 @@ _INPUTS = {
     "test": "zup fep, zup blicket lug, dax blicket zup, zup kiki dax, wif kiki zup, zup fep kiki lug, wif kiki zup "
     "fep, lug kiki wif blicket zup, zup blicket wif kiki dax fep, zup blicket zup kiki zup fep",
 }
-INPUTS = {part: text.split(", ") for part, text in _INPUTS.items()}
+INPUTS = {name: text.split(", ") for name, text in _INPUTS.items()}
 REPOSITORY, COMMIT = "ekinakyurek/lexical", "3956fa2a2dd976d99a94e8ad9ed8d3a6f65a5c78"
 
 
@@ -43,20 +43,20 @@ def check_pairs(path: Path, pairs: Sequence[tuple[str, str]]) -> None:
     :raises InputError: they are not.
     """
     rows = [(source.strip(), target.strip()) for source, target in tab_rows(path, "source", "target")]
-    for number, row in enumerate(rows, 1):
+    for line_number, row in enumerate(rows, 1):
         if row not in pairs:
-            raise InputError(f"{path}, row {number}: {row[0]!r} with {row[1]!r} is not a pair of the paper")
+            raise InputError(f"{path}, row {line_number}: {row[0]!r} with {row[1]!r} is not a pair of the paper")
     if len(rows) != len(pairs) or set(rows) != set(pairs):
         raise InputError(f"{path}: not the {len(pairs)} pairs of the paper")
 
 
 def prepare(sources: Sources, out: Writer) -> None:
     """Write both splits, checked against released files in the downloads or a mirror, if any."""
-    for part, inputs in INPUTS.items():
+    for name, inputs in INPUTS.items():
         pairs = [(words, interpret(words)) for words in inputs]
-        if found := sources.find(f"{part}.tsv", fetch=False):
-            check_pairs(found[0], pairs)
-        out.split(part, pairs, origin=RELEASED if found else GENERATED)
+        if paths := sources.find(f"{name}.tsv", fetch=False):
+            check_pairs(paths[0], pairs)
+        out.split(name, pairs, origin=RELEASED if paths else GENERATED)
 
 
 RECIPES = (
@@ -72,7 +72,7 @@ RECIPES = (
         download="none",
         splits=(Split("train", 14), Split("test", 10)),
         sources=(
-            *(released(REPOSITORY, COMMIT, f"COLOR/{part}.tsv") for part in INPUTS),
+            *(released(REPOSITORY, COMMIT, f"COLOR/{name}.tsv") for name in INPUTS),
             *alignments(REPOSITORY, COMMIT, "COLOR", LEARNERS),
         ),
         prepare=prepare,

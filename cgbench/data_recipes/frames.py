@@ -35,16 +35,16 @@ def load_data(request: LoadRequest) -> DataFrame | dict[str, DataFrame]:
     """
     pandas = require("pandas", "pandas")
     name, split = request.name, request.split
-    names = [one.name for one in find_recipe(name).splits]
+    names = [split.name for split in find_recipe(name).splits]
     if split is not None and split not in names:
         raise InputError(f"{name}: {argument('split', split)}{did_you_mean(split, names)}")
     record = get_data(request).record
     if split is not None and split not in record["splits"]:
         raise InputError(f"{name}: {split} could not be prepared; run cgbench data get {name} for the missing files")
     frames = {
-        one: _frame(pandas, request.folder, one, facts)
-        for one, facts in record["splits"].items()
-        if split in (None, one)
+        prepared: _frame(pandas, request.folder, prepared, facts)
+        for prepared, facts in record["splits"].items()
+        if split in (None, prepared)
     }  # fmt: skip
     return frames if split is None else frames[split]
 

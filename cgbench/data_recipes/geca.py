@@ -56,7 +56,7 @@ class Settings:
     @property
     def as_dict(self) -> dict[str, Any]:
         """The settings by name."""
-        return {one.name: getattr(self, one.name) for one in fields(Settings)}
+        return {setting.name: getattr(self, setting.name) for setting in fields(Settings)}
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,9 @@ def augment(pairs: Iterable[Pair], settings: Settings | None = None) -> Augmente
             new[source, target] = None
             if len(new) == settings.samples:
                 break
-    made = [(alphabet.decode(source), alphabet.decode(target)) for source, target in new]
+    decoded = [(alphabet.decode(source), alphabet.decode(target)) for source, target in new]
     shared = int((np.diff(table.begin) > 1).sum())
-    return Augmented(made, len(text), len(table.templates), shared, len(table.tuples))
+    return Augmented(decoded, len(text), len(table.templates), shared, len(table.tuples))
 
 
 def mixed(pairs: Sequence[Pair], new: Sequence[Pair], ratio: float) -> list[Pair]:
@@ -111,17 +111,17 @@ def mixed(pairs: Sequence[Pair], new: Sequence[Pair], ratio: float) -> list[Pair
     """
     if not 0 < ratio < 1:
         raise InputError(f"{argument('mix', ratio)}: it must be a number above 0 and below 1")
-    share = ratio / (1 - ratio)
-    times = max(1, math.ceil(len(new) / (share * len(pairs))))
-    count = round(share * times * len(pairs))
-    return [*list(pairs) * times, *(new[number % len(new)] for number in range(count))]
+    new_per_pair = ratio / (1 - ratio)
+    times = max(1, math.ceil(len(new) / (new_per_pair * len(pairs))))
+    count = round(new_per_pair * times * len(pairs))
+    return [*list(pairs) * times, *(new[index % len(new)] for index in range(count))]
 
 
 class Alphabet:
     """Words as characters; the first ones are holes, followed by a separator of the sides."""
 
     def __init__(self) -> None:
-        self.holes = [chr(number) for number in range(HOLES)]
+        self.holes = [chr(code) for code in range(HOLES)]
         self.border = chr(HOLES)
         self._words: dict[str, str] = {}
         self._offset = HOLES + 1
@@ -164,17 +164,17 @@ class TemplateTable:
         self._candidates: dict[Tuples, tuple[list[int], list[int]]] = {}
         templates: dict[str, int] = {}
         tuples: dict[tuple[str, ...], int] = {}
-        found = array("q")
+        fits = array("q")  # template, tuple
         distinct = dict.fromkeys(self.text)
         for source, target in track(distinct, len(distinct), "templates", "pair"):
             joint = source + self.alphabet.border + target
             if self.settings.max_length and len(joint) >= self.settings.max_length:
                 continue
             for template, fragments in self._holed(joint, 0, ()):
-                number = templates.setdefault(template, len(templates))
-                found.extend((number, tuples.setdefault(fragments, len(tuples))))
+                index = templates.setdefault(template, len(templates))
+                fits.extend((index, tuples.setdefault(fragments, len(tuples))))
         self.templates, self.tuples = list(templates), list(tuples)
-        first, second = np.frombuffer(found, np.int64).reshape(-1, 2).T
+        first, second = np.frombuffer(fits, np.int64).reshape(-1, 2).T
         rows = np.unique(first * len(tuples) + second)
         self.fits = (rows % max(len(tuples), 1)).tolist()
         self.begin = np.searchsorted(rows, np.arange(len(templates) + 1) * len(tuples)).tolist()
@@ -183,10 +183,10 @@ class TemplateTable:
         """All ways to put holes into a pair, each after the start of the one before."""
         hole = self.alphabet.holes[len(before)]
         used = {word for fragment in before for word in fragment}
-        done = set()  # only the first place of a fragment is needed
-        for size in range(1, self.settings.size + 1):
-            for start in range(begin, len(joint) + 1 - size):
-                fragment = joint[start : start + size]
+        done = set()  # only the first position of a fragment is needed
+        for length in range(1, self.settings.size + 1):
+            for start in range(begin, len(joint) + 1 - length):
+                fragment = joint[start : start + length]
                 if fragment in done or self.alphabet.is_marked(fragment) or not used.isdisjoint(fragment):
                     continue
                 done.add(fragment)
@@ -200,36 +200,37 @@ class TemplateTable:
         order = list(range(len(self.templates)))
         draw.shuffle(order)
         for template in order:
-            numbers, ends = self.candidates(template)
+            candidates, ends = self.candidates(template)
             if self.settings.samples and ends and ends[-1] > VARIANTS:
-                places = draw.sample(range(ends[-1]), VARIANTS)
-                numbers = [numbers[place] for place in np.searchsorted(ends, places, side="right").tolist()]
-            for number in numbers:
-                yield self.templates[template], self.tuples[number]
+                drawn = draw.sample(range(ends[-1]), VARIANTS)
+                candidates = [candidates[index] for index in np.searchsorted(ends, drawn, side="right").tolist()]
+            for candidate in candidates:
+                yield self.templates[template], self.tuples[candidate]
 
     def candidates(self, template: int) -> tuple[list[int], list[int]]:
         """The tuples that may fill a template, in rising order, and the cumulative sums of their weights.
 
         The weight of a tuple is the number of its templates that share another tuple with the template.
         """
-        own = self.of(template)
-        if own not in self._candidates:
-            self._candidates[own] = self._find(own)
-        return self._candidates[own]
+        fitting = self.of(template)
+        if fitting not in self._candidates:
+            self._candidates[fitting] = self._find(fitting)
+        return self._candidates[fitting]
 
-    def _find(self, own: Tuples) -> tuple[list[int], list[int]]:
+    def _find(self, fitting: Tuples) -> tuple[list[int], list[int]]:
+        """The candidates for templates that exactly the tuples ``fitting`` fit."""
         times: Counter[int] = Counter()
         groups, groups_of = self._groups
-        for group in {group for number in own for group in groups_of.get(number, ())}:
-            for number in group:
-                times[number] += groups[group]
-        fragments = [set(self.tuples[number]) for number in own]
+        for group in {group for tuple_ in fitting for group in groups_of.get(tuple_, ())}:
+            for tuple_ in group:
+                times[tuple_] += groups[group]
+        fragments = [set(self.tuples[tuple_]) for tuple_ in fitting]
         chosen = sorted(
-            number
-            for number in times
-            if number not in own and any(seen.isdisjoint(self.tuples[number]) for seen in fragments)
+            tuple_
+            for tuple_ in times
+            if tuple_ not in fitting and any(seen.isdisjoint(self.tuples[tuple_]) for seen in fragments)
         )
-        return chosen, np.cumsum([times[number] for number in chosen], dtype=np.int64).tolist()
+        return chosen, np.cumsum([times[tuple_] for tuple_ in chosen], dtype=np.int64).tolist()
 
     @cached_property
     def _groups(self) -> tuple[Counter[Tuples], dict[int, list[Tuples]]]:
@@ -237,8 +238,8 @@ class TemplateTable:
         groups = Counter(self.of(template) for template in np.flatnonzero(np.diff(self.begin) > 1).tolist())
         groups_of: dict[int, list[Tuples]] = {}
         for group in groups:
-            for number in group:
-                groups_of.setdefault(number, []).append(group)
+            for tuple_ in group:
+                groups_of.setdefault(tuple_, []).append(group)
         return groups, groups_of
 
     def of(self, template: int) -> Tuples:
@@ -263,10 +264,10 @@ class SharedRows:
 
 def overlap(new: Iterable[Pair], test: Iterable[Pair]) -> SharedRows:
     """Count the rows of a test text that are among the new pairs; white space between words is ignored."""
-    made = {_words(pair) for pair in new}
-    sources = {source for source, _ in made}
+    new_pairs = {_words(pair) for pair in new}
+    sources = {source for source, _ in new_pairs}
     rows = [_words(pair) for pair in test]
-    return SharedRows(len(rows), sum(row in made for row in rows), sum(row[0] in sources for row in rows))
+    return SharedRows(len(rows), sum(row in new_pairs for row in rows), sum(row[0] in sources for row in rows))
 
 
 def _words(pair: Pair) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:

@@ -51,8 +51,8 @@ class Number(NamedTuple):
 
     def __str__(self) -> str:
         text = str(abs(self.digits)).zfill(self.shift + 1)
-        whole, part = text[: len(text) - self.shift], text[len(text) - self.shift :].rstrip("0")
-        return ("-" if self.digits < 0 else "") + whole + (f".{part}" if part else "")
+        integer_digits, decimals = text[: len(text) - self.shift], text[len(text) - self.shift :].rstrip("0")
+        return ("-" if self.digits < 0 else "") + integer_digits + (f".{decimals}" if decimals else "")
 
     def at(self, shift: int) -> int:
         """The number times 10 ** ``shift``."""
@@ -88,17 +88,17 @@ def add_or_sub(draw: Random, entropy: float) -> Pair:
     first = max(1.0, draw.uniform(0, entropy))
     p, q = number(draw, first), number(draw, max(1.0, entropy - first))
     shift = max(p.shift, q.shift)
-    left, right = p.at(shift), q.at(shift)
-    templates = SUMS if addition else DIFFERENCES + (DISTANCES if left >= right else ())
-    answer = Number(left + right if addition else left - right, shift)
+    p_digits, q_digits = p.at(shift), q.at(shift)
+    templates = SUMS if addition else DIFFERENCES + (DISTANCES if p_digits >= q_digits else ())
+    answer = Number(p_digits + q_digits if addition else p_digits - q_digits, shift)
     return draw.choice(templates).format(p=p, q=q), str(answer)
 
 
 def place_value(draw: Random, entropy: float) -> Pair:
     """A digit of a positive integer."""
     digits = str(integer(draw, entropy, signed=False, least=1))
-    place = draw.randint(1, len(digits))
-    return f"What is the {PLACES[place - 1]} digit of {digits}?", digits[-place]
+    position = draw.randint(1, len(digits))  # from the right
+    return f"What is the {PLACES[position - 1]} digit of {digits}?", digits[-position]
 
 
 class Module(NamedTuple):
@@ -116,8 +116,8 @@ class Module(NamedTuple):
             return self.interpolate if level == "interpolate" else self.extrapolate
         low, high = self.train
         third = (high - low) / 3
-        number = LEVELS.index(level)
-        return low + number * third, low + (number + 1) * third
+        index = LEVELS.index(level)
+        return low + index * third, low + (index + 1) * third
 
     def pairs(self, level: str, count: int, seed: int) -> Iterator[Pair]:
         """``count`` questions of a level, including repeats; the same for the same seed."""
@@ -150,10 +150,10 @@ def read_questions(path: Path) -> Iterator[Pair]:
     :raises InputError: the last question has no answer.
     """
     lines = read_lines(path)
-    for number, question in enumerate(lines):
+    for index, question in enumerate(lines):
         answer = next(lines, None)
         if answer is None:
-            raise InputError(f"{path}, line {2 * number + 1}: a question without an answer; the file is truncated")
+            raise InputError(f"{path}, line {2 * index + 1}: a question without an answer; the file is truncated")
         yield question, answer
 
 
@@ -178,8 +178,8 @@ def arrange(levels: Mapping[str, Iterable[Pair]], held_out: int) -> dict[str, li
             continue
         drawn = np.random.RandomState(1234).choice(len(pairs), held_out, replace=False)
         apart = set(drawn.tolist())
-        splits["train"] += [pair for number, pair in enumerate(pairs) if number not in apart]
-        splits[level.replace("train", "iid")] = [pair for number, pair in enumerate(pairs) if number in apart]
+        splits["train"] += [pair for index, pair in enumerate(pairs) if index not in apart]
+        splits[level.replace("train", "iid")] = [pair for index, pair in enumerate(pairs) if index in apart]
     return splits
 
 
@@ -192,8 +192,8 @@ def prepare(sources: Sources, out: Writer) -> None:
         else:
             out.note(f"{module.name}: generated with seed {SEED}: other questions from the same distribution")
             splits = generate(module, LEVEL_ROWS, HELD_OUT)
-        for part, pairs in splits.items():
-            out.split(f"{module.name}/{part}", pairs, origin=RELEASED if files else GENERATED, exact=bool(files))
+        for name, pairs in splits.items():
+            out.split(f"{module.name}/{name}", pairs, origin=RELEASED if files else GENERATED, exact=bool(files))
 
 
 def generate(module: Module, rows: Mapping[str, int], held_out: int) -> dict[str, list[Pair]]:

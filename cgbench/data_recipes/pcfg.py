@@ -34,7 +34,7 @@ SYNONYM = "_twin"  # suffix of synonymous functions in the substitutivity test
 
 COMMIT = "4f75bdd78889150dd78e90bbb7ddec840204c159"
 SMALL_COMMIT = "4c9aca747f3acf34a5cf85e4d79c93e780a96cd3"
-PARTS: dict[str, dict[str, int]] = {
+TESTS: dict[str, dict[str, int]] = {
     "pcfgset": {"train": 82_622, "dev": 4_860, "test": 9_721},
     "productivity": {"train": 81_010, "test": 11_333},
     "systematicity": {"train": 82_168, "test": 10_175},
@@ -81,13 +81,13 @@ def checked(source: Path, target: Path) -> Iterator[tuple[str, str]]:
 
     :raises InputError: a target is not the meaning of its source.
     """
-    for number, (words, claimed) in enumerate(read_pairs(CorpusSpec((source, target))), 1):
+    for row, (words, claimed) in enumerate(read_pairs(CorpusSpec((source, target))), 1):
         try:
             meaning = interpret(words)
         except ValueError as error:
-            raise InputError(f"{source}, row {number}: not a sentence of PCFG SET ({error})") from None
+            raise InputError(f"{source}, row {row}: not a sentence of PCFG SET ({error})") from None
         if meaning != claimed.strip():
-            raise InputError(f"{target}, row {number}: {claimed[:200]!r}, but the source means {meaning[:200]!r}")
+            raise InputError(f"{target}, row {row}: {claimed[:200]!r}, but the source means {meaning[:200]!r}")
         yield words.strip(), claimed.strip()
 
 
@@ -101,19 +101,18 @@ def prepare(sources: Sources, out: Writer) -> None:
 
 def _sources() -> Iterator[Source]:
     official = "i-machine-think/am-i-compositional"
-    for test, parts in PARTS.items():
-        for part in parts:
-            yield from _both_sides(test, part, official, COMMIT, f"data/pcfgset/{test}/{part}")
-    for part in SMALL:
+    for test, subsets in TESTS.items():
+        for subset in subsets:
+            yield from _both_sides(f"{test}/{subset}", official, COMMIT, f"data/pcfgset/{test}/{subset}")
+    for subset in SMALL:
         yield from _both_sides(
-            "random10k", part, "MathijsMul/pcfg-set", SMALL_COMMIT, f"data/pcfg_set/10K/random_split/{part}"
+            f"random10k/{subset}", "MathijsMul/pcfg-set", SMALL_COMMIT, f"data/pcfg_set/10K/random_split/{subset}"
         )
 
 
-def _both_sides(test: str, part: str, repository: str, commit: str, path: str) -> Iterator[Source]:
+def _both_sides(split: str, repository: str, commit: str, path: str) -> Iterator[Source]:
     for side in ("src", "tgt"):
-        name = f"{test.replace('/', '.')}.{part}.{side}"
-        yield released(repository, commit, f"{path}.{side}", name)
+        yield released(repository, commit, f"{path}.{side}", f"{split.replace('/', '.')}.{side}")
 
 
 RECIPES = (
@@ -128,8 +127,8 @@ RECIPES = (
         size="about 97,000 sentences",
         folder="pcfg",
         splits=(
-            *(Split(f"{test}/{part}", rows) for test, parts in PARTS.items() for part, rows in parts.items()),
-            *(Split(f"random10k/{part}", rows) for part, rows in SMALL.items()),
+            *(Split(f"{test}/{subset}", rows) for test, subsets in TESTS.items() for subset, rows in subsets.items()),
+            *(Split(f"random10k/{subset}", rows) for subset, rows in SMALL.items()),
         ),
         sources=tuple(_sources()),
         prepare=prepare,

@@ -115,14 +115,14 @@ def get(
     return Prepared(record, True, sorted(ways) if record["missing"] else [])
 
 
-def _copy_extras(recipe: Recipe, sources: Sources, out: Writer, wanted: bool) -> None:
+def _copy_extras(recipe: Recipe, sources: Sources, out: Writer, download: bool) -> None:
     """Add the available extra files."""
     # a generated set needs no network, so it does not wait for downloads
-    fetch = wanted or not recipe.generates_released
+    fetch = download or not recipe.generates_released
     for source in recipe.sources if out.splits else ():
         if source.extra:
-            if found := sources.find(source.name, fetch=fetch, optional=True):
-                out.copy(source.extra, found[0])
+            if paths := sources.find(source.name, fetch=fetch, optional=True):
+                out.copy(source.extra, paths[0])
             else:
                 out.lacking.append(source.extra)
 
@@ -137,8 +137,8 @@ def read_record(folder: Path, recipe: str) -> dict[str, Any]:
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise InputError(f"{path}: not a record of cgbench data get in format {FORMAT}; give another {argument('out')}")
     if record.get("recipe") != recipe:
-        found = str(record.get("recipe", "something else"))
-        raise InputError(f"{folder}: contains {found[:60]}, not {recipe}; give another {argument('out')}")
+        contents = str(record.get("recipe", "something else"))
+        raise InputError(f"{folder}: contains {contents[:60]}, not {recipe}; give another {argument('out')}")
     remedy = "it is damaged: delete the folder, and run the same command again"
     check_shape(record, _RECORD, path, remedy)
     for split, facts in record["splits"].items():

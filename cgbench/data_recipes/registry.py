@@ -20,19 +20,19 @@ MODULES = (
 @cache
 def built_in() -> dict[str, Recipe]:
     """The recipes of this package, in display order."""
-    found = [import_module(f"cgbench.data_recipes.{module}").RECIPES for module in MODULES]
-    return {recipe.name: recipe for group in found for recipe in group}
+    groups = [import_module(f"cgbench.data_recipes.{module}").RECIPES for module in MODULES]
+    return {recipe.name: recipe for group in groups for recipe in group}
 
 
 def recipes() -> dict[str, Recipe]:
     """All recipes: the built-in ones, then those of installed packages. Warns of one that cannot be loaded."""
-    found = dict(built_in())
+    by_name = dict(built_in())
     for entry in entry_points(group=GROUP):
         try:
-            found.setdefault(entry.name, _load(entry))
+            by_name.setdefault(entry.name, _load(entry))
         except InputError as error:
             warnings.warn(str(error), InputWarning, stacklevel=2)
-    return found
+    return by_name
 
 
 def find_recipe(name: str) -> Recipe:

@@ -42,10 +42,10 @@ RULED = {
 # Official splits drawn at random, which only the released files have.
 DRAWN: dict[str, tuple[str, int | None, int | None]] = {
     "simple": ("simple_split", 16_728, 4_182),
-    **{f"simple_p{share}": ("simple_split/size_variations", None, None) for share in (1, 2, 4, 8, 16, 32, 64)},
+    **{f"simple_p{percent}": ("simple_split/size_variations", None, None) for percent in (1, 2, 4, 8, 16, 32, 64)},
     **{
-        f"addprim_complex_jump_num{number}_rep{repeat}": ("add_prim_split/with_additional_examples", None, None)
-        for number in (1, 2, 4, 8, 16, 32)
+        f"addprim_complex_jump_num{count}_rep{repeat}": ("add_prim_split/with_additional_examples", None, None)
+        for count in (1, 2, 4, 8, 16, 32)
         for repeat in range(1, 6)
     },
     **{
@@ -83,14 +83,14 @@ def commands() -> dict[str, str]:
     phrases = {
         f"{phrase}{repeat}": actions * times for phrase, actions in _verb_phrases() for repeat, times in REPEATS.items()
     }
-    found = dict(phrases)
+    meanings = dict(phrases)
     for first, before in phrases.items():
         for second, after in phrases.items():
-            found[f"{first} and {second}"] = before + after
+            meanings[f"{first} and {second}"] = before + after
     for first, after in phrases.items():
         for second, before in phrases.items():
-            found[f"{first} after {second}"] = before + after
-    return {command: " ".join(actions) for command, actions in found.items()}
+            meanings[f"{first} after {second}"] = before + after
+    return {command: " ".join(actions) for command, actions in meanings.items()}
 
 
 def _verb_phrases() -> Iterator[tuple[str, list[str]]]:
@@ -122,9 +122,9 @@ def rule_splits(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row], list[Row]
         form = template.removeprefix("jump_").replace("_", " ")
         yield f"template_{template}", *_template(rows, form, VERBS if form == template.replace("_", " ") else ("jump",))
     _, test = _template(rows, "around right", ("jump",))
-    for number in range(len(FILLERS) + 1):
-        unknown = [f"{verb} around right" for verb in (*VERBS, "turn") if verb not in FILLERS[:number]]
-        yield f"filler_num{number}", _without(rows, _rows_with(rows, *unknown)), test
+    for fillers in range(len(FILLERS) + 1):
+        unknown = [f"{verb} around right" for verb in (*VERBS, "turn") if verb not in FILLERS[:fillers]]
+        yield f"filler_num{fillers}", _without(rows, _rows_with(rows, *unknown)), test
 
 
 def cutoff_splits(rows: Sequence[Row]) -> Iterator[tuple[int, list[Row], list[Row], list[Row]]]:
@@ -138,17 +138,17 @@ def cutoff_splits(rows: Sequence[Row]) -> Iterator[tuple[int, list[Row], list[Ro
     for cutoff in SHORT:
         short = [row for row, length in zip(rows, lengths, strict=True) if length <= cutoff]
         test = [row for row, length in zip(rows, lengths, strict=True) if length > cutoff]
-        size = int(len(short) * (1 - 0.9))  # as in the paper's code: 0.0999..., so 1,828 of 18,286
-        drawn = set(np.random.RandomState(SEED).choice(len(short), size, replace=False).tolist())
-        train = [row for number, row in enumerate(short) if number not in drawn]
-        yield cutoff, train, [row for number, row in enumerate(short) if number in drawn], test
+        valid_rows = int(len(short) * (1 - 0.9))  # as in the paper's code: 0.0999..., so 1,828 of 18,286
+        drawn = set(np.random.RandomState(SEED).choice(len(short), valid_rows, replace=False).tolist())
+        train = [row for index, row in enumerate(short) if index not in drawn]
+        yield cutoff, train, [row for index, row in enumerate(short) if index in drawn], test
 
 
 def shuffled(rows: Sequence[Row]) -> list[Row]:
     """The rows shuffled with a fixed seed, so that any part of a split, such as its end, is like the rest."""
     import numpy as np
 
-    return [rows[number] for number in np.random.RandomState(SEED).permutation(len(rows)).tolist()]
+    return [rows[index] for index in np.random.RandomState(SEED).permutation(len(rows)).tolist()]
 
 
 def _actions(row: Row) -> int:
@@ -164,13 +164,13 @@ def _template(rows: Sequence[Row], form: str, verbs: Sequence[str]) -> tuple[lis
 
 def _rows_with(rows: Sequence[Row], *phrases: str) -> list[Row]:
     """The rows whose command has one of the phrases (no word of SCAN is a part of another word)."""
-    found = re.compile("|".join(phrases)).search
-    return [row for row in rows if found(row[0])]
+    has_phrase = re.compile("|".join(phrases)).search
+    return [row for row in rows if has_phrase(row[0])]
 
 
-def _without(rows: Sequence[Row], others: Sequence[Row]) -> list[Row]:
-    out = set(others)
-    return [row for row in rows if row not in out]
+def _without(rows: Sequence[Row], excluded: Sequence[Row]) -> list[Row]:
+    excluded_rows = set(excluded)
+    return [row for row in rows if row not in excluded_rows]
 
 
 def read_tasks(path: Path) -> list[Row]:
@@ -180,15 +180,15 @@ def read_tasks(path: Path) -> list[Row]:
     """
     known = commands()
     rows = []
-    for number, line in enumerate(read_lines(path), 1):
+    for line_number, line in enumerate(read_lines(path), 1):
         command, sign, actions = line.strip().removeprefix("IN: ").partition(" OUT: ")
         if not sign or not line.startswith("IN: "):
-            raise InputError(f"{path}, row {number} is not of the form 'IN: ... OUT: ...'")
+            raise InputError(f"{path}, row {line_number} is not of the form 'IN: ... OUT: ...'")
         if known.get(command) != actions:
             expected = (
                 f"the grammar gives {known[command]!r}" if command in known else "the grammar has no such command"
             )
-            raise InputError(f"{path}, row {number}: {command!r} is {actions!r}; {expected}")
+            raise InputError(f"{path}, row {line_number}: {command!r} is {actions!r}; {expected}")
         rows.append((command, actions))
     return rows
 
@@ -201,9 +201,9 @@ def check_same(name: str, released: Sequence[Row], generated: Sequence[Row]) -> 
     extra = Counter(released) - Counter(generated)
     lacking = Counter(generated) - Counter(released)
     if extra:
-        row = next(number for number, row in enumerate(released, 1) if row in extra)
+        index = next(index for index, row in enumerate(released) if row in extra)
         raise InputError(
-            f"scan: {name}, row {row} ({released[row - 1][0]!r}) does not belong in this split by its rule"
+            f"scan: {name}, row {index + 1} ({released[index][0]!r}) does not belong in this split by its rule"
         )
     if lacking:
         raise InputError(f"scan: {name} lacks {next(iter(lacking))[0]!r}, which belongs in this split by its rule")
@@ -211,34 +211,37 @@ def check_same(name: str, released: Sequence[Row], generated: Sequence[Row]) -> 
 
 def prepare(sources: Sources, out: Writer) -> None:
     """Write every available split; those defined by the grammar always are."""
-    found = sources.find("tasks.txt")
-    rows = read_tasks(found[0]) if found else list(commands().items())
-    if found:
+    # all commands, in the order of tasks.txt if it is available
+    paths = sources.find("tasks.txt")
+    rows = read_tasks(paths[0]) if paths else list(commands().items())
+    if paths:
         check_same("tasks.txt", rows, list(commands().items()))
     else:
         out.note(
             "tasks.txt is not available: commands are in the order of the grammar, so the validation rows of length-* "
             "differ from the paper's (the test sets are the same)"
         )
-    origin = RELEASED if found else GENERATED
+    origin = RELEASED if paths else GENERATED
     out.split("all", rows, origin=origin)
-    for name, *parts in rule_splits(rows if found else shuffled(rows)):
-        for part, generated in zip(("train", "test"), parts, strict=True):
-            given = sources.find(f"tasks_{part}_{name}.txt")
-            if given:
-                released = read_tasks(given[0])
-                check_same(f"{name}/{part}", released, generated)
-                out.split(f"{name}/{part}", released)
+    # splits by rule: generated, or as released if the released rows agree
+    for name, *subsets in rule_splits(rows if paths else shuffled(rows)):
+        for subset, generated in zip(("train", "test"), subsets, strict=True):
+            if task_files := sources.find(f"tasks_{subset}_{name}.txt"):
+                released_rows = read_tasks(task_files[0])
+                check_same(f"{name}/{subset}", released_rows, generated)
+                out.split(f"{name}/{subset}", released_rows)
             else:
-                out.split(f"{name}/{part}", generated, origin=GENERATED)
+                out.split(f"{name}/{subset}", generated, origin=GENERATED)
+    # random splits, which only the released files have
     for name in DRAWN:
         files = sources.find(f"tasks_train_{name}.txt", f"tasks_test_{name}.txt")
-        for part, path in zip(("train", "test"), files or (), strict=False):
-            out.split(f"{name}/{part}", read_tasks(path))
-    for cutoff, *chosen_rows in cutoff_splits(rows):
-        for part, chosen in zip(("train", "valid", "test"), chosen_rows, strict=True):
-            out.split(f"length-{cutoff}/{part}", chosen, origin=origin)
-    for name in MCD if found else ():
+        for subset, path in zip(("train", "test"), files or (), strict=False):
+            out.split(f"{name}/{subset}", read_tasks(path))
+    # splits of later papers, by length and by compound divergence
+    for cutoff, *subsets in cutoff_splits(rows):
+        for subset, subset_rows in zip(("train", "valid", "test"), subsets, strict=True):
+            out.split(f"length-{cutoff}/{subset}", subset_rows, origin=origin)
+    for name in MCD if paths else ():
         if files := sources.find(f"{name}.json"):
             _write_mcd(name, files[0], rows, out)
 
@@ -249,9 +252,9 @@ def _write_mcd(name: str, path: Path, rows: Sequence[Row], out: Writer) -> None:
         numbers = parse_json(file.read(), path)
     if not isinstance(numbers, dict):
         raise InputError(f"{path}: not an object with lists of row numbers")
-    for part, key in (("train", "trainIdxs"), ("valid", "devIdxs"), ("test", "testIdxs")):
+    for subset, key in (("train", "trainIdxs"), ("valid", "devIdxs"), ("test", "testIdxs")):
         if key in numbers:
-            out.split(f"{name}/{part}", rows_by_number(rows, numbers[key], f"{path}: {key}"))
+            out.split(f"{name}/{subset}", rows_by_number(rows, numbers[key], f"{path}: {key}"))
 
 
 def _sources() -> Iterator[Source]:
@@ -259,8 +262,8 @@ def _sources() -> Iterator[Source]:
     yield Source(ARCHIVE, f"https://github.com/{REPOSITORY}/archive/{COMMIT}.zip")
     yield _member("tasks.txt")
     for name, (folder, _, _) in {**RULED, **DRAWN}.items():
-        for part in ("train", "test"):
-            yield _member(f"{folder}/tasks_{part}_{name}.txt")
+        for subset in ("train", "test"):
+            yield _member(f"{folder}/tasks_{subset}_{name}.txt")
     yield Source(MCD_ARCHIVE, f"https://storage.googleapis.com/cfq_dataset/{MCD_ARCHIVE}")
     for name in MCD:
         yield Source(f"{name}.json", archive=MCD_ARCHIVE, member=f"{name}.json")
@@ -286,7 +289,7 @@ def _splits() -> list[Split]:
             Split(f"length-{cutoff}/test", ROWS - short),
         ]
     for name in MCD:
-        splits += [Split(f"{name}/{part}") for part in ("train", "valid", "test")]
+        splits += [Split(f"{name}/{subset}") for subset in ("train", "valid", "test")]
     return splits
 
 

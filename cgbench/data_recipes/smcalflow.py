@@ -13,12 +13,12 @@ from cgbench.text.streams import read_lines
 ARCHIVE = "reg_attn_data.zip"
 FOLDER = "smcalflow_cs/calflow.orgchart.event_create/source_domain_with_target_num"
 SHOTS = (0, 8, 16, 32, 64, 128)  # compositional pairs in training
-PARTS = {"train": None, "valid": 1_324, "test": 1_325}
+SUBSETS = {"train": None, "valid": 1_324, "test": 1_325}
 COMPOSITIONAL = "events_with_orgchart"  # the tag of requests that need both skills
 # Of a copy of the archive's files (connermanuel/cm-takehome @ 6cca214); the archive itself was never read.
-SHA256 = {
-    "num128.valid.jsonl": "1d6134b15d6eaa99bdd9f3318fe8f0b2a0614f87096c7a4164316ee96050c640",
-    "num128.test.jsonl": "b7735e29bcd7f8547d5ad12519bed7cd8347b7b4a5fbe057ccb6f1e8897a017a",
+HASHES = {
+    "num128.valid.jsonl": ("sha256:1d6134b15d6eaa99bdd9f3318fe8f0b2a0614f87096c7a4164316ee96050c640",),
+    "num128.test.jsonl": ("sha256:b7735e29bcd7f8547d5ad12519bed7cd8347b7b4a5fbe057ccb6f1e8897a017a",),
 }
 
 
@@ -27,33 +27,29 @@ def read_rows(path: Path) -> Iterator[tuple[str, str, str]]:
 
     :raises InputError: a row is not such a record.
     """
-    for number, line in enumerate(read_lines(path), 1):
+    for row, line in enumerate(read_lines(path), 1):
         try:
-            record = parse_json(line, f"{path}, row {number}")
+            record = parse_json(line, f"{path}, row {row}")
             utterance, plan, tags = (record[key] for key in ("utterance", "plan", "tags"))
             yield utterance, plan, "compositional" if COMPOSITIONAL in tags else "single"
         except (ValueError, TypeError, KeyError) as error:
-            raise InputError(f"{path}, row {number}: not a record with utterance, plan and tags ({error!r})") from None
+            raise InputError(f"{path}, row {row}: not a record with utterance, plan and tags ({error!r})") from None
 
 
 def prepare(sources: Sources, out: Writer) -> None:
     """Write one split per number of compositional training pairs."""
     for shots in SHOTS:
-        for part in PARTS:
-            if found := sources.find(f"num{shots}.{part}.jsonl"):
-                out.split(f"num{shots}/{part}", read_rows(found[0]), sides=("src", "tgt", "kind"))
+        for subset in SUBSETS:
+            if paths := sources.find(f"num{shots}.{subset}.jsonl"):
+                out.split(f"num{shots}/{subset}", read_rows(paths[0]), sides=("src", "tgt", "kind"))
 
 
 def _sources() -> Iterator[Source]:
     yield Source(ARCHIVE, f"https://www.cs.cmu.edu/~pengchey/{ARCHIVE}")
     for shots in SHOTS:
-        for part in PARTS:
-            name = f"num{shots}.{part}.jsonl"
-            member = f"{FOLDER}{shots}/{part}.jsonl"
-            if name in SHA256:
-                yield Source(name, hashes=(f"sha256:{SHA256[name]}",), archive=ARCHIVE, member=member)
-            else:
-                yield Source(name, archive=ARCHIVE, member=member)
+        for subset in SUBSETS:
+            name = f"num{shots}.{subset}.jsonl"
+            yield Source(name, hashes=HASHES.get(name, ()), archive=ARCHIVE, member=f"{FOLDER}{shots}/{subset}.jsonl")
 
 
 RECIPES = (
@@ -67,9 +63,9 @@ RECIPES = (
         sides=("src", "tgt"),
         size="2,649 requests and training",
         splits=tuple(
-            Split(f"num{shots}/{part}", rows if shots == 128 else None)
+            Split(f"num{shots}/{subset}", rows if shots == 128 else None)
             for shots in SHOTS
-            for part, rows in PARTS.items()
+            for subset, rows in SUBSETS.items()
         ),
         sources=tuple(_sources()),
         prepare=prepare,

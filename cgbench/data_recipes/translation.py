@@ -27,7 +27,7 @@ TRAIN, VALID, TEST = 160_239, 7_283, 6_750
 TALKS = "de-en.tgz"
 TESTS = ("TED.dev2010", "TEDX.dev2012", "TED.tst2010", "TED.tst2011", "TED.tst2012")
 DANGLE = ("mswellhao/Dangle", "27223ebf7a9dfeb2fec0c06c67fe9ec5fc7eefc9")
-REACT_PARTS = {"train": TRAIN, "valid": VALID, "test": TEST, "cg_test": 3_000}
+REACT_ROWS = {"train": TRAIN, "valid": VALID, "test": TEST, "cg_test": 3_000}
 BPE = "bpe."  # prefix of the names of released subword files
 
 WMT_TRAIN = {
@@ -64,18 +64,18 @@ def aligned(source: Path, target: Path, first: Iterable[str], second: Iterable[s
 
     :raises InputError: they have different numbers of lines.
     """
-    for number, (left, right) in enumerate(zip_longest(first, second), 1):
-        if left is None or right is None:
+    for row, pair in enumerate(zip_longest(first, second), 1):
+        if None in pair:
             raise InputError(
-                f"{source if left is None else target}: row {number} is missing; the file may be cut short"
+                f"{source if pair[0] is None else target}: row {row} is missing; the file may be cut short"
             )
-        yield left, right
+        yield pair
 
 
-def tokenized(pairs: Iterable[Pair], languages: Pair, what: str, engine: Engine) -> Iterator[Pair]:
+def tokenized(pairs: Iterable[Pair], languages: Pair, text_name: str, engine: Engine) -> Iterator[Pair]:
     """Tokenise and lowercase both sides."""
     tokenizer("moses", languages[0])  # report a missing package before any work
-    yield from map_pairs(partial(_tokenize, languages=languages), pairs, what, engine)
+    yield from map_pairs(partial(_tokenize, languages=languages), pairs, text_name, engine)
 
 
 def clean(pairs: Iterable[Pair], shortest: int, longest: int, ratio: float) -> Iterator[Pair]:
@@ -104,7 +104,7 @@ def iwslt14(sources: Sources) -> dict[str, list[Pair]] | None:
         assert files is not None  # they are in the same archive
         tested += _segments(files[0], files[1], sources.engine)
     return {
-        "train": [pair for number, pair in enumerate(pairs, 1) if number % EVERY],
+        "train": [pair for row, pair in enumerate(pairs, 1) if row % EVERY],
         "valid": pairs[EVERY - 1 :: EVERY],
         "test": tested,
     }
@@ -117,14 +117,14 @@ def _segments(source: Path, target: Path, engine: Engine) -> Iterator[Pair]:
 
 def prepare_iwslt14(sources: Sources, out: Writer) -> None:
     """Write IWSLT14 as words."""
-    parts = iwslt14(sources)
-    if parts is None:
-        for part in ("train", "valid", "test"):
-            if files := sources.find(*(f"{part}.{language}" for language in LANGUAGES)):
-                out.split(part, read_pairs(CorpusSpec(files)))
+    splits = iwslt14(sources)
+    if splits is None:
+        for name in ("train", "valid", "test"):
+            if files := sources.find(*(f"{name}.{language}" for language in LANGUAGES)):
+                out.split(name, read_pairs(CorpusSpec(files)))
         return
-    for part, pairs in parts.items():
-        out.split(part, pairs)
+    for name, pairs in splits.items():
+        out.split(name, pairs)
 
 
 def prepare_react(sources: Sources, out: Writer) -> None:
@@ -134,21 +134,22 @@ def prepare_react(sources: Sources, out: Writer) -> None:
     """
     pairs: dict[str, list[Pair]] = {}
     for folder, prefix in (("", ""), ("bpe/", BPE)):
-        for part in REACT_PARTS:
-            if files := sources.find(*(f"{prefix}{part}.{language}" for language in LANGUAGES)):
-                pairs[folder + part] = list(read_pairs(CorpusSpec(files)))
-                out.split(folder + part, pairs[folder + part])
-    if "train" in pairs or (parts := iwslt14(sources)) is None:
+        for name in REACT_ROWS:
+            if files := sources.find(*(f"{prefix}{name}.{language}" for language in LANGUAGES)):
+                pairs[folder + name] = list(read_pairs(CorpusSpec(files)))
+                out.split(folder + name, pairs[folder + name])
+    if "train" in pairs or (talks := iwslt14(sources)) is None:
         return
-    out.split("train", parts["train"])
+    out.split("train", talks["train"])
     out.note("train: prepared from IWSLT14 by this tokeniser; the released train.de and train.en were not available")
-    for part in ("valid", "test"):
-        ours, theirs = parts[part], pairs.get(part, [])
-        rows = [number for number, pair in enumerate(zip(ours, theirs, strict=False), 1) if pair[0] != pair[1]]
+    for name in ("valid", "test"):
+        released_pairs = pairs.get(name, [])
+        versions = zip(talks[name], released_pairs, strict=False)
+        rows = [row for row, (tokenised_pair, pair) in enumerate(versions, 1) if tokenised_pair != pair]
         if rows:
             out.note(
-                f"{part}: {len(rows):,} of {len(theirs):,} released rows differ from the output of this tokeniser, "
-                f"first row {rows[0]}; the released rows are kept, but train is from this tokeniser"
+                f"{name}: {len(rows):,} of {len(released_pairs):,} released rows differ from the output of this "
+                f"tokeniser, first row {rows[0]}; the released rows are kept, but train is from this tokeniser"
             )
 
 
@@ -178,11 +179,11 @@ def _talk_sources() -> Iterator[Source]:
             yield Source(name, folder="iwslt14-de-en", archive=TALKS, member=f"de-en/{name}")
 
 
-def _react_sources(parts: Iterable[str], bpe: bool) -> Iterator[Source]:
+def _react_sources(splits: Iterable[str], bpe: bool) -> Iterator[Source]:
     for kind, prefix in (("raw", ""), ("bpe", BPE))[: 1 + bpe]:
-        for part in parts:
+        for split in splits:
             for language in LANGUAGES:
-                name = f"{part}.{language}"
+                name = f"{split}.{language}"
                 yield released(*DANGLE, f"ReaCT_data/{kind}_data/{name}", prefix + name, folder="react")
 
 
@@ -244,8 +245,8 @@ RECIPES = (
         homepage="https://github.com/mswellhao/Dangle",
         sides=LANGUAGES,
         size="177,272 pairs",
-        splits=tuple(Split(f"{kind}{part}", rows) for kind in ("", "bpe/") for part, rows in REACT_PARTS.items()),
-        sources=(*_react_sources(REACT_PARTS, bpe=True), *_talk_sources()),
+        splits=tuple(Split(f"{folder}{name}", rows) for folder in ("", "bpe/") for name, rows in REACT_ROWS.items()),
+        sources=(*_react_sources(REACT_ROWS, bpe=True), *_talk_sources()),
         prepare=prepare_react,
         revision=2,
         notes=(

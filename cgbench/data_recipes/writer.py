@@ -122,9 +122,9 @@ def tab_rows(path: Path, *columns: str) -> list[tuple[str, ...]]:
     :raises InputError: a row has another number of columns.
     """
     rows = [tuple(line.split("\t")) for line in read_lines(path)]
-    for number, row in enumerate(rows, 1):
+    for line_number, row in enumerate(rows, 1):
         if len(row) != len(columns):
-            raise InputError(f"{path}, row {number} has {len(row)} columns; {', '.join(columns)} are needed")
+            raise InputError(f"{path}, row {line_number} has {len(row)} columns; {', '.join(columns)} are needed")
     return rows
 
 
@@ -135,7 +135,7 @@ def rows_by_number(rows: Sequence[Row], numbers: Any, where: str) -> list[Row]:
     """
     if not isinstance(numbers, list):
         raise InputError(f"{where}: not a list of row numbers")
-    for number in numbers:
-        if type(number) is not int or not 0 <= number < len(rows):
-            raise InputError(f"{where}: {str(number)[:40]!r} is not the number of one of {len(rows):,} rows")
-    return [rows[number] for number in numbers]
+    for index in numbers:
+        if type(index) is not int or not 0 <= index < len(rows):
+            raise InputError(f"{where}: {str(index)[:40]!r} is not the number of one of {len(rows):,} rows")
+    return [rows[index] for index in numbers]

@@ -93,10 +93,10 @@ def write_demo(
 class Frame:
     """A stock sentence with one open noun phrase, and its fillers in training and in near-copies."""
 
-    def __init__(self, sentence: Sentence, slot: str, fillers: Sequence[NounPhrase], number: int) -> None:
+    def __init__(self, sentence: Sentence, slot: str, fillers: Sequence[NounPhrase], index: int) -> None:
         self.sentence, self.slot, self.uses = sentence, slot, 0
-        self.trained = [filler for filler in fillers if (filler.noun.rank + number) % 3]
-        self.held_out = [filler for filler in fillers if not (filler.noun.rank + number) % 3]
+        self.trained = [filler for filler in fillers if (filler.noun.rank + index) % 3]
+        self.held_out = [filler for filler in fillers if not (filler.noun.rank + index) % 3]
 
     def pair(self, filler: NounPhrase) -> Pair:
         """The sentence with ``filler`` as the open noun phrase."""
@@ -110,10 +110,10 @@ class Corpus:
     def __init__(self, draw: RandomDraw, train_pairs: int) -> None:
         self.draw, self.sampler, self.novel = draw, Sampler(draw, novel=False), Sampler(draw, novel=True)
         self.rare_words = [*words("rare noun"), *words("rare adjective")]
-        self.frames = [self._frame(number) for number in range(max(20, train_pairs // 80))]
+        self.frames = [self._frame(index) for index in range(max(20, train_pairs // 80))]
         self.zipf = list(accumulate(1 / (rank + 10) for rank in range(len(self.frames))))
-        # rare word number n occurs n mod 3 times
-        planted = [self.rare([word]) for number, word in enumerate(self.rare_words) for _ in range(number % 3)]
+        # the rare word at index n occurs n mod 3 times
+        planted = [self.rare([word]) for index, word in enumerate(self.rare_words) for _ in range(index % 3)]
         self.train = [self.ordinary() for _ in range(train_pairs - len(planted))] + planted
         draw.shuffle(self.train)
         self.seen = {side for pair in self.train for side in pair}
@@ -135,7 +135,7 @@ class Corpus:
             pass
         return pair
 
-    def _frame(self, number: int) -> Frame:
+    def _frame(self, index: int) -> Frame:
         """Draw a sentence of 9 to 14 English words and open one of its noun phrases."""
         while True:
             sentence, slot = self.sampler.sentence(), self.draw.any(SLOTS)
@@ -146,7 +146,7 @@ class Corpus:
             nouns = partners(head, "noun", head.objects if slot == "object" else head.classes, False)
             determiners = [row[0] for row in rows("determiner") if "-" not in row[3].split()[0]]
             fillers = [NounPhrase(noun, word) for noun in nouns if len(noun.german) > 3 for word in determiners]
-            frame = Frame(sentence, slot, fillers, number)
+            frame = Frame(sentence, slot, fillers, index)
             if len(frame.trained) >= 20 and len(frame.held_out) >= 20:
                 self.draw.shuffle(frame.trained)
                 return frame
@@ -182,7 +182,7 @@ class Corpus:
 
     def pool(self, count: int) -> list[tuple[Pair, str]]:
         """``count`` pairs with their kinds, in random order."""
-        counts = {kind: round(count * share) for kind, share in SHARES.items()}
+        counts = {kind: round(count * fraction) for kind, fraction in SHARES.items()}
         counts["new-combination"] = count - sum(counts.values())
         makers = self.near_copy, self.new_combination, self.unknown_word, self.noise
         pool = [(make(), kind) for kind, make in zip(KINDS, makers, strict=True) for _ in range(counts[kind])]
@@ -273,7 +273,7 @@ def _parts_texts(corpus: Corpus, count: int) -> tuple[dict[str, list[Pair]], lis
             if new and forms.issuperset(new):
                 return pair
 
-    kinds = [PARTS_KINDS[number % 2] for number in range(count)]
+    kinds = [PARTS_KINDS[index % 2] for index in range(count)]
     test: list[Pair] = []
     for kind in kinds:
         test.append(few(list(planted)) if kind == "few-contexts" else corpus.fresh(corpus.new_combination, seen))

@@ -78,7 +78,7 @@ class Sentence(NamedTuple):
 
     rule: tuple[str, ...]
     main: Clause
-    other: Clause | None = None
+    second: Clause | None = None
     link: Word | None = None
 
 
@@ -121,8 +121,8 @@ def _word(table: str, rank: int, key: str, entry: str) -> Word:
         infinitive, third, participle = german.split("/")
         particle, _, base = infinitive.rpartition("+")
         present, past = (form.replace("_", " ") for form in english.split("/"))
-        first, _, rest = present.partition(" ")
-        forms = (present, f"{_suffixed(first)} {rest}".strip(), past)
+        verb, _, adverb = present.partition(" ")
+        forms = (present, f"{_suffixed(verb)} {adverb}".strip(), past)
         return Word(key, rank, subjects, (particle, base, third, participle), forms, objects="".join(objects))
     german, english, classes = (field.replace("_", " ") for field in fields)
     if table in ("place", "goal"):
@@ -148,8 +148,8 @@ def partners(word: Word, table: str, classes: str, novel: bool) -> tuple[Word, .
     return tuple(w for w in words(table) if set(classes) & set(w.classes) and held_out(word, w) == novel)
 
 
-def _fill(template: str, parts: dict[str, str]) -> str:
-    return " ".join(filter(None, (parts.get(token, token) for token in template.split())))
+def _fill(template: str, texts: dict[str, str]) -> str:
+    return " ".join(filter(None, (texts.get(token, token) for token in template.split())))
 
 
 def german_phrase(phrase: NounPhrase, case: int) -> str:
@@ -165,8 +165,8 @@ def german_phrase(phrase: NounPhrase, case: int) -> str:
         clause, gap = phrase.relative, "object" if phrase.relative.subject else "subject"
         case = 0 if gap == "subject" else DATIVE if clause.verb.kind == "dative" else ACCUSATIVE
         slot = case + (9 if phrase.plural else 3 * noun.gender)
-        parts = german_parts(clause, head=phrase) | {"W": rows("pronoun")[0][0].split()[slot]}
-        text = f"{text} {_fill(row('relative', gap)[0], parts)}"
+        texts = german_parts(clause, head=phrase) | {"W": rows("pronoun")[0][0].split()[slot]}
+        text = f"{text} {_fill(row('relative', gap)[0], texts)}"
     return text
 
 
@@ -180,8 +180,8 @@ def english_phrase(phrase: NounPhrase) -> str:
         text = f"{article + 'n' if article == 'a' and text[0] in 'aeiou' else article} {text}"
     if phrase.relative:
         gap = "object" if phrase.relative.subject else "subject"
-        parts = english_parts(phrase.relative, head=phrase) | {"W": "who" if "P" in phrase.noun.classes else "that"}
-        text = f"{text} {_fill(row('relative', gap)[1], parts)}"
+        texts = english_parts(phrase.relative, head=phrase) | {"W": "who" if "P" in phrase.noun.classes else "that"}
+        text = f"{text} {_fill(row('relative', gap)[1], texts)}"
     return text
 
 
@@ -201,19 +201,20 @@ def german_parts(clause: Clause, fronted: bool = False, head: NounPhrase | None 
         finite = ["ist", "sind"]
     verb = finite[bool(subject and subject.plural)]
     end = {"particle": particle, "participle": participle.lstrip("+"), "infinitive": particle + base}[end]
-    parts = _adverbs(clause, "german")
-    inner = parts | {"O4": "", "O3": "", "D": "", "P": "", **({"T": ""} if fronted else {})}
+    texts = _adverbs(clause, "german")
+    inner = texts | {"O4": "", "O3": "", "D": "", "P": "", **({"T": ""} if fronted else {})}
     if clause.object:
         inner |= {"O4": german_phrase(clause.object, ACCUSATIVE), "O3": german_phrase(clause.object, DATIVE)}
     if clause.person:
         inner["D"] = german_phrase(clause.person, DATIVE)
     if clause.place and clause.preposition:
-        place = f"{clause.preposition.german[0]} {german_phrase(clause.place, clause.preposition.gender)}"
+        place_text = f"{clause.preposition.german[0]} {german_phrase(clause.place, clause.preposition.gender)}"
         for contraction in rows("contraction")[0][0].split(", ") if clause.place.determiner == "the" else ():
             long, short = contraction.split("=")
-            place = f"{short} {place.removeprefix(long + ' ')}" if place.startswith(long + " ") else place
-        inner["P"] = place
-    return parts | {
+            if place_text.startswith(long + " "):
+                place_text = f"{short} {place_text.removeprefix(long + ' ')}"
+        inner["P"] = place_text
+    return texts | {
         "S": german_phrase(clause.subject, 0) if clause.subject else "",
         "F": verb,
         "M": _fill(row("frame", clause.verb.kind)[1], inner),
@@ -228,17 +229,17 @@ def english_parts(clause: Clause, fronted: bool = False, head: NounPhrase | None
     base, third, past = clause.verb.english
     subject = clause.subject or head
     plural = bool(subject and subject.plural)
-    parts = _adverbs(clause, "english")
-    verb, infinitive = clause.tense[3].split()[plural], f"{parts['A']} {base}".strip()
+    texts = _adverbs(clause, "english")
+    verb, infinitive = clause.tense[3].split()[plural], f"{texts['A']} {base}".strip()
     form = {"third": third, "base": base, "past": past}.get(verb)
-    inner = parts | {"T": "" if fronted else parts["T"], "P": ""}
+    inner = texts | {"T": "" if fronted else texts["T"], "P": ""}
     inner |= {"O": english_phrase(clause.object) if clause.object else ""}
     inner |= {"D": english_phrase(clause.person) if clause.person else ""}
     if clause.place and clause.preposition:
         inner["P"] = f"{clause.preposition.english[0]} {english_phrase(clause.place)}"
-    return parts | {
+    return texts | {
         "S": english_phrase(clause.subject) if clause.subject else "",
-        "V": f"{parts['A']} {form}".strip() if form else f"{verb} {infinitive}",
+        "V": f"{texts['A']} {form}".strip() if form else f"{verb} {infinitive}",
         "Q": clause.tense[4].split()[plural],
         "B": infinitive,
         "I": base,
@@ -249,17 +250,17 @@ def english_parts(clause: Clause, fronted: bool = False, head: NounPhrase | None
 def translate(sentence: Sentence) -> Pair:
     """The German and the English sentence: lower-cased, tokens separated by one blank."""
     _, _, german, english = sentence.rule
-    texts = []
+    sides = []
     for rule, parts_of, side in ((german, german_parts, "german"), (english, english_parts, "english")):
-        parts = parts_of(sentence.main, "T" in rule.split())
-        if sentence.other:
-            parts |= {f"{key}2": text for key, text in parts_of(sentence.other).items()}
+        texts = parts_of(sentence.main, "T" in rule.split())
+        if sentence.second:
+            texts |= {f"{key}2": text for key, text in parts_of(sentence.second).items()}
         if sentence.link:
-            parts["L"] = getattr(sentence.link, side)[0]
+            texts["L"] = getattr(sentence.link, side)[0]
         # commas around a clause meet the commas and the stop of the sentence
-        text = _fill(rule, parts).replace(" , ,", " ,")
-        texts.append(text.replace(" , .", " .").replace(" , ?", " ?"))
-    return texts[0], texts[1]
+        text = _fill(rule, texts).replace(" , ,", " ,")
+        sides.append(text.replace(" , .", " .").replace(" , ?", " ?"))
+    return sides[0], sides[1]
 
 
 class RandomDraw:
@@ -283,8 +284,8 @@ class RandomDraw:
     def shuffle(self, items: list[Item]) -> None:
         """Put ``items`` into random order."""
         for last in range(len(items) - 1, 0, -1):
-            other = int(self.random() * (last + 1))
-            items[last], items[other] = items[other], items[last]
+            drawn = int(self.random() * (last + 1))
+            items[last], items[drawn] = items[drawn], items[last]
 
 
 class Sampler:
@@ -318,8 +319,8 @@ class Sampler:
         adverbs = {"time": time, "frequency": 0 if infinitive else 0.12, "manner": 0.1}
         chosen: dict[str, Any] = {
             name: draw.common(partners(verb, name, letter, self.novel))
-            for name, share in adverbs.items()
-            if draw.random() < share and partners(verb, name, letter, self.novel)
+            for name, probability in adverbs.items()
+            if draw.random() < probability and partners(verb, name, letter, self.novel)
         }
         clause = self.arguments(clause._replace(**chosen))
         if infinitive:

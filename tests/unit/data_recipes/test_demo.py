@@ -191,7 +191,7 @@ def clauses(clause: Clause | None) -> list[Clause]:
 @given(seed=st.integers(0, 2**32), novel=st.booleans())
 def test_combinations_are_held_out_by_rule(seed: int, novel: bool) -> None:
     sentence = Sampler(RandomDraw(seed), novel).sentence()
-    everything = clauses(sentence.main) + clauses(sentence.other)
+    everything = clauses(sentence.main) + clauses(sentence.second)
     for part in everything:
         arguments = [phrase for phrase in (part.subject, part.object, part.person) if phrase]
         pairs = [(part.verb, adverb) for adverb in (part.time, part.frequency, part.manner) if adverb]
@@ -201,7 +201,7 @@ def test_combinations_are_held_out_by_rule(seed: int, novel: bool) -> None:
             arguments.append(part.place)
         pairs += [(phrase.noun, phrase.adjective) for phrase in arguments if phrase.adjective]
         assert all(held_out(*pair) == novel for pair in pairs)
-    if sentence.other and not novel:
+    if sentence.second and not novel:
         assert len(everything) == 2  # a relative clause in a complex sentence is a nesting held out
 
 
