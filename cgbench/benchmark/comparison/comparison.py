@@ -22,15 +22,9 @@ from cgbench.benchmark.comparison.significance import (
     holm,
     mcnemar_p,
     randomization_of_pairs,
-    resampled_runs,
 )
-from cgbench.benchmark.comparison.variance import (
-    ExampleCovariance,
-    covariance_of_clusters,
-    covariance_of_design,
-    covariance_of_samples,
-    design_effects,
-)
+from cgbench.benchmark.comparison.variance import ExampleCovariance
+from cgbench.benchmark.comparison.variation import Draws, kind_of_variation
 from cgbench.benchmark.metrics.bins import Bin
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.outputs.systems import System
@@ -314,29 +308,17 @@ class _Slice:
         self.sacrebleu_p = metric.as_sacrebleu and comparison.paired == "bootstrap"  # for single runs
         self._randomized: dict[tuple[int, int], list[float | None]] = {}
         self.rows = rows = sampling.counted(rows)
-        clusters, design = sampling.clusters, sampling.design
-        if design is not None:
-            statistics = [system * design.weights[:, None] for system in statistics]
+        if sampling.design is not None:
+            statistics = [system * sampling.design.weights[:, None] for system in statistics]
         self.statistics = statistics
         self.units = [np.stack([metric.collect(run, rows) for run in system]) for system in statistics]
         self.values = [metric.compute(system.sum(axis=1)) for system in self.units]  # [runs, figures] each
-        self.samples: list[np.ndarray] | None = None  # [samples, runs, figures] each
-        self.covariance: ExampleCovariance | None = None
-        self.effects: np.ndarray | None = None  # [systems, figures]
-        if confidence and clusters:
-            self.covariance = covariance_of_clusters(metric, statistics, rows, clusters)
-            if self.covariance and design is None:
-                self.effects = design_effects(metric, statistics, rows, self.covariance)
-        elif confidence and design is not None and comparison.samples is None:
-            self.covariance = covariance_of_design(metric, statistics, rows, design)
-        elif confidence and design is not None:
-            inside = np.isin(np.arange(metric.n), rows)[:, None]
-            weighted = [system * inside for system in statistics]
-            drawn = resampled_runs(weighted, metric.compute, comparison.samples or 0, comparison.seed, design)
-            self.covariance = covariance_of_samples(drawn, len(rows), design)
-        elif confidence and self.count > 1:  # a single unit is the same in every sample
-            self.samples = resampled_runs(self.units, metric.compute, comparison.count("bootstrap"), comparison.seed)
-            self.covariance = covariance_of_samples(self.samples, self.count)
+        draws = Draws(
+            metric, sampling, statistics, self.units, rows, comparison.samples, comparison.count("bootstrap"),
+            comparison.seed,
+        )  # fmt: skip
+        variation = kind_of_variation(draws, confidence)(draws)
+        self.samples, self.covariance, self.effects = variation.samples, variation.covariance, variation.effects
         self._contrasts = None
         if self.covariance and comparison.paired == CALIBRATED:
             self._contrasts = Contrasts(self.values, self.covariance, shared_seeds=comparison.shared_seeds)
