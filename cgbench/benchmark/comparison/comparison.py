@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Final, Literal, TypeVar
+from typing import Any, ClassVar, Final, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from cgbench.benchmark.comparison.variance import ExampleCovariance
 from cgbench.benchmark.comparison.variation import Draws, kind_of_variation
 from cgbench.benchmark.metrics.bins import Bin
 from cgbench.benchmark.metrics.metric import Metric
-from cgbench.benchmark.outputs.systems import System
 from cgbench.errors import InputError, argument
 from cgbench.requests import KW_ONLY, Name, option, request
 
@@ -82,6 +81,18 @@ class Comparison:
     def count(self, kind: str) -> int:
         """The number of samples of a resampling method."""
         return self.samples or SAMPLES[kind]
+
+
+class SystemRuns(Protocol):
+    """A system and its outputs, such as :class:`cgbench.benchmark.outputs.systems.System`."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def runs(self) -> Sequence[Sequence[str]]:
+        """One list of hypotheses per run (training seed)."""
 
 
 class _Starred:
@@ -164,7 +175,7 @@ class SystemScores:
 
 def compare(
     metric: Metric,
-    systems: Sequence[System],
+    systems: Sequence[SystemRuns],
     comparison: Comparison,
     bins: Sequence[Bin] = (),
     sampling: Sampling | None = None,
@@ -238,7 +249,7 @@ def parts_of(
     return _adjust(parts)
 
 
-def _check_sizes(metric: Metric, systems: Sequence[System], bins: Sequence[Bin]) -> None:
+def _check_sizes(metric: Metric, systems: Sequence[SystemRuns], bins: Sequence[Bin]) -> None:
     for system in systems:
         if not system.runs or isinstance(system.runs, str):
             raise InputError(f"the system {system.name} has no runs; give one list of hypotheses per run")
@@ -267,7 +278,7 @@ def _baseline(names: Sequence[str], comparison: Comparison) -> int | None:
     return names.index(wanted) if wanted is not None else 0
 
 
-def _check_test(metric: Metric, systems: Sequence[System], comparison: Comparison) -> None:
+def _check_test(metric: Metric, systems: Sequence[SystemRuns], comparison: Comparison) -> None:
     runs = {len(system.runs) for system in systems}
     told = ", ".join(f"{system.name} {len(system.runs)}" for system in systems)
     test = argument("paired", comparison.paired)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cgbench.benchmark.comparison.comparison import Comparison, SystemScores
+from cgbench.benchmark.comparison.comparison import Comparison, SystemRuns, SystemScores
 from cgbench.benchmark.comparison.design import Sampling
 from cgbench.benchmark.comparison.intervals import FEWEST, OfRuns, difference_interval
 from cgbench.benchmark.comparison.seeds_test import Contrasts
@@ -24,7 +24,6 @@ from cgbench.benchmark.comparison.variance import (
     independent,
 )
 from cgbench.benchmark.metrics.metric import Metric
-from cgbench.benchmark.outputs.systems import System
 from cgbench.errors import InputError
 
 CONTROL_DRAWS = 2  # added to the seed for the resamples of the control set
@@ -36,7 +35,7 @@ class ControlSet:
 
     metric: Metric
     sampling: Sampling
-    systems: tuple[System, ...]
+    systems: Sequence[SystemRuns]
 
 
 @dataclass(frozen=True)

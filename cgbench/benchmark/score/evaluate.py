@@ -88,7 +88,7 @@ def evaluation_of(request: ScoreRequest, context: MetricContext | None = None) -
         )  # fmt: skip
     lines += [f"control set: {line}" for line in (control.warnings if control else []) if line not in test.warnings]
     lines += warnings_of(test.metric, sampling, test.systems, comparison, bool(binning or control_set))
-    lines += made_otherwise(systems, control_set)
+    lines += made_otherwise(systems, control.systems if control else ())
     seen = None
     if binning and request.exposure is not None and inputs.text is not None:
         from cgbench.benchmark.score.exposure import compare_exposure

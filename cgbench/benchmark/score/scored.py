@@ -170,15 +170,15 @@ def disagreements(scored: ScoredSystems) -> list[str]:
     return lines
 
 
-def made_otherwise(systems: Sequence[System], control: ControlSet | None) -> list[str]:
+def made_otherwise(systems: Sequence[System], control_systems: Sequence[System]) -> list[str]:
     """Warnings about systems that translated the control set with other settings than the test set."""
     lines = []
-    for system, easy in zip(systems, control.systems if control else (), strict=False):
-        one, other = _made(system), _made(easy)
-        if one != other and any((*system.made, *easy.made)):
+    for system, control_system in zip(systems, control_systems, strict=False):
+        settings, control_settings = _made(system), _made(control_system)
+        if settings != control_settings and any((*system.made, *control_system.made)):
             lines.append(
-                f"{system.name}: the test set was translated with other settings ({one}) than the control set "
-                f"({other}), which may explain part of the drop"
+                f"{system.name}: the test set was translated with other settings ({settings}) than the control "
+                f"set ({control_settings}), which may explain part of the drop"
             )
     return lines
 
