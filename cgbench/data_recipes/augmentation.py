@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from cgbench.data_recipes.geca import Augmented, Settings, SharedRows, augment, mixed, overlap
+from cgbench.data_recipes.geca import Augmented, Settings, SharedRows, augment, count_shared, mixed
 from cgbench.errors import InputError, argument
 from cgbench.files import check_output, write_atomic
 from cgbench.requests import KW_ONLY, Bitext, Bitexts, TableOptions, accepts, are_paths, option, request
@@ -59,7 +59,7 @@ def augment_corpus(request: AugmentRequest) -> Written:
     augmented = augment(training, request)
     if not augmented.pairs:
         raise InputError(f"{spec}: no new pair can be made with these settings; try a larger {argument('size')}")
-    shares = [overlap(augmented.pairs, pairs) for pairs in test_pairs]
+    shares = [count_shared(augmented.pairs, pairs) for pairs in test_pairs]
     written = augmented.pairs if request.mix is None else mixed(training, augmented.pairs, request.mix)
     _write(out, written)
     return Written(augmented, len(written), out, list(zip(tests, shares, strict=True)))

@@ -133,7 +133,7 @@ def _grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, tuple[Value, ...]]
     return {key: tuple(values) for key, values in groups.items()}
 
 
-def prepare(sources: Sources, out: Writer) -> None:
+def prepare_cfq(sources: Sources, out: Writer) -> None:
     """Write every split, tokenised, and also with Dangle's queries."""
     if not (paths := sources.find(ARCHIVE)):
         return
@@ -187,7 +187,7 @@ RECIPES = (
             for subset, count in zip(KEYS, rows, strict=True)
         ),
         sources=(Source(ARCHIVE, f"https://storage.googleapis.com/cfq_dataset/{ARCHIVE}"),),
-        prepare=prepare,
+        prepare=prepare_cfq,
         notes=(
             "length is the split by query complexity",
             "dangle-*: queries with merged, sorted triples; for mcd2 and mcd3 inverse predicates are unified",

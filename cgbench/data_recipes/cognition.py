@@ -22,7 +22,7 @@ KINDS = ("NP", "VP", "PP")  # types of compounds: the thirds of cg-test
 CODES = "bpe/codes"  # the merges of the Chinese text, in the prepared set
 
 
-def prepare(sources: Sources, out: Writer) -> None:
+def prepare_cognition(sources: Sources, out: Writer) -> None:
     """Write the stories as pairs, Chinese in subwords, and the compound tests as triples, with the lexicon of CTER."""
     for name in STORIES:
         if files := sources.find(*(f"{name}.{language}" for language in LANGUAGES)):
@@ -63,7 +63,7 @@ RECIPES = (
             *(Split(kind, COMPOUND_ROWS // len(KINDS)) for kind in KINDS),
         ),
         sources=tuple(_sources()),
-        prepare=prepare,
+        prepare=prepare_cognition,
         revision=2,
         notes=(
             "train, valid and test: English words, Chinese subwords (3,000 merges, '@@ ' within a word), as in the "

@@ -49,7 +49,7 @@ _TERM = re.compile(
 )
 
 
-def read_rows(path: Path) -> list[Row]:
+def read_forms(path: Path) -> list[Row]:
     """The rows of a released file.
 
     :raises InputError: a row does not have three columns.
@@ -92,12 +92,12 @@ def without_variables(form: str) -> str:
     )
 
 
-def prepare(sources: Sources, out: Writer) -> None:
+def prepare_cogs(sources: Sources, out: Writer) -> None:
     """Write the official splits, the first edition of ``gen``, and Dangle's form of both."""
     for name in FILES:
         if not (paths := sources.find(f"{name}.tsv")):
             continue
-        rows = read_rows(paths[0])
+        rows = read_forms(paths[0])
         if name != "gen":
             out.split(name.replace("_", "-"), rows, sides=SIDES)
         else:
@@ -152,7 +152,7 @@ RECIPES = (
             Split("dangle/gen-dev", 2_100),
         ),
         sources=tuple(_sources()),
-        prepare=prepare,
+        prepare=prepare_cogs,
         revision=2,
         notes=(
             "gen has the roles corrected on 2022-09-13, gen-2020 those used by earlier papers; either edition of "

@@ -25,14 +25,14 @@ INPUTS = {name: text.split(", ") for name, text in _INPUTS.items()}
 REPOSITORY, COMMIT = "ekinakyurek/lexical", "3956fa2a2dd976d99a94e8ad9ed8d3a6f65a5c78"
 
 
-def interpret(words: str) -> str:
+def colours_of(words: str) -> str:
     """The colours meant by a sentence of the mini-language."""
     first, sign, second = words.partition(" kiki ")
     if sign:
-        return f"{interpret(second)} {interpret(first)}"
+        return f"{colours_of(second)} {colours_of(first)}"
     outer, sign, inner = words.partition(" blicket ")
     if sign:
-        return f"{interpret(outer)} {interpret(inner)} {interpret(outer)}"
+        return f"{colours_of(outer)} {colours_of(inner)} {colours_of(outer)}"
     word, sign, _ = words.partition(" fep")
     return " ".join([COLOURS[word]] * (3 if sign else 1))
 
@@ -50,10 +50,10 @@ def check_pairs(path: Path, pairs: Sequence[tuple[str, str]]) -> None:
         raise InputError(f"{path}: not the {len(pairs)} pairs of the paper")
 
 
-def prepare(sources: Sources, out: Writer) -> None:
+def prepare_colors(sources: Sources, out: Writer) -> None:
     """Write both splits, checked against released files in the downloads or a mirror, if any."""
     for name, inputs in INPUTS.items():
-        pairs = [(words, interpret(words)) for words in inputs]
+        pairs = [(words, colours_of(words)) for words in inputs]
         if paths := sources.find(f"{name}.tsv", fetch=False):
             check_pairs(paths[0], pairs)
         out.split(name, pairs, origin=RELEASED if paths else GENERATED)
@@ -75,7 +75,7 @@ RECIPES = (
             *(released(REPOSITORY, COMMIT, f"COLOR/{name}.tsv") for name in INPUTS),
             *alignments(REPOSITORY, COMMIT, "COLOR", LEARNERS),
         ),
-        prepare=prepare,
+        prepare=prepare_colors,
         generates_released=True,
         revision=2,
         notes=(

@@ -262,7 +262,7 @@ class SharedRows:
     sources: int
 
 
-def overlap(new: Iterable[Pair], test: Iterable[Pair]) -> SharedRows:
+def count_shared(new: Iterable[Pair], test: Iterable[Pair]) -> SharedRows:
     """Count the rows of a test text that are among the new pairs; white space between words is ignored."""
     new_pairs = {_words(pair) for pair in new}
     sources = {source for source, _ in new_pairs}

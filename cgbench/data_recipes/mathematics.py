@@ -59,7 +59,7 @@ class Number(NamedTuple):
         return self.digits * 10 ** (shift - self.shift)
 
 
-def integer(draw: Random, entropy: float, *, signed: bool, least: int = 0) -> int:
+def draw_integer(draw: Random, entropy: float, *, signed: bool, least: int = 0) -> int:
     """An integer with an absolute value of at least ``least``, one of about 10 ** ``entropy``."""
     top = math.pow(10, entropy) + least
     if not signed:
@@ -71,12 +71,12 @@ def integer(draw: Random, entropy: float, *, signed: bool, least: int = 0) -> in
             return value
 
 
-def number(draw: Random, entropy: float) -> Number:
+def draw_number(draw: Random, entropy: float) -> Number:
     """An integer or a decimal fraction, with equal probability; either may be negative."""
     if draw.choice((False, True)):
-        return Number(integer(draw, entropy, signed=True))
+        return Number(draw_integer(draw, entropy, signed=True))
     while True:
-        digits = integer(draw, entropy, signed=True)
+        digits = draw_integer(draw, entropy, signed=True)
         shift = draw.randint(1, math.ceil(entropy))
         if digits % 10**shift:
             return Number(digits, shift)
@@ -86,7 +86,7 @@ def add_or_sub(draw: Random, entropy: float) -> Pair:
     """A sum or a difference of two numbers, which divide the entropy between them."""
     addition = draw.choice((False, True))
     first = max(1.0, draw.uniform(0, entropy))
-    p, q = number(draw, first), number(draw, max(1.0, entropy - first))
+    p, q = draw_number(draw, first), draw_number(draw, max(1.0, entropy - first))
     shift = max(p.shift, q.shift)
     p_digits, q_digits = p.at(shift), q.at(shift)
     templates = SUMS if addition else DIFFERENCES + (DISTANCES if p_digits >= q_digits else ())
@@ -96,7 +96,7 @@ def add_or_sub(draw: Random, entropy: float) -> Pair:
 
 def place_value(draw: Random, entropy: float) -> Pair:
     """A digit of a positive integer."""
-    digits = str(integer(draw, entropy, signed=False, least=1))
+    digits = str(draw_integer(draw, entropy, signed=False, least=1))
     position = draw.randint(1, len(digits))  # from the right
     return f"What is the {PLACES[position - 1]} digit of {digits}?", digits[-position]
 
@@ -183,7 +183,7 @@ def arrange(levels: Mapping[str, Iterable[Pair]], held_out: int) -> dict[str, li
     return splits
 
 
-def prepare(sources: Sources, out: Writer) -> None:
+def prepare_mathematics(sources: Sources, out: Writer) -> None:
     """Write both modules: the released questions if available, else generated ones."""
     for module in MODULES:
         files = sources.find(*(_name(module.name, level) for level in LEVELS))
@@ -191,12 +191,12 @@ def prepare(sources: Sources, out: Writer) -> None:
             splits = arrange({level: read_questions(path) for level, path in zip(LEVELS, files, strict=True)}, HELD_OUT)
         else:
             out.note(f"{module.name}: generated with seed {SEED}: other questions from the same distribution")
-            splits = generate(module, LEVEL_ROWS, HELD_OUT)
+            splits = generate_splits(module, LEVEL_ROWS, HELD_OUT)
         for name, pairs in splits.items():
             out.split(f"{module.name}/{name}", pairs, origin=RELEASED if files else GENERATED, exact=bool(files))
 
 
-def generate(module: Module, rows: Mapping[str, int], held_out: int) -> dict[str, list[Pair]]:
+def generate_splits(module: Module, rows: Mapping[str, int], held_out: int) -> dict[str, list[Pair]]:
     """The splits of a module with generated questions; ``rows``: number per level before repeats are dropped."""
     levels = {
         level: track(module.pairs(level, rows[level], SEED), rows[level], f"{module.name} {level}", "question")
@@ -238,7 +238,7 @@ RECIPES = (
         download="over 2 GB, or none",
         splits=tuple(_splits()),
         sources=tuple(_sources()),
-        prepare=prepare,
+        prepare=prepare_mathematics,
         notes=("the paper reports extrapolate; interpolate and iid-* have the training distribution",),
     ),
 )

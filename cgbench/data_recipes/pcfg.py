@@ -44,29 +44,29 @@ TESTS: dict[str, dict[str, int]] = {
 SMALL = {"train": 7_779, "dev": 457, "test": 916}
 
 
-def interpret(source: str) -> str:
+def meaning_of(source: str) -> str:
     """The meaning of a sentence, in which functions precede their arguments and a comma separates two arguments.
 
     :raises ValueError: it is not a sentence of the language.
     """
     words = source.split()
-    meaning, end = _interpret(words, 0)
+    meaning, end = _meaning(words, 0)
     if end != len(words):
         raise ValueError(f"{words[end]!r} after the end of the sentence")
     return " ".join(meaning)
 
 
-def _interpret(words: Words, begin: int) -> tuple[Words, int]:
+def _meaning(words: Words, begin: int) -> tuple[Words, int]:
     """The meaning of the argument that begins at ``begin``, and where it ends."""
     word = words[begin].removesuffix(SYNONYM) if begin < len(words) else ","
     if word in UNARY:
-        meaning, end = _interpret(words, begin + 1)
+        meaning, end = _meaning(words, begin + 1)
         return UNARY[word](meaning), end
     if word in BINARY:
-        first, end = _interpret(words, begin + 1)
+        first, end = _meaning(words, begin + 1)
         if words[end : end + 1] != [","]:
             raise ValueError(f"no comma after the first argument of {word}")
-        second, end = _interpret(words, end + 1)
+        second, end = _meaning(words, end + 1)
         return BINARY[word](first, second), end
     end = begin
     while end < len(words) and words[end] != ",":
@@ -83,7 +83,7 @@ def checked(source: Path, target: Path) -> Iterator[tuple[str, str]]:
     """
     for row, (words, claimed) in enumerate(read_pairs(CorpusSpec((source, target))), 1):
         try:
-            meaning = interpret(words)
+            meaning = meaning_of(words)
         except ValueError as error:
             raise InputError(f"{source}, row {row}: not a sentence of PCFG SET ({error})") from None
         if meaning != claimed.strip():
@@ -91,7 +91,7 @@ def checked(source: Path, target: Path) -> Iterator[tuple[str, str]]:
         yield words.strip(), claimed.strip()
 
 
-def prepare(sources: Sources, out: Writer) -> None:
+def prepare_pcfg(sources: Sources, out: Writer) -> None:
     """Write every split whose files are available."""
     for name in out.rows:
         stem = name.replace("/", ".")
@@ -131,7 +131,7 @@ RECIPES = (
             *(Split(f"random10k/{subset}", rows) for subset, rows in SMALL.items()),
         ),
         sources=tuple(_sources()),
-        prepare=prepare,
+        prepare=prepare_pcfg,
         notes=(
             "productivity and systematicity are tested on their test split; the paper has no validation set for them",
             "random10k is a small sample of the same language by its authors (no licence stated), not a split",

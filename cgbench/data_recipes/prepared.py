@@ -127,7 +127,7 @@ def _copy_extras(recipe: Recipe, sources: Sources, out: Writer, download: bool) 
                 out.lacking.append(source.extra)
 
 
-def read_record(folder: Path, recipe: str) -> dict[str, Any]:
+def read_set_record(folder: Path, recipe: str) -> dict[str, Any]:
     """The checked record of a set prepared by the recipe of this name.
 
     :raises InputError: it is missing, damaged, or of another recipe.
@@ -168,7 +168,7 @@ def _kept(recipe: Recipe, out: Path) -> dict[str, Any] | None:
     """The record of an existing set that is complete, unchanged, and of this recipe; else None."""
     if not (out / RECORD).is_file():
         return None
-    record = read_record(out, recipe.name)
+    record = read_set_record(out, recipe.name)
     current = record["revision"] == recipe.revision and record["version"] == __version__
     # missing or generated files may be available now
     lacking = record["missing"] or record.get("missing_files")

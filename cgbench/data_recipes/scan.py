@@ -209,7 +209,7 @@ def check_same(name: str, released: Sequence[Row], generated: Sequence[Row]) -> 
         raise InputError(f"scan: {name} lacks {next(iter(lacking))[0]!r}, which belongs in this split by its rule")
 
 
-def prepare(sources: Sources, out: Writer) -> None:
+def prepare_scan(sources: Sources, out: Writer) -> None:
     """Write every available split; those defined by the grammar always are."""
     # all commands, in the order of tasks.txt if it is available
     paths = sources.find("tasks.txt")
@@ -306,7 +306,7 @@ RECIPES = (
         download="18 MB, or none",
         splits=tuple(_splits()),
         sources=tuple(_sources()),
-        prepare=prepare,
+        prepare=prepare_scan,
         revision=3,
         notes=(
             "length-N/valid is drawn from the same distribution as length-N/train",

@@ -22,7 +22,7 @@ HASHES = {
 }
 
 
-def read_rows(path: Path) -> Iterator[tuple[str, str, str]]:
+def read_requests(path: Path) -> Iterator[tuple[str, str, str]]:
     """Utterance, plan, and whether the request is ``compositional`` or ``single``.
 
     :raises InputError: a row is not such a record.
@@ -36,12 +36,12 @@ def read_rows(path: Path) -> Iterator[tuple[str, str, str]]:
             raise InputError(f"{path}, row {row}: not a record with utterance, plan and tags ({error!r})") from None
 
 
-def prepare(sources: Sources, out: Writer) -> None:
+def prepare_smcalflow(sources: Sources, out: Writer) -> None:
     """Write one split per number of compositional training pairs."""
     for shots in SHOTS:
         for subset in SUBSETS:
             if paths := sources.find(f"num{shots}.{subset}.jsonl"):
-                out.split(f"num{shots}/{subset}", read_rows(paths[0]), sides=("src", "tgt", "kind"))
+                out.split(f"num{shots}/{subset}", read_requests(paths[0]), sides=("src", "tgt", "kind"))
 
 
 def _sources() -> Iterator[Source]:
@@ -68,7 +68,7 @@ RECIPES = (
             for subset, rows in SUBSETS.items()
         ),
         sources=tuple(_sources()),
-        prepare=prepare,
+        prepare=prepare_smcalflow,
         notes=("numN has N compositional pairs in training; .kind marks the compositional rows",),
     ),
 )

@@ -78,7 +78,7 @@ def tokenized(pairs: Iterable[Pair], languages: Pair, text_name: str, engine: En
     yield from map_pairs(partial(_tokenize, languages=languages), pairs, text_name, engine)
 
 
-def clean(pairs: Iterable[Pair], shortest: int, longest: int, ratio: float) -> Iterator[Pair]:
+def filter_by_length(pairs: Iterable[Pair], shortest: int, longest: int, ratio: float) -> Iterator[Pair]:
     """Drop pairs with a side that is too short or too long, or more than ``ratio`` times as long as the other."""
     for source, target in pairs:
         lengths = (len(source.split()), len(target.split()))
@@ -98,7 +98,7 @@ def iwslt14(sources: Sources) -> dict[str, list[Pair]] | None:
     if not train:
         return None
     talks = aligned(train[0], train[1], talk_lines(train[0]), talk_lines(train[1]))
-    pairs = list(clean(tokenized(talks, LANGUAGES, "training", sources.engine), 1, 175, 1.5))
+    pairs = list(filter_by_length(tokenized(talks, LANGUAGES, "training", sources.engine), 1, 175, 1.5))
     tested: list[Pair] = []
     for files in tests:
         assert files is not None  # they are in the same archive

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.data_recipes.prepared import RECORD, read_record
+from cgbench.data_recipes.prepared import RECORD, read_set_record
 from cgbench.data_recipes.writer import GENERATED, RELEASED
 from cgbench.engines import Local, Needs
 from cgbench.errors import InputError, argument
@@ -113,7 +113,9 @@ def prepare(
     folder = out / DATA / benchmark.data
     recipe = find_recipe(benchmark.data)
     with locked(out / DATA / f"{benchmark.data}.reproduce", wait=True):
-        record = read_record(folder, recipe.name) if (folder / RECORD).is_file() else {"splits": {}, "revision": None}
+        record = (
+            read_set_record(folder, recipe.name) if (folder / RECORD).is_file() else {"splits": {}, "revision": None}
+        )
         if record["revision"] != recipe.revision or not _unchanged(folder, record, benchmark):
             released = any(record["splits"].get(split, {}).get("origin") == RELEASED for split in benchmark.splits)
             if released and offline and not mirror and not recipe.generates_released:
@@ -209,7 +211,7 @@ def execute(run: Run, step: Step, data: Path, folder: Path, device: str, keep_mo
         return
     began = time.time()
     sides = find_recipe(run.benchmark.data).sides[:2]
-    record = read_record(data, run.benchmark.data)
+    record = read_set_record(data, run.benchmark.data)
     cut = any(record["splits"][split]["rows"] > run.rows for split in run.benchmark.tests)
     if run.system.preset:
         figures = train_and_test(run, data, (sides[0], sides[1]), folder, device)

@@ -159,11 +159,11 @@ def test_a_row_that_is_the_best_of_several_stands_for_these(run):
 
 def test_one_lexicon_for_two_learners_is_one_run():
     """On Colors, IBM Model 1's intersection is the Simple lexicon, so its runs are those of Simple."""
-    from cgbench.data_recipes.colors import INPUTS, interpret
+    from cgbench.data_recipes.colors import INPUTS, colours_of
     from cgbench.models.lexicons.lexicon import learn_lexicon
 
     assert all_benchmarks()["Colors"].systems["LSTM+Lex IBMM2"].name == "LSTM+Lex Simple"
-    pairs = [(text, interpret(text)) for text in INPUTS["train"]]
+    pairs = [(text, colours_of(text)) for text in INPUTS["train"]]
     entries = [learn_lexicon(name, pairs, {}).lexicon.entries for name in ("simple", "ibm1")]
     assert entries[0] == entries[1] and len(entries[0]) == 4
 

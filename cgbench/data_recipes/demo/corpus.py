@@ -33,7 +33,7 @@ from cgbench.data_recipes.demo.grammar import (
     Word,
     partners,
     rows,
-    translate,
+    sentence_pair,
     with_phrase,
     words,
 )
@@ -74,7 +74,7 @@ def write_demo(
     if min(pool_pairs, valid_pairs, parts) < 0:
         counts = f"pool_pairs={pool_pairs}, valid_pairs={valid_pairs}, parts={parts}"
         raise InputError(f"{counts}: a number of pairs cannot be negative")
-    corpus = Corpus(RandomDraw(seed), train_pairs)
+    corpus = DemoCorpus(RandomDraw(seed), train_pairs)
     valid = [corpus.fresh(corpus.ordinary) for _ in range(valid_pairs)]
     pool = corpus.pool(pool_pairs)
     texts = {"train": corpus.train, "valid": valid, "pool": [pair for pair, _ in pool]}
@@ -101,10 +101,10 @@ class Frame:
     def pair(self, filler: NounPhrase) -> Pair:
         """The sentence with ``filler`` as the open noun phrase."""
         main = with_phrase(self.sentence.main, self.slot, filler)
-        return translate(self.sentence._replace(main=main))
+        return sentence_pair(self.sentence._replace(main=main))
 
 
-class Corpus:
+class DemoCorpus:
     """The training text ``train``, and draws of every kind of pair that are checked against it."""
 
     def __init__(self, draw: RandomDraw, train_pairs: int) -> None:
@@ -140,7 +140,7 @@ class Corpus:
         while True:
             sentence, slot = self.sampler.sentence(), self.draw.any(SLOTS)
             clause, phrase = sentence.main, getattr(sentence.main, slot)
-            if phrase is None or phrase.relative or not 9 <= translate(sentence)[1].count(" ") + 1 <= 14:
+            if phrase is None or phrase.relative or not 9 <= sentence_pair(sentence)[1].count(" ") + 1 <= 14:
                 continue
             head = (clause.preposition if slot == "place" else None) or clause.verb
             nouns = partners(head, "noun", head.objects if slot == "object" else head.classes, False)
@@ -153,7 +153,7 @@ class Corpus:
 
     def _short(self, sampler: Sampler, shortest: int = 3) -> Pair:
         while True:
-            source, target = translate(sampler.sentence())
+            source, target = sentence_pair(sampler.sentence())
             if source.count(" ") < LONGEST and shortest - 1 <= target.count(" ") < LONGEST:
                 return source, target
 
@@ -176,7 +176,7 @@ class Corpus:
                 word = self.draw.any(fitting)
                 is_noun = word.kind == "rare noun"
                 phrase = phrase._replace(noun=word) if is_noun else phrase._replace(adjective=word)
-                pair = translate(sentence._replace(main=with_phrase(sentence.main, slot, phrase)))
+                pair = sentence_pair(sentence._replace(main=with_phrase(sentence.main, slot, phrase)))
                 if max(side.count(" ") for side in pair) < LONGEST:
                     return pair
 
@@ -248,7 +248,7 @@ class Corpus:
         return source[: max(2, len(source) // 3)]
 
 
-def _parts_texts(corpus: Corpus, count: int) -> tuple[dict[str, list[Pair]], list[str]]:
+def _parts_texts(corpus: DemoCorpus, count: int) -> tuple[dict[str, list[Pair]], list[str]]:
     """Texts in which it is known why a test pair is hard, by name, and the kinds of the test pairs.
 
     ``train``: ordinary training text, and rare words that it has in a single sentence, three times: known n-grams, but

@@ -14,7 +14,7 @@ opens, W clothing, V vehicle, E food, D drink, L place to be in, U place to be o
 (present, past, future). Verbs list the classes of subjects and objects, and ``+`` marks a perfect with *sein*.
 
 Every third combination of a verb with a subject, object or adverb, of an adjective with a noun, and of a preposition
-with a place is held out of training (:func:`held_out`); so are relative clauses in sentences of two clauses.
+with a place is held out of training (:func:`is_held_out`); so are relative clauses in sentences of two clauses.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def words(table: str) -> tuple[Word, ...]:
     return tuple(_word(table, rank, key, entry) for rank, (key, entry) in enumerate(entries))
 
 
-def held_out(first: Word, second: Word) -> bool:
+def is_held_out(first: Word, second: Word) -> bool:
     """Whether the combination of two words is held out of training."""
     return (first.rank + second.rank) % 3 == 0
 
@@ -145,7 +145,7 @@ def held_out(first: Word, second: Word) -> bool:
 @cache
 def partners(word: Word, table: str, classes: str, novel: bool) -> tuple[Word, ...]:
     """The words of a table with one of ``classes`` whose combination with ``word`` is held out (or is not)."""
-    return tuple(w for w in words(table) if set(classes) & set(w.classes) and held_out(word, w) == novel)
+    return tuple(w for w in words(table) if set(classes) & set(w.classes) and is_held_out(word, w) == novel)
 
 
 def _fill(template: str, texts: dict[str, str]) -> str:
@@ -247,7 +247,7 @@ def english_parts(clause: Clause, fronted: bool = False, head: NounPhrase | None
     }
 
 
-def translate(sentence: Sentence) -> Pair:
+def sentence_pair(sentence: Sentence) -> Pair:
     """The German and the English sentence: lower-cased, tokens separated by one blank."""
     _, _, german, english = sentence.rule
     sides = []
@@ -369,7 +369,7 @@ class Sampler:
         """Draw a relative clause about a noun, which is its object or its subject."""
         draw, tense = self.draw, self.draw.row(_rows_of_tense("pa"))
         verbs = [v for v in words("verb") if v.kind in ("transitive", "dative", "located")]
-        verbs = [v for v in verbs if held_out(v, noun) == self.novel]
+        verbs = [v for v in verbs if is_held_out(v, noun) == self.novel]
         if draw.random() < 0.5 and (fitting := [v for v in verbs if set(v.objects) & set(noun.classes)]):
             verb = draw.common(fitting)
             return Clause(verb, tense, self.subject(verb))

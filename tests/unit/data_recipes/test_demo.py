@@ -19,9 +19,9 @@ from cgbench.data_recipes.demo.grammar import (
     RandomDraw,
     Sampler,
     Sentence,
-    held_out,
+    is_held_out,
     rows,
-    translate,
+    sentence_pair,
     words,
 )
 from cgbench.errors import InputError
@@ -159,12 +159,12 @@ SENTENCES = {
 @pytest.mark.parametrize("name", SENTENCES)
 def test_a_sentence_in_both_languages(name: str) -> None:
     sentence, german, english = SENTENCES[name]
-    assert translate(sentence) == (german, english)
+    assert sentence_pair(sentence) == (german, english)
 
 
 def test_contractions() -> None:
     german = [
-        translate(Sentence(PLAIN, clause("go", "he", preposition=WORDS[preposition], place=place)))[0]
+        sentence_pair(Sentence(PLAIN, clause("go", "he", preposition=WORDS[preposition], place=place)))[0]
         for preposition, place in [
             *(("to", phrase("the old street")), ("to", phrase("the house")), ("to", phrase("the school", True))),
             *(("to", phrase("this school")), ("into", phrase("the house"))),
@@ -200,7 +200,7 @@ def test_combinations_are_held_out_by_rule(seed: int, novel: bool) -> None:
             pairs.append((part.preposition, part.place.noun))
             arguments.append(part.place)
         pairs += [(phrase.noun, phrase.adjective) for phrase in arguments if phrase.adjective]
-        assert all(held_out(*pair) == novel for pair in pairs)
+        assert all(is_held_out(*pair) == novel for pair in pairs)
     if sentence.second and not novel:
         assert len(everything) == 2  # a relative clause in a complex sentence is a nesting held out
 
@@ -208,7 +208,7 @@ def test_combinations_are_held_out_by_rule(seed: int, novel: bool) -> None:
 @settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0, 2**32), novel=st.booleans())
 def test_sentences_are_tokens_between_single_blanks(seed: int, novel: bool) -> None:
-    for text in translate(Sampler(RandomDraw(seed), novel).sentence()):
+    for text in sentence_pair(Sampler(RandomDraw(seed), novel).sentence()):
         assert text == " ".join(text.split()) == text.lower()
         assert text[-1] in ".?" and ", ," not in text and ", ." not in text and "  " not in text
         assert not set("-+_/") & set(text)

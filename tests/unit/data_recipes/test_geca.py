@@ -8,8 +8,8 @@ import twins_lexicon as twins
 from shared_data import SHARED, needs
 
 from cgbench.data_recipes import geca
-from cgbench.data_recipes.colors import interpret
-from cgbench.data_recipes.geca import Alphabet, Settings, TemplateTable, augment, overlap
+from cgbench.data_recipes.colors import colours_of
+from cgbench.data_recipes.geca import Alphabet, Settings, TemplateTable, augment, count_shared
 from cgbench.errors import InputError
 from cgbench.text.formats import CorpusSpec, read_pairs
 from cgbench.text.streams import read_lines
@@ -114,7 +114,7 @@ def test_tuples_are_drawn_by_how_often_they_are_seen(monkeypatch):
 def test_overlap():
     made = [("jump twice", "JUMP JUMP"), ("run twice", "RUN RUN")]
     test = [("jump  twice", "JUMP JUMP "), ("run twice", "RUN"), ("jump twice", "JUMP JUMP"), ("hop", "HOP")]
-    share = overlap(made, test)
+    share = count_shared(made, test)
     assert (share.rows, share.pairs, share.sources) == (4, 2, 3)
 
 
@@ -130,9 +130,9 @@ def test_colors(size, pairs):
     made = augment(train, Settings(size=size, **EVERYTHING))
     assert len(made.pairs) == pairs
     if size == 1:
-        assert (made.templates, made.tuples, overlap(made.pairs, test).pairs) == (198, 60, 1)
+        assert (made.templates, made.tuples, count_shared(made.pairs, test).pairs) == (198, 60, 1)
         assert ("zup fep", "YELLOW YELLOW YELLOW") in made.pairs
-        assert all(interpret(source) == target for source, target in made.pairs)
+        assert all(colours_of(source) == target for source, target in made.pairs)
 
 
 @needs("scan/tasks_train_template_around_right.txt.gz", "scan/tasks_test_template_around_right.txt.gz")
@@ -140,7 +140,7 @@ def test_scan_around_right():
     """All pairs that can be made are right, and many are test items."""
     train, test = (scan(f"{part}_template_around_right") for part in ("train", "test"))
     made = augment(train, Settings(size=1, max_length=40, **EVERYTHING))
-    share = overlap(made.pairs, test)
+    share = count_shared(made.pairs, test)
     assert (len(made.pairs), share.pairs, share.sources) == (2372, 1936, 1936)
     assert set(made.pairs) <= set(scan(""))
 

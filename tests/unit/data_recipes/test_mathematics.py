@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from small_recipes import lenient
 
 from cgbench.data_recipes import mathematics
-from cgbench.data_recipes.mathematics import LEVELS, MODULES, PLACES, Number, arrange, generate, read_questions
+from cgbench.data_recipes.mathematics import LEVELS, MODULES, PLACES, Number, arrange, generate_splits, read_questions
 from cgbench.data_recipes.prepared import get
 from cgbench.data_recipes.registry import find_recipe
 from cgbench.errors import InputError
@@ -59,11 +59,11 @@ def test_levels_are_as_hard_as_they_say():
 
 def test_splits_of_questions_share_none_and_are_the_same_every_time():
     for module in MODULES:
-        splits = generate(module, SMALL, 100)
+        splits = generate_splits(module, SMALL, 100)
         questions = [question for pairs in splits.values() for question, _ in pairs]
         assert len(set(questions)) == len(questions)
         assert [len(splits[f"iid-{level}"]) for level in ("easy", "medium", "hard")] == [100] * 3
-        assert generate(module, SMALL, 100) == splits
+        assert generate_splits(module, SMALL, 100) == splits
 
 
 def test_a_question_stays_where_it_first_occurs():

@@ -14,11 +14,11 @@ from small_recipes import git_blob, lenient
 
 from cgbench.data_recipes import cfq, colors, pcfg
 from cgbench.data_recipes.cfq import INVERSE, merge_triples, tokenize_query, tokenize_question
-from cgbench.data_recipes.cogs import read_rows, with_role, without_variables
+from cgbench.data_recipes.cogs import read_forms, with_role, without_variables
 from cgbench.data_recipes.demo import corpus
 from cgbench.data_recipes.prepared import get
 from cgbench.data_recipes.registry import find_recipe, recipes
-from cgbench.data_recipes.smcalflow import read_rows as read_requests
+from cgbench.data_recipes.smcalflow import read_requests
 from cgbench.errors import InputError
 
 
@@ -54,7 +54,7 @@ def test_an_unknown_recipe():
     ],
 )
 def test_colors(words, meaning):
-    assert colors.interpret(words) == meaning
+    assert colors.colours_of(words) == meaning
 
 
 @needs("colors/train.tsv", "colors/test.tsv")
@@ -97,13 +97,13 @@ def test_released_pairs_that_are_not_those_of_the_paper_are_named(tmp_path):
     ],
 )
 def test_pcfg_meanings(source, target):
-    assert pcfg.interpret(source) == target
+    assert pcfg.meaning_of(source) == target
 
 
 @pytest.mark.parametrize("source", ["append A1", "copy", "copy A1 , B2", "append A1 ,", ""])
 def test_pcfg_sentences_that_are_none(source):
     with pytest.raises(ValueError, match=r"comma|empty|after the end"):
-        pcfg.interpret(source)
+        pcfg.meaning_of(source)
 
 
 def test_a_wrong_pcfg_target_is_named(tmp_path):
@@ -152,7 +152,7 @@ def test_a_ball_that_rolls_is_a_theme_in_both_editions():
 @needs("cogs/gen.tsv.gz")
 def test_either_edition_of_gen_gives_both_as_they_were_released():
     source = next(source for source in find_recipe("cogs").sources if source.name == "gen.tsv")
-    rows = read_rows(SHARED / "cogs" / "gen.tsv.gz")
+    rows = read_forms(SHARED / "cogs" / "gen.tsv.gz")
     for _ in range(2):
         for role, known in zip(("theme", "agent"), source.hashes, strict=True):
             text = "".join(f"{words}\t{with_role(form, kind, role)}\t{kind}\n" for words, form, kind in rows).encode()
@@ -198,7 +198,7 @@ def test_forms_without_variables(form, rewritten):
 def test_a_row_without_its_type_is_named(tmp_path):
     (tmp_path / "x.tsv").write_text("a\tb\tc\na\tb\n")
     with pytest.raises(InputError, match="row 2 has 2 columns"):
-        read_rows(tmp_path / "x.tsv")
+        read_forms(tmp_path / "x.tsv")
 
 
 @needs("cogs/train.tsv.gz", "cogs/gen.tsv.gz")

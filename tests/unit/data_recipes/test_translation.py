@@ -9,7 +9,7 @@ from small_recipes import git_blob, lenient
 
 from cgbench.data_recipes.prepared import get
 from cgbench.data_recipes.registry import find_recipe
-from cgbench.data_recipes.translation import TESTS, aligned, clean, segment_lines, talk_lines
+from cgbench.data_recipes.translation import TESTS, aligned, filter_by_length, segment_lines, talk_lines
 from cgbench.engines import Local
 from cgbench.errors import InputError
 
@@ -26,7 +26,7 @@ from cgbench.errors import InputError
     ],
 )
 def test_clean_corpus(pair, kept):
-    assert bool(list(clean([pair], 1, 175, 1.5))) is kept
+    assert bool(list(filter_by_length([pair], 1, 175, 1.5))) is kept
 
 
 def test_a_side_that_ends_early_is_named():

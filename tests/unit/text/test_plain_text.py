@@ -16,7 +16,7 @@ from cgbench.benchmark.metrics.cter import reasons
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.score.features import FeatureInputs, make_feature
 from cgbench.benchmark.stats.texts import Text, text_digest
-from cgbench.data_recipes.geca import Alphabet, overlap
+from cgbench.data_recipes.geca import Alphabet, count_shared
 from cgbench.errors import InputError, InputWarning
 from cgbench.lm.counts import read_corpus
 from cgbench.models.config.common import TextConfig
@@ -90,7 +90,7 @@ def test_models_lexicons_and_augmentation_read_the_same_words(tmp_path, letter):
     subwords = model_text.Subwords.learn(tmp_path / "s", tmp_path / "s", TextConfig(unit="words"))
     assert sorted(subwords.source[4:]) == sorted([f"a{letter}b", "c"])
     assert Bitext.read([(f"a{letter}b c", "x")]).source.words == [f"a{letter}b", "c"]
-    found = overlap([(f"a{letter}b", "x")], [("a b", "x"), (f" a{letter}b\t", "x")])
+    found = count_shared([(f"a{letter}b", "x")], [("a b", "x"), (f" a{letter}b\t", "x")])
     assert (found.pairs, found.sources) == (1, 1)
     assert reasons([{"missing": f"a{letter}b c", "order": ""}])["missing"] == {f"a{letter}b": 1, "c": 1}
 
