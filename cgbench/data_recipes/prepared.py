@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -88,6 +88,7 @@ def get(
     :param extras: also download extra files of a generated set, which needs no network otherwise.
     :raises InputError: a source is wrong or unavailable, a count differs, or nothing can be prepared.
     """
+    # never overwrite anything but a prepared set
     if out.exists() and not out.is_dir():
         raise InputError(f"{out}: a file; give a folder for the data set")
     if out.is_dir() and any(out.iterdir()) and not (out / RECORD).is_file():
@@ -97,6 +98,7 @@ def get(
     with locked(downloads / LOCKS / f"{out.name}.out", wait=False):
         if record := _kept(recipe, out):
             return Prepared(record, False, [])
+        # write the set to a temporary folder
         partial, work = (out.with_name(f".{out.name}.{use}") for use in ("partial", "sources"))
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir()
@@ -106,12 +108,14 @@ def get(
                 recipe.prepare(sources, writer)
                 _copy_extras(recipe, sources, writer, extras)
             record = _finish(recipe, writer, sources)
+            # move it to its place
             _publish(partial, out)
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)
             raise
-    beside = {source.name for source in recipe.sources if source.extra}
-    ways = {way for name, way in sources.missing.items() if name not in beside}
+    # list ways to get missing files, except extra ones
+    extra_names = {source.name for source in recipe.sources if source.extra}
+    ways = {way for name, way in sources.missing.items() if name not in extra_names}
     return Prepared(record, True, sorted(ways) if record["missing"] else [])
 
 
@@ -173,12 +177,9 @@ def _kept(recipe: Recipe, out: Path) -> dict[str, Any] | None:
     # missing or generated files may be available now
     lacking = record["missing"] or record.get("missing_files")
     complete = not lacking and all(split["origin"] == RELEASED for split in record["splits"].values())
-    if not (current and complete):
-        return None
-    for name, sha256 in record["files"].items():
-        if not (out / name).is_file() or hash_file(out / name) != sha256:
-            return None
-    return record
+    files = record["files"].items() if current and complete else ()
+    unchanged = all((out / name).is_file() and hash_file(out / name) == sha256 for name, sha256 in files)
+    return record if current and complete and unchanged else None
 
 
 def _finish(recipe: Recipe, writer: Writer, sources: Sources) -> dict[str, Any]:
@@ -207,7 +208,7 @@ def _finish(recipe: Recipe, writer: Writer, sources: Sources) -> dict[str, Any]:
 
 
 def _publish(partial: Path, out: Path) -> None:
-    paths = list(_files(partial))
+    paths = _files(partial)
     with ThreadPoolExecutor(SYNCED) as pool:  # much faster than one by one
         list(pool.map(sync_file, paths))
         list(pool.map(sync_folder, {path.parent for path in paths}))
@@ -220,5 +221,5 @@ def _publish(partial: Path, out: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    return iter(sorted(path for path in folder.rglob("*") if path.is_file()))
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())

@@ -12,7 +12,6 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from cgbench.data_recipes.archives import unpack
@@ -42,7 +41,6 @@ class Source:
     :param folder: its folder in a mirror, if not that of the recipe.
     :param archive: the name of the source that contains it; ``member``: the end of its path in the archive.
     :param by_hand: how to download it by hand, if a program cannot.
-    :param most: maximum bytes of a download; 0 for :attr:`most_bytes`.
     :param extra: name of an unchanged copy in the prepared set. The splits do not need it.
     """
 
@@ -54,12 +52,11 @@ class Source:
     member: str = ""
     by_hand: str = ""
     extra: str = ""
-    most: int = 0
 
     @property
     def most_bytes(self) -> int:
         """Maximum bytes of a download."""
-        return self.most or (MOST_OF_GITHUB if self.url.startswith(RAW) else MOST_DOWNLOAD)
+        return MOST_OF_GITHUB if self.url.startswith(RAW) else MOST_DOWNLOAD
 
     @property
     def place(self) -> str:
@@ -138,9 +135,7 @@ class Sources:
         shutil.rmtree(self.work, ignore_errors=True)  # left by an interrupted command
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         shutil.rmtree(self.work, ignore_errors=True)
 
     def find(self, *names: str, fetch: bool = True, optional: bool = False) -> tuple[Path, ...] | None:
@@ -260,10 +255,5 @@ class Sources:
             return str(error).removeprefix(f"{path}: ")  # the caller names the file
         if source.hashes and set(source.hashes).isdisjoint(actual):
             return f"the hash is {', '.join(actual)}, but {' or '.join(source.hashes)} is expected by the recipe"
-        self.used[source.name] = {
-            "path": source.place,
-            "url": source.url,
-            "sha256": sha256,
-            "bytes": size,
-        }
+        self.used[source.name] = {"path": source.place, "url": source.url, "sha256": sha256, "bytes": size}
         return ""

@@ -62,6 +62,7 @@ class Writer:
         sides = sides or self.sides
         self.say(f"writing {name}")
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        # one file per side, written in blocks and hashed on the way
         count, last = 0, ""
         names = [f"{name}.{side}" for side in sides]
         digests = [hashlib.sha256() for _ in sides]
@@ -75,6 +76,7 @@ class Writer:
                     digest.update(data)
                 count, last = count + len(block), " | ".join(block[-1])
         self.hashes.update((file, digest.hexdigest()) for file, digest in zip(names, digests, strict=True))
+        # check the number of rows, and record the split
         if exact:
             self.check(name, count, last)
         self.splits[name] = {"rows": count, "origin": origin, "files": names}

@@ -74,6 +74,7 @@ def write_demo(
     if min(pool_pairs, valid_pairs, parts) < 0:
         counts = f"pool_pairs={pool_pairs}, valid_pairs={valid_pairs}, parts={parts}"
         raise InputError(f"{counts}: a number of pairs cannot be negative")
+    # draw the texts; the order of the draws decides the bytes
     corpus = DemoCorpus(RandomDraw(seed), train_pairs)
     valid = [corpus.fresh(corpus.ordinary) for _ in range(valid_pairs)]
     pool = corpus.pool(pool_pairs)
@@ -82,6 +83,7 @@ def write_demo(
     if parts:
         parts_texts, kinds["parts/test"] = _parts_texts(corpus, parts)
         texts |= {f"parts/{name}": pairs for name, pairs in parts_texts.items()}
+    # write one file per side, and the kinds
     for name, pairs in texts.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         for side, language in enumerate(("de", "en")):
@@ -256,6 +258,7 @@ def _parts_texts(corpus: DemoCorpus, count: int) -> tuple[dict[str, list[Pair]],
     known words in held-out combinations (``new-combination``). ``held-out``: ordinary pairs for probes, also of
     every rare word. ``combinations``: held-out combinations, for a model to which those of the test set are not new.
     """
+    # one sentence for every third rare word
     train, seen, planted = corpus.train, set(corpus.seen), dict[Word, Pair]()
     trained = [set(" ".join(side).split(" ")) for side in zip(*train, strict=True)]
     for word in corpus.rare_words[::3]:  # ordinary training text has none of them, on one side at least
@@ -273,6 +276,7 @@ def _parts_texts(corpus: DemoCorpus, count: int) -> tuple[dict[str, list[Pair]],
             if new and forms.issuperset(new):
                 return pair
 
+    # draw each text without sentences of the ones before
     kinds = [PARTS_KINDS[index % 2] for index in range(count)]
     test: list[Pair] = []
     for kind in kinds:

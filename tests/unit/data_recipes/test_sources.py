@@ -243,7 +243,8 @@ def test_a_git_blob_id_is_what_git_says(tmp_path, place):
     assert find(tmp_path, source)[0] == [b"what is up, doc?"]
 
 
-def test_a_file_may_be_no_larger_than_its_recipe_says(web, tmp_path):
-    with pytest.raises(InputError, match="has 8 bytes or more; at most 7 are allowed"):
-        find(tmp_path, Source("x.txt", f"{web.url}/x.txt", most=7))
+def test_a_download_has_a_largest_size(web, tmp_path, monkeypatch):
     assert Source("x", github("a/b", "c", "d")).most_bytes == 100 << 20
+    monkeypatch.setattr("cgbench.data_recipes.sources.MOST_DOWNLOAD", 7)
+    with pytest.raises(InputError, match="has 8 bytes or more; at most 7 are allowed"):
+        find(tmp_path, Source("x.txt", f"{web.url}/x.txt"))
