@@ -40,8 +40,8 @@ def demo_command(out: Path, seed: int, assignments: tuple[str, ...], engine: Eng
     if page:
         write_atomic(Path(page), release_page(demo.release))
     if form == "json":
-        found = {"out": str(demo.release.folder), "report": page, "kinds": demo.kinds, "noise": demo.noise}
-        figures = {**found, **demo.release.manifest}
+        summary = {"out": str(demo.release.folder), "report": page, "kinds": demo.kinds, "noise": demo.noise}
+        figures = {**summary, **demo.release.manifest}
         click.echo(json.dumps(figures, ensure_ascii=False, indent=1))
     else:
         from cgbench.commands.build_report import kinds_table, noise_table, report

@@ -20,8 +20,8 @@ def export_command(request: ExportRequest, form: str) -> None:
     """Export the test set of a release to the format of another tool, without network access."""
     files, folder = export(request), shlex.quote(request.release)
     if form == "json":
-        found = {"out": str(request.out), "to": request.to, "files": files}
-        click.echo(json.dumps(found, ensure_ascii=False, indent=1))
+        summary = {"out": str(request.out), "to": request.to, "files": files}
+        click.echo(json.dumps(summary, ensure_ascii=False, indent=1))
     else:
         click.echo(f"written to {request.out}: {', '.join(files)}")
         click.echo(f"the release itself as a data set:  hf upload ORG/NAME {folder} . --repo-type dataset")

@@ -60,56 +60,56 @@ def power_command(
     click.echo(_shown(found, form))
 
 
-def _examples(found: PowerResult, units: int | None) -> int | None:
+def _examples(result: PowerResult, units: int | None) -> int | None:
     """A number of units as examples, of which a cluster has several."""
-    return None if units is None else round(units * found.variance.clusters.size)
+    return None if units is None else round(units * result.variance.clusters.size)
 
 
-def _shown(found: PowerResult, form: str) -> str:
+def _shown(result: PowerResult, form: str) -> str:
     if form == "json":
         return json.dumps(
             {
-                "metric": found.metric, "power": found.test.power, "level": found.test.level, "seeds": found.runs,
-                "pilot": dataclasses.asdict(found.variance),
+                "metric": result.metric, "power": result.test.power, "level": result.test.level, "seeds": result.runs,
+                "pilot": dataclasses.asdict(result.variance),
                 "smallest": [
-                    {"examples": _examples(found, units), "difference": value}
-                    | ({found.variance.clusters.name: units} if found.variance.clusters.name else {})
-                    for units, value in found.smallest
+                    {"examples": _examples(result, units), "difference": value}
+                    | ({result.variance.clusters.name: units} if result.variance.clusters.name else {})
+                    for units, value in result.smallest
                 ],
-                "needs": [dataclasses.asdict(one) for one in found.needs],
+                "needs": [dataclasses.asdict(one) for one in result.needs],
             },
             indent=1,
         )  # fmt: skip
-    share = f"{100 * found.test.power:g} % power"
-    name = found.variance.clusters.name
+    power_text = f"{100 * result.test.power:g} % power"
+    name = result.variance.clusters.name
     rows = [
         [
             *([] if not name else ["any number" if units is None else f"{units:,}"]),
-            "any number" if units is None else f"{_examples(found, units):,}",
-            str(found.runs), "none" if one is None else f"{one:.3g}",
+            "any number" if units is None else f"{_examples(result, units):,}",
+            str(result.runs), "none" if one is None else f"{one:.3g}",
         ]
-        for units, one in found.smallest
+        for units, one in result.smallest
     ]  # fmt: skip
     head = [*([f"clusters: {name}"] if name else []), "examples", "seeds"]
-    parts = [render([*head, f"smallest difference in {found.metric} at {share}"], rows, form)]
-    if found.needs:
+    tables = [render([*head, f"smallest difference in {result.metric} at {power_text}"], rows, form)]
+    if result.needs:
         rows = [
             [
                 f"{one.difference:g}", f"{100 * one.power:.1f} %",
-                "no number" if one.examples is None else f"{_examples(found, one.examples):,}",
-                ("" if not found.variance.between else "no number" if one.runs is None else f"{one.runs:,}"),
+                "no number" if one.examples is None else f"{_examples(result, one.examples):,}",
+                ("" if not result.variance.between else "no number" if one.runs is None else f"{one.runs:,}"),
             ]
-            for one in found.needs
+            for one in result.needs
         ]  # fmt: skip
-        head = ["difference", "power now", f"examples for {share}", f"seeds for {share}"]
-        parts.append(render(head, rows, form))
-    if found.variance.between:
-        now = found.variance.units
-        total = found.variance.of(now, found.runs)
+        head = ["difference", "power now", f"examples for {power_text}", f"seeds for {power_text}"]
+        tables.append(render(head, rows, form))
+    if result.variance.between:
+        now = result.variance.units
+        total = result.variance.of(now, result.runs)
         rows = [
-            ["examples", f"{100 * found.variance.shared / now / total:.0f} %"],
-            ["luck of each run on them", f"{100 * found.variance.own / now / found.runs / total:.0f} %"],
-            ["seeds: more examples do not remove it", f"{100 * found.variance.floor(found.runs) / total:.0f} %"],
+            ["examples", f"{100 * result.variance.shared / now / total:.0f} %"],
+            ["luck of each run on them", f"{100 * result.variance.own / now / result.runs / total:.0f} %"],
+            ["seeds: more examples do not remove it", f"{100 * result.variance.floor(result.runs) / total:.0f} %"],
         ]
-        parts.append(render([f"variance of the difference, {_examples(found, now):,} examples", "share"], rows, form))
-    return "\n\n".join(parts)
+        tables.append(render([f"variance of the difference, {_examples(result, now):,} examples", "share"], rows, form))
+    return "\n\n".join(tables)

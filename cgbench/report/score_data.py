@@ -29,19 +29,19 @@ def wholes(evaluation: Evaluation, inputs: EvaluationInputs) -> list[SubsetScore
     results = scored.results
     test = (scored.test or CALIBRATED) if len(results) > 1 else None
     comparison = replace(inputs.comparison, paired=test, baseline=None, all_pairs=test is not None, confidence=True)
-    (found,) = parts_of(scored.metric, scored.sampling, results, comparison, [Bin("all", np.arange(scored.metric.n))])
+    (subsets,) = parts_of(scored.metric, scored.sampling, results, comparison, [Bin("all", np.arange(scored.metric.n))])
     return [
         replace(
             result.whole,
             figures={
                 name: replace(
                     estimate,
-                    **{key: getattr(part.figures[name], key) for key in ("ci_low", "ci_high", "ci_mean", "pairs")},
+                    **{key: getattr(subset.figures[name], key) for key in ("ci_low", "ci_high", "ci_mean", "pairs")},
                 )
                 for name, estimate in result.whole.figures.items()
             },
         )
-        for result, part in zip(results, found, strict=True)
+        for result, subset in zip(results, subsets, strict=True)
     ]
 
 
@@ -49,7 +49,7 @@ def breakdowns(evaluation: Evaluation, inputs: EvaluationInputs) -> list[ScoredS
     """The systems in the requested bins, and in those of every other feature that the inputs allow."""
     scored = evaluation.scored
     comparison = replace(inputs.comparison, paired=None, baseline=None, all_pairs=False, confidence=True)
-    found = [scored] if scored.by else []
+    binned = [scored] if scored.by else []
     names = (*OF_COMPOUNDS, "length") if isinstance(scored.metric, Cter) else FEATURES
     for name in names:
         if name == scored.by:
@@ -59,40 +59,40 @@ def breakdowns(evaluation: Evaluation, inputs: EvaluationInputs) -> list[ScoredS
         except InputError:
             continue  # nothing to make it from was given
         if len(bins) > 1:
-            parts = parts_of(scored.metric, scored.sampling, scored.results, comparison, bins)
+            by_bin = parts_of(scored.metric, scored.sampling, scored.results, comparison, bins)
             results = [
                 replace(result, bins=tuple(zip(bins, of_system, strict=True)))
-                for result, of_system in zip(scored.results, zip(*parts, strict=True), strict=True)
+                for result, of_system in zip(scored.results, zip(*by_bin, strict=True), strict=True)
             ]
-            found.append(replace(scored, by=name, results=tuple(results)))
-    return found
+            binned.append(replace(scored, by=name, results=tuple(results)))
+    return binned
 
 
 def has(scored: ScoredSystems, figure: str) -> bool:
     """Whether any bin has the figure: CTER aggregate is undefined where bins divide groups."""
-    return any(part.figures[figure].value is not None for result in scored.results for _, part in result.bins)
+    return any(subset.figures[figure].value is not None for result in scored.results for _, subset in result.bins)
 
 
-def outputs(evaluation: Evaluation, scores: Sequence[np.ndarray], place: int) -> list[list[list[Any]]]:
+def outputs(evaluation: Evaluation, scores: Sequence[np.ndarray], index: int) -> list[list[list[Any]]]:
     """The different outputs of each system for an example, worst first: ``[text, seeds, score, reason]``.
 
     :param scores: of every example, ``[runs, n]`` per system.
     """
-    metric, systems, found = evaluation.scored.metric, evaluation.systems, []
+    metric, systems, by_system = evaluation.scored.metric, evaluation.systems, []
     flip = -1 if metric.lower_is_better and not isinstance(metric, Cter) else 1
     for system, texts, of_runs in zip(systems, outputs_of(metric, systems), scores, strict=True):
         runs = texts or system.runs  # external scores are shown as they are where there are no texts
-        own: dict[tuple[str, float], list[int]] = {}
-        for run, score in enumerate(of_runs[:, place].tolist()):
-            own.setdefault((runs[min(run, len(runs) - 1)][place], round(score, 2)), []).append(run + 1)
-        rows = sorted(own.items(), key=lambda one: (flip * one[0][1], one[1]))
-        found.append([[text, seeds, score, _reason(metric, place, text)] for (text, score), seeds in rows])
-    return found
+        seeds_of: dict[tuple[str, float], list[int]] = {}
+        for run, score in enumerate(of_runs[:, index].tolist()):
+            seeds_of.setdefault((runs[min(run, len(runs) - 1)][index], round(score, 2)), []).append(run + 1)
+        rows = sorted(seeds_of.items(), key=lambda item: (flip * item[0][1], item[1]))
+        by_system.append([[text, seeds, score, _reason(metric, index, text)] for (text, score), seeds in rows])
+    return by_system
 
 
-def _reason(metric: Metric, place: int, text: str) -> str:
+def _reason(metric: Metric, index: int, text: str) -> str:
     """Why CTER counts an output as wrong."""
-    return "; ".join(metric.judge(metric.compounds[place], text).reasons) if isinstance(metric, Cter) else ""
+    return "; ".join(metric.judge(metric.compounds[index], text).reasons) if isinstance(metric, Cter) else ""
 
 
 def most_telling(scores: np.ndarray, most: int) -> np.ndarray:
@@ -102,9 +102,9 @@ def most_telling(scores: np.ndarray, most: int) -> np.ndarray:
     return np.sort(known[np.argsort(-spread, kind="stable")[:most]])
 
 
-def never_right(evaluation: Evaluation, number: int) -> list[list[str]]:
+def never_right(evaluation: Evaluation, system_index: int) -> list[list[str]]:
     """The compounds of which a system gets no row right in any seed: their type, rows, and commonest reason."""
-    metric, system = evaluation.scored.metric, evaluation.systems[number]
+    metric, system = evaluation.scored.metric, evaluation.systems[system_index]
     if not isinstance(metric, Cter):
         return []
     rows: dict[str, int] = {}

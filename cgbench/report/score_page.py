@@ -59,9 +59,9 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
     if inputs is None:
         raise InputError("a report needs an evaluation that cgbench.evaluate made")
     figures, name = scored.metric.figures, scored.metric.name
-    parts, systems = wholes(evaluation, inputs), evaluation.systems
-    pairs = compare_all(scored.metric, [result.system for result in scored.results], parts)
-    found = breakdowns(evaluation, inputs)
+    whole_scores, systems = wholes(evaluation, inputs), evaluation.systems
+    pairs = compare_all(scored.metric, [result.system for result in scored.results], whole_scores)
+    binned = breakdowns(evaluation, inputs)
     differences: Sequence[Differences] = evaluation.differences
     if not differences and len(systems) > 1:
         results, references = scored.results, inputs.references
@@ -69,7 +69,7 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
             scored.metric, scored.sampling, systems, results, references, inputs.features, inputs.comparison
         )
     scores = example_scores(scored.metric, systems, scored.results)
-    examples, distribution = _examples(evaluation, inputs, scores, found), _distribution(scored, scores)
+    examples, distribution = _examples(evaluation, inputs, scores, binned), _distribution(scored, scores)
     lines = [str(warning) for warning in inputs.warned] if notes is None else list(notes)
     if examples["shown"] < examples["all"]:
         lines.append(
@@ -80,7 +80,7 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
         "control": ("Control set", scored.control is not None),
         "parts": ("Known parts", evaluation.parts is not None),
         "pairs": ("Pairs", pairs),
-        "bins": ("Breakdown", found),
+        "bins": ("Breakdown", binned),
         "distribution": ("Distribution", distribution),
         "differences": ("Differences", differences),
         "compounds": ("Compounds", isinstance(scored.metric, Cter)),
@@ -99,18 +99,18 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
             *([("estimate", scored.sampling.design.description())] if scored.sampling.design else []),
             ("signature", f"{name}|{scored.signature}"),
         ],
-        "systems": [_systems_table(scored, parts, figure) for figure in figures],
-        "charts": [_systems_chart(scored, parts, figure) for figure in figures],
+        "systems": [_systems_table(scored, whole_scores, figure) for figure in figures],
+        "charts": [_systems_chart(scored, whole_scores, figure) for figure in figures],
         "details": _details(scored),
         "drops": [_drops(scored, figure) for figure in figures] if scored.drops else [],
         "control_examples": scored.control,
         "known": parts_section(evaluation, inputs, _places(scored)),
         "pairs": _pairs(scored, pairs) if pairs else None,
         "breakdowns": [
-            _breakdown(one, figure, number)
-            for number, one in enumerate(found)
+            _breakdown(of_feature, figure, feature_number)
+            for feature_number, of_feature in enumerate(binned)
             for figure in figures
-            if has(one, figure)
+            if has(of_feature, figure)
         ],
         "distribution": distribution,
         "dots": scored.metric.n <= DOTS,
@@ -129,33 +129,33 @@ def _places(scored: ScoredSystems) -> int:
     return max(2, scored.metric.width)
 
 
-def _systems_table(scored: ScoredSystems, parts: Sequence[SubsetScores], figure: str) -> dict[str, Any]:
-    places = _places(scored)
-    tested, several = scored.baseline is not None, any(result.runs > 1 for result in scored.results)
-    values = [value for part in parts if (value := part.figures[figure].value) is not None]
+def _systems_table(scored: ScoredSystems, whole_scores: Sequence[SubsetScores], figure: str) -> dict[str, Any]:
+    decimals = _places(scored)
+    tested, has_seeds = scored.baseline is not None, any(result.runs > 1 for result in scored.results)
+    values = [value for subset in whole_scores if (value := subset.figures[figure].value) is not None]
     best = (min if scored.metric.lower_is_better else max)(values, default=None)
     name = scored.metric.axis(figure)
-    columns = {"system": True, "seeds": several, scored.metric.name: True, "stdev": several, "95 % interval": True}
+    columns = {"system": True, "seeds": has_seeds, scored.metric.name: True, "stdev": has_seeds, "95 % interval": True}
     columns |= {
         "Δ": tested,
-        "95 % of Δ": any(part.figures[figure].difference_low is not None for part in parts),
+        "95 % of Δ": any(subset.figures[figure].difference_low is not None for subset in whole_scores),
         "p": tested,
         "p (Holm)": tested,
     }
     rows = []
-    for result, part in zip(scored.results, parts, strict=True):
-        one = part.figures[figure]
-        compared = one.difference is not None
+    for result, subset in zip(scored.results, whole_scores, strict=True):
+        score = subset.figures[figure]
+        compared = score.difference is not None
         cells = [
             scored.title(result.system),
             str(result.runs),
-            fixed(one.value, places, none=NONE) + (BEST if one.value is not None and one.value == best else ""),
-            fixed(one.stdev, places, none=NONE),
-            span(one.ci_low, one.ci_high, places) or NONE,
-            fixed(one.difference, places, "+"),
-            span(one.difference_low, one.difference_high, places, "+"),
-            p_text(one.p_value, NONE) if compared else "",
-            p_text(one.p_holm, NONE) if compared else "",
+            fixed(score.value, decimals, none=NONE) + (BEST if score.value is not None and score.value == best else ""),
+            fixed(score.stdev, decimals, none=NONE),
+            span(score.ci_low, score.ci_high, decimals) or NONE,
+            fixed(score.difference, decimals, "+"),
+            span(score.difference_low, score.difference_high, decimals, "+"),
+            p_text(score.p_value, NONE) if compared else "",
+            p_text(score.p_holm, NONE) if compared else "",
         ]
         rows.append([cell for cell, here in zip(cells, columns.values(), strict=True) if here])
     caption = f"{name}; {BEST.strip()}: the best"
@@ -166,11 +166,11 @@ def _systems_table(scored: ScoredSystems, parts: Sequence[SubsetScores], figure:
     return as_table(name, caption, [head for head, here in columns.items() if here], rows)
 
 
-def _systems_chart(scored: ScoredSystems, parts: Sequence[SubsetScores], figure: str) -> tuple[Any, str]:
-    scores = [part.figures[figure] for part in parts]
+def _systems_chart(scored: ScoredSystems, whole_scores: Sequence[SubsetScores], figure: str) -> tuple[Any, str]:
+    scores = [subset.figures[figure] for subset in whole_scores]
     series = [
-        Series.of(result.system, [score], number)
-        for number, (result, score) in enumerate(zip(scored.results, scores, strict=True))
+        Series.of(result.system, [score], index)
+        for index, (result, score) in enumerate(zip(scored.results, scores, strict=True))
     ]
     name = scored.metric.axis(figure)
     caption = [name, *["bar: 95 % interval"] * any(score.ci_low is not None for score in scores)]
@@ -182,15 +182,15 @@ def _systems_chart(scored: ScoredSystems, parts: Sequence[SubsetScores], figure:
 def _drops(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:
     """What each system loses from the control set to the test set, as a table and as a chart."""
     name, rows, marks = scored.metric.axis(figure), [], []
-    places = _places(scored)
-    for number, result in enumerate(scored.results):
-        one = scored.drops[result.system][figure]
-        values = (one.control, result.whole.figures[figure].value, one.value)
-        cells = [fixed(value, places, none=NONE) for value in values]
-        cells += [span(one.ci_low, one.ci_high, places) or NONE, fixed(one.difference, places, "+")]
-        cells += [span(one.difference_low, one.difference_high, places, "+"), p_text(one.p_holm)]
+    decimals = _places(scored)
+    for index, result in enumerate(scored.results):
+        drop = scored.drops[result.system][figure]
+        values = (drop.control, result.whole.figures[figure].value, drop.value)
+        cells = [fixed(value, decimals, none=NONE) for value in values]
+        cells += [span(drop.ci_low, drop.ci_high, decimals) or NONE, fixed(drop.difference, decimals, "+")]
+        cells += [span(drop.difference_low, drop.difference_high, decimals, "+"), p_text(drop.p_holm)]
         rows.append([result.system, *cells])
-        marks.append(Series.of(result.system, [one], number))
+        marks.append(Series.of(result.system, [drop], index))
     head = ["system", "control set", "test set", "lost", "95 % interval", "Δ", "95 % of Δ", "p (Holm)"]
     caption = f"{name}; lost: control set minus test set; Δ: difference from the loss of the baseline"
     title = f"{name} lost from the control set to the test set"
@@ -204,10 +204,10 @@ def _pairs(scored: ScoredSystems, pairs: AllPairs) -> dict[str, Any]:
     largest = max((abs(value) for value in pairs.difference.values()), default=0) or 1
     sign = -1 if scored.metric.lower_is_better else 1
 
-    def cell(one: int, other: int) -> tuple[str, str]:
-        if one == other:
+    def cell(system: int, against: int) -> tuple[str, str]:
+        if system == against:
             return "", ""
-        p, difference = pairs.p_star[one, other], pairs.difference[one, other]
+        p, difference = pairs.p_star[system, against], pairs.difference[system, against]
         text = fixed(difference, _places(scored), "+")
         return (text, "") if p is None or p >= LEVEL else (f"{text}*", charts.shade(sign * difference / largest))
 
@@ -215,36 +215,36 @@ def _pairs(scored: ScoredSystems, pairs: AllPairs) -> dict[str, Any]:
         f"Row minus column, {scored.metric.axis(scored.metric.figures[0])}, best system first. Coloured, with *: "
         f"p < {LEVEL} ({scored.star_test or CALIBRATED} test, Holm's correction for all pairs)."
     )
-    rows = [[names[one], *(cell(one, other) for other in pairs.order)] for one in pairs.order]
+    rows = [[names[system], *(cell(system, against) for against in pairs.order)] for system in pairs.order]
     return {
-        "matrix": as_table("All pairs", caption, ["", *(names[one] for one in pairs.order)], rows),
-        "tiers": [[names[one] for one in tier] for tier in pairs.tiers],
+        "matrix": as_table("All pairs", caption, ["", *(names[system] for system in pairs.order)], rows),
+        "tiers": [[names[system] for system in tier] for tier in pairs.tiers],
         "level": LEVEL,
     }
 
 
-def _breakdown(one: ScoredSystems, figure: str, number: int) -> dict[str, Any]:
+def _breakdown(scored: ScoredSystems, figure: str, feature_number: int) -> dict[str, Any]:
     """The bins of a feature from left to right and a line per system, as a chart and as a table.
 
-    :param number: of the feature; the heads of the table link to the examples of their bins.
+    :param feature_number: counted from 0; the heads of the table link to the examples of their bins.
     """
-    name, by, width = one.metric.axis(figure), one.by or "", one.metric.width
-    bins = [(bin.label, part.examples) for bin, part in one.results[0].bins]
+    name, by, width = scored.metric.axis(figure), scored.by or "", scored.metric.width
+    bins = [(bin.label, subset.examples) for bin, subset in scored.results[0].bins]
     marks = [
-        Series.of(result.system, [part.figures[figure] for _, part in result.bins], place)
-        for place, result in enumerate(one.results)
+        Series.of(result.system, [subset.figures[figure] for _, subset in result.bins], index)
+        for index, result in enumerate(scored.results)
     ]
     rows = [["examples", *(f"{count:,}" for _, count in bins)]]
     for series in marks:
         values = [None if math.isnan(value) else value for value in series.values]
-        rows.append([one.title(series.name), *(fixed(value, _places(one), none=NONE) for value in values)])
+        rows.append([scored.title(series.name), *(fixed(value, _places(scored), none=NONE) for value in values)])
     label = f"{by} ({UNITS[by]})" if by in UNITS else by
     caption = f"{name} by {label}"
-    table = as_table(caption, caption, [by, *(text for text, _ in bins)], rows, bins_table(one, figure, width))
-    joined = one.results[0].bins[0][0].high is not None
+    table = as_table(caption, caption, [by, *(text for text, _ in bins)], rows, bins_table(scored, figure, width))
+    joined = scored.results[0].bins[0][0].high is not None
     labels, counts = zip(*bins, strict=True)
     chart = charts.lines(Chart(labels, marks, caption, name, label, counts, joined, decimals=width))
-    return table | {"number": number, "chart": chart if len(bins) <= DRAWN else ""}
+    return table | {"number": feature_number, "chart": chart if len(bins) <= DRAWN else ""}
 
 
 def _details(scored: ScoredSystems) -> dict[str, Any] | None:
@@ -253,7 +253,7 @@ def _details(scored: ScoredSystems) -> dict[str, Any] | None:
     if scored.sampling.design is not None:  # parts of the sample, not of the estimate
         return None
     for result in scored.results:
-        runs = [metric.details(metric.collect(one, np.arange(metric.n)).sum(axis=0)) for one in result.statistics]
+        runs = [metric.details(metric.collect(of_run, np.arange(metric.n)).sum(axis=0)) for of_run in result.statistics]
         head = ["system", *runs[0]]
         means = [(name, float(np.mean([run[name] for run in runs]))) for name in runs[0]]
         rows.append([scored.title(result.system), *(f"{value:.{1 if '%' in name else 3}f}" for name, value in means)])
@@ -262,25 +262,25 @@ def _details(scored: ScoredSystems) -> dict[str, Any] | None:
 
 def _distribution(scored: ScoredSystems, scores: Sequence[np.ndarray]) -> list[tuple[Any, str]]:
     """Scores of single examples: histograms of all systems, then each system against the baseline."""
-    names, means = [result.system for result in scored.results], np.array([one.mean(axis=0) for one in scores])
+    names, means = [result.system for result in scored.results], np.array([of_runs.mean(axis=0) for of_runs in scores])
     means = means[:, np.isfinite(means).all(axis=0)]
     if len(np.unique(means)) <= FEW:
         return []
     name, base, none = scored.metric.name, _base(scored), (np.zeros(0), np.zeros(0))
     title = f"{name} of single examples"
     rounded = np.round(means, max(1, scored.metric.width)).tolist()
-    series = [Series(charts.cut(own), rounded[at], colour=at % len(COLOURS)) for at, own in enumerate(names)]
-    found = [(charts.histograms(series, name, title, unit="examples"), f"{title}; dashed: the median")]
-    for place, own in enumerate(names):
-        if place != base:
-            points = (means[base], means[place])
+    series = [Series(charts.cut(system), rounded[at], colour=at % len(COLOURS)) for at, system in enumerate(names)]
+    pictures = [(charts.histograms(series, name, title, unit="examples"), f"{title}; dashed: the median")]
+    for index, system in enumerate(names):
+        if index != base:
+            points = (means[base], means[index])
             behind, dots = (none, points) if means.shape[1] <= DOTS else (points, none)
-            title = f"{own} against {names[base]}"
+            title = f"{system} against {names[base]}"
             chart = charts.scatter(
-                behind, dots, (charts.cut(names[base]), charts.cut(own)), title, pair=f"{place} {base}"
+                behind, dots, (charts.cut(names[base]), charts.cut(system)), title, pair=f"{index} {base}"
             )
-            found.append((chart, title))
-    return found
+            pictures.append((chart, title))
+    return pictures
 
 
 def _base(scored: ScoredSystems) -> int:
@@ -291,57 +291,59 @@ def _base(scored: ScoredSystems) -> int:
 def _difference_tables(pair: Differences) -> tuple[str, list[dict[str, Any]]]:
     """Where two systems differ: n-grams, words by their count in training, bins of examples."""
     tables = (table for table in differences_tables([pair], 1) if isinstance(table, Table) and table.title)
-    shown = [as_table(table.title, table.title, table.head, table.rows) for table in tables if table.rows]
-    return f"{pair.system} against {pair.against}", shown
+    page_tables = [as_table(table.title, table.title, table.head, table.rows) for table in tables if table.rows]
+    return f"{pair.system} against {pair.against}", page_tables
 
 
 def _compounds(evaluation: Evaluation) -> list[dict[str, Any]]:
     """A system's reasons and the compounds it never gets right."""
-    metric, found = evaluation.scored.metric, []
+    metric, by_system = evaluation.scored.metric, []
     if not isinstance(metric, Cter):
         return []
-    for number, system in enumerate(evaluation.systems):
+    for index, system in enumerate(evaluation.systems):
         reasons = Counter(
             reason for run in system.runs for judged in metric.judge_all(run) for reason in judged.reasons
         ).most_common()
-        never = never_right(evaluation, number)
+        never = never_right(evaluation, index)
         rows = [[reason, f"{count:,}"] for reason, count in reasons[:REASONS]]
         caption = f"The {len(rows)} commonest of {len(reasons):,} reasons, in rows of all seeds"
-        shown = as_table(f"Reasons, {system.name}", caption, ["reason", "rows"], rows)
+        reasons_of = as_table(f"Reasons, {system.name}", caption, ["reason", "rows"], rows)
         head = ["compound", "type", "rows", "commonest reason"]
         of_compounds = as_table(
             f"Never right, {system.name}", "Wrong in every context and seed", head, never[:COMPOUNDS]
         )
-        found.append({"system": system.name, "reasons": shown, "never": of_compounds, "all_never": len(never),
-                      "compounds": len(set(metric.compounds))})  # fmt: skip
-    return found
+        by_system.append({
+            "system": system.name, "reasons": reasons_of, "never": of_compounds, "all_never": len(never),
+            "compounds": len(set(metric.compounds)),
+        })  # fmt: skip
+    return by_system
 
 
 def _examples(
-    evaluation: Evaluation, inputs: EvaluationInputs, scores: Sequence[np.ndarray], found: Sequence[ScoredSystems]
+    evaluation: Evaluation, inputs: EvaluationInputs, scores: Sequence[np.ndarray], binned: Sequence[ScoredSystems]
 ) -> dict[str, Any]:
     """The table of examples: every system's outputs and score, of which the page shows two side by side."""
-    metric, means = evaluation.scored.metric, np.array([one.mean(axis=0) for one in scores])
+    metric, means = evaluation.scored.metric, np.array([of_runs.mean(axis=0) for of_runs in scores])
     texts: dict[str, Sequence[str]] = {"source": inputs.sources} if inputs.sources else {}
     texts |= {"compound": metric.compounds} if isinstance(metric, Cter) else {}
     texts |= {"reference": [example[0] for example in inputs.references]} if inputs.references else {}
-    places: list[list[str]] = [[] for _ in range(metric.n)]
+    bins_of: list[list[str]] = [[] for _ in range(metric.n)]
     groups = []
-    for number, one in enumerate(found):
-        bins = [(f"{number}.{place}", bin) for place, (bin, _) in enumerate(one.results[0].bins)]
-        groups.append((one.by, [(name, bin.label) for name, bin in bins]))
+    for feature_number, of_feature in enumerate(binned):
+        bins = [(f"{feature_number}.{index}", bin) for index, (bin, _) in enumerate(of_feature.results[0].bins)]
+        groups.append((of_feature.by, [(name, bin.label) for name, bin in bins]))
         for name, bin in bins:
-            for place in bin.rows.tolist():
-                places[place].append(name)
+            for index in bin.rows.tolist():
+                bins_of[index].append(name)
     rows = [
         [
-            place + 1,
-            [round(float(score), 2) for score in means[:, place]],
-            outputs(evaluation, scores, place),
-            places[place],
-            *(column[place] for column in texts.values()),
+            index + 1,
+            [round(float(score), 2) for score in means[:, index]],
+            outputs(evaluation, scores, index),
+            bins_of[index],
+            *(column[index] for column in texts.values()),
         ]
-        for place in most_telling(means, min(MOST_EXAMPLES, MOST_OUTPUTS // sum(map(len, scores)))).tolist()
+        for index in most_telling(means, min(MOST_EXAMPLES, MOST_OUTPUTS // sum(map(len, scores)))).tolist()
     ]
     names, base = [system.name for system in evaluation.systems], _base(evaluation.scored)
     first = 1 if len(names) > 1 and not base else 0
@@ -369,6 +371,6 @@ def _examples(
         "unspaced": is_unspaced([row[-1] if inputs.references else row[2][0][0][0] for row in rows]),
         "brush": [2, 1] if len(names) > 1 else None,
     }
-    several = any(len(system.runs) > 1 for system in evaluation.systems)
+    has_seeds = any(len(system.runs) > 1 for system in evaluation.systems)
     return {"data": data, "columns": columns, "filters": filters, "shown": len(rows), "all": metric.n,
-            "several": several, "reference": bool(inputs.references), "less": less}  # fmt: skip
+            "several": has_seeds, "reference": bool(inputs.references), "less": less}  # fmt: skip

@@ -24,7 +24,7 @@ def element_candidates(
     test: Pairs,
     train: Pairs,
     corpora: Sequence[Pairs],
-    held: Sequence[np.ndarray],
+    excluded: Sequence[np.ndarray],
     *,
     max_length: int,
     k: int,
@@ -32,42 +32,52 @@ def element_candidates(
     """The atoms of a test set, and the rows of corpora that may be their probes: those whose atoms and compounds are
     all in the training set, so that an error in one of them is not an error in a new combination.
 
-    :param held: the hashes of sources and of targets that may not be probes.
+    :param excluded: the hashes of sources and of targets that may not be probes.
     :raises InputError: a row is not valid for the type of elements.
     """
-    own = SIDES.index(side)
-    found = elements_of(kind, [(name, [pair[own] for pair in pairs]) for name, pairs in (train, test, *corpora)])
-    in_train = np.arange(found.examples) < len(train[1])
-    trained = found.atoms.counts(in_train)
-    new = np.zeros(found.examples, np.int64)
-    for one in (found.atoms, found.compounds):
-        new += np.bincount(one.rows[one.counts(in_train)[one.ids] == 0], minlength=found.examples)
-    atoms = [mine.tolist() for mine in np.split(found.atoms.ids, found.atoms.starts[1:-1])]
+    side_index = SIDES.index(side)
+    elements = elements_of(
+        kind, [(name, [pair[side_index] for pair in pairs]) for name, pairs in (train, test, *corpora)]
+    )
+    in_train = np.arange(elements.examples) < len(train[1])
+    trained = elements.atoms.counts(in_train)
+    new = np.zeros(elements.examples, np.int64)
+    for counted in (elements.atoms, elements.compounds):
+        new += np.bincount(counted.rows[counted.counts(in_train)[counted.ids] == 0], minlength=elements.examples)
+    atoms = [row_atoms.tolist() for row_atoms in np.split(elements.atoms.ids, elements.atoms.starts[1:-1])]
     first = len(train[1]) + len(test[1])  # row of the corpora
     of_test, of_corpora = atoms[len(train[1]) : first], atoms[first:]
-    numbers = {atom: number for number, atom in enumerate(dict.fromkeys(atom for mine in of_test for atom in mine))}
-    names = {atom: found.atoms.names[atom] for atom in numbers}
+    numbers = {
+        atom: index for index, atom in enumerate(dict.fromkeys(atom for row_atoms in of_test for atom in row_atoms))
+    }
+    names = {atom: elements.atoms.names[atom] for atom in numbers}
     pieces = [
         Piece(names[atom], int(trained[atom]), reason="absent" if trained[atom] else "unknown") for atom in numbers
     ]
     rows = [
-        [_place(numbers[atom], names[atom], words_of(pair[own])) for atom in mine]
-        for mine, pair in zip(of_test, test[1], strict=True)
+        [_place(numbers[atom], names[atom], words_of(pair[side_index])) for atom in row_atoms]
+        for row_atoms, pair in zip(of_test, test[1], strict=True)
     ]
-    pairs = [pair for _, mine in corpora for pair in mine]
+    pairs = [pair for _, corpus in corpora for pair in corpus]
     hashes = [line_hashes(texts) for texts in zip(*pairs, strict=True)]
     words = np.array([len(words_of(source)) for source, _ in pairs])
-    good = (words <= max_length) & (new[first:] == 0) & ~np.isin(hashes[0], held[0]) & ~np.isin(hashes[1], held[1])
+    good = (
+        (words <= max_length) & (new[first:] == 0) & ~np.isin(hashes[0], excluded[0]) & ~np.isin(hashes[1], excluded[1])
+    )
     order = np.lexsort([pair_hash(*hashes), words])  # the shortest first
     ordered = order[good[order]].tolist()
-    served = [np.array([numbers[one] for one in of_corpora[row] if one in numbers], np.int64) for row in ordered]
+    served = [
+        np.array([numbers[element] for element in of_corpora[row] if element in numbers], np.int64) for row in ordered
+    ]
     served = once_per_source([pairs[row][0] for row in ordered], served)
-    seen, kept = Counter[int](), []  # the shortest of each piece
-    for place, mine in enumerate(served):
-        if any(seen[piece] < max(CHOICES, k) for piece in mine.tolist()):
-            kept.append(place)
-        seen.update(mine.tolist())
-    return Candidates(pieces, rows, [served[place] for place in kept], [pairs[ordered[place]] for place in kept])
+    seen, chosen = Counter[int](), []  # the shortest of each piece
+    for candidate, serves in enumerate(served):
+        if any(seen[piece] < max(CHOICES, k) for piece in serves.tolist()):
+            chosen.append(candidate)
+        seen.update(serves.tolist())
+    return Candidates(
+        pieces, rows, [served[candidate] for candidate in chosen], [pairs[ordered[candidate]] for candidate in chosen]
+    )
 
 
 def compound_candidates(pairs: Sequence[Pair], compounds: Sequence[str]) -> Candidates:
@@ -81,15 +91,21 @@ def compound_candidates(pairs: Sequence[Pair], compounds: Sequence[str]) -> Cand
         rows_of.setdefault(compound, []).append(row)
     words = {compound: words_of(compound) for compound in rows_of}
     numbers: dict[str, int] = {}
-    parts: dict[str, list[int]] = {}
-    for compound, mine in words.items():
-        within = [one for one, other in words.items() if len(other) < len(mine) and _in_order(other, mine)]
-        rest = [word for word in mine if all(word not in words[one] for one in within)]
-        parts[compound] = [numbers.setdefault(part, len(numbers)) for part in dict.fromkeys([*within, *rest])]
-    pieces = [Piece(part, len(rows_of.get(part, ())), reason="absent") for part in numbers]
-    served = [row for part in numbers for row in rows_of.get(part, ())]
+    pieces_of: dict[str, list[int]] = {}
+    for compound, compound_words in words.items():
+        within = [
+            shorter
+            for shorter, shorter_words in words.items()
+            if len(shorter_words) < len(compound_words) and _in_order(shorter_words, compound_words)
+        ]
+        uncovered = [word for word in compound_words if all(word not in words[shorter] for shorter in within)]
+        pieces_of[compound] = [
+            numbers.setdefault(piece, len(numbers)) for piece in dict.fromkeys([*within, *uncovered])
+        ]
+    pieces = [Piece(piece, len(rows_of.get(piece, ())), reason="absent") for piece in numbers]
+    served = [row for piece in numbers for row in rows_of.get(piece, ())]
     of_probes = [np.array([numbers[compounds[row]]]) for row in served]
-    rows = [[Place(part) for part in parts[compound]] for compound in compounds]
+    rows = [[Place(piece) for piece in pieces_of[compound]] for compound in compounds]
     return Candidates(
         pieces, rows, once_per_source([pairs[row][0] for row in served], of_probes), [pairs[row] for row in served]
     )
@@ -97,8 +113,8 @@ def compound_candidates(pairs: Sequence[Pair], compounds: Sequence[str]) -> Cand
 
 def _in_order(few: Sequence[str], many: Sequence[str]) -> bool:
     """Whether all of ``few`` occur in ``many`` in this order."""
-    left = iter(many)
-    return all(word in left for word in few)
+    remaining = iter(many)
+    return all(word in remaining for word in few)
 
 
 def _place(piece: int, name: str, words: Sequence[str]) -> Place:

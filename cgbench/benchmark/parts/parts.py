@@ -44,8 +44,8 @@ def parts(request: PartsRequest) -> PartsFolder:
         raise InputError(f"give either a release or a test set ({argument('test')})")
     with tempfile.TemporaryDirectory(prefix="cgbench-") as folder:
         texts = _Texts(request, Path(folder))
-        found = _candidates(texts)
-        pieces, probes = found.select(request.k)
+        candidates = _candidates(texts)
+        pieces, probes = candidates.select(request.k)
         kind = "compounds" if request.compounds is not None else request.pieces.split(":")[0]
         by_piece = kind == "ngrams" and texts.side == "target"
         manifest = {
@@ -61,24 +61,24 @@ def parts(request: PartsRequest) -> PartsFolder:
                 "normalisation": texts.normalisation.settings,
             },
             "inputs": texts.inputs,
-            "bound": round(bound(found.served), 6),
+            "bound": round(bound(candidates.served), 6),
         }
-        return write_parts(out, pieces, probes, found.rows, manifest)
+        return write_parts(out, pieces, probes, candidates.rows, manifest)
 
 
-def report(found: PartsFolder) -> str:
+def report(folder: PartsFolder) -> str:
     """What was found, as lines of text."""
-    counts, reasons = found.manifest["counts"], found.manifest["reasons"]
+    counts, reasons = folder.manifest["counts"], folder.manifest["reasons"]
 
-    def share(number: int, of: str) -> str:
-        return f"{number:,} ({100 * number / max(1, counts[of]):.1f} %)"
+    def share(count: int, of: str) -> str:
+        return f"{count:,} ({100 * count / max(1, counts[of]):.1f} %)"
 
     rows = [
         ["test pairs", f"{counts['rows']:,}"],
         ["  with a probe for every piece", share(counts["rows_probed"], "rows")],
         ["pieces", f"{counts['pieces']:,}"],
         ["  with a probe", share(counts["probed"], "pieces")],
-        [f"  with {found.k} probes", share(counts["full"], "pieces")],
+        [f"  with {folder.k} probes", share(counts["full"], "pieces")],
         *([f"  {REASONS[name]}", share(reasons[name], "pieces")] for name in ("unknown", "absent") if name in reasons),
         ["probes to translate", f"{counts['probes']:,}"],
     ]
@@ -125,11 +125,11 @@ class _Texts:
         request, release = self.request, self.release
         if request.corpora:
             specs = corpora_of(request.corpora, "from", columns=request.columns, texts=self.folder)
-            return [self._plain(f"from-{number}", spec) for number, spec in enumerate(specs, 1)]
+            return [self._plain(f"from-{position}", spec) for position, spec in enumerate(specs, 1)]
         if release is None or release.is_split:
             return [self.train()]
         entries = release.manifest["inputs"]["pool"]
-        return [self._recorded(f"pool-{number}", entry, "corpora") for number, entry in enumerate(entries, 1)]
+        return [self._recorded(f"pool-{position}", entry, "corpora") for position, entry in enumerate(entries, 1)]
 
     def held(self) -> list[np.ndarray]:
         """The hashes of the sources and of the targets that are never probes."""
@@ -137,7 +137,7 @@ class _Texts:
         if self.release is not None and self.release.has_control:
             pairs += zip(*map(self.release.control_lines, SIDES), strict=True)
         specs = corpora_of(self.request.exclude, "exclude", columns=self.request.columns, texts=self.folder)
-        texts = [self._plain(f"exclude-{number}", spec) for number, spec in enumerate(specs, 1)]
+        texts = [self._plain(f"exclude-{position}", spec) for position, spec in enumerate(specs, 1)]
         return [
             np.concatenate([
                 line_hashes(pair[at] for pair in pairs),
@@ -180,14 +180,14 @@ def _candidates(texts: _Texts) -> Candidates:
         texts.inputs["compounds"] = hash_value(compounds.values)
         return compound_candidates(texts.test, compounds.values)
     kind = None if request.pieces == "ngrams" else element_type(request.pieces, name="pieces")
-    train, corpora, held = texts.train(), texts.corpora(), texts.held()
+    train, corpora, excluded = texts.train(), texts.corpora(), texts.held()
     limits = {"max_length": request.max_length, "k": request.k}
     if kind is None:
         lines = [pair[SIDES.index(texts.side)] for pair in texts.test]
-        return ngram_candidates(lines, train, corpora, texts.side, held, min_count=texts.min_count, **limits)
-    named = [(f"corpus {number}", pairs_of(text)) for number, text in enumerate(corpora, 1)]
+        return ngram_candidates(lines, train, corpora, texts.side, excluded, min_count=texts.min_count, **limits)
+    named_corpora = [(f"corpus {position}", pairs_of(text)) for position, text in enumerate(corpora, 1)]
     test, trained = ("the test set", texts.test), ("the training corpus", pairs_of(train))
-    return element_candidates(kind, texts.side, test, trained, named, held, **limits)
+    return element_candidates(kind, texts.side, test, trained, named_corpora, excluded, **limits)
 
 
 def pairs_of(text: ParallelText) -> list[Pair]:

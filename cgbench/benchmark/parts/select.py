@@ -24,7 +24,7 @@ CHOICES = 50
 def bound(served: Sequence[np.ndarray]) -> float:
     """H(d): the most that :func:`choose` may exceed the smallest number of probes by, as a factor."""
     most = max(map(len, served), default=0)
-    return float(sum(1 / size for size in range(1, most + 1)))
+    return float(sum(1 / count for count in range(1, most + 1)))
 
 
 def choose(served: Sequence[np.ndarray], pieces: int, k: int) -> list[int]:
@@ -34,37 +34,37 @@ def choose(served: Sequence[np.ndarray], pieces: int, k: int) -> list[int]:
     :returns: the numbers of the probes, rising.
     """
     lacking = np.minimum(k, np.bincount(np.concatenate([*served, np.zeros(0, np.int64)]).astype(int), minlength=pieces))
-    waiting = [(-len(mine), number) for number, mine in enumerate(served) if len(mine)]
+    waiting = [(-len(of_probe), probe) for probe, of_probe in enumerate(served) if len(of_probe)]
     heapq.heapify(waiting)
-    taken: list[int] = []
+    chosen: list[int] = []
     while waiting:
-        gain, number = waiting[0]
-        now = -int(np.count_nonzero(lacking[served[number]] > 0))
+        gain, probe = waiting[0]
+        now = -int(np.count_nonzero(lacking[served[probe]] > 0))
         if now == gain:  # the others gain at most what they did before: none gains more
             heapq.heappop(waiting)
-            taken.append(number)
-            lacking[served[number]] -= 1
+            chosen.append(probe)
+            lacking[served[probe]] -= 1
         elif now:
-            heapq.heapreplace(waiting, (now, number))
+            heapq.heapreplace(waiting, (now, probe))
         else:
             heapq.heappop(waiting)
-    kept = set(taken)
-    for number in reversed(taken):  # ``lacking`` is below 0 where a piece has more than it needs
-        if np.all(lacking[served[number]] < 0):
-            lacking[served[number]] += 1
-            kept.remove(number)
-    return sorted(kept)
+    needed = set(chosen)
+    for probe in reversed(chosen):  # ``lacking`` is below 0 where a piece has more than it needs
+        if np.all(lacking[served[probe]] < 0):
+            lacking[served[probe]] += 1
+            needed.remove(probe)
+    return sorted(needed)
 
 
 def once_per_source(sources: Sequence[str], served: Sequence[np.ndarray]) -> list[np.ndarray]:
     """``served`` without pieces that an earlier candidate of the same source serves: it would be the same output."""
     before: dict[str, set[int]] = {}
-    found = []
-    for source, mine in zip(sources, served, strict=True):
+    unserved = []
+    for source, pieces in zip(sources, served, strict=True):
         seen = before.setdefault(source, set())
-        found.append(np.array([piece for piece in mine.tolist() if piece not in seen], np.int64))
-        seen.update(mine.tolist())
-    return found
+        unserved.append(np.array([piece for piece in pieces.tolist() if piece not in seen], np.int64))
+        seen.update(pieces.tolist())
+    return unserved
 
 
 @dataclass(frozen=True)
@@ -83,14 +83,16 @@ class Candidates:
 
         A piece has the first k of the chosen probes that serve it; every chosen probe is one of some piece.
         """
-        taken = choose(self.served, len(self.pieces), k)
-        found: list[list[int]] = [[] for _ in self.pieces]
-        for place, number in enumerate(taken):
-            for piece in self.served[number].tolist():
-                if len(found[piece]) < k:
-                    found[piece].append(place)
+        chosen = choose(self.served, len(self.pieces), k)
+        probes_of: list[list[int]] = [[] for _ in self.pieces]
+        for rank, probe in enumerate(chosen):
+            for piece in self.served[probe].tolist():
+                if len(probes_of[piece]) < k:
+                    probes_of[piece].append(rank)
         pieces = [
-            replace(piece, probes=tuple(mine), reason=piece.reason if not mine else "few" if len(mine) < k else "")
-            for piece, mine in zip(self.pieces, found, strict=True)
+            replace(
+                piece, probes=tuple(probes), reason=piece.reason if not probes else "few" if len(probes) < k else ""
+            )
+            for piece, probes in zip(self.pieces, probes_of, strict=True)
         ]
-        return pieces, [self.probes[number] for number in taken]
+        return pieces, [self.probes[probe] for probe in chosen]

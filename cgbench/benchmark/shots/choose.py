@@ -204,21 +204,21 @@ class _Chooser:
             yield [rows[place] for place in chosen]
 
 
-def best(scores: np.ndarray, size: int) -> list[int]:
+def best(scores: np.ndarray, count: int) -> list[int]:
     """The places of the highest scores, best first; of equal ones the first."""
-    least = np.partition(scores, -size)[-size]
-    places = np.flatnonzero(scores >= least)
-    return places[np.argsort(-scores[places], kind="stable")][:size].tolist()
+    least = np.partition(scores, -count)[-count]
+    indices = np.flatnonzero(scores >= least)
+    return indices[np.argsort(-scores[indices], kind="stable")][:count].tolist()
 
 
 def widest(masks: np.ndarray) -> list[np.uint64]:
     """The distinct sets, as bit masks uint64, that are not within another one."""
-    maximal, rest = [], np.unique(masks)[::-1]  # a set within another is a smaller number
-    while len(rest) and rest[0]:
-        maximal.append(rest[0])
-        rest = rest[rest & ~rest[0] != 0]
+    maximal, smaller = [], np.unique(masks)[::-1]  # a set within another is a smaller number
+    while len(smaller) and smaller[0]:
+        maximal.append(smaller[0])
+        smaller = smaller[smaller & ~smaller[0] != 0]
     return maximal
 
 
-def _hash(*parts: str) -> bytes:
-    return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+def _hash(*texts: str) -> bytes:
+    return hashlib.blake2b("\0".join(texts).encode("utf-8", "surrogatepass"), digest_size=8).digest()

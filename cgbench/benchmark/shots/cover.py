@@ -23,8 +23,8 @@ def cover_sets(sets: Sequence[int], most: int) -> tuple[list[int], bool]:
     :returns: indices of the chosen sets; and whether the search reached its end, so that no smaller cover exists.
     """
     union = 0
-    for one in sets:
-        union |= one
+    for members in sets:
+        union |= members
     greedy, missing = [], union
     while missing:
         best = max(range(len(sets)), key=lambda index: ((sets[index] & missing).bit_count(), -index))
@@ -32,27 +32,27 @@ def cover_sets(sets: Sequence[int], most: int) -> tuple[list[int], bool]:
         missing &= ~sets[best]
     if len(greedy) <= 2:
         return greedy[:most], True
-    least = -(-union.bit_count() // max(one.bit_count() for one in sets))
+    least = -(-union.bit_count() // max(members.bit_count() for members in sets))
     nodes = [NODES]
-    for size in range(least, min(len(greedy) - 1, most) + 1):
-        if found := _search(sets, union, size, nodes):
-            return found, nodes[0] > 0
+    for count in range(least, min(len(greedy) - 1, most) + 1):
+        if cover := _search(sets, union, count, nodes):
+            return cover, nodes[0] > 0
     return greedy[:most], nodes[0] > 0
 
 
-def _search(sets: Sequence[int], missing: int, size: int, nodes: list[int]) -> list[int]:
+def _search(sets: Sequence[int], missing: int, count: int, nodes: list[int]) -> list[int]:
     """At most ``size`` sets with all ``missing`` elements; empty if there are none, or ``nodes`` are used up."""
     nodes[0] -= 1
-    if size == 1:
-        return next(([index] for index, one in enumerate(sets) if not missing & ~one), [])
-    if nodes[0] <= 0 or max((one & missing).bit_count() for one in sets) * size < missing.bit_count():
+    if count == 1:
+        return next(([index] for index, members in enumerate(sets) if not missing & ~members), [])
+    if nodes[0] <= 0 or max((members & missing).bit_count() for members in sets) * count < missing.bit_count():
         return []
-    bits = [1 << place for place in range(missing.bit_length()) if missing >> place & 1]
-    holders = min(([index for index, one in enumerate(sets) if one & bit] for bit in bits), key=len)
+    bits = [1 << index_of_bit for index_of_bit in range(missing.bit_length()) if missing >> index_of_bit & 1]
+    holders = min(([index for index, members in enumerate(sets) if members & bit] for bit in bits), key=len)
     for index in sorted(holders, key=lambda index: -(sets[index] & missing).bit_count()):
-        rest = missing & ~sets[index]
-        if not rest:
+        still_missing = missing & ~sets[index]
+        if not still_missing:
             return [index]
-        if found := _search(sets, rest, size - 1, nodes):
-            return [index, *found]
+        if cover := _search(sets, still_missing, count - 1, nodes):
+            return [index, *cover]
     return []
