@@ -195,21 +195,21 @@ def compare(
     names = [system.name for system in systems]
     baseline = _baseline(names, comparison)
     _check_test(metric, systems, comparison)
-    found = iter(metric.all_statistics([run for system in systems for run in system.runs]))
-    statistics = [np.stack([next(found) for _ in system.runs]) for system in systems]
+    run_statistics = iter(metric.all_statistics([run for system in systems for run in system.runs]))
+    statistics = [np.stack([next(run_statistics) for _ in system.runs]) for system in systems]
     confidence = comparison.confidence or bool(comparison.paired)
     wholes = compare_statistics(metric, sampling, names, statistics, comparison, confidence)
-    binned = [_Slice(metric, sampling, statistics, one.rows, comparison, True, names).parts(baseline) for one in bins]
+    binned = [_Slice(metric, sampling, statistics, bin_.rows, comparison, True, names).parts(baseline) for bin_ in bins]
     binned = _adjust(binned)
     return [
         SystemScores(
             system.name,
             len(system.runs),
-            wholes[number],
-            tuple((one, parts[number]) for one, parts in zip(bins, binned, strict=True)),
-            statistics[number],
+            wholes[index],
+            tuple((bin_, subsets[index]) for bin_, subsets in zip(bins, binned, strict=True)),
+            statistics[index],
         )
-        for number, system in enumerate(systems)
+        for index, system in enumerate(systems)
     ]
 
 
@@ -245,54 +245,54 @@ def parts_of(
     Intervals and tests of all pairs are as in :func:`compare`; there is no baseline.
     """
     statistics, names = [result.statistics for result in results], [result.system for result in results]
-    parts = [_Slice(metric, sampling, statistics, one.rows, comparison, True, names).parts(None) for one in bins]
-    return _adjust(parts)
+    subsets = [_Slice(metric, sampling, statistics, bin_.rows, comparison, True, names).parts(None) for bin_ in bins]
+    return _adjust(subsets)
 
 
 def _check_sizes(metric: Metric, systems: Sequence[SystemRuns], bins: Sequence[Bin]) -> None:
     for system in systems:
         if not system.runs or isinstance(system.runs, str):
             raise InputError(f"the system {system.name} has no runs; give one list of hypotheses per run")
-        for number, run in enumerate(system.runs, 1):
+        for run_number, run in enumerate(system.runs, 1):
             try:
                 metric.check_hypotheses(run)
             except InputError as error:
-                raise InputError(f"the system {system.name}, run {number}: {error.message}") from None
-    for one in bins:
-        if len(one.rows) and not 0 <= one.rows.min() <= one.rows.max() < metric.n:
-            raise InputError(f"the bin {one.label} has rows that are not among the {metric.n:,} examples")
+                raise InputError(f"the system {system.name}, run {run_number}: {error.message}") from None
+    for bin_ in bins:
+        if len(bin_.rows) and not 0 <= bin_.rows.min() <= bin_.rows.max() < metric.n:
+            raise InputError(f"the bin {bin_.label} has rows that are not among the {metric.n:,} examples")
 
 
 def _baseline(names: Sequence[str], comparison: Comparison) -> int | None:
-    wanted = comparison.baseline
-    if wanted is not None and wanted not in names:
-        raise InputError(f"{argument('baseline', wanted)}: no such system; there is {', '.join(names)}")
-    if comparison.all_pairs and wanted is not None:
+    baseline = comparison.baseline
+    if baseline is not None and baseline not in names:
+        raise InputError(f"{argument('baseline', baseline)}: no such system; there is {', '.join(names)}")
+    if comparison.all_pairs and baseline is not None:
         raise InputError(f"{argument('all_pairs')} compares all pairs of systems; leave {argument('baseline')} out")
-    if comparison.paired and wanted is None and len(names) < 2:
+    if comparison.paired and baseline is None and len(names) < 2:
         raise InputError(
             f"{argument('paired', comparison.paired)} compares systems; give a second {argument('systems')}"
         )
-    if comparison.all_pairs or not (comparison.paired or wanted):
+    if comparison.all_pairs or not (comparison.paired or baseline):
         return None
-    return names.index(wanted) if wanted is not None else 0
+    return names.index(baseline) if baseline is not None else 0
 
 
 def _check_test(metric: Metric, systems: Sequence[SystemRuns], comparison: Comparison) -> None:
     runs = {len(system.runs) for system in systems}
-    told = ", ".join(f"{system.name} {len(system.runs)}" for system in systems)
+    run_counts = ", ".join(f"{system.name} {len(system.runs)}" for system in systems)
     test = argument("paired", comparison.paired)
     if comparison.paired == "mcnemar" and metric.outcomes(np.zeros((metric.n, 2)), np.arange(metric.n)) is None:
         raise InputError(f"{test} needs examples that are right or wrong; {metric.name} is not binary")
     if comparison.paired not in (None, CALIBRATED) and max(runs) > 1:
         raise InputError(
-            f"{test} compares one run with one run (runs: {told}) and ignores the variance between seeds; use "
+            f"{test} compares one run with one run (runs: {run_counts}) and ignores the variance between seeds; use "
             f"{argument('paired', CALIBRATED)}"
         )
     if comparison.shared_seeds and (len(runs) > 1 or max(runs) == 1):
         raise InputError(
             f"{argument('shared_seeds')} compares systems run by run, so each needs the same number of runs, at "
-            f"least two (runs: {told})"
+            f"least two (runs: {run_counts})"
         )
 
 
@@ -341,112 +341,123 @@ class _Slice:
 
     def parts(self, baseline: int | None) -> list[SubsetScores]:
         """The scores of every system, compared with the baseline or with all earlier systems."""
-        numbers = range(len(self.values))
-        against = [[] if baseline is None or number == baseline else [baseline] for number in numbers]
+        indices = range(len(self.values))
+        against = [[] if baseline is None or index == baseline else [baseline] for index in indices]
         if self.comparison.all_pairs:
-            against = [list(range(number)) for number in numbers]
-        self._randomize([(number, other) for number, others in enumerate(against) for other in others])
-        figures = [self._figures(number) for number in numbers]
-        found = []
-        for number, (own, others) in enumerate(zip(figures, against, strict=True)):
-            compared = [self._differences(number, other, figures) for other in others]
-            ours = {}
-            for name, estimate in own.items():
-                named = zip(others, compared, strict=True)
-                pairs = [Pair(self.names[other], **of[name]) for other, of in named if name in of]
+            against = [list(range(index)) for index in indices]
+        self._randomize([(index, rival) for index, rivals in enumerate(against) for rival in rivals])
+        figures = [self._figures(index) for index in indices]
+        subsets = []
+        for index, (scores, rivals) in enumerate(zip(figures, against, strict=True)):
+            compared = [self._differences(index, rival, figures) for rival in rivals]
+            tested = {}
+            for name, estimate in scores.items():
+                rival_differences = zip(rivals, compared, strict=True)
+                pairs = [
+                    Pair(self.names[rival], **differences[name])
+                    for rival, differences in rival_differences
+                    if name in differences
+                ]
                 if self.comparison.all_pairs:
-                    ours[name] = replace(estimate, pairs=tuple(pairs))
+                    tested[name] = replace(estimate, pairs=tuple(pairs))
                 else:
-                    ours[name] = replace(estimate, **compared[0][name]) if pairs else estimate
-            found.append(SubsetScores(len(self.rows), self.count, ours))
-        return found
+                    tested[name] = replace(estimate, **compared[0][name]) if pairs else estimate
+            subsets.append(SubsetScores(len(self.rows), self.count, tested))
+        return subsets
 
-    def _differences(self, number: int, other: int, figures: Sequence[dict[str, Score]]) -> dict[str, dict[str, Any]]:
+    def _differences(self, first: int, second: int, figures: Sequence[dict[str, Score]]) -> dict[str, dict[str, Any]]:
         """The differences between two systems by score: the fields of :class:`Pair`."""
         none = [None] * len(self.metric.figures)
-        p_values = self._p_values(number, other) if self.comparison.paired and self.count > 1 else none
-        calibrated = (self._randomized.get((number, other)) if self.sacrebleu_p else None) or none
-        bounds = self._bounds(number, other)
-        found = {}
-        for place, name in enumerate(self.metric.figures):
-            ours, theirs = figures[number][name].value, figures[other][name].value
-            if ours is not None and theirs is not None:
-                found[name] = {
-                    "difference": ours - theirs, "p_value": p_values[place], "p_calibrated": calibrated[place],
-                    "difference_low": bounds[place][0], "difference_high": bounds[place][1],
+        p_values = self._p_values(first, second) if self.comparison.paired and self.count > 1 else none
+        calibrated = (self._randomized.get((first, second)) if self.sacrebleu_p else None) or none
+        bounds = self._bounds(first, second)
+        differences = {}
+        for figure, name in enumerate(self.metric.figures):
+            first_score, second_score = figures[first][name].value, figures[second][name].value
+            if first_score is not None and second_score is not None:
+                differences[name] = {
+                    "difference": first_score - second_score, "p_value": p_values[figure],
+                    "p_calibrated": calibrated[figure],
+                    "difference_low": bounds[figure][0], "difference_high": bounds[figure][1],
                 }  # fmt: skip
-        return found
+        return differences
 
-    def _test(self, number: int, other: int) -> str | None:
+    def _test(self, first: int, second: int) -> str | None:
         """The test of two systems: the requested one, or the calibrated one for their numbers of runs."""
         if self.comparison.paired != CALIBRATED:
             return self.comparison.test
-        return calibrated_test([len(self.values[one]) for one in (number, other)], not self.sampling.independent)
+        return calibrated_test([len(self.values[system]) for system in (first, second)], not self.sampling.independent)
 
     def _randomize(self, pairs: Sequence[tuple[int, int]]) -> None:
         """Run approximate randomisation for all pairs that need it, as the test or for the stars."""
         pairs = [pair for pair in pairs if self.sacrebleu_p or self._test(*pair) == "randomization"]
         if self.count > 1 and pairs:
             samples, seed = self.comparison.count("randomization"), self.comparison.seed
-            found = randomization_of_pairs(self.units, pairs, self.metric.compute, samples, seed)
-            self._randomized |= dict(zip(pairs, found, strict=True))
+            p_values = randomization_of_pairs(self.units, pairs, self.metric.compute, samples, seed)
+            self._randomized |= dict(zip(pairs, p_values, strict=True))
 
-    def _figures(self, number: int) -> dict[str, Score]:
+    def _figures(self, system: int) -> dict[str, Score]:
         figures = {}
         for figure, name in enumerate(self.metric.figures):
-            estimate = _estimate(self.values[number][:, figure])
-            if bounds := self._interval(number, figure):
-                mean = None if self.samples is None else float(self.samples[number][:, :, figure].mean())
+            estimate = _estimate(self.values[system][:, figure])
+            if bounds := self._interval(system, figure):
+                mean = None if self.samples is None else float(self.samples[system][:, :, figure].mean())
                 estimate = replace(estimate, ci_low=bounds[0], ci_high=bounds[1], ci_mean=mean)
-            if self.effects is not None and not math.isnan(effect := float(self.effects[number, figure])):
+            if self.effects is not None and not math.isnan(effect := float(self.effects[system, figure])):
                 estimate = replace(estimate, design_effect=effect)
             figures[name] = estimate
         return figures
 
-    def _interval(self, number: int, figure: int) -> tuple[float, float] | None:
+    def _interval(self, system: int, figure: int) -> tuple[float, float] | None:
         """The 95 % interval of a figure: sacrebleu's of single runs of its metrics, else one that keeps the range."""
         if self.samples is not None:
-            if self.metric.as_sacrebleu and len(self.values[number]) == 1:
-                return percentile_interval(self.samples[number][:, 0, figure])
-            if len(self.samples[number]) < FEWEST:
+            if self.metric.as_sacrebleu and len(self.values[system]) == 1:
+                return percentile_interval(self.samples[system][:, 0, figure])
+            if len(self.samples[system]) < FEWEST:
                 return None
         if self.covariance is None:
             return None
         starts = np.cumsum([0, *map(len, self.values)])
-        runs = slice(starts[number], starts[number + 1])
-        design, values = self.sampling.design, self.values[number]
+        runs = slice(starts[system], starts[system + 1])
+        design, values = self.sampling.design, self.values[system]
         if design and len(values) == 1 and not self.sampling.clusters and not design.left.any():
             return float(values[0, figure]), float(values[0, figure])  # nothing is unknown
         if self.interval is not None:
-            return self.interval(figure, partial(self.covariance.of_runs, runs=runs), self.values[number])
+            return self.interval(figure, partial(self.covariance.of_runs, runs=runs), self.values[system])
         limits = self.metric.limits(self.metric.figures[figure])
-        return score_interval(self.covariance.of_runs(figure, runs), self.values[number][:, figure], *limits)
+        return score_interval(self.covariance.of_runs(figure, runs), self.values[system][:, figure], *limits)
 
-    def _bounds(self, number: int, other: int) -> list[tuple[float | None, float | None]]:
+    def _bounds(self, first: int, second: int) -> list[tuple[float | None, float | None]]:
         """The 95 % confidence interval of each difference, for several runs."""
-        if self._contrasts is None or self._test(number, other) != SEVERAL_RUNS:
+        if self._contrasts is None or self._test(first, second) != SEVERAL_RUNS:
             return [(None, None)] * len(self.metric.figures)
-        ends = zip(*(ends.tolist() for ends in self._contrasts.of(number, other).interval()), strict=True)
+        ends = zip(*(ends.tolist() for ends in self._contrasts.of(first, second).interval()), strict=True)
         return [(None, None) if math.isnan(low) else (low, high) for low, high in ends]
 
-    def _p_values(self, number: int, baseline: int) -> list[float | None]:
-        metric, test = self.metric, self._test(number, baseline)
+    def _p_values(self, system: int, baseline: int) -> list[float | None]:
+        metric, test = self.metric, self._test(system, baseline)
         if test == "randomization":
-            return self._randomized[number, baseline]
+            return self._randomized[system, baseline]
         if test == "mcnemar":
-            ours, theirs = (metric.outcomes(self.statistics[one][0], self.rows) or {} for one in (number, baseline))
-            return [mcnemar_p(ours[name], theirs[name]) if name in ours else None for name in metric.figures]
+            outcomes, baseline_outcomes = (
+                metric.outcomes(self.statistics[index][0], self.rows) or {} for index in (system, baseline)
+            )
+            return [
+                mcnemar_p(outcomes[name], baseline_outcomes[name]) if name in outcomes else None
+                for name in metric.figures
+            ]
         if test == SEVERAL_RUNS:
             if self._contrasts is None:  # all examples are of one cluster
                 return [None] * len(metric.figures)
-            p_values = self._contrasts.of(number, baseline).p_value().tolist()
+            p_values = self._contrasts.of(system, baseline).p_value().tolist()
             return [None if math.isnan(p) else p for p in p_values]
         assert self.samples is not None
-        ours_values, their_values = self.values[number], self.values[baseline]
-        differences = ours_values.mean(axis=0) - their_values.mean(axis=0)
-        pairs = zip(self.samples[number][:, 0].T, self.samples[baseline][:, 0].T, differences.tolist(), strict=True)
+        system_values, baseline_values = self.values[system], self.values[baseline]
+        differences = system_values.mean(axis=0) - baseline_values.mean(axis=0)
+        pairs = zip(self.samples[system][:, 0].T, self.samples[baseline][:, 0].T, differences.tolist(), strict=True)
         return [
-            bootstrap_p(sample, other, difference, as_sacrebleu=self.sacrebleu_p) for sample, other, difference in pairs
+            bootstrap_p(sample, baseline_sample, difference, as_sacrebleu=self.sacrebleu_p)
+            for sample, baseline_sample, difference in pairs
         ]
 
 
@@ -459,24 +470,26 @@ def _estimate(values: np.ndarray) -> Score:
 
 
 def _adjust(groups: Sequence[list[SubsetScores]]) -> list[list[SubsetScores]]:
-    """Holm's correction over all parts of ``groups``, separately for each score."""
-    flat = [part for parts in groups for part in parts]
+    """Holm's correction over all subsets of ``groups``, separately for each score."""
+    flat = [subset for group in groups for subset in group]
     for name in flat[0].figures if flat else ():
-        found = _adjusted([part.figures[name] for part in flat])
-        pairs = iter(_adjusted([pair for one in found for pair in one.pairs]))
-        found = [replace(one, pairs=tuple(next(pairs) for _ in one.pairs)) for one in found]
-        flat = [replace(part, figures={**part.figures, name: one}) for part, one in zip(flat, found, strict=True)]
-    places = iter(flat)
-    return [[next(places) for _ in parts] for parts in groups]
+        scores = _adjusted([subset.figures[name] for subset in flat])
+        pairs = iter(_adjusted([pair for score in scores for pair in score.pairs]))
+        scores = [replace(score, pairs=tuple(next(pairs) for _ in score.pairs)) for score in scores]
+        flat = [
+            replace(subset, figures={**subset.figures, name: score}) for subset, score in zip(flat, scores, strict=True)
+        ]
+    subsets = iter(flat)
+    return [[next(subsets) for _ in group] for group in groups]
 
 
 Tested = TypeVar("Tested", Score, Pair)
 
 
-def _adjusted(found: Sequence[Tested]) -> list[Tested]:
-    p_values = holm([one.p_value for one in found])
-    calibrated = holm([one.p_calibrated for one in found])
+def _adjusted(tests: Sequence[Tested]) -> list[Tested]:
+    p_values = holm([test.p_value for test in tests])
+    calibrated = holm([test.p_calibrated for test in tests])
     return [
-        replace(one, p_holm=p, p_calibrated_holm=other)
-        for one, p, other in zip(found, p_values, calibrated, strict=True)
+        replace(test, p_holm=p, p_calibrated_holm=p_star)
+        for test, p, p_star in zip(tests, p_values, calibrated, strict=True)
     ]

@@ -39,19 +39,19 @@ class AllPairs:
 
 def compare_all(metric: Metric, names: Sequence[str], parts: Sequence[SubsetScores]) -> AllPairs | None:
     """All pairs by the main score; None if pairs were not compared, or a system has no score."""
-    estimates = [part.figures[metric.figures[0]] for part in parts]
-    if any(one.value is None for one in estimates) or not any(one.pairs for one in estimates):
+    scores = [part.figures[metric.figures[0]] for part in parts]
+    if any(score.value is None for score in scores) or not any(score.pairs for score in scores):
         return None
-    numbers = {name: number for number, name in enumerate(names)}
+    index_of = {name: index for index, name in enumerate(names)}
     difference: dict[tuple[int, int], float] = {}
     p_star: dict[tuple[int, int], float | None] = {}
-    for number, estimate in enumerate(estimates):
-        for pair in estimate.pairs:
-            other = numbers[pair.against]
-            difference[number, other], difference[other, number] = pair.difference, -pair.difference
-            p_star[number, other] = p_star[other, number] = pair.p_star
+    for system, score in enumerate(scores):
+        for pair in score.pairs:
+            rival = index_of[pair.against]
+            difference[system, rival], difference[rival, system] = pair.difference, -pair.difference
+            p_star[system, rival] = p_star[rival, system] = pair.p_star
     sign = 1 if metric.lower_is_better else -1
-    order = sorted(numbers.values(), key=lambda one: (sign * float(estimates[one].value or 0), one))
+    order = sorted(index_of.values(), key=lambda system: (sign * float(scores[system].value or 0), system))
     return AllPairs(order, tiers(order, p_star), difference, p_star)
 
 
@@ -63,15 +63,15 @@ def ranks(metric: Metric, results: Sequence[SystemScores]) -> list[Rank]:
     pairs = compare_all(metric, [result.system for result in results], [result.whole for result in results])
     if pairs is None:
         return []
-    tier_of = {one: count for count, some in enumerate(pairs.tiers, 1) for one in some}
+    tier_of = {system: tier for tier, systems in enumerate(pairs.tiers, 1) for system in systems}
     sign = -1 if metric.lower_is_better else 1
-    found = []
-    for number in pairs.order:
-        sure = [other for other in pairs.order if other != number and _below(pairs.p_star.get((number, other)))]
-        gaps = [sign * pairs.difference[number, other] for other in sure]
+    ranking = []
+    for system in pairs.order:
+        rivals = [rival for rival in pairs.order if rival != system and _below(pairs.p_star.get((system, rival)))]
+        gaps = [sign * pairs.difference[system, rival] for rival in rivals]
         better, worse = sum(gap < 0 for gap in gaps), sum(gap > 0 for gap in gaps)
-        found.append(Rank(number, 1 + better, len(pairs.order) - worse, tier_of[number]))
-    return found
+        ranking.append(Rank(system, 1 + better, len(pairs.order) - worse, tier_of[system]))
+    return ranking
 
 
 def tiers(order: Sequence[int], p_star: dict[tuple[int, int], float | None]) -> list[list[int]]:
@@ -79,13 +79,13 @@ def tiers(order: Sequence[int], p_star: dict[tuple[int, int], float | None]) -> 
 
     Systems within a group may still differ significantly.
     """
-    found: list[list[int]] = [[]]
-    for place, number in enumerate(order):
-        ahead, behind = order[:place], order[place:]
-        if ahead and all(_below(p_star.get((one, other))) for one in ahead for other in behind):
-            found.append([])
-        found[-1].append(number)
-    return found
+    grouped: list[list[int]] = [[]]
+    for position, system in enumerate(order):
+        ahead, behind = order[:position], order[position:]
+        if ahead and all(_below(p_star.get((better, worse))) for better in ahead for worse in behind):
+            grouped.append([])
+        grouped[-1].append(system)
+    return grouped
 
 
 def _below(p: float | None) -> bool:
