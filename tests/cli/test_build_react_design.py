@@ -22,12 +22,6 @@ def built(corpora, small_release, tmp_path_factory):
     return build_release(corpora, out, *SAMPLE, "--control")[0]
 
 
-@pytest.fixture
-def release(built, tmp_path):
-    shutil.copytree(built, tmp_path / "release")
-    return tmp_path / "release"
-
-
 def test_the_sample_stands_beside_the_same_test_set(built, small_release):
     release = Release.open(built)
     assert release.lines("source") == small_release.lines("source")

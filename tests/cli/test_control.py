@@ -23,12 +23,6 @@ def built(tmp_path_factory, small_release, corpora):
     return out
 
 
-@pytest.fixture
-def release(built, tmp_path):
-    shutil.copytree(built, tmp_path / "release")
-    return tmp_path / "release"
-
-
 def failed(result):
     return {check["check"]: check["detail"] for check in json.loads(result.stdout)["checks"] if check["ok"] is False}
 

@@ -40,12 +40,6 @@ def without_text(built, corpora, tmp_path_factory):
     return out
 
 
-@pytest.fixture
-def release(built, tmp_path):
-    shutil.copytree(built, tmp_path / "release")
-    return tmp_path / "release"
-
-
 def split(folder):
     return [json.loads(line) for line in (folder / "split.jsonl").read_text(encoding="utf-8").splitlines()]
 

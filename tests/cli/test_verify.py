@@ -20,12 +20,6 @@ def built(small_release):
     return small_release.folder
 
 
-@pytest.fixture
-def release(built, tmp_path):
-    shutil.copytree(built, tmp_path / "release")
-    return tmp_path / "release"
-
-
 def failed(release, again=0):
     return {check.name: check.detail for check in verify(release, again=again).failed}
 

@@ -25,3 +25,11 @@ def children(process):
 def is_there(process):
     """Whether a process exists."""
     return Path(f"/proc/{process}").exists()
+
+
+def alive(process):
+    """Whether a process exists and has not ended unread."""
+    try:
+        return "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False

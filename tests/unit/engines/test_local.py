@@ -3,9 +3,9 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
+from processes_together import alive
 
 from cgbench.engines import Local, Needs
 from cgbench.errors import InputError
@@ -106,13 +106,6 @@ def wait_until(condition):
             return
         time.sleep(0.05)
     raise AssertionError("it never happened")
-
-
-def alive(process):
-    try:
-        return "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
 
 
 def test_cores_where_the_system_does_not_tell(monkeypatch):

@@ -1,7 +1,6 @@
 """The page of a release: what is on it, and that it agrees with what was counted otherwise."""
 
 import itertools
-import json
 import re
 import shutil
 import warnings
@@ -9,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from hostile_text import HOSTILE
+from page_data import data_of
 
 from cgbench.benchmark.candidates.correlations import PLACES, spearman
 from cgbench.benchmark.react.build_react import build_react
@@ -21,10 +21,6 @@ from cgbench.report import release_page as module
 from cgbench.report.names import meaning
 from cgbench.report.release_data import columns_of, find_material, funnel, novelty_curves
 from cgbench.report.release_page import release_page
-
-
-def data_of(html):
-    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)[1])
 
 
 @pytest.fixture(scope="module")

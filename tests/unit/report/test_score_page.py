@@ -1,12 +1,12 @@
 """The page of scores: what is on it, and that it is what was scored."""
 
-import json
 import re
 import warnings
 
 import numpy as np
 import pytest
 from hostile_text import HOSTILE
+from page_data import data_of
 
 import cgbench
 from cgbench.benchmark.comparison.tiers import compare_all
@@ -15,10 +15,6 @@ from cgbench.errors import InputError
 from cgbench.report import score_page as module
 from cgbench.report.score_data import breakdowns, most_telling, never_right, outputs, wholes
 from cgbench.report.score_page import score_page
-
-
-def data_of(html):
-    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)[1])
 
 
 def scores_of(found):

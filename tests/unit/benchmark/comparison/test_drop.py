@@ -2,7 +2,6 @@
 
 import json
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -13,14 +12,9 @@ from cgbench.benchmark.comparison.intervals import difference_interval, score_in
 from cgbench.benchmark.comparison.significance import bootstrap_counts, resampled_runs
 from cgbench.benchmark.comparison.variance import covariance_of_examples
 from cgbench.benchmark.score.evaluate import evaluate
-from cgbench.errors import InputError, InputWarning
+from cgbench.errors import InputError
 
-
-@pytest.fixture(autouse=True)
-def quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputWarning)
-        yield
+pytestmark = pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
 
 
 def answers(rights, n):

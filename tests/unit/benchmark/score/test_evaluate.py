@@ -1,7 +1,6 @@
 """The metrics as functions: what they take, what they give, and what they say of input that does not fit."""
 
 import math
-import warnings
 
 import pandas
 import pytest
@@ -16,16 +15,11 @@ from cgbench.commands.command import as_options
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.text.columns import Column
 
+pytestmark = pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
+
 TEXTS = ["the cat saw a small dog", "the dog ran to the house"]
 OTHERS = ["the cat saw a dog", "a dog ran to the house"]
 SIMPLE = {"bleu": bleu, "chrf": chrf, "ter": ter, "exact": exact_match}
-
-
-@pytest.fixture(autouse=True)
-def quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputWarning)
-        yield
 
 
 @pytest.fixture

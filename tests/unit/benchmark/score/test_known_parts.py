@@ -1,7 +1,6 @@
 """Scores by known parts: what comes out, what is refused, and that every output says the same."""
 
 import json
-import warnings
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,8 @@ from cgbench.cli import main
 from cgbench.errors import InputError, InputWarning
 from cgbench.report.parts_section import parts_section
 from cgbench.report.score_page import score_page
+
+pytestmark = pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
 
 REFERENCES = ["the red house stands", "a green dog ran", "the red dog", "no <b> bird", "a green house fell"] * 4
 PIECES = ["the red", "house", "a green", "dog", "bird"]
@@ -35,13 +36,6 @@ def figures_of(found, system=0):
 def of_bins(found, system=0):
     """The scores of a system on given pairs, on the rest, and by degree."""
     return {bin.label: part for bin, part in found.parts.scored.results[system].bins}
-
-
-@pytest.fixture(autouse=True)
-def quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputWarning)
-        yield
 
 
 def folder_of(path: Path, **manifest: str) -> Path:

@@ -1,24 +1,16 @@
 """The long table has the rows of every analysis; tables are selections of it."""
 
-import warnings
-
 import pytest
 
 from cgbench.benchmark.score.evaluate import evaluate
 from cgbench.benchmark.score.import_scores import import_scores
 from cgbench.benchmark.score.output.forms import Note, Table, as_text
 from cgbench.benchmark.score.output.rows import LONG
-from cgbench.errors import InputWarning
+
+pytestmark = pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
 
 REFERENCES = [f"the {'red' if row % 2 else 'old'} dog saw number {row % 5}" for row in range(40)]
 READ = [line.replace("red", "read") for line in REFERENCES]
-
-
-@pytest.fixture(autouse=True)
-def quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputWarning)
-        yield
 
 
 def rows_of(evaluation, analysis):

@@ -7,9 +7,9 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
+from processes_together import alive
 
 from cgbench.engines import LostError, Needs
 from cgbench.errors import InputError
@@ -41,13 +41,6 @@ def goes_wrong(how, folder):
             raise OSError(errno.ENOSPC, "No space left on device", "model.safetensors")
         raise ValueError("first line\nsecond line")
     time.sleep(600) if how == "input" else dist.barrier()
-
-
-def alive(process):
-    try:
-        return "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
 
 
 def call(function, *arguments, folder):
