@@ -58,46 +58,48 @@ def differences(hypotheses: Profile, references: Profile, reading: Reading) -> l
     if _variety(hypotheses, references) < FEWEST_WORDS * _variety(references, references):
         return []  # a few words repeated: a bad system, whose form cannot be judged
     checks = (_language, _blanks, _case, _tokenised, _escapes, _odd_blanks)
-    found = [one for check in checks for one in check(hypotheses, references, reading)]
-    wrong_language = [one for one in found[:1] if not one.normalises]
-    return wrong_language or sorted(found, key=lambda one: not one.stops)
+    in_form = [difference for check in checks for difference in check(hypotheses, references, reading)]
+    wrong_language = [first for first in in_form[:1] if not first.normalises]
+    return wrong_language or sorted(in_form, key=lambda difference: not difference.stops)
 
 
-def _variety(one: Profile, references: Profile) -> int:
+def _variety(text: Profile, references: Profile) -> int:
     """Number of distinct words; of characters, if the references are unsegmented."""
-    return len(set().union(*one.words)) if references.unspaced else len(one.words)
+    return len(set().union(*text.words)) if references.unspaced else len(text.words)
 
 
-def _language_of(one: Profile) -> str:
-    likely = one.likely
+def _language_of(text: Profile) -> str:
+    likely = text.likely
     best = max(likely, key=lambda code: (likely[code], code), default=None)
     return best if best and likely[best] >= LEAST else "LANG"
 
 
-def _language(ours: Profile, theirs: Profile, reading: Reading) -> Iterator[Difference]:
-    language = _language_of(theirs)
-    if other := contradicts(language, ours.likely):  # None for LANG
-        text = f"in {name_of(other)}, unlike the references, which are in {name_of(language)}"
+def _language(hypotheses: Profile, references: Profile, reading: Reading) -> Iterator[Difference]:
+    language = _language_of(references)
+    if likelier := contradicts(language, hypotheses.likely):  # None for LANG
+        text = f"in {name_of(likelier)}, unlike the references, which are in {name_of(language)}"
         yield Difference(text, "check that these are the hypotheses of this test set", True, normalises=False)
 
 
-def _blanks(ours: Profile, theirs: Profile, reading: Reading) -> Iterator[Difference]:
-    script = theirs.script
-    if reading.words == CHARACTERS or not (script and ours.script) or script in reading.cuts:
+def _blanks(hypotheses: Profile, references: Profile, reading: Reading) -> Iterator[Difference]:
+    script = references.script
+    if reading.words == CHARACTERS or not (script and hypotheses.script) or script in reading.cuts:
         return
-    if ours.unspaced and theirs.unspaced:
+    if hypotheses.unspaced and references.unspaced:
         if not reading.whole:
             text = "no blanks between words, as in the references, so a whole clause counts as one word"
             yield Difference(text, _cutting(script, reading), True, normalises=False)
-    elif ours.unspaced or theirs.unspaced:
-        which = "no blanks between words, unlike" if ours.unspaced else "blanks between words, unlike"
-        yield Difference(f"{which} the references", _cutting(script, reading), True, normalises=bool(ours.unspaced))
+    elif hypotheses.unspaced or references.unspaced:
+        which = "no blanks between words, unlike" if hypotheses.unspaced else "blanks between words, unlike"
+        yield Difference(
+            f"{which} the references", _cutting(script, reading), True, normalises=bool(hypotheses.unspaced)
+        )
     else:
-        cut = [one.letters_per_word <= CUT for one in (ours, theirs)]
-        whole = [one.letters_per_word >= WHOLE for one in (ours, theirs)]
-        if (cut[0] and whole[1]) or (whole[0] and cut[1]):
-            parts = ("characters", "words") if cut[0] else ("words", "characters")
-            text = f"split into {parts[0]}, unlike the references, which are split into {parts[1]}"
+        in_characters = [text.letters_per_word <= CUT for text in (hypotheses, references)]
+        in_words = [text.letters_per_word >= WHOLE for text in (hypotheses, references)]
+        if (in_characters[0] and in_words[1]) or (in_words[0] and in_characters[1]):
+            units = ("characters", "words") if in_characters[0] else ("words", "characters")
+            text = f"split into {units[0]}, unlike the references, which are split into {units[1]}"
             yield Difference(text, _cutting(script, reading), True)
 
 
@@ -108,67 +110,73 @@ def _cutting(script: str, reading: Reading) -> str:
     return f"{argument('tokenize', name)} splits both in the same way"
 
 
-def _case(ours: Profile, theirs: Profile, reading: Reading) -> Iterator[Difference]:
+def _case(hypotheses: Profile, references: Profile, reading: Reading) -> Iterator[Difference]:
     if not reading.case:
         return
     remedy = f"{argument('lowercase')} ignores case" if reading.lowercase else "put both texts in the same case"
-    capitals = [one.cased >= 20 and one.capitals >= 0.7 * one.cased for one in (ours, theirs)]
+    capitals = [text.cased >= 20 and text.capitals >= 0.7 * text.cased for text in (hypotheses, references)]
     if capitals[0] and not capitals[1]:
         yield Difference("in capitals, unlike the references", remedy, True)
-    elif capitals[1] and not capitals[0] and ours.cased >= 20:
+    elif capitals[1] and not capitals[0] and hypotheses.cased >= 20:
         yield Difference("not in capitals, unlike the references", remedy, True)
-    elif ours.lower is True and theirs.lower is False:
+    elif hypotheses.lower is True and references.lower is False:
         yield Difference("in lower case, unlike the references, which are cased", remedy, True, normalises=False)
-    elif ours.lower is False and theirs.lower is True:
+    elif hypotheses.lower is False and references.lower is True:
         yield Difference("cased, unlike the references, which are in lower case", remedy, True)
-    elif None not in (both := (ours.sentence_case, theirs.sentence_case)) and both[0] != both[1]:
-        begins = "begin" if both[0] else "do not begin"
+    elif None not in (begin := (hypotheses.sentence_case, references.sentence_case)) and begin[0] != begin[1]:
+        begins = "begin" if begin[0] else "do not begin"
         yield Difference(f"sentences {begins} in upper case, unlike those of the references", remedy, False)
 
 
-def _tokenised(ours: Profile, theirs: Profile, reading: Reading) -> Iterator[Difference]:
-    if reading.words == CHARACTERS or ours.unspaced or theirs.unspaced:
+def _tokenised(hypotheses: Profile, references: Profile, reading: Reading) -> Iterator[Difference]:
+    if reading.words == CHARACTERS or hypotheses.unspaced or references.unspaced:
         return
-    escapes = _lacks_escapes(ours, theirs)  # a tokeniser would split these
+    escapes = _lacks_escapes(hypotheses, references)  # a tokeniser would split these
     stops = reading.words == BLANKS or escapes
-    if ours.tokenised is False and theirs.tokenised is True:
+    if hypotheses.tokenised is False and references.tokenised is True:
         text = "not tokenised, unlike the references, whose final periods and commas stand apart"
         text += " and whose apostrophes are escaped (&apos;)" if escapes else ""
         yield Difference(
-            text, f"{argument('normalise', f'{_language_of(theirs)}=moses')} tokenises as Moses does", stops
+            text, f"{argument('normalise', f'{_language_of(references)}=moses')} tokenises as Moses does", stops
         )
-    elif ours.tokenised is True and theirs.tokenised is False:
+    elif hypotheses.tokenised is True and references.tokenised is False:
         text = "tokenised (final periods and commas stand apart), unlike the references"
         yield Difference(
-            text, f"{argument('normalise', f'{_language_of(theirs)}=detokenize')} joins them", stops, normalises=False
+            text,
+            f"{argument('normalise', f'{_language_of(references)}=detokenize')} joins them",
+            stops,
+            normalises=False,
         )
-    elif ours.mixed and not theirs.mixed:
-        share = 100 * (ours.periods.share or 0)
-        text = f"{share:.0f} % of the final periods stand apart: only some lines are tokenised"
+    elif hypotheses.mixed and not references.mixed:
+        percent = 100 * (hypotheses.periods.share or 0)
+        text = f"{percent:.0f} % of the final periods stand apart: only some lines are tokenised"
         yield Difference(text, "tokenise all or none", False, normalises=False)
 
 
-def _escapes(ours: Profile, theirs: Profile, reading: Reading) -> Iterator[Difference]:
-    if reading.words != CHARACTERS and None not in (both := (ours.tokenised, theirs.tokenised)) and both[0] != both[1]:
+def _escapes(hypotheses: Profile, references: Profile, reading: Reading) -> Iterator[Difference]:
+    tokenised = (hypotheses.tokenised, references.tokenised)
+    if reading.words != CHARACTERS and None not in tokenised and tokenised[0] != tokenised[1]:
         return  # reported already
-    if _lacks_escapes(ours, theirs):
+    if _lacks_escapes(hypotheses, references):
         text = "not escaped, unlike the references, which have escapes such as &apos; (written by Moses)"
         yield Difference(text, "escape both or none", False)
-    elif _lacks_escapes(theirs, ours):
-        share = 100 * ours.escaped / ours.lines
-        text = f"escaped (such as &apos; in {share:.0f} % of the lines), unlike the references"
+    elif _lacks_escapes(references, hypotheses):
+        percent = 100 * hypotheses.escaped / hypotheses.lines
+        text = f"escaped (such as &apos; in {percent:.0f} % of the lines), unlike the references"
         yield Difference(text, "undo the escapes (html.unescape in Python)", False, normalises=False)
 
 
-def _lacks_escapes(one: Profile, other: Profile) -> bool:
+def _lacks_escapes(text: Profile, compared: Profile) -> bool:
     """A system that writes *'s* more often than the references is not escaped differently: one side must have none."""
-    return one.escaped <= one.lines / 200 and much_rarer(one.escaped, one.lines, other.escaped, other.lines)
+    return text.escaped <= text.lines / 200 and much_rarer(text.escaped, text.lines, compared.escaped, compared.lines)
 
 
-def _odd_blanks(ours: Profile, theirs: Profile, reading: Reading) -> Iterator[Difference]:
-    for one, other, whose in ((ours, theirs, "hypotheses"), (theirs, ours, "references")):
-        if reading.words != CHARACTERS and much_rarer(other.odd_blanks, other.lines, one.odd_blanks, one.lines):
-            share = 100 * one.odd_blanks / one.lines
-            mark = f"U+{ord(one.odd_blank):04X}"
-            text = f"only the {whose} have {mark} or a similar blank, in {share:.0f} % of the lines"
+def _odd_blanks(hypotheses: Profile, references: Profile, reading: Reading) -> Iterator[Difference]:
+    for holder, lacking, whose in ((hypotheses, references, "hypotheses"), (references, hypotheses, "references")):
+        if reading.words != CHARACTERS and much_rarer(
+            lacking.odd_blanks, lacking.lines, holder.odd_blanks, holder.lines
+        ):
+            percent = 100 * holder.odd_blanks / holder.lines
+            mark = f"U+{ord(holder.odd_blank):04X}"
+            text = f"only the {whose} have {mark} or a similar blank, in {percent:.0f} % of the lines"
             yield Difference(text, "replace it with an ordinary blank", False, normalises=False)
