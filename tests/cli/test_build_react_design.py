@@ -1,7 +1,6 @@
 """``build-react --design stratified`` and ``score --estimate``: a sample that speaks for all candidates."""
 
 import json
-import shutil
 
 import numpy as np
 import pytest
@@ -106,20 +105,6 @@ def test_a_population_that_was_not_drawn_is_refused(built, small_release, run):
     with pytest.raises(InputError, match="takes examples as drawn alike"):
         lines = Release.open(built).set_lines("sample", "target")
         evaluate("bleu", {"a": lines, "b": lines}, release=built, estimate="candidates", paired="bootstrap")
-
-
-def test_releases_of_earlier_versions_speak_for_their_window(small_release, tmp_path):
-    import pyarrow.parquet
-
-    folder = tmp_path / "old"
-    shutil.copytree(small_release.folder, folder)
-    table = pyarrow.parquet.read_table(folder / CANDIDATES).drop_columns(["inclusion"])
-    pyarrow.parquet.write_table(table, folder / CANDIDATES)
-    manifest = json.loads((folder / "manifest.json").read_text())
-    del manifest["files"][CANDIDATES], manifest["design"]
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    lines = (folder / "test.en").read_text().splitlines()
-    assert evaluate("chrf", lines, release=folder, estimate="window").score == 100
 
 
 def test_too_small_a_sample_stops_before_training(corpora, tmp_path, run):

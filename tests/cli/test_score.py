@@ -300,7 +300,7 @@ def test_several_references(files, run, values):
 def test_a_release_brings_its_own_files(tmp_path, files, run):
     folder = tmp_path / "release"
     folder.mkdir()
-    manifest = {"format": 2, "until": "release", "languages": ["de", "en"]}
+    manifest = {"format": 3, "until": "release", "languages": ["de", "en"]}
     manifest |= {key: {} for key in ("files", "counts", "figures", "configuration", "inputs")}
     (folder / "manifest.json").write_text(json.dumps(manifest))
     write(folder / "test.de", REFERENCES)

@@ -11,7 +11,7 @@ import numpy as np
 
 from cgbench.steps import hash_value
 
-FORMAT = 2
+FORMAT = 3
 MANIFEST, TIMINGS, CARD, SPLIT, CONTROL, CORRELATIONS, CROISSANT = (
     *("manifest.json", "timings.json", "README.md", "split.jsonl"),
     *("control.jsonl", "correlations.jsonl", "croissant.json"),

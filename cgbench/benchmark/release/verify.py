@@ -131,8 +131,7 @@ def _checks(release: Release, again: int) -> Iterator[tuple[str, Callable[[Relea
     yield from (("tables", _check_tables), ("metadata", _check_croissant))
     if release.finished:
         yield from (("split rows", _check_rows), ("split redrawn", _check_split))
-        if "design" in release.manifest:
-            yield "inclusion and strata", _check_draws
+        yield "inclusion and strata", _check_draws
         if release.configuration.get("control"):
             yield "control set", _check_control
     yield from (("inputs", _check_inputs), ("ensemble", _check_ensemble))

@@ -12,8 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from cgbench.benchmark.candidates.documents import DOCUMENT
-from cgbench.benchmark.candidates.inclusion import inclusion_of
-from cgbench.benchmark.candidates.selection import selection_sizes
+from cgbench.benchmark.candidates.inclusion import INCLUSION
 from cgbench.benchmark.candidates.strata import SAMPLE_INCLUSION, STRATUM
 from cgbench.benchmark.comparison.design import Design
 from cgbench.benchmark.metrics.metric import Metric
@@ -50,8 +49,7 @@ def design_of(request: ScoreRequest, test: ExampleSet, inputs: FeatureInputs) ->
     if drawn == "sample":
         inclusion, stratum = np.array(columns[SAMPLE_INCLUSION]), np.array(columns[STRATUM]) - 1
     else:
-        inclusion = inclusion_of(columns, config, selection_sizes(config, len(lines))["select"])
-        stratum = np.zeros(len(lines), np.int64)
+        inclusion, stratum = np.array(columns[INCLUSION]), np.zeros(len(lines), np.int64)
     members = np.isin(np.array(columns["stage"], str), ("window", "selected")) | (population != "window")
     pool = counts["pool"] - counts["empty"]
     if population == "pool" and pool > len(lines):

@@ -26,7 +26,7 @@ def candidates(demo, tmp_path_factory):
 @pytest.fixture
 def finished(tmp_path):
     """The smallest release that can be opened."""
-    manifest = {"format": 2, "until": "release", "languages": ["de", "<b>"], "signature": "react|<i>"}
+    manifest = {"format": 3, "until": "release", "languages": ["de", "<b>"], "signature": "react|<i>"}
     manifest |= {key: {} for key in ("files", "figures", "configuration", "inputs")}
     manifest["counts"] = {"pool": 9, "candidates": 4, "selected": 2}
     write_json(tmp_path / "manifest.json", manifest)
