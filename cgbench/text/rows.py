@@ -184,12 +184,15 @@ def _elements(path: Path, file: io.TextIOWrapper) -> Iterator[tuple[int, dict[st
             mark = text[place]
             if mark == wanted == "{":
                 try:
-                    row, place = decoder.raw_decode(text, place)
-                except (ValueError, RecursionError) as found:
-                    error = found
+                    _, end = decoder.raw_decode(text, place)
+                except RecursionError:
+                    raise InputError(f"{path}, row {number + 1}: JSON nested too deeply") from None
+                except ValueError as cause:
+                    error = cause  # or the text of this row has not been read to its end
                 else:
                     number, wanted = number + 1, ","
-                    yield number, row
+                    yield number, parse_json(text[place:end], f"{path}, row {number}", infinite=True)
+                    place = end
                     continue
             elif mark == wanted or (mark == "]" and (wanted == "," or (wanted == "{" and not number))):
                 wanted = "" if mark == "]" else "{"

@@ -132,7 +132,7 @@ def test_csv_is_that_of_rfc_4180(tmp_path):
         ("t.json", '[{"text": "a"}] x', "after row 1: not a JSON array"),
         ("t.json", '[{"text": "a"},]', "row 2: not an object"),
         ("t.json", '["a", "b"]', "row 1: not an object"),
-        ("t.json", '[{"text": ' + "[" * 100_000, "row 1 is not JSON"),
+        ("t.json", '[{"text": ' + "[" * 100_000, "row 1: JSON nested too deeply"),
         ("t.json", '{"text": "a"}\n["b"]\n', "row 2: not an object"),
         ("t.json", "[", "the array does not end"),
     ],
