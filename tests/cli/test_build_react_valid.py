@@ -45,13 +45,3 @@ def test_the_best_is_kept_and_none_is_a_choice(built, corpora, run, tmp_path):
     words = ("--set", "valid=0", "--until", "uncertainty", "--dry-run", "--out", tmp_path / "out")
     said = run("build-react", *corpora, *FEW, *words).stdout
     assert "held-out:" not in said and "member-0: runs" in said
-
-
-def test_validation_that_is_not_installed_is_said_before_anything_runs(corpora, run, tmp_path, monkeypatch):
-    from cgbench import errors
-
-    installed = errors._is_installed
-    monkeypatch.setattr(errors, "_is_installed", lambda name: name != "sacrebleu" and installed(name))
-    words = ("--set", "training.validate_metric=bleu", "--out", tmp_path / "out")
-    said = run("build-react", *corpora, *SMALL, *words, status=2).stderr
-    assert "sacrebleu" in said and not (tmp_path / "out.work/.cgbench/scan-1").exists()

@@ -138,7 +138,7 @@ def test_a_lexicon_that_can_be_had_by_now_is_taken(run, tmp_path, monkeypatch):
     text = json.dumps({"dax": {"RED": 2}, "lug": {"BLUE": 2}, "wif": {"GREEN": 2}, "zup": {"YELLOW": 2}})
     digest = hashlib.sha256(text.encode()).hexdigest()
     sources = tuple(
-        replace(source, sha256=(digest,), git_blob=()) if source.extra == "lexicons/goodman.json" else source
+        replace(source, hashes=(f"sha256:{digest}",)) if source.extra == "lexicons/goodman.json" else source
         for source in colors.RECIPES[0].sources
     )
     recipe = replace(colors.RECIPES[0], sources=sources)

@@ -124,7 +124,7 @@ def test_a_split_by_them(pipeline, run, tmp_path):
     for side in ("de", "en"):
         (tmp_path / f"x.{side}").write_text("\n".join(lines) + "\n")
     given = ("split", "--corpus", tmp_path / "x.de", tmp_path / "x.en", "--compounds", f"lemmas:spacy:{pipeline}")
-    given = (*given, "--method", "dbca", "--divergence", "1", "--nearest", "--exchanges", "1")
+    given = (*given, "--method", "dbca", "--divergence", "1", "--nearest", "--set", "exchanges=1")
     said = run(*given, "--out", tmp_path / "no", status=2).stderr
     assert "add --trust" in said and not (tmp_path / "no").exists()
     for name in ("one", "two"):
