@@ -247,6 +247,12 @@ def test_a_budget_is_never_exceeded(limit, tmp_path):
     assert record["usage"]["input"] == fake.input + last.input
 
 
+def test_requests_without_a_reply_count_against_the_budget():
+    spending, budget = Spending(), read_budget("1000tokens")
+    spending.count({"sent": "a", "most": [100, 500]})
+    assert spending.left(budget, None) == 400 and spending.left(budget, None, Usage(100, 500)) == -200
+
+
 def test_the_cost_is_that_of_the_server(tmp_path):
     fake = Fake({"c d e": ["too few", 429], "f": ["too many"]})
     _, record = ask(fake, tmp_path / "j", client={"price": PRICE}, n=2)
