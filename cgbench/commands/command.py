@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 FIRST, LAST = ("Input", "Text"), ("Output", "Execution", "Advanced")
 """Headings of ``--help`` that come first and last; the others keep the order of their options."""
 FEW = 8  # options that need no headings
+MOST = 38  # options in a ``--help``; of a command with more, those of the group "Advanced" are under ``--help-all``
 
 
 class FilesType(click.ParamType):
@@ -124,14 +125,23 @@ def grouped(group: str, *declarations: str, **more: Any) -> Callable[[Any], Any]
 class Documented(click.Command):
     """A command or group whose help has options under headings, and an example at its end."""
 
-    def __init__(self, *arguments: Any, example: str = "", **more: Any) -> None:
-        super().__init__(*arguments, **more)
+    def __init__(self, *arguments: Any, example: str = "", **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
         self.example = example
+        options = [param for param in self.params if isinstance(param, click.Option)]
+        self.rare = [param for param in options if len(options) >= MOST and getattr(param, "group", "") == "Advanced"]
+        self.params.append(
+            Option(
+                ["--help-all"], "Execution", is_flag=True, is_eager=True, expose_value=False, callback=_help_all,
+                hidden=not self.rare, help=f"Show {len(self.rare)} more options",
+            )
+        )  # fmt: skip
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the options under the headings of their groups; a few options need no headings."""
         groups: dict[str, list[tuple[str, str]]] = {name: [] for name in FIRST}
-        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        hidden = () if ctx.meta.get(_HELP_ALL) else self.rare
+        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option) and param not in hidden]
         for param in options:
             if record := param.get_help_record(ctx):
                 group = getattr(param, "group", "Execution") if len(options) > FEW else "Options"
@@ -152,6 +162,17 @@ class Documented(click.Command):
             lines[-1] += f" {part}" if lines[-1] else part
         with formatter.section("Example"):
             formatter.write("  " + " \\\n      ".join(lines) + "\n")
+
+
+_HELP_ALL = f"{__name__}.help_all"  # in a context: whether help has every option
+
+
+def _help_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    """Print the help with every option, as ``--help`` prints it with the usual ones."""
+    if value and not ctx.resilient_parsing:
+        ctx.meta[_HELP_ALL] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
 
 
 class Command(Documented):

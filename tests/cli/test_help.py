@@ -58,6 +58,16 @@ def test_options_have_a_text_without_a_full_stop(path):
             assert param.help[0].isupper() or param.help.startswith("`"), param.help
 
 
+@pytest.mark.parametrize("path", EVERY, ids=" ".join)
+def test_help_shows_at_most_38_options_and_help_all_every_one(run, path):
+    page, every = _help(run, path), run(*path, "--help-all", env={"COLUMNS": "80"}).stdout
+    options = re.compile(r"^  (?:-\w, )?(--[\w-]+)", re.MULTILINE)
+    assert len(options.findall(page)) <= 38
+    named = {param.opts[0] for param in EVERY[path].params if isinstance(param, click.Option) and not param.hidden}
+    assert named <= {*options.findall(every), "-o"}
+    assert ("--help-all" in page) == (page != every)
+
+
 def test_all_commands_are_in_groups_and_summaries_are_whole(run):
     page = _help(run, ())
     assert list(COMMANDS) == ["Build", "Score", "Models", "Data", "Maintain"]
@@ -77,7 +87,7 @@ def test_summaries_inside_a_group_are_whole(run, group):
 
 
 def test_build_react_has_its_headings_in_order(run):
-    page = _help(run, ["build-react"])
+    page = run("build-react", "--help-all").stdout
     headings = ["Input", "Text", "Selection", "Ensemble", "Output", "Execution", "Advanced", "Example"]
     assert re.findall(r"^(\w+):$", page, re.MULTILINE) == headings
 
