@@ -69,7 +69,7 @@ def find_material(release: Release, train: Sequence[Path] = (), pools: Sequence[
     """
     found = Material(ngrams=release.ngrams())
     try:
-        origin = open_release(release.folder, train)
+        origin = open_release(release, train)
         language = release.languages[SIDES.index(origin.degree_side)]
         change = None if origin.normalisation.is_identity else normaliser(origin.normalisation, language)
         found.training = training_text(origin, origin.degree_side, change)

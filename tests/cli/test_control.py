@@ -6,7 +6,7 @@ import shutil
 from collections import Counter
 
 import pytest
-from small_build import CANDIDATES, SMALL, copy_build, rehash, release_bytes
+from small_build import CANDIDATES, SMALL, copy_build, rehash, release_bytes, rewrite
 from small_release import build_release
 
 from cgbench.benchmark.release.release import Release
@@ -153,7 +153,7 @@ def test_score_with_a_control_set_that_is_not_there_is_one_line(built, release, 
     assert "the control set has no hypotheses; give --control-hyp" in said
     manifest = json.loads((release / "manifest.json").read_text())
     manifest["files"] = {name: value for name, value in manifest["files"].items() if not name.startswith("control")}
-    (release / "manifest.json").write_text(json.dumps(manifest))
+    rewrite(release, manifest)
     said = run("score", "bleu", "--release", release, *words, status=2).stderr
     assert "this release has no control set; run its command again with --control (finished steps are kept)" in said
 

@@ -9,6 +9,7 @@ import sys
 import pytest
 from sacrebleu.metrics import BLEU
 from shared_data import SHARED, needs
+from small_build import list_files, rewrite
 
 REFERENCES = ["the dog saw a cat .", "a cat ran away .", "we saw it .", "it is red ."] * 3
 KEYS = {
@@ -302,14 +303,16 @@ def test_a_release_brings_its_own_files(tmp_path, files, run):
     folder.mkdir()
     manifest = {"format": 3, "until": "release", "languages": ["de", "en"]}
     manifest |= {key: {} for key in ("files", "counts", "figures", "configuration", "inputs")}
-    (folder / "manifest.json").write_text(json.dumps(manifest))
     write(folder / "test.de", REFERENCES)
     write(folder / "test.en", REFERENCES)
     write(folder / "split.jsonl", [json.dumps({"rmi": number / 10, "degree": 0.5}) for number in range(12)])
+    list_files(folder, manifest)
     words = ["score", "exact", "--release", folder, "--hyp", files / "a1"]
     words += ["--by", "uncertainty", "--bins", "quantiles:3"]
     assert [one["n"] for one in json.loads(run(*words, "--format", "json").stdout)["bins"]] == [4, 4, 4]
-    (folder / "manifest.json").write_text(json.dumps({**manifest, "until": "candidates"}))
+    write(folder / "test.de", [*REFERENCES[1:], REFERENCES[0]])
+    assert "test.de: was changed: it does not match manifest.json; see cgbench verify" in run(*words, status=2).stderr
+    rewrite(folder, {**manifest, "until": "candidates"})
     assert "not a finished release" in run(*words, status=2).stderr
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from shared_data import SHARED, needs
-from small_build import copy_build
+from small_build import copy_build, list_files, rewrite
 
 TRAIN = "what can we do\n" * 3 + "we can see this\n" * 3 + "a bird\n"
 TEST = "what can we do\ncan we see a bird\nthis bird can see\n"
@@ -253,14 +253,18 @@ def test_a_release_that_was_changed(release, run, tmp_path):
     row = next(number for number, one in enumerate(split) if one["degree"] < 1)
     lines[row] = "zzz " * 5
     (changed / "test.en").write_text("\n".join(lines) + "\n")
+    assert "test.en: was changed" in run("stats", "--release", changed, status=2).stderr
+    list_files(changed)
     assert f"split.jsonl, row {row + 1}: degree" in run("stats", "--release", changed, status=2).stderr
     (changed / "test.en").write_text("\n".join(lines[:-1]) + "\n")
+    list_files(changed)
     assert f"{len(split)} rows for {len(split) - 1} sentences" in run("stats", "--release", changed, status=2).stderr
     (changed / "split.jsonl").write_text("{}\n" * (len(split) - 1))
+    list_files(changed)
     assert "split.jsonl, row 1: not a row" in run("stats", "--release", changed, status=2).stderr
     manifest = json.loads((release / "manifest.json").read_text())
     manifest["configuration"]["ngram_min_count"] = {}
-    (changed / "manifest.json").write_text(json.dumps(manifest))
+    rewrite(changed, manifest)
     assert "configuration: ngram_min_count" in run("stats", "--release", changed, status=2).stderr
     (changed / "manifest.json").write_text("{}")
     assert "not that of a cgbench release" in run("stats", "--release", changed, status=2).stderr

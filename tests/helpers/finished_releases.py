@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow
 import pyarrow.parquet
+from small_build import list_files
 
 from cgbench.benchmark.candidates.selection import select_rows, selection_sizes
 from cgbench.benchmark.release.manifest import FORMAT, table_file
@@ -48,6 +49,7 @@ def write_finished(
     if control:
         config["control"] = True
         texts |= {"control.de": ["ein hund"] * len(control), "control.en": list(control)}
+        texts["control.jsonl"] = ["{}"] * len(control)
     workspace = default_work(folder) / STEPS
     step = workspace / "candidates" / KEY[:KEY_LENGTH]
     step.mkdir(parents=True)
@@ -59,9 +61,8 @@ def write_finished(
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     counts = {"pool": n, "candidates": n, "selected": len(chosen)} | ({"control": len(control)} if control else {})
     manifest = {"format": FORMAT, "until": "release", "languages": ["de", "en"], "signature": "react|made"}
-    manifest["files"] = {"control.jsonl": ""} if control else {}
     manifest |= {"figures": {}, "configuration": config, "inputs": inputs or {}, "counts": counts}
-    write_json(folder / "manifest.json", manifest)
+    list_files(folder, manifest)
     record = {"signature": "react|made", "steps": {"candidates": KEY}}
     write_json(workspace / RECORD, {**record, "digest": record_digest(record)})
     return Release.open(folder)

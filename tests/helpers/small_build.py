@@ -2,7 +2,7 @@
 
 import json
 
-from cgbench.benchmark.release.checksums import listed_digest
+from cgbench.benchmark.release.checksums import listed_digest, listed_digests
 from cgbench.benchmark.release.manifest import digest, signature
 from cgbench.files import write_json
 from cgbench.steps import hash_file
@@ -64,3 +64,10 @@ def rehash(release):
 def rewrite(release, manifest):
     """A manifest with the digest of what it says."""
     write_json(release / "manifest.json", {**manifest, "digest": digest(manifest)})
+
+
+def list_files(release, manifest=None):
+    """The manifest of a release made by hand (default: its own), with the checksums of the files in its folder."""
+    manifest = manifest or json.loads((release / "manifest.json").read_text())
+    (release / "manifest.json").unlink(missing_ok=True)
+    rewrite(release, {**manifest, "files": listed_digests(release)})

@@ -6,10 +6,11 @@ import html
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cgbench.benchmark.release.checksums import is_listed
 from cgbench.benchmark.release.manifest import (
     CONTROL,
     FORMAT,
@@ -20,6 +21,7 @@ from cgbench.benchmark.release.manifest import (
     SHAPE,
     SPLIT,
     control_text,
+    digest,
     is_inside,
     is_split,
     stem_of,
@@ -32,7 +34,7 @@ from cgbench.errors import InputError, argument, require
 from cgbench.files import check_shape, file_name, ordinary_file, ordinary_folder, parse_json, read_json
 from cgbench.models.checkpoints import BESIDE
 from cgbench.requests import check_path
-from cgbench.steps import KEY_LENGTH, STEPS, hash_file
+from cgbench.steps import KEY_LENGTH, STEPS
 from cgbench.text.formats import is_language
 from cgbench.text.normalisation import Normalisation
 from cgbench.text.parquet import read_table
@@ -66,18 +68,23 @@ class Release:
     Releases may come from third parties: file names in the manifest are only followed to ordinary files in the folder,
     never along a link. ``Release.open(folder).test`` is the test set as a pandas DataFrame.
     Methods raise :class:`.InputError` if a file is missing, damaged or not part of this kind of release.
+    With ``check``, every file is compared with its checksum in the manifest before it is read.
     """
 
     folder: Path
     manifest: dict[str, Any]
     work: Path | None = None
+    check: bool = False
 
     @classmethod
-    def open(cls, folder: str | os.PathLike[str], work: str | os.PathLike[str] | None = None) -> Release:
+    def open(
+        cls, folder: str | os.PathLike[str], work: str | os.PathLike[str] | None = None, *, check: bool = True
+    ) -> Release:
         """Read the manifest of the release in ``folder``; other files are read when needed.
 
         :param work: the folder that it was built in, if that is not ``folder.work``; it may be missing.
-        :raises InputError: the folder is not a release, or one of another version of cgbench.
+        :param check: compare the manifest with its digest, and each file that is read with its checksum.
+        :raises InputError: the folder is not a release, was changed, or is of another version of cgbench.
         """
         check_path(folder=folder)
         path = Path(folder)
@@ -98,12 +105,19 @@ class Release:
         languages = manifest["languages"]
         if len(languages) != 2 or languages[0] == languages[1] or not all(map(is_language, languages)):
             raise InputError(f"{path / MANIFEST}: does not name two languages that are valid in file names")
-        return cls(path, manifest, beside)
+        if check and manifest.get("digest") != digest(manifest):
+            raise InputError(f"{path / MANIFEST}: was changed: its digest differs; see cgbench verify")
+        return cls(path, manifest, beside, check)
 
     @classmethod
-    def of(cls, release: Release | str | os.PathLike[str], work: str | os.PathLike[str] | None = None) -> Release:
-        """``release`` itself if it is open, else the release in that folder (:meth:`open`)."""
-        return release if isinstance(release, Release) else cls.open(release, work)
+    def of(
+        cls, release: Release | str | os.PathLike[str], work: str | os.PathLike[str] | None = None, *,
+        check: bool = True,
+    ) -> Release:  # fmt: skip
+        """``release`` if it is open, else the release in that folder (:meth:`open`)."""
+        if not isinstance(release, Release):
+            return cls.open(release, work, check=check)
+        return release if release.check == check else replace(release, check=check)
 
     @property
     def until(self) -> str:
@@ -174,8 +188,14 @@ class Release:
         return self.manifest.get("text") != "none"
 
     def path(self, name: str) -> Path:
-        """The path of the file ``name``."""
-        return release_file(self.folder, name)
+        """The path of the file ``name``, which is as it was written (with ``check``).
+
+        :raises InputError: it is missing, was changed or is not listed.
+        """
+        path = release_file(self.folder, name)
+        if self.check and not is_listed(self.manifest, self.folder, name):
+            raise InputError(f"{path}: was changed: it does not match {MANIFEST}; see cgbench verify")
+        return path
 
     def text_path(self, side: str) -> Path:
         """The file of one side (``source`` or ``target``) of the test set, or of the candidates if there is none."""
@@ -271,12 +291,8 @@ class Release:
         if name == "candidates" and self.is_split:
             raise InputError(f"{self.folder}: a split has no candidates; its tables are train and test")
         file = table_file(name)
-        path = self.path(file)
-        # Check the bytes before PyArrow reads them: a flipped bit can crash the process.
-        listed = self.manifest.get("files", {}).get(file)  # None while the release is being written
-        if listed is not None and path.is_file() and hash_file(path) != listed:
-            raise InputError(f"{path}: was changed: it does not match {MANIFEST}; see cgbench verify")
-        return read_table(path, TRANSLATION, leave_out=not text)
+        listed = replace(self, check=file in self.manifest.get("files", {}))  # not while the release is being written
+        return read_table(listed.path(file), TRANSLATION, leave_out=not text)  # a flipped bit can crash PyArrow
 
     def correlations(self) -> list[Correlation]:
         """The correlations of the candidates' measures (:mod:`cgbench.benchmark.candidates.correlations`)."""

@@ -38,16 +38,17 @@ class ReleaseOrigin:
     degree_side: str
 
 
-def open_release(folder: Path, train: Sequence[Path] = ()) -> ReleaseOrigin:
+def open_release(folder: Release | Path, train: Sequence[Path] = ()) -> ReleaseOrigin:
     """Open a release and find its training text.
 
+    :param folder: the folder, or the open release.
     :param train: the current path of the training text, if it has moved.
     :raises InputError: this is not a release, or its training text is missing or has changed.
     """
-    release = Release.open(folder)
+    release = folder if isinstance(folder, Release) else Release.open(folder)
     config = release.configuration
     shape = {"ngram_min_count": int, "degree_side": str}
-    check_shape(config, shape, f"{folder}: manifest.json: configuration", "it is not that of a cgbench release")
+    check_shape(config, shape, f"{release.folder}: manifest.json: configuration", "it is not that of a cgbench release")
     try:
         entry, ngrams = release.manifest["inputs"]["train"], release.manifest["inputs"].get("ngrams")
         place = release.path if release.is_split else release.input_path  # a split contains its training text
@@ -66,7 +67,7 @@ def open_release(folder: Path, train: Sequence[Path] = ()) -> ReleaseOrigin:
             config["degree_side"],
         )
     except (KeyError, TypeError, IndexError, AttributeError) as error:
-        raise InputError(f"{folder}: manifest.json is not that of a cgbench release (key {error})") from None
+        raise InputError(f"{release.folder}: manifest.json is not that of a cgbench release (key {error})") from None
     if len(origin.train.paths) != len(recorded):
         raise InputError(f"{argument('train')}: the release was built from {len(recorded)} file(s); give as many")
     for path, (_, sha256) in zip(origin.train.files, recorded, strict=True):

@@ -76,7 +76,8 @@ def export(request: ExportRequest) -> list[str]:
 
     :raises InputError: an unknown target, a release without text or that fails its checks, or ``out`` is in use.
     """
-    release, to, out = Release.of(request.release), request.to, as_path(request.out)
+    release = Release.of(request.release, check=False)  # check_verified checks it
+    to, out = request.to, as_path(request.out)
     write = find_target(to)
     takes = inspect.signature(write).parameters
     options = (*OPTIONS, *(fields_of(ShotsOptions) if "shots" not in takes else ()))

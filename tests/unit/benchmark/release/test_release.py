@@ -3,13 +3,13 @@
 import json
 
 import pytest
+from small_build import list_files
 
 from cgbench.benchmark.react.build_react import build_react
 from cgbench.benchmark.release.card import _code, _escape, write_card
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.verify import verify
 from cgbench.errors import InputError, InputWarning
-from cgbench.files import write_json
 from cgbench.steps import hash_file
 
 CANDIDATES = "data/candidates-00000-of-00001.parquet"
@@ -29,10 +29,10 @@ def finished(tmp_path):
     manifest = {"format": 3, "until": "release", "languages": ["de", "<b>"], "signature": "react|<i>"}
     manifest |= {key: {} for key in ("files", "figures", "configuration", "inputs")}
     manifest["counts"] = {"pool": 9, "candidates": 4, "selected": 2}
-    write_json(tmp_path / "manifest.json", manifest)
     (tmp_path / "test.de").write_text("\ufeffa b\nc\n", encoding="utf-8")
     (tmp_path / "test.<b>").write_text("x y\nz\n")
     (tmp_path / "split.jsonl").write_text('{"line": 3, "degree": 0.5}\n{"line": 8, "degree": 1.0}\n')
+    list_files(tmp_path, manifest)
     return tmp_path
 
 
@@ -94,13 +94,36 @@ def test_no_folder_and_a_build_in_the_making(tmp_path, finished):
 @pytest.mark.parametrize("text", ["[1]\n", "{\n", "[" * 100_000 + "\n"])
 def test_a_damaged_split_is_named_by_row(finished, text):
     (finished / "split.jsonl").write_text('{"line": 3}\n' + text)
+    list_files(finished)
     with pytest.raises(InputError, match="split.jsonl, row 2: (not|JSON nested too deeply)"):
         Release.open(finished).split()
+
+
+@pytest.mark.parametrize("change", ["change", "remove from the manifest"])
+def test_no_file_is_read_that_the_manifest_does_not_list(finished, change):
+    release = Release.open(finished)
+    assert release.lines("source") == ["\ufeffa b", "c"]
+    if change == "change":
+        (finished / "test.de").write_text("\ufeffa d\nc\n", encoding="utf-8")
+    else:
+        del release.manifest["files"]["test.de"]
+    with pytest.raises(InputError, match=r"test\.de: was changed: it does not match .*; see cgbench verify"):
+        release.lines("source")
+    assert Release.of(release, check=False).lines("source")
+
+
+def test_a_changed_manifest_is_not_opened(finished):
+    path = finished / "manifest.json"
+    path.write_text(path.read_text().replace('"pool": 9', '"pool": 8'))
+    with pytest.raises(InputError, match="manifest.json: was changed: its digest differs; see cgbench verify"):
+        Release.open(finished)
+    assert Release.open(finished, check=False).manifest["counts"]["pool"] == 8
 
 
 def test_rows_and_sentences_of_another_number(finished):
     pytest.importorskip("pandas")
     (finished / "test.de").write_text("a\n")
+    list_files(finished)
     with pytest.raises(InputError, match="2 rows for 1 sentences"):
         _ = Release.open(finished).test
 
@@ -128,7 +151,7 @@ def test_a_table_of_other_than_numbers_and_text_is_none(finished, column):
 
     path = finished / CANDIDATES
     path.parent.mkdir()
-    release = Release.open(finished)
+    release = Release.open(finished, check=False)
     pyarrow.parquet.write_table(pyarrow.table({"line": [1], "stage": ["rest"]}), path)
     assert release.table().to_pylist() == [{"line": 1, "stage": "rest"}]
     pyarrow.parquet.write_table(pyarrow.table({"line": [1], "stage": column}), path)

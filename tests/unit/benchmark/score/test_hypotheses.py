@@ -1,10 +1,10 @@
 """Hypotheses in another form than their references stop or are warned of with their cause; the others are silent."""
 
 import itertools
-import json
 import warnings
 
 import pytest
+from small_build import list_files
 
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.score.evaluate import evaluate
@@ -223,10 +223,10 @@ def release(folder, tokenize="moses", **configuration):
         "inputs": {}, "files": {}, "counts": {}, "figures": {},
         "configuration": {"tokenize": tokenize, "lowercase": True, **configuration},
     }  # fmt: skip
-    (folder / "manifest.json").write_text(json.dumps(manifest))
     (folder / "test.de").write_text("".join(line + "\n" for line in DE))
     (folder / "test.en").write_text("".join(line + "\n" for line in moses_of(EN)))
     (folder / "split.jsonl").write_text("{}\n" * len(EN))
+    list_files(folder, manifest)
     return folder
 
 

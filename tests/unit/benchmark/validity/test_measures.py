@@ -3,12 +3,14 @@
 import dataclasses
 import itertools
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow.parquet
 import pytest
 from click.testing import CliRunner
 from finished_releases import write_finished
+from small_build import list_files
 
 import cgbench
 from cgbench.benchmark.candidates.strata import OWN_SCORE
@@ -260,7 +262,7 @@ def test_the_command(tmp_path, monkeypatch):
     )
     result = cgbench.validate(release, {"y": tmp_path / "y"}, measures=True, metric="exact", samples=100)
     assert [row.system for row in result.measures] == ["the ensemble", "y"] and result.scored is None
-    monkeypatch.setattr(validate, "_clusters", lambda *asked: [str(row // 6) for row in range(60)])
+    monkeypatch.setattr(validate, "_clusters", lambda *_: SimpleNamespace(labels=(np.arange(60) // 6,)))
     clustered = cgbench.validate(release, measures=True, metric="exact", samples=100, cluster="source").measures[0]
     drawn = []
     monkeypatch.setattr(charts, "lines", lambda chart: drawn.extend(chart.series))
@@ -279,5 +281,6 @@ def test_without_translations_of_the_ensemble(tmp_path):
     release = write_finished(tmp_path / "r", uncertainty).folder
     (path,) = release.rglob("candidates*.parquet")
     pyarrow.parquet.write_table(pyarrow.parquet.read_table(path).drop_columns(["hypothesis"]), path)
+    list_files(release)
     with pytest.raises(InputError, match="no translations of its candidates; give systems"):
         cgbench.validate(release, measures=True)

@@ -1,7 +1,6 @@
 """Exports hand out raw text where it is at hand, and a metric that cuts the language."""
 
 import importlib.util
-import json
 import sys
 import warnings
 from importlib.metadata import EntryPoint
@@ -10,6 +9,7 @@ from types import SimpleNamespace
 import pyarrow.parquet
 import pytest
 import yaml
+from small_build import list_files
 
 from cgbench.benchmark.release.export import export as module
 from cgbench.benchmark.release.export import lm_eval
@@ -37,7 +37,7 @@ def pairs(tmp_path, monkeypatch):
         "inputs": {"pool": [{"files": files, "columns": None}]}, "files": {}, "counts": {}, "figures": {},
         "configuration": {"tokenize": "zh=char", "lowercase": True},
     }  # fmt: skip
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    list_files(folder, manifest)
     monkeypatch.setattr(lm_eval, "shots_of", lambda pairs: {"source": ["a"], "target": ["b"]})
     rows = [
         {
