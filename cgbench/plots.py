@@ -15,8 +15,9 @@ import numpy as np
 from cgbench.errors import InputError, require
 from cgbench.files import write_atomic
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b0619b", "#b07800", "#2b8fc4", "#55595e")
-"""The palette of the pages on white (after Okabe and Ito): people with any kind of colour vision can tell it apart."""
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+"""The palette of Okabe and Ito (2008) without its yellow, which is too light on white. The pages have it on dark paper
+too, with white for black."""
 MARKERS = "osD^vPX*<>"
 SPREAD = 0.4  # of the distance between two labels, for the points of all systems
 LONG = 8  # characters of a label; longer ones are slanted
@@ -46,7 +47,7 @@ class Series:
     """The values of a system at the labels of a chart, or any values of a histogram; nan where there is none.
 
     :param low, high: ends of the intervals, if any; ``runs``: for each value those of single runs, if any.
-    :param colour: an index of :data:`COLOURS`.
+    :param colour: an index of :data:`COLOURS`, which repeat: from the eighth series on, a line has other dashes.
     """
 
     name: str
@@ -57,11 +58,11 @@ class Series:
     colour: int = 0
 
     @classmethod
-    def of(cls, name: str, scores: Sequence[Any], number: int) -> Series:
-        """The series of the ``number``-th system, from scores with ``value``, ``ci_low``, ``ci_high`` and ``runs``."""
+    def of(cls, name: str, scores: Sequence[Any], colour: int) -> Series:
+        """The series of a system, from scores with ``value``, ``ci_low``, ``ci_high`` and ``runs``."""
         ends = [[score.value, score.ci_low, score.ci_high] for score in scores]
         values, low, high = np.array(ends, float).T.tolist()
-        return cls(name, values, low, high, [score.runs for score in scores], number % len(COLOURS))
+        return cls(name, values, low, high, [score.runs for score in scores], colour)
 
 
 @dataclass(frozen=True)
@@ -158,13 +159,13 @@ def draw_chart_on(ax: Any, chart: Chart) -> None:
     labels, positions = [_plain(label) for label in chart.labels], np.arange(len(chart.labels))
     if chart.counts:
         labels = [f"{label}\n{count:,}" for label, count in zip(labels, chart.counts, strict=True)]
-    for number, series in enumerate(chart.series):
+    for index, series in enumerate(chart.series):
         # An interval that is missing has length 0.
         values = np.array(series.values, float)
         ends = [values - np.array(series.low or values, float), np.array(series.high or values, float) - values]
         ends = np.nan_to_num(np.array(ends).clip(min=0))
-        where = positions + SPREAD * ((number + 0.5) / len(chart.series) - 0.5)
-        style = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)], "markersize": 4}
+        where = positions + SPREAD * ((index + 0.5) / len(chart.series) - 0.5)
+        style = {"color": COLOURS[index % len(COLOURS)], "marker": MARKERS[index % len(MARKERS)], "markersize": 4}
         style |= {"label": _plain(series.name), "capsize": 2}
         if chart.down:
             ax.errorbar(values, where, xerr=ends, linestyle="none", **style)

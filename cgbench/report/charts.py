@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,9 +17,10 @@ import numpy as np
 from markupsafe import Markup
 
 from cgbench.errors import printable
-from cgbench.plots import Chart, Series
+from cgbench.plots import COLOURS, Chart, Series
 
 WIDTH = 440
+LARGEST_DOT = 14.0  # radius of a dot for many points
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 3", "10 4", "4 2")
 
 
@@ -61,6 +63,16 @@ def _title(chart: Chart, series: Series, position: int) -> Markup:
 def _interval(series: Series, position: int) -> tuple[float, float]:
     """The ends of an interval; nan if there is none."""
     return (series.low[position], series.high[position]) if series.low and series.high else (math.nan, math.nan)
+
+
+def _class(series: Series) -> str:
+    return f"c{series.colour % len(COLOURS)}"
+
+
+def _dashes(series: Series) -> str:
+    """Other dashes for each colour, and for a colour that is used again."""
+    again, first = divmod(series.colour, len(COLOURS))
+    return DASHES[(first + again) % len(DASHES)]
 
 
 def number(value: float) -> str:
@@ -114,9 +126,9 @@ def _x_axis(scale: Scale, y: float, label: str, *, top: float | None = None) -> 
     return parts
 
 
-def _y_axis(scale: Scale, x: float, right: float, label: str) -> list[Markup]:
+def _y_axis(scale: Scale, x: float, right: float, label: str, most: int = 5) -> list[Markup]:
     parts = []
-    for tick in scale.ticks(5):
+    for tick in scale.ticks(most):
         place = scale(tick)
         parts.append(_element("line", x1=float(x), x2=float(right), y1=place, y2=place, class_="grid"))
         parts.append(_text(x - 5, place + 3.5, number(tick), text_anchor="end", class_="tick"))
@@ -133,39 +145,53 @@ def range_of(values: Sequence[float]) -> tuple[float, float]:
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
+def _edges(values: np.ndarray, low: float, high: float, bins: int) -> np.ndarray:
+    """Edges of about ``bins`` bins. If the values are whole, each bin has the same number of whole numbers."""
+    if not len(values) or not (values == np.round(values)).all():
+        return np.linspace(low, high, bins + 1)
+    width = math.ceil((math.floor(high) - math.ceil(low) + 1) / bins)
+    count = math.ceil((math.floor(high) - math.ceil(low) + 1) / width)
+    return math.ceil(low) - 0.5 + width * np.arange(count + 1)
+
+
 def histograms(series: Sequence[Series], label: str, title: str, bins: int = 40, unit: str = "pairs") -> Markup:
     """One histogram per series, above one another on one axis, each with its own peak as height.
 
-    A dashed line marks the median. If that at least doubles the room, the axis ends at the 99th percentile, and the
-    last bin counts the values beyond.
+    Bins of whole numbers hold equally many of them; others would show gaps that are not in the data. A dashed line
+    marks the median. If that at least doubles the room, the axis ends at the 99th percentile, and the last bin counts
+    the values beyond.
     """
+    # One axis and the same bins for all series.
     values = np.array([value for row in series for value in row.values if math.isfinite(value)])
     low, high = range_of(values.tolist())
     cut_at = float(np.quantile(values, 0.99)) if len(values) else high
-    x = Scale(low, cut_at if low < cut_at < (low + high) / 2 else high, 8.0, WIDTH - 12.0)
-    edges = np.linspace(x.low, x.high, bins + 1)
-    label += f" (last bin: {number(float(edges[-2]))} and more)" if x.high < high else ""
-    row = 68.0
-    parts = _x_axis(x, row * len(series) + 4, label, top=4)
-    for place, one in enumerate(series):
-        values = np.array(one.values, np.float64)
+    is_cut = low < cut_at < (low + high) / 2
+    edges = _edges(values, low, cut_at if is_cut else high, bins)
+    x = Scale(float(edges[0]), float(edges[-1]), 8.0, WIDTH - 12.0)
+    is_whole = len(values) and (values == np.round(values)).all()
+    label += f" (last bin: {number(float(edges[-2]) + 0.5 * is_whole)} and more)" if is_cut else ""
+    row_height = 68.0
+    elements = _x_axis(x, row_height * len(series) + 4, label, top=4)
+    for index, of_series in enumerate(series):
+        # The outline of the bins.
+        values = np.array(of_series.values, np.float64)
         counts = np.histogram(np.minimum(values[np.isfinite(values)], x.high), edges)[0]
-        peak = max(int(counts.max()), 1)
-        base = row * (place + 1) + 3
-        y = Scale(0, peak, base, base - row + 26)
+        base = row_height * (index + 1) + 3
+        y = Scale(0, max(int(counts.max()), 1), base, base - row_height + 26)
         path = [f"M{_n(x.start)} {_n(base)}"]
         for count, left, right in zip(counts.tolist(), edges[:-1].tolist(), edges[1:].tolist(), strict=True):
             path.append(f"L{_n(x(left))} {_n(y(count))}L{_n(x(right))} {_n(y(count))}")
         path.append(f"L{_n(x.end)} {_n(base)}Z")
+        # The median, and the name.
         middle = float(np.median(values)) if len(values) else x.low
-        said = f"{one.name}: {len(values):,} {unit}, median {number(middle)}"
-        parts.append(_element("path", _element("title", said), d="".join(path), class_=f"area c{one.colour}"))
+        text = f"{of_series.name}: {len(values):,} {unit}, median {number(middle)}"
+        elements.append(_element("path", _element("title", text), d="".join(path), class_=f"area {_class(of_series)}"))
         if x.low <= middle <= x.high:
-            parts.append(
-                _element("line", x1=x(middle), x2=x(middle), y1=float(base), y2=base - row + 24, class_="median")
+            elements.append(
+                _element("line", x1=x(middle), x2=x(middle), y1=base, y2=base - row_height + 24, class_="median")
             )
-        parts.append(_text(8, base - row + 18, said, class_="name"))
-    return _svg(parts, row * len(series) + 38, title)
+        elements.append(_text(8, base - row_height + 18, text, class_="name"))
+    return _svg(elements, row_height * len(series) + 38, title)
 
 
 def _apart(places: Sequence[float], least: float) -> list[float]:
@@ -191,7 +217,7 @@ def scatter(
     if pair:
         low, high = bottom, top = min(low, bottom), max(high, top)
     x, y = Scale(low, high, 44.0, WIDTH - 10.0), Scale(bottom, top, 270.0, 20.0)
-    parts = [*_y_axis(y, 44, WIDTH - 10, labels[1]), *_x_axis(x, 270, labels[0])]
+    parts = [*_y_axis(y, 44, WIDTH - 10, labels[1], 6 if pair else 5), *_x_axis(x, 270, labels[0])]
     across, down = 48, 32
     counts, xs, ys = np.histogram2d(*behind, bins=(across, down), range=((low, high), (bottom, top)))
     most = max(float(counts.max()), 1.0)
@@ -202,7 +228,15 @@ def scatter(
         parts.append(
             _element("rect", x=left, y=upper, width=right - left, height=lower - upper, class_=f"cell d{shade}")
         )
-    dots = [_element("circle", cx=float(x(a)), cy=float(y(b)), r=2.2) for a, b in zip(*points, strict=True)]
+    # Points at the same position are one dot, whose area is their number.
+    positions = Counter((round(x(a), 1), round(y(b), 1)) for a, b in zip(*points, strict=True))
+    dots = [
+        _element(
+            "circle", _element("title", f"{count:,} points") if count > 1 else "", cx=float(column), cy=float(row),
+            r=min(2.2 * math.sqrt(count), LARGEST_DOT),
+        )
+        for (column, row), count in positions.items()
+    ]  # fmt: skip
     parts.append(_element("g", Markup("").join(dots), class_="dots c0"))
     if pair:
         parts.append(_element("line", x1=x(low), x2=x(high), y1=y(low), y2=y(high), class_="median"))
@@ -222,7 +256,7 @@ def intervals(chart: Chart) -> Markup:
     y = 14.0
     parts: list[Markup] = []
     for series in chart.series:
-        value, (first, last), colour = series.values[0], _interval(series, 0), f"c{series.colour}"
+        value, (first, last), colour = series.values[0], _interval(series, 0), _class(series)
         parts.append(_text(left - 8, y + 4, cut(series.name), text_anchor="end", class_="tick"))
         if math.isfinite(first):
             parts.append(_element("line", x1=x(first), x2=x(last), y1=y, y2=y, class_=f"interval {colour}"))
@@ -265,20 +299,20 @@ def lines(chart: Chart) -> Markup:
     for number, series in enumerate(chart.series):
         shift = 0.4 * ((number + 0.5) / len(chart.series) - 0.5) if shifted else 0.0
         points = [(place, x(place + shift), y(v)) for place, v in enumerate(series.values) if math.isfinite(v)]
-        colour = f"c{series.colour}"
+        colour = _class(series)
         for place, at, _ in points:
             first, last = _interval(series, place)
             if math.isfinite(first):
                 parts.append(_element("line", x1=at, x2=at, y1=y(first), y2=y(last), class_=f"interval {colour}"))
         if chart.joined:
-            path, dashes = " ".join(f"{_n(at)},{_n(up)}" for _, at, up in points), DASHES[series.colour]
+            path, dashes = " ".join(f"{_n(at)},{_n(up)}" for _, at, up in points), _dashes(series)
             parts.append(_element("polyline", points=path, class_=f"line {colour}", stroke_dasharray=dashes))
         for place, at, up in points:
             title = _title(chart, series, place)
             parts.append(_element("circle", title, cx=at, cy=up, r=3.2, class_=f"dot {colour}"))
         last_heights.append(points[-1][2] if points else 210.0)
     for series, height in zip(chart.series, _apart(last_heights, 13.0), strict=True):
-        parts.append(_text(right + 4, height + 4, cut(series.name), class_=f"name c{series.colour}"))
+        parts.append(_text(right + 4, height + 4, cut(series.name), class_=f"name {_class(series)}"))
     bottom = 232 + 3.8 * longest if slanted else 243
     parts.append(_text(right, bottom + 14, chart.label_name, text_anchor="end", class_="label"))
     return _svg(parts, bottom + 20, chart.title)

@@ -37,10 +37,13 @@ def measures_page(validity: Validity, command: str) -> str:
 
 
 def _risks(scores: SystemMeasures) -> Any:
-    """Risk over coverage, of the measure that selects and of :data:`DRAWN`."""
+    """Risk over coverage, of the measure that selects and of :data:`DRAWN`.
+
+    Coverage falls from left to right: all curves begin together, and their names are where they differ.
+    """
     names = dict.fromkeys((scores.selects, *DRAWN))
-    drawn = [row for name in names for row in scores.measures if row.measure == name] or scores.measures[:1]
-    series = [Series(row.measure, row.risks, colour=colour) for colour, row in enumerate(drawn[: len(charts.DASHES)])]
+    rows = [row for name in names for row in scores.measures if row.measure == name] or scores.measures[:1]
+    series = [Series(row.measure, row.risks[::-1], colour=colour) for colour, row in enumerate(rows)]
     steps = len(scores.measures[0].risks)
-    labels = [f"{100 * step // steps}" if step % 4 == 0 else "" for step in range(1, steps + 1)]
+    labels = [f"{100 * step // steps}" if step % 4 == 0 else "" for step in range(steps, 0, -1)]
     return charts.lines(Chart(labels, series, "Risk over coverage", "risk", "coverage, %", decimals=3))

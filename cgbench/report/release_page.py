@@ -39,6 +39,8 @@ from cgbench.text.profile import is_unspaced
 
 DOTS = 1_500
 """Maximum number of dots in the scatter plot."""
+DEGREE_BINS = 12
+"""Degrees are fractions of small numbers, of which narrow bins make a comb."""
 MOST_ROWS = 10
 """Rows of the correlation matrix that are not folded away."""
 
@@ -110,6 +112,7 @@ def _page(release: Release, checks: Findings, material: Material) -> str:
         "quality": table_of(release.manifest["ensemble"]) if release.manifest.get("ensemble") else None,
         "histograms": _histograms(release, columns),
         "scatter": _scatter(release, columns),
+        "selection": _selection(release) if finished else "",
         "correlations": _correlations(release, columns),
         "meanings": [(name, about) for name in columns if (about := meaning(name))],
         "novelty": _novelty(release, material),
@@ -154,6 +157,21 @@ def _notes(release: Release, checks: Findings, material: Material, examples: dic
         notes.append(("", f"Showing a random sample of {examples['shown']:,} of {examples['all']:,} examples."))
     notes += [("", str(line)) for line in release.manifest.get("warnings") or ()]
     return notes + [("", line) for line in material.missing]
+
+
+def _selection(release: Release) -> str:
+    """How the test set was drawn, from the configuration and the counts of the build."""
+    counts = release.manifest["counts"]
+    order = "uncertain" if release.configuration.get("select_by", "uncertainty") == "uncertainty" else "difficult"
+    reasons = {
+        "dropped_perplexity": "with the highest perplexity",
+        "dropped_reference": "with the least likely references",
+        "dropped": f"most {order}",
+    }
+    cuts = [f"the {counts[key]:,} {text}" for key, text in reasons.items() if counts.get(key)]
+    begin = f"Of the candidates, {' and '.join(cuts)} were dropped." if cuts else "No candidates were dropped."
+    window = f"{counts['window']:,} most {order} of the rest"
+    return f"{begin} The test set is a draw of {counts['selected']:,} from the {window}."
 
 
 def _funnel_table(release: Release, columns: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -217,7 +235,8 @@ def _histograms(release: Release, columns: dict[str, np.ndarray]) -> list[tuple[
             degrees = [float(row["degree"]) for row in release.control_rows()]
             series.append(Series("control set", degrees, colour=2))
         caption = f"{name} by stage, each to its own height; dashed: median"
-        found.append((charts.histograms(series, name, caption), caption))
+        bins = DEGREE_BINS if name == "degree" else 40
+        found.append((charts.histograms(series, name, caption, bins), caption))
     return found
 
 

@@ -24,7 +24,7 @@ from cgbench.benchmark.score.output.tables import differences_tables, span
 from cgbench.benchmark.score.result import Evaluation, EvaluationInputs
 from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.errors import InputError
-from cgbench.plots import COLOURS, Chart, Series
+from cgbench.plots import Chart, Series
 from cgbench.report import charts
 from cgbench.report.page import BEST, MOST_EXAMPLES, NONE, as_table, render_page
 from cgbench.report.parts_section import parts_section
@@ -269,7 +269,7 @@ def _distribution(scored: ScoredSystems, scores: Sequence[np.ndarray]) -> list[t
     name, base, none = scored.metric.name, _base(scored), (np.zeros(0), np.zeros(0))
     title = f"{name} of single examples"
     rounded = np.round(means, max(1, scored.metric.width)).tolist()
-    series = [Series(charts.cut(system), rounded[at], colour=at % len(COLOURS)) for at, system in enumerate(names)]
+    series = [Series(charts.cut(system), rounded[at], colour=at) for at, system in enumerate(names)]
     pictures = [(charts.histograms(series, name, title, unit="examples"), f"{title}; dashed: the median")]
     for index, system in enumerate(names):
         if index != base:

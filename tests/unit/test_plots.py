@@ -21,6 +21,28 @@ def test_one_palette():
     assert tuple(re.findall(r"--c\d: (#\w+)", light)) == COLOURS
 
 
+# Machado, Oliveira and Fernandes (2009), severity 1: linear RGB as people with this colour vision see it.
+SEEN = {
+    "all": [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}
+TO_XYZ = [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
+
+
+@pytest.mark.parametrize("vision", SEEN)
+def test_colours_can_be_told_apart(vision):
+    """At least 15 apart in CIELAB, where 2 is just visible; the palette before had two that were 3 apart."""
+    rgb = np.array([[int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)] for colour in COLOURS])
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4) @ np.array(SEEN[vision]).T
+    xyz = linear.clip(0, 1) @ np.array(TO_XYZ).T / [0.95047, 1, 1.08883]
+    x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116).T
+    lab = np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], 1)
+    distances = np.linalg.norm(lab[:, None] - lab[None], axis=2)
+    assert distances[np.triu_indices(len(lab), 1)].min() >= 15
+
+
 @pytest.fixture
 def figures():
     pytest.importorskip("matplotlib")

@@ -52,6 +52,32 @@ def test_outliers_do_not_squeeze_a_histogram():
     assert not any("last bin" in text.text for text in chart.iter("text"))
 
 
+def heights(chart):
+    """The heights of the bins of a histogram with one series, from the path of its outline."""
+    (path,) = chart.iter("path")
+    corners = [tuple(map(float, pair.split())) for pair in path.get("d")[1:-1].split("L")]
+    return [corners[0][1] - y for _, y in corners[1:-1:2]]
+
+
+@pytest.mark.parametrize(("most", "bins"), [(40, 40), (41, 40), (79, 40), (12, 40), (30, 7)])
+def test_a_histogram_of_whole_numbers_has_no_gaps(most, bins):
+    """Each of 1 to ``most`` once: bins are equally high; only the last may hold fewer."""
+    drawn = heights(parsed(charts.histograms([Series("one", [float(n) for n in range(1, most + 1)])], "x", "t", bins)))
+    assert len(drawn) <= bins and len(set(drawn[:-1])) == 1 and 0 < drawn[-1] <= drawn[0]
+
+
+def test_dots_at_one_position_are_one_dot_of_their_number():
+    points = np.array([0.0, 0.0, 0.0, 0.0, 1.0]), np.array([1.0, 1.0, 1.0, 1.0, 2.0])
+    drawn = parsed(charts.scatter((np.zeros(0),) * 2, points, ("a", "b"), "t"))
+    four, single = drawn.iter("circle")
+    assert float(four.get("r")) == 2 * float(single.get("r")) and four[0].text == "4 points" and not len(single)
+
+
+def test_twenty_systems_differ_in_colour_or_dashes():
+    drawn = parsed(charts.lines(Chart(["1", "2"], [Series(str(n), [0.1, 0.2], colour=n) for n in range(20)])))
+    assert len({(line.get("class"), line.get("stroke-dasharray")) for line in drawn.iter("polyline")}) == 20
+
+
 @pytest.mark.parametrize("values", [[], [1.0], [2.0, 2.0], [float("nan"), 1.0]])
 def test_few_values_are_drawn(values):
     assert parsed(charts.histograms([Series("one", values)], "x", "t")) is not None
@@ -114,6 +140,9 @@ def test_two_systems_have_one_scale():
     (plot,) = [one for one in chart.iter("rect") if one.get("class") == "plot"]
     assert plot.get("data-x") == plot.get("data-y") == "0.0 9.0" and plot.get("data-pair") == "1 0"
     assert len(list(chart.iter("circle"))) == 2
+    texts = [(text.get("text-anchor"), text.text) for text in chart.iter("text") if text.get("class") == "tick"]
+    across, up = ([text for anchor, text in texts if anchor == end] for end in ("middle", "end"))
+    assert across == up == ["0", "2", "4", "6", "8"]
 
 
 def test_a_bar_and_shades():

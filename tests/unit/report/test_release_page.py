@@ -4,6 +4,7 @@ import itertools
 import re
 import shutil
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -86,6 +87,27 @@ def test_the_funnel_adds_up(candidates):
     pairs = [stage.pairs for stage in stages]
     shares = [f"{100 * after / before:.1f} %" for before, after in itertools.pairwise(pairs)]
     assert rows[: len(stages)] == list(zip([f"{one:,}" for one in pairs], ["\N{EN DASH}", *shares], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("counts", "select_by", "text"),
+    [
+        (
+            {"dropped": 0},
+            "uncertainty",
+            "No candidates were dropped. The test set is a draw of 3 from the 9 ",
+        ),
+        ({"dropped": 20}, "uncertainty", "Of the candidates, the 20 most uncertain were dropped."),
+        ({"dropped": 0, "dropped_reference": 8}, "easiness", "the 8 with the least likely references were dropped."),
+    ],
+)
+def test_the_selection_is_the_one_of_the_build(counts, select_by, text):
+    """A build that drops none by uncertainty does not say that it does."""
+    release = SimpleNamespace(
+        manifest={"counts": {**counts, "selected": 3, "window": 9}}, configuration={"select_by": select_by}
+    )
+    selection = module._selection(release)
+    assert text in selection and ("difficult" in selection) == (select_by == "easiness")
 
 
 def test_novelty_is_that_of_stats(candidates):
