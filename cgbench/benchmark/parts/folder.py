@@ -12,7 +12,8 @@ pieces.jsonl   each distinct :class:`Piece`; ``probes`` are lines of ``probes.so
 rows.jsonl     the pieces of each test row: ``[piece, start, end]``, the line of the piece in ``pieces.jsonl`` (from 1)
                and its place as in :class:`Place`
 manifest.json  ``side`` (of the pieces), ``k``, ``pieces`` (their type), ``match`` (how an output shows that a piece is
-               known), all settings, inputs and files with checksums, counts, the reasons, a digest
+               known), all settings, inputs and files with checksums, ``test`` (:func:`text_digest` of both sides of the
+               test set), counts, the reasons, a digest
 ============== ========================================================================================================
 
 Text is normalised like that of the release.
@@ -20,8 +21,9 @@ Text is normalised like that of the release.
 
 from __future__ import annotations
 
-import json
+import html
 import os
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -32,12 +34,13 @@ from cgbench.benchmark.release.manifest import MANIFEST, digest
 from cgbench.benchmark.release.writer import replacing
 from cgbench.checksums import check_digests, digests_of
 from cgbench.errors import InputError, argument
-from cgbench.files import ordinary_file, read_json, write_json
+from cgbench.files import check_shape, ordinary_file, parse_json, read_json, write_json
 from cgbench.requests import check_path
+from cgbench.steps import hash_value
 from cgbench.text.formats import Pair
 from cgbench.text.streams import read_lines
 
-FORMAT, KIND = 1, "parts"
+FORMAT, KIND = 2, "parts"
 SIDES = ("source", "target")
 REASONS = {
     "unknown": "not known from the training text",
@@ -46,6 +49,18 @@ REASONS = {
 }
 """Why a piece has fewer than k probes; with ``few`` it has some."""
 _REMEDY = "run cgbench parts again"
+_FILES = ("probes.source", "probes.target", "pieces.jsonl", "rows.jsonl")
+_SHAPE = {
+    "side": lambda value: value in SIDES,
+    "match": lambda value: value in ("words", "exact", "compound"),
+    "pieces": str,
+    "k": int,
+    "files": dict.fromkeys(_FILES, str),
+    "test": {str: str},
+    "counts": {str: int},
+    "reasons": {str: int},
+}
+_PIECE = {"text": str, "count": int, "probes": [int], "reason": lambda value: value in ("", *REASONS)}
 
 
 class Place(NamedTuple):
@@ -96,11 +111,14 @@ class PartsFolder:
             raise InputError(f"{path}: format {manifest.get('format')} is not known to this version of cgbench")
         if manifest.get("digest") != digest(manifest):
             raise InputError(f"{path / MANIFEST}: was changed: its digest differs; {_REMEDY}")
-        check_digests(path, manifest["files"], _REMEDY)
-        pieces = (Piece(**row | {"probes": tuple(line - 1 for line in row["probes"])}) for row in _rows(path, "pieces"))
-        sides = (read_lines(path / f"probes.{side}") for side in SIDES)
-        rows = (tuple(Place(line - 1, *words) for line, *words in row) for row in _rows(path, "rows"))
-        return cls(path, manifest, tuple(pieces), tuple(zip(*sides, strict=True)), tuple(rows))
+        check_shape(manifest, _SHAPE, path / MANIFEST, _REMEDY)
+        check_digests(path, {name: manifest["files"][name] for name in _FILES}, _REMEDY)
+        sources, targets = (list(read_lines(path / f"probes.{side}")) for side in SIDES)
+        if len(sources) != len(targets):
+            raise InputError(f"{path}: {len(sources):,} sources of probes, but {len(targets):,} targets; {_REMEDY}")
+        pieces = _read_pieces(path / "pieces.jsonl", len(sources))
+        rows = _read_rows(path / "rows.jsonl", len(pieces))
+        return cls(path, manifest, tuple(pieces), tuple(zip(sources, targets, strict=True)), tuple(rows))
 
     @property
     def side(self) -> str:
@@ -111,6 +129,10 @@ class PartsFolder:
     def k(self) -> int:
         """The number of probes asked for per piece."""
         return int(self.manifest["k"])
+
+    def is_test(self, side: str, lines: Sequence[str]) -> bool:
+        """Whether a text may be this side of the test set that the folder was made for."""
+        return self.manifest["test"].get(side) in (None, text_digest(lines))
 
     @property
     def match(self) -> str:
@@ -167,6 +189,47 @@ def check_output_folder(out: Path) -> None:
             raise InputError(f"{out}: the folder holds something else already; give a new one with {argument('out')}")
 
 
-def _rows(folder: Path, name: str) -> Iterator[Any]:
-    """The rows of a table, as written: the checksums were checked."""
-    return map(json.loads, read_lines(folder / f"{name}.jsonl"))
+def text_digest(lines: Sequence[str]) -> str:
+    """A checksum of the letters and digits of a text, which tokenisation, case and escaped marks do not change."""
+    return hash_value([_letters(line) for line in lines])
+
+
+def _letters(line: str) -> str:
+    while (plain := html.unescape(line)) != line:  # Moses escapes what is escaped already
+        line = plain
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", line).casefold()))
+
+
+def _read_pieces(path: Path, probe_count: int) -> list[Piece]:
+    pieces = []
+    for where, row in _rows(path):
+        check_shape(row, _PIECE, where, _REMEDY)
+        probes = tuple(line - 1 for line in row["probes"])
+        if set(row) != set(_PIECE) or row["count"] < 0 or not all(0 <= probe < probe_count for probe in probes):
+            raise InputError(f"{where}: not a piece; {_REMEDY}")
+        pieces.append(Piece(row["text"], row["count"], probes, row["reason"]))
+    if len({probe for piece in pieces for probe in piece.probes}) != probe_count:
+        raise InputError(f"{path}: a probe belongs to no piece; {_REMEDY}")
+    return pieces
+
+
+def _read_rows(path: Path, piece_count: int) -> list[tuple[Place, ...]]:
+    rows = []
+    for where, row in _rows(path):
+        check_shape(row, [[int]], where, _REMEDY)
+        places = tuple(Place(place[0] - 1, *place[1:]) for place in row if len(place) == 3)
+        valid = all(
+            0 <= place.piece < piece_count and (0 <= place.start < place.end or place.start == place.end == -1)
+            for place in places
+        )
+        if not valid or len(places) != len(row):
+            raise InputError(f"{where}: not the pieces of a test row; {_REMEDY}")
+        rows.append(places)
+    return rows
+
+
+def _rows(path: Path) -> Iterator[tuple[str, Any]]:
+    """The rows of a table, each with its position for messages."""
+    for line_number, line in enumerate(read_lines(path), 1):
+        where = f"{path}, row {line_number}"
+        yield where, parse_json(line, where)

@@ -11,7 +11,7 @@ import numpy as np
 from cgbench import __version__
 from cgbench.benchmark.candidates.scan import line_hashes
 from cgbench.benchmark.divergence.elements import element_type
-from cgbench.benchmark.parts.folder import REASONS, SIDES, PartsFolder, check_output_folder, write_parts
+from cgbench.benchmark.parts.folder import REASONS, SIDES, PartsFolder, check_output_folder, text_digest, write_parts
 from cgbench.benchmark.parts.forms import compound_candidates, element_candidates
 from cgbench.benchmark.parts.ngrams import ngram_candidates
 from cgbench.benchmark.parts.request import PartsRequest
@@ -61,6 +61,7 @@ def parts(request: PartsRequest) -> PartsFolder:
                 "normalisation": texts.normalisation.settings,
             },
             "inputs": texts.inputs,
+            "test": texts.digests(),
             "bound": round(bound(candidates.served), 6),
         }
         return write_parts(out, pieces, probes, candidates.rows, manifest)
@@ -103,6 +104,12 @@ class _Texts:
             self.normalisation, self.min_count = request.normalisation_of(spec), request.min_count or MIN_COUNT
             self.side = request.side or ("target" if request.pieces == "ngrams" else "source")
             self.test = pairs_of(self._plain("test", spec))
+
+    def digests(self) -> dict[str, str]:
+        """The checksum of each side of the test set; none where names were replaced, which score may not see."""
+        if self.release is None and self.normalisation.anonymise != "none":
+            return {}
+        return {side: text_digest(lines) for side, lines in zip(SIDES, zip(*self.test, strict=True), strict=True)}
 
     def train(self) -> ParallelText:
         """The training corpus, which says what is known."""

@@ -68,6 +68,10 @@ def score_parts(request: ScoreRequest, test: ExampleSet, scored: ScoredSystems) 
         raise InputError(
             f"{shown}: made for a test set of {len(folder.rows):,} rows, but this one has {test.metric.n:,}"
         )
+    sources = [test.sources.values] if test.sources else []
+    for side, texts in (("source", sources), ("target", list(zip(*test.references, strict=False)))):
+        if texts and not any(folder.is_test(side, lines) for lines in texts):
+            raise InputError(f"{shown}: made for another test set: its {side} has other words; run cgbench parts again")
     _check_metric(folder, test.metric, request, shown)
     if not folder.probes:
         raise InputError(f"{shown}: it has no probes")
@@ -99,7 +103,7 @@ def score_parts(request: ScoreRequest, test: ExampleSet, scored: ScoredSystems) 
     residual = compare_composition(parts, named, request.known, request.comparison())
     bins = []
     if folder.manifest["pieces"] == "ngrams":  # which cover the row
-        degrees = np.array([len(row) / row[-1].end if row else 0.0 for row in folder.rows])
+        degrees = np.array([len(row) / row[-1].end if row and row[-1].end > 0 else 0.0 for row in folder.rows])
         bins = make_bins(Feature("degree", degrees), None)
         bins = [replace(one, label=f"given, degree {one.label}") for one in bins]
     given = [np.stack([gate_of(parts, run.probes, request.known).given for run in runs]) for runs in outcomes]

@@ -3,9 +3,11 @@
 import json
 
 import pytest
+from small_build import rewrite
 
 from cgbench.benchmark.parts.folder import PartsFolder, Piece, Place, check_output_folder, write_parts
 from cgbench.errors import InputError
+from cgbench.steps import hash_file
 
 PIECES = [
     Piece("the house", 4, (0, 1)),
@@ -14,7 +16,15 @@ PIECES = [
 ]
 PROBES = [("ein Haus", "in the house"), ("das Haus\tist Eis", "the house of ice")]
 ROWS = [(Place(0, 0, 2), Place(1, 2, 4)), (Place(2, -1, -1),), ()]
-MANIFEST = {"side": "target", "match": "words", "k": 2, "pieces": "ngrams", "settings": {"k": 2}, "inputs": {}}
+MANIFEST = {
+    "side": "target",
+    "match": "words",
+    "k": 2,
+    "pieces": "ngrams",
+    "settings": {"k": 2},
+    "inputs": {},
+    "test": {},
+}
 
 
 def test_a_folder_is_read_as_it_was_written(tmp_path):
@@ -48,10 +58,43 @@ def test_what_is_no_such_folder_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("name", "old", "new", "said"),
     [
+        ("pieces.jsonl", '"count": 4', '"count": -4', "row 1: not a piece"),
+        ("pieces.jsonl", '"count": 4', '"number": 4', "row 1: there is no count"),
+        ("pieces.jsonl", '{"text"', '{"x": 1, "text"', "row 1: not a piece"),
+        ("pieces.jsonl", "[1, 2]", "[1, 3]", "row 1: not a piece"),
+        ("pieces.jsonl", "[1, 2]", "[2]", "a probe belongs to no piece"),
+        ("pieces.jsonl", "[1, 2]", "[" * 9999, "row 1: JSON nested too deeply"),
+        ("probes.source", "ein Haus\n", "", "1 sources of probes, but 2 targets"),
+        ("rows.jsonl", "[1, 0, 2]", "[4, 0, 2]", "row 1: not the pieces of a test row"),
+        ("rows.jsonl", "[1, 0, 2]", "[1, 0, 0]", "row 1: not the pieces of a test row"),
+        ("rows.jsonl", "[1, 0, 2]", "[1, 0]", "row 1: not the pieces of a test row"),
+        ("rows.jsonl", "[1, 0, 2]", "[1, 0, 2.5]", r"row 1: .* is 2\.5"),
+        ("manifest.json", '"words"', '"wards"', "match is 'wards'"),
+        ("manifest.json", '"probes.source"', '"probes.other"', "there is no files.probes.source"),
+    ],
+)
+def test_a_folder_that_is_listed_right_but_makes_no_sense_is_refused(tmp_path, name, old, new, said):
+    folder = tmp_path / "p"
+    write_parts(folder, PIECES[:2], PROBES, [ROWS[0], ()], MANIFEST)
+    path = folder / name
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    files = {name: hash_file(folder / name.replace("other", "source")) for name in manifest["files"]}
+    rewrite(folder, {**manifest, "files": files})
+    with pytest.raises(InputError, match=said) as caught:
+        PartsFolder.open(folder)
+    assert "run cgbench parts again" in str(caught.value) or "deeply" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "said"),
+    [
         ("pieces.jsonl", '"count": 4', '"count": 3', "pieces.jsonl: is damaged"),
         ("probes.source", "ein", "kein", "probes.source: is damaged"),
         ("manifest.json", '"k": 2', '"k": 1', "its digest differs"),
-        ("manifest.json", '"format": 1', '"format": 9', "format 9 is not known"),
+        ("manifest.json", '"format": 2', '"format": 9', "format 9 is not known"),
     ],
 )
 def test_a_changed_file_is_named(tmp_path, name, old, new, said):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from cgbench.benchmark.parts.folder import Piece, Place, write_parts
+from cgbench.benchmark.parts.folder import Piece, Place, text_digest, write_parts
 from cgbench.benchmark.score.evaluate import evaluate
 from cgbench.benchmark.score.output.tables import parts_tables
 from cgbench.benchmark.score.residual import gate_of
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
 REFERENCES = ["the red house stands", "a green dog ran", "the red dog", "no <b> bird", "a green house fell"] * 4
 PIECES = ["the red", "house", "a green", "dog", "bird"]
 ROWS = [[(0, 0, 2), (1, 2, 3)], [(2, 0, 2), (3, 2, 3)], [(0, 0, 2), (3, 2, 3)], [(4, 2, 3)], [(2, 0, 2), (1, 2, 3)]] * 4
-MANIFEST = {"side": "target", "match": "words", "k": 2, "pieces": "ngrams", "settings": {}, "inputs": {}}
+MANIFEST = {"side": "target", "match": "words", "k": 2, "pieces": "ngrams", "settings": {}, "inputs": {}, "test": {}}
 
 
 def gate(found, system=0):
@@ -87,6 +87,18 @@ def test_words_that_stand_in_a_row_come_out(tmp_path):
     assert shown["rows"][0]["text"] == [("the red", "known", False), ("house", "known", True), ("stands", "", False)]
     assert shown["rows"][4]["text"] == [("a green", "unknown", False), ("house", "known", True), ("fell", "", False)]
     assert shown["rows"][0]["output"] == "the red houses stands"
+
+
+def test_a_folder_made_for_another_test_set_is_refused(tmp_path):
+    escaped = [f"{text.upper()} &amp;apos;" for text in REFERENCES]  # tokenised, in another case
+    sources = [f"quelle {row}" for row in range(20)]
+    folder = folder_of(tmp_path, test={"target": text_digest(escaped), "source": text_digest(sources)})
+    given = {"parts": folder, "probe_systems": outputs(folder, {})}
+    assert evaluate("bleu", REFERENCES, [text + " '" for text in REFERENCES], **given).parts is not None
+    turned = [*REFERENCES[1:], REFERENCES[0]]
+    for texts in ({"references": turned}, {"references": REFERENCES, "sources": sources[::-1]}):
+        with pytest.raises(InputError, match="made for another test set: its (source|target) has other words"):
+            evaluate("bleu", REFERENCES, **texts, **given)
 
 
 def test_case_is_ignored_where_the_metric_ignores_it(tmp_path):
