@@ -1,4 +1,6 @@
 PYTHON ?= python3
+# `make install PYTORCH=cpu`: the small build of PyTorch without CUDA, from PyTorch's own index.
+PYTORCH ?=
 BIN := .venv/bin
 STAMP := .venv/installed
 
@@ -8,6 +10,9 @@ install: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+ifeq ($(PYTORCH),cpu)
+	$(BIN)/python -m pip install --quiet -c constraints.txt torch --index-url https://download.pytorch.org/whl/cpu
+endif
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,ray,dev,docs]'
 	$(BIN)/cgbench warm-up
 	touch $@
