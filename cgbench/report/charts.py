@@ -50,13 +50,13 @@ class Scale:
 
 def _title(chart: Chart, series: Series, position: int) -> Markup:
     """The value of a series at a label in words, which a browser shows under the pointer."""
-    places = max(2, chart.decimals)
+    decimals = max(2, chart.decimals)
     low, high = _interval(series, position)
-    text = f"{series.name}: {series.values[position]:.{places}f}"
-    text += f", 95 %: {low:.{places}f} to {high:.{places}f}" if math.isfinite(low) else ""
+    text = f"{series.name}: {series.values[position]:.{decimals}f}"
+    text += f", 95 %: {low:.{decimals}f} to {high:.{decimals}f}" if math.isfinite(low) else ""
     runs = series.runs[position] if series.runs else ()
     return _element(
-        "title", text + ("; runs: " + ", ".join(f"{run:.{places}f}" for run in runs) if len(runs) > 1 else "")
+        "title", text + ("; runs: " + ", ".join(f"{run:.{decimals}f}" for run in runs) if len(runs) > 1 else "")
     )
 
 
@@ -108,40 +108,40 @@ def _text(x: float, y: float, words: str, **attributes: Any) -> Markup:
     return _element("text", words, x=float(x), y=float(y), **attributes)
 
 
-def _svg(parts: Sequence[Markup], height: float, title: str, width: float = WIDTH, **attributes: Any) -> Markup:
+def _svg(elements: Sequence[Markup], height: float, title: str, width: float = WIDTH, **attributes: Any) -> Markup:
     return _element(
-        "svg", Markup("").join(parts), viewBox=f"0 0 {_n(width)} {_n(height)}", role="img", aria_label=title,
+        "svg", Markup("").join(elements), viewBox=f"0 0 {_n(width)} {_n(height)}", role="img", aria_label=title,
         class_="chart", **attributes,
     )  # fmt: skip
 
 
 def _x_axis(scale: Scale, y: float, label: str, *, top: float | None = None) -> list[Markup]:
-    parts = [_element("line", x1=scale.start, x2=scale.end, y1=float(y), y2=float(y), class_="axis")]
+    elements = [_element("line", x1=scale.start, x2=scale.end, y1=float(y), y2=float(y), class_="axis")]
     for tick in scale.ticks():
-        place = scale(tick)
+        at = scale(tick)
         if top is not None:
-            parts.append(_element("line", x1=place, x2=place, y1=float(top), y2=float(y), class_="grid"))
-        parts.append(_text(place, y + 13, number(tick), text_anchor="middle", class_="tick"))
-    parts.append(_text(scale.end, y + 28, label, text_anchor="end", class_="label"))
-    return parts
+            elements.append(_element("line", x1=at, x2=at, y1=float(top), y2=float(y), class_="grid"))
+        elements.append(_text(at, y + 13, number(tick), text_anchor="middle", class_="tick"))
+    elements.append(_text(scale.end, y + 28, label, text_anchor="end", class_="label"))
+    return elements
 
 
 def _y_axis(scale: Scale, x: float, right: float, label: str, most: int = 5) -> list[Markup]:
-    parts = []
+    elements = []
     for tick in scale.ticks(most):
-        place = scale(tick)
-        parts.append(_element("line", x1=float(x), x2=float(right), y1=place, y2=place, class_="grid"))
-        parts.append(_text(x - 5, place + 3.5, number(tick), text_anchor="end", class_="tick"))
-    parts.append(_text(2, 11, label, class_="label"))
-    return parts
+        at = scale(tick)
+        elements.append(_element("line", x1=float(x), x2=float(right), y1=at, y2=at, class_="grid"))
+        elements.append(_text(x - 5, at + 3.5, number(tick), text_anchor="end", class_="tick"))
+    elements.append(_text(2, 11, label, class_="label"))
+    return elements
 
 
 def range_of(values: Sequence[float]) -> tuple[float, float]:
     """The minimum and maximum of the finite values; widened if they are equal."""
-    kept = [value for value in values if math.isfinite(value)]
-    if not kept:
+    finite = [value for value in values if math.isfinite(value)]
+    if not finite:
         return 0.0, 1.0
-    low, high = min(kept), max(kept)
+    low, high = min(finite), max(finite)
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
@@ -179,8 +179,8 @@ def histograms(series: Sequence[Series], label: str, title: str, bins: int = 40,
         base = row_height * (index + 1) + 3
         y = Scale(0, max(int(counts.max()), 1), base, base - row_height + 26)
         path = [f"M{_n(x.start)} {_n(base)}"]
-        for count, left, right in zip(counts.tolist(), edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-            path.append(f"L{_n(x(left))} {_n(y(count))}L{_n(x(right))} {_n(y(count))}")
+        for count, begin, stop in zip(counts.tolist(), edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+            path.append(f"L{_n(x(begin))} {_n(y(count))}L{_n(x(stop))} {_n(y(count))}")
         path.append(f"L{_n(x.end)} {_n(base)}Z")
         # The median, and the name.
         middle = float(np.median(values)) if len(values) else x.low
@@ -194,10 +194,10 @@ def histograms(series: Sequence[Series], label: str, title: str, bins: int = 40,
     return _svg(elements, row_height * len(series) + 38, title)
 
 
-def _apart(places: Sequence[float], least: float) -> list[float]:
+def _apart(positions: Sequence[float], least: float) -> list[float]:
     """Positions of labels, moved until they are at least ``least`` apart."""
-    order = sorted(range(len(places)), key=lambda one: places[one])
-    moved = list(places)
+    order = sorted(range(len(positions)), key=lambda index: positions[index])
+    moved = list(positions)
     for before, after in itertools.pairwise(order):
         moved[after] = max(moved[after], moved[before] + least)
     return moved
@@ -217,7 +217,7 @@ def scatter(
     if pair:
         low, high = bottom, top = min(low, bottom), max(high, top)
     x, y = Scale(low, high, 44.0, WIDTH - 10.0), Scale(bottom, top, 270.0, 20.0)
-    parts = [*_y_axis(y, 44, WIDTH - 10, labels[1], 6 if pair else 5), *_x_axis(x, 270, labels[0])]
+    elements = [*_y_axis(y, 44, WIDTH - 10, labels[1], 6 if pair else 5), *_x_axis(x, 270, labels[0])]
     across, down = 48, 32
     counts, xs, ys = np.histogram2d(*behind, bins=(across, down), range=((low, high), (bottom, top)))
     most = max(float(counts.max()), 1.0)
@@ -225,7 +225,7 @@ def scatter(
         count = counts[column, row]
         shade = 1 + int(5 * math.log1p(count) / math.log1p(most) - 1e-9)
         left, right, upper, lower = x(xs[column]), x(xs[column + 1]), y(ys[row + 1]), y(ys[row])
-        parts.append(
+        elements.append(
             _element("rect", x=left, y=upper, width=right - left, height=lower - upper, class_=f"cell d{shade}")
         )
     # Points at the same position are one dot, whose area is their number.
@@ -237,38 +237,38 @@ def scatter(
         )
         for (column, row), count in positions.items()
     ]  # fmt: skip
-    parts.append(_element("g", Markup("").join(dots), class_="dots c0"))
+    elements.append(_element("g", Markup("").join(dots), class_="dots c0"))
     if pair:
-        parts.append(_element("line", x1=x(low), x2=x(high), y1=y(low), y2=y(high), class_="median"))
-    parts.append(
+        elements.append(_element("line", x1=x(low), x2=x(high), y1=y(low), y2=y(high), class_="median"))
+    elements.append(
         _element("rect", x=44.0, y=20.0, width=WIDTH - 54.0, height=250.0, class_="plot",
                  data_x=f"{low!r} {high!r}", data_y=f"{bottom!r} {top!r}", data_pair=pair)
     )  # fmt: skip
-    return _svg(parts, 302, title)
+    return _svg(elements, 302, title)
 
 
 def intervals(chart: Chart) -> Markup:
     """One line per series of a chart with one label: the interval as a bar, the runs as circles, the value."""
     low, high = range_of([end for series in chart.series for end in _ends(series)])
     room = 0.06 * (high - low)
-    left = 14.0 + 6.6 * max((min(len(series.name), 18) for series in chart.series), default=0)
-    x = Scale(low - room, high + room, left, WIDTH - 46.0)
+    start = 14.0 + 6.6 * max((min(len(series.name), 18) for series in chart.series), default=0)
+    x = Scale(low - room, high + room, start, WIDTH - 46.0)
     y = 14.0
-    parts: list[Markup] = []
+    elements: list[Markup] = []
     for series in chart.series:
         value, (first, last), colour = series.values[0], _interval(series, 0), _class(series)
-        parts.append(_text(left - 8, y + 4, cut(series.name), text_anchor="end", class_="tick"))
+        elements.append(_text(start - 8, y + 4, cut(series.name), text_anchor="end", class_="tick"))
         if math.isfinite(first):
-            parts.append(_element("line", x1=x(first), x2=x(last), y1=y, y2=y, class_=f"interval {colour}"))
+            elements.append(_element("line", x1=x(first), x2=x(last), y1=y, y2=y, class_=f"interval {colour}"))
         if series.runs and len(series.runs[0]) > 1:
-            parts += [_element("circle", cx=x(run), cy=y, r=2.4, class_=f"run {colour}") for run in series.runs[0]]
+            elements += [_element("circle", cx=x(run), cy=y, r=2.4, class_=f"run {colour}") for run in series.runs[0]]
         if math.isfinite(value):
             mark = f"M{_n(x(value))} {_n(y - 6)}v12"
-            parts.append(_element("path", _title(chart, series, 0), d=mark, class_=f"mark {colour}"))
+            elements.append(_element("path", _title(chart, series, 0), d=mark, class_=f"mark {colour}"))
         text = f"{value:.{chart.decimals}f}" if math.isfinite(value) else "–"  # noqa: RUF001
-        parts.append(_text(WIDTH - 2, y + 4, text, text_anchor="end", class_="value"))
+        elements.append(_text(WIDTH - 2, y + 4, text, text_anchor="end", class_="value"))
         y += 19
-    return _svg([*_x_axis(x, y, chart.value_name, top=6), *parts], y + 34, chart.title)
+    return _svg([*_x_axis(x, y, chart.value_name, top=6), *elements], y + 34, chart.title)
 
 
 def _ends(series: Series) -> list[float]:
@@ -281,7 +281,7 @@ def lines(chart: Chart) -> Markup:
     room, right = 0.06 * (high - low), WIDTH - 8 - 6.8 * max(len(cut(series.name)) for series in chart.series)
     x = Scale(-0.5, len(chart.labels) - 0.5, 44.0, right)
     y = Scale(*(chart.ends or (low - room, high + room)), 210.0, 20.0)
-    parts, last_heights = _y_axis(y, 44, right, chart.value_name), []
+    elements, last_heights = _y_axis(y, 44, right, chart.value_name), []
     # Labels, slanted if they are long.
     longest = max(len(cut(label)) for label in chart.labels)
     slanted = 5.9 * longest > (right - 44) / len(chart.labels) - 4
@@ -289,33 +289,37 @@ def lines(chart: Chart) -> Markup:
         at = x(position)
         if slanted:
             turned = f"rotate(-40 {_n(at)} 224)"
-            parts.append(_text(at + 4, 224, cut(label), text_anchor="end", class_="tick", transform=turned))
+            elements.append(_text(at + 4, 224, cut(label), text_anchor="end", class_="tick", transform=turned))
         else:
-            parts.append(_text(at, 225, label, text_anchor="middle", class_="tick"))
+            elements.append(_text(at, 225, label, text_anchor="middle", class_="tick"))
             if chart.counts:
-                parts.append(_text(at, 239, f"({chart.counts[position]:,})", text_anchor="middle", class_="tick"))
+                elements.append(_text(at, 239, f"({chart.counts[position]:,})", text_anchor="middle", class_="tick"))
     # Series; those with intervals are next to each other.
     shifted = any(math.isfinite(end) for series in chart.series for end in series.low)
-    for number, series in enumerate(chart.series):
-        shift = 0.4 * ((number + 0.5) / len(chart.series) - 0.5) if shifted else 0.0
-        points = [(place, x(place + shift), y(v)) for place, v in enumerate(series.values) if math.isfinite(v)]
+    for index, series in enumerate(chart.series):
+        shift = 0.4 * ((index + 0.5) / len(chart.series) - 0.5) if shifted else 0.0
+        points = [
+            (label_index, x(label_index + shift), y(v))
+            for label_index, v in enumerate(series.values)
+            if math.isfinite(v)
+        ]
         colour = _class(series)
-        for place, at, _ in points:
-            first, last = _interval(series, place)
+        for label_index, at, _ in points:
+            first, last = _interval(series, label_index)
             if math.isfinite(first):
-                parts.append(_element("line", x1=at, x2=at, y1=y(first), y2=y(last), class_=f"interval {colour}"))
+                elements.append(_element("line", x1=at, x2=at, y1=y(first), y2=y(last), class_=f"interval {colour}"))
         if chart.joined:
             path, dashes = " ".join(f"{_n(at)},{_n(up)}" for _, at, up in points), _dashes(series)
-            parts.append(_element("polyline", points=path, class_=f"line {colour}", stroke_dasharray=dashes))
-        for place, at, up in points:
-            title = _title(chart, series, place)
-            parts.append(_element("circle", title, cx=at, cy=up, r=3.2, class_=f"dot {colour}"))
+            elements.append(_element("polyline", points=path, class_=f"line {colour}", stroke_dasharray=dashes))
+        for label_index, at, up in points:
+            title = _title(chart, series, label_index)
+            elements.append(_element("circle", title, cx=at, cy=up, r=3.2, class_=f"dot {colour}"))
         last_heights.append(points[-1][2] if points else 210.0)
     for series, height in zip(chart.series, _apart(last_heights, 13.0), strict=True):
-        parts.append(_text(right + 4, height + 4, cut(series.name), class_=f"name {_class(series)}"))
+        elements.append(_text(right + 4, height + 4, cut(series.name), class_=f"name {_class(series)}"))
     bottom = 232 + 3.8 * longest if slanted else 243
-    parts.append(_text(right, bottom + 14, chart.label_name, text_anchor="end", class_="label"))
-    return _svg(parts, bottom + 20, chart.title)
+    elements.append(_text(right, bottom + 14, chart.label_name, text_anchor="end", class_="label"))
+    return _svg(elements, bottom + 20, chart.title)
 
 
 def cut(name: str, most: int = 18) -> str:
@@ -323,13 +327,15 @@ def cut(name: str, most: int = 18) -> str:
     return name if len(name) <= most else name[: most - 1] + "…"
 
 
-def bar(parts: Sequence[tuple[float, int]], title: str) -> Markup:
+def bar(shares: Sequence[tuple[float, int]], title: str) -> Markup:
     """A bar from 0 to 1 of parts, each a share and a colour: as wide as the cell of a table that it stands in."""
-    found, begin = [], 0.0
-    for share, colour in parts:
-        found.append(_element("rect", x=100 * begin, y=0.0, width=100 * share, height=10.0, class_=f"area c{colour}"))
-        begin += share
-    return _element("svg", Markup("").join(found), viewBox="0 0 100 10", preserveAspectRatio="none", class_="bar",
+    rectangles, begin = [], 0.0
+    for width, colour in shares:
+        rectangles.append(
+            _element("rect", x=100 * begin, y=0.0, width=100 * width, height=10.0, class_=f"area c{colour}")
+        )
+        begin += width
+    return _element("svg", Markup("").join(rectangles), viewBox="0 0 100 10", preserveAspectRatio="none", class_="bar",
                     role="img", aria_label=title)  # fmt: skip
 
 

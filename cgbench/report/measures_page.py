@@ -18,12 +18,12 @@ def measures_page(validity: Validity, command: str) -> str:
     """The page as HTML, the same bytes for the same input: a curve of risk over coverage and a table per system."""
     sections = [
         {
-            "id": f"system{number}",
+            "id": f"system{index}",
             "title": f"Errors of {system.system}",
             "chart": _risks(system),
             "table": as_table(f"Errors of {system.system}", f"Errors of {system.system}", *system.table()),
         }
-        for number, system in enumerate(validity.measures, 1)
+        for index, system in enumerate(validity.measures, 1)
     ]
     context = {
         "title": "Which measure predicts errors?",

@@ -57,10 +57,10 @@ def meaning(name: str) -> str:
 
 def with_meanings(text: str) -> Markup:
     """Text in which each column name has its definition as a tooltip; long names may wrap."""
-    parts = re.split(r"(\w+)", printable(text))
+    words = re.split(r"(\w+)", printable(text))
     return Markup("").join(
-        Markup('<abbr title="{}">{}</abbr>').format(about, Markup("_<wbr>").join(part.split("_")))
-        if (about := meaning(part))
-        else part
-        for part in parts
+        Markup('<abbr title="{}">{}</abbr>').format(about, Markup("_<wbr>").join(word.split("_")))
+        if (about := meaning(word))
+        else word
+        for word in words
     )

@@ -103,7 +103,7 @@ def _source(text: str) -> str:
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    made = Environment(
+    environment = Environment(
         loader=PackageLoader("cgbench.report"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -111,8 +111,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=lambda value: printable(value, "\n\t") if type(value) is str else value,
     )
-    made.filters["count"] = lambda value: f"{value:,}"
-    made.filters["share"] = lambda value: NONE if value is None else f"{100 * value:.1f} %"
-    made.filters["named"] = with_meanings
-    made.filters["figure"] = lambda value, digits=3: NONE if value is None else f"{value:.{digits}f}"
-    return made
+    environment.filters["count"] = lambda value: f"{value:,}"
+    environment.filters["share"] = lambda value: NONE if value is None else f"{100 * value:.1f} %"
+    environment.filters["named"] = with_meanings
+    environment.filters["figure"] = lambda value, digits=3: NONE if value is None else f"{value:.{digits}f}"
+    return environment

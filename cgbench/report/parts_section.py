@@ -18,13 +18,15 @@ SHOWN = 20
 """Examples of each system."""
 
 
-def parts_section(evaluation: Evaluation, inputs: EvaluationInputs, places: int) -> dict[str, Any] | None:
+def parts_section(evaluation: Evaluation, inputs: EvaluationInputs, decimals: int) -> dict[str, Any] | None:
     """The variables of the section; None if parts were not asked for."""
     scores = evaluation.parts
     if scores is None:
         return None
     return {
-        "tables": [as_table(one.title, one.title, one.head, one.rows) for one in parts_tables(scores, places)],
+        "tables": [
+            as_table(table.title, table.title, table.head, table.rows) for table in parts_tables(scores, decimals)
+        ],
         "examples": [
             {"system": system.name, "rows": _examples(scores, runs[0], system.runs[0], inputs)}
             for system, runs in zip(evaluation.systems, scores.outcomes, strict=True)
@@ -39,20 +41,20 @@ def _examples(
     scores: PartsScores, run: Outcomes, outputs: Sequence[str], inputs: EvaluationInputs
 ) -> list[dict[str, Any]]:
     """Wrong pairs of a run: those that are given first, then those with the fewest unknown pieces."""
-    parts, gate = scores.parts, gate_of(scores.parts, run.probes, scores.least)
-    rows = parts.rows.sentence
-    wrong = np.bincount(rows, ~run.rows, len(parts.length)) > 0
-    unknown = np.bincount(rows, ~gate.known[parts.rows.piece], len(parts.length))
+    run_parts, gate = scores.parts, gate_of(scores.parts, run.probes, scores.least)
+    rows = run_parts.rows.sentence
+    wrong = np.bincount(rows, ~run.rows, len(run_parts.length)) > 0
+    unknown = np.bincount(rows, ~gate.known[run_parts.rows.piece], len(run_parts.length))
     chosen = sorted(np.flatnonzero(wrong).tolist(), key=lambda row: (unknown[row], row))[:SHOWN]
     texts = [example[0] for example in inputs.references or ()]
     if scores.folder.side == "source":
         texts = list(inputs.sources or ())
-    out = {(row, piece) for piece, row, here in zip(parts.rows.piece, rows, run.rows, strict=True) if here}
+    out = {(row, piece) for piece, row, here in zip(run_parts.rows.piece, rows, run.rows, strict=True) if here}
     return [
         {
             "number": row + 1,
             "given": bool(gate.given[row]),
-            "text": _marked(scores, gate.known, row, texts[row] if texts else "", None if parts.whole else out),
+            "text": _marked(scores, gate.known, row, texts[row] if texts else "", None if run_parts.whole else out),
             "output": outputs[row],
         }
         for row in chosen
@@ -66,15 +68,15 @@ def _marked(
 
     Pieces without a place, or on top of another, follow the text.
     """
-    words, found, begin = words_of(text), [], 0
-    places = sorted(scores.folder.rows[row], key=lambda place: (place.start < 0, place.start))
+    words, segments, begin = words_of(text), [], 0
+    pieces = sorted(scores.folder.rows[row], key=lambda occurrence: (occurrence.start < 0, occurrence.start))
     later = []
-    for piece, start, end in places:
+    for piece, start, end in pieces:
         state = ("known" if known[piece] else "unknown", out is not None and (row, piece) not in out)
         if start < begin or not text:
             later.append((scores.folder.pieces[piece].text, *state))
             continue
-        found += [(" ".join(words[begin:start]), "", False)] if start > begin else []
-        found.append((" ".join(words[start:end]), *state))
+        segments += [(" ".join(words[begin:start]), "", False)] if start > begin else []
+        segments.append((" ".join(words[start:end]), *state))
         begin = end
-    return [*found, *([(" ".join(words[begin:]), "", False)] if begin < len(words) else []), *later]
+    return [*segments, *([(" ".join(words[begin:]), "", False)] if begin < len(words) else []), *later]

@@ -67,28 +67,28 @@ def find_material(release: Release, train: Sequence[Path] = (), pools: Sequence[
     :param train: the training data, if it has moved; ``pools``: all pools in order, if they have moved.
     :raises InputError: a given text is not the one that the release was built from.
     """
-    found = Material(ngrams=release.ngrams())
+    material = Material(ngrams=release.ngrams())
     try:
         origin = open_release(release, train)
         language = release.languages[SIDES.index(origin.degree_side)]
         change = None if origin.normalisation.is_identity else normaliser(origin.normalisation, language)
-        found.training = training_text(origin, origin.degree_side, change)
-        if found.ngrams is None:
-            found.ngrams = _learn(origin, found.training, change)
+        material.training = training_text(origin, origin.degree_side, change)
+        if material.ngrams is None:
+            material.ngrams = _learn(origin, material.training, change)
     except (InputError, OSError) as error:
         if train:
             raise
-        found.missing.append(f"Novel n-grams are not shown: the training text was not found ({error}).")
-        if found.ngrams is None:
-            found.missing.append("Covers are not shown: known n-grams come from the training text.")
-        return found
+        material.missing.append(f"Novel n-grams are not shown: the training text was not found ({error}).")
+        if material.ngrams is None:
+            material.missing.append("Covers are not shown: known n-grams come from the training text.")
+        return material
     try:
-        found.pool = list(_pool_sample(origin, pools))
+        material.pool = list(_pool_sample(origin, pools))
     except (InputError, OSError) as error:
         if pools:
             raise
-        found.missing.append(f"A sample of the pool is not shown: the pool was not found ({error}).")
-    return found
+        material.missing.append(f"A sample of the pool is not shown: the pool was not found ({error}).")
+    return material
 
 
 def _learn(origin: ReleaseOrigin, training: Text, change: Change | None) -> KnownNgrams:
@@ -108,25 +108,25 @@ def _of(kind: Any, text: Text, **counts: int) -> Any:
     return kind.learn(text.lines or [] if text.path is None else text.path, **counts)
 
 
-def _pool_sample(origin: ReleaseOrigin, given: Sequence[Sequence[Path]]) -> Iterator[Pair]:
+def _pool_sample(origin: ReleaseOrigin, pools: Sequence[Sequence[Path]]) -> Iterator[Pair]:
     """A sample of the pool of the size of the test set, drawn by a seeded hash and normalised as in the build."""
     release = origin.release
     entries = release.manifest["inputs"]["pool"]
-    if given and len(given) != len(entries):
-        raise InputError(f"the release was built from {len(entries)} pool(s), but {len(given)} given")
+    if pools and len(pools) != len(entries):
+        raise InputError(f"the release was built from {len(entries)} pool(s), but {len(pools)} given")
     sizes = [int(entry["pairs"]) for entry in entries]
-    wanted = min(release.manifest["counts"]["selected" if release.finished else "candidates"], sum(sizes))
+    sample_size = min(release.manifest["counts"]["selected" if release.finished else "candidates"], sum(sizes))
     order = np.argsort(seeded_hash(np.arange(sum(sizes)), int(release.configuration["seed"]), "report"), kind="stable")
-    chosen = set(np.sort(order[:wanted]).tolist())
+    chosen = set(np.sort(order[:sample_size]).tolist())
     first = 0
-    for number, (entry, size) in enumerate(zip(entries, sizes, strict=True)):
-        paths = given[number] if given else [release.input_path(str(file["path"])) for file in entry["files"]]
+    for pool_index, (entry, pool_size) in enumerate(zip(entries, sizes, strict=True)):
+        paths = pools[pool_index] if pools else [release.input_path(str(file["path"])) for file in entry["files"]]
         spec = CorpusSpec(tuple(paths), tuple(entry["columns"]) if entry["columns"] else None)
         for path, file in zip(spec.files, entry["files"], strict=True):
             check_input(path, str(file["sha256"]))
-        pairs = (pair for place, pair in enumerate(read_pairs(spec), first) if place in chosen)
+        pairs = (pair for pair_index, pair in enumerate(read_pairs(spec), first) if pair_index in chosen)
         yield from normalise_pairs(pairs, origin.normalisation, "")
-        first += size
+        first += pool_size
 
 
 @dataclass(frozen=True)
@@ -142,24 +142,25 @@ class Stage:
 def funnel(release: Release, columns: dict[str, np.ndarray]) -> list[Stage]:
     """The number of pairs at each stage, in total and from each pool."""
     counts, entries = release.manifest["counts"], release.manifest["inputs"]["pool"]
-    scans = [release.step(f"scan-{number}") for number in range(1, len(entries) + 1)]
+    scans = [release.step(f"scan-{pool_number}") for pool_number in range(1, len(entries) + 1)]
     scanned = [read_json(scan / "counts.json") for scan in scans if scan is not None]
-    found = []
+    stages = []
     for key, text in shown_counts(counts):
         pools: tuple[int, ...] | None = None
         if key == "pool":
             pools = tuple(int(entry["pairs"]) for entry in entries)
         elif key in _SCAN_COUNTS and len(scanned) == len(entries):
-            pools = tuple(int(one[_SCAN_COUNTS[key]]) for one in scanned)
+            pools = tuple(int(pool_counts[_SCAN_COUNTS[key]]) for pool_counts in scanned)
         elif key == "control":
             of = Counter(row.get("pool") for row in release.control_rows()) if release.has_control else Counter()
-            pools = tuple(of[one + 1] for one in range(len(entries)))
+            pools = tuple(of[index + 1] for index in range(len(entries)))
         elif key == "candidates" or "stage" in columns:
             rows = stage_rows(columns, key)
             if rows is not None:
-                pools = tuple(int(np.count_nonzero(columns["pool"][rows] == one + 1)) for one in range(len(entries)))
-        found.append(Stage(key, text, int(counts[key]), pools))
-    return found
+                pool_of = columns["pool"][rows]
+                pools = tuple(int(np.count_nonzero(pool_of == index + 1)) for index in range(len(entries)))
+        stages.append(Stage(key, text, int(counts[key]), pools))
+    return stages
 
 
 def stage_rows(columns: dict[str, np.ndarray], key: str) -> np.ndarray | None:
@@ -168,25 +169,25 @@ def stage_rows(columns: dict[str, np.ndarray], key: str) -> np.ndarray | None:
         return np.ones(len(columns["pool"]), bool)
     if "stage" not in columns or key not in STAGES:
         return None
-    wanted = ("window", "selected") if key == "window" else (key,)
-    return np.isin(columns["stage"], wanted)
+    stages = ("window", "selected") if key == "window" else (key,)
+    return np.isin(columns["stage"], stages)
 
 
 def columns_of(release: Release) -> dict[str, np.ndarray]:
     """The numeric columns of the candidates by name, and ``stage``."""
     import pyarrow
 
-    found = {}
+    columns = {}
     table = release.table()
     for name in table.column_names:
         kind = table.schema.field(name).type
         if pyarrow.types.is_floating(kind):
-            found[name] = np.array(table[name].to_numpy(zero_copy_only=False), np.float64)
+            columns[name] = np.array(table[name].to_numpy(zero_copy_only=False), np.float64)
         elif pyarrow.types.is_integer(kind):
-            found[name] = table[name].to_numpy()
+            columns[name] = table[name].to_numpy()
         elif name == "stage":
-            found[name] = np.array(table[name].to_pylist(), dtype=object)
-    return found
+            columns[name] = np.array(table[name].to_pylist(), dtype=object)
+    return columns
 
 
 def candidate_lines(release: Release, side: str) -> list[str] | None:
@@ -209,15 +210,15 @@ def novelty_curves(
 
     The share falls as a text grows, so every text is sampled down to the size of the smallest (seeded).
     """
-    size = min(len(lines) for lines in texts.values())
-    found = {}
+    sample_size = min(len(lines) for lines in texts.values())
+    curves = {}
     for name, lines in texts.items():
-        order = np.argsort(seeded_hash(np.arange(len(lines)), seed, "novelty"), kind="stable")[:size]
-        some = [lines[place] for place in np.sort(order).tolist()]
+        order = np.argsort(seeded_hash(np.arange(len(lines)), seed, "novelty"), kind="stable")[:sample_size]
+        some = [lines[row] for row in np.sort(order).tolist()]
         longest = max((len(words_of(line)) for line in some), default=1)
         figures = novel_ngrams(training.blocks(), some, max(1, min(orders, longest))).counts(
             range(1, min(orders, longest) + 1)
         )
-        shares = [one.share for one in figures.values()]
-        found[name] = [share for share in shares if share is not None]
-    return found
+        shares = [novelty.share for novelty in figures.values()]
+        curves[name] = [value for value in shares if value is not None]
+    return curves

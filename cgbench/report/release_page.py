@@ -117,18 +117,18 @@ def _page(release: Release, checks: Findings, material: Material) -> str:
         "meanings": [(name, about) for name in columns if (about := meaning(name))],
         "novelty": _novelty(release, material),
         "examples": examples,
-        "checks": [("passed" if one.ok else "skipped" if one.ok is None else "differs", one) for one in checks],
+        "checks": [("passed" if check.ok else "skipped" if check.ok is None else "differs", check) for check in checks],
     }  # fmt: skip
     return render_page("release.html", context, examples["data"])
 
 
 def failed_line(release: Release, checks: Findings) -> str:
     """The error for a release that fails its checks."""
-    first, *others = checks.failed
-    more = f" and {len(others)} more" if others else ""
+    first, *later = checks.failed
+    further = f" and {len(later)} more" if later else ""
     return (
-        f"{release.folder}: fails its checks ({first.name}: {first.detail or 'differs'}{more}); run cgbench verify for "
-        f"details, or give {argument('force')} to report it anyway"
+        f"{release.folder}: fails its checks ({first.name}: {first.detail or 'differs'}{further}); run cgbench verify "
+        f"for details, or give {argument('force')} to report it anyway"
     )
 
 
@@ -148,7 +148,7 @@ def _facts(release: Release) -> list[tuple[str, str]]:
 
 
 def _notes(release: Release, checks: Findings, material: Material, examples: dict[str, Any]) -> list[tuple[str, str]]:
-    notes = [("bad", f"{one.name}{': ' if one.detail else ''}{one.detail}") for one in checks.failed]
+    notes = [("bad", f"{check.name}{': ' if check.detail else ''}{check.detail}") for check in checks.failed]
     if not release.manifest.get("licence"):
         notes.append(("", "The licence of the inputs is not stated, so it is unknown who may use this text."))
     if not release.finished:
@@ -176,20 +176,20 @@ def _selection(release: Release) -> str:
 
 def _funnel_table(release: Release, columns: dict[str, np.ndarray]) -> dict[str, Any]:
     stages, pools = funnel(release, columns), len(release.manifest["inputs"]["pool"])
-    whole, rows = stages[0].pairs or 1, []
+    pool_size, rows = stages[0].pairs or 1, []
     before: Stage | None = None
     for stage in stages:
-        shares = [pairs / whole for pairs in stage.pools or (stage.pairs,)]
+        shares = [pairs / pool_size for pairs in stage.pools or (stage.pairs,)]
         colours = range(len(shares)) if stage.pools or pools == 1 else (6,)
-        parts = [(share, colour % len(COLOURS)) for share, colour in zip(shares, colours, strict=True)]
+        segments = [(width, colour % len(COLOURS)) for width, colour in zip(shares, colours, strict=True)]
         rows.append(
             {
                 "text": stage.text,
                 "pairs": stage.pairs,
-                "share": stage.pairs / whole,
+                "share": stage.pairs / pool_size,
                 "of_before": stage.pairs / before.pairs if before and before.pairs and stage.key != "control" else None,
                 "pools": [pairs / (stage.pairs or 1) for pairs in stage.pools] if stage.pools else None,
-                "bar": charts.bar(parts, f"{stage.pairs:,} of {whole:,}"),
+                "bar": charts.bar(segments, f"{stage.pairs:,} of {pool_size:,}"),
             }
         )
         if not stage.key.startswith("dropped"):
@@ -203,25 +203,25 @@ def _pool_names(release: Release) -> list[str]:
     for entry in release.manifest["inputs"]["pool"]:
         first = Path(str(entry["files"][0]["path"])).name
         names.append(first.rsplit(".", 1)[0] if len(entry["files"]) > 1 and "." in first else first)
-    return [f"{place}: {name}" for place, name in enumerate(names, 1)]
+    return [f"{index}: {name}" for index, name in enumerate(names, 1)]
 
 
 def _quantiles(release: Release) -> list[tuple[str, list[float]]]:
     figures = release.manifest["figures"]
     names = {"uncertainty": release.configuration["uncertainty"], "reference": REFERENCE_LIKELIHOOD}
-    parts = {"candidates": figures, "test set": figures.get("selected", {}), "control set": figures.get("control", {})}
+    sets = {"candidates": figures, "test set": figures.get("selected", {}), "control set": figures.get("control", {})}
     return [
-        (f"{names.get(key, key)}, {of}", [found[key][one] for one in SUMMARY])
+        (f"{names.get(key, key)}, {of}", [summaries[key][statistic] for statistic in SUMMARY])
         for key in ("degree", "uncertainty", "reference", "perplexity")
-        for of, found in parts.items()
-        if key in found
+        for of, summaries in sets.items()
+        if key in summaries
     ]
 
 
 def _histograms(release: Release, columns: dict[str, np.ndarray]) -> list[tuple[Any, str]]:
     """The distributions of degree, uncertainty, reference likelihood and perplexity by stage."""
     colours = {"dropped_perplexity": 4, "dropped_reference": 3, "dropped": 1, "window": 5, "selected": 0}
-    found = []
+    histograms = []
     for name in dict.fromkeys(("degree", release.configuration["uncertainty"], REFERENCE_LIKELIHOOD, "perplexity")):
         if name not in columns:
             continue
@@ -236,8 +236,8 @@ def _histograms(release: Release, columns: dict[str, np.ndarray]) -> list[tuple[
             series.append(Series("control set", degrees, colour=2))
         caption = f"{name} by stage, each to its own height; dashed: median"
         bins = DEGREE_BINS if name == "degree" else 40
-        found.append((charts.histograms(series, name, caption, bins), caption))
-    return found
+        histograms.append((charts.histograms(series, name, caption, bins), caption))
+    return histograms
 
 
 def _scatter(release: Release, columns: dict[str, np.ndarray]) -> Any:
@@ -248,9 +248,9 @@ def _scatter(release: Release, columns: dict[str, np.ndarray]) -> Any:
     fine = np.isfinite(x) & np.isfinite(y)
     chosen = np.flatnonzero(fine & (columns["stage"] == "selected"))
     chosen = np.sort(_draw(chosen, DOTS, release))
-    others = fine & (columns["stage"] != "selected")
+    behind = fine & (columns["stage"] != "selected")
     title = f"{measure} over degree: candidates as shades of grey, the test set as dots"
-    return charts.scatter((x[others], y[others]), (x[chosen], y[chosen]), ("degree", measure), title)
+    return charts.scatter((x[behind], y[behind]), (x[chosen], y[chosen]), ("degree", measure), title)
 
 
 def _draw(rows: np.ndarray, most: int, release: Release) -> np.ndarray:
@@ -265,15 +265,15 @@ def _correlations(release: Release, columns: dict[str, np.ndarray]) -> list[dict
     measure = release.configuration["uncertainty"]
     figures = list(numeric(lists))
     central = [name for name in dict.fromkeys([*CENTRAL, measure]) if name in figures]
-    found = {(one.first, one.second): one for one in correlations(lists, measure)}
-    found |= {(second, first): one for (first, second), one in found.items()}
+    pairs = {(correlation.first, correlation.second): correlation for correlation in correlations(lists, measure)}
+    pairs |= {(second, first): correlation for (first, second), correlation in pairs.items()}
     of_references = [name for name in figures if name.startswith("reference_") and name not in central]
-    others = [*central, *(name for name in figures if name not in of_references and name not in central)]
+    measures = [*central, *(name for name in figures if name not in of_references and name not in central)]
 
     def matrix(label: str, names: Sequence[str], which: str) -> dict[str, Any]:
         rows = []
         for name in names:
-            values = [getattr(found.get((name, other)), which, None) for other in central]
+            values = [getattr(pairs.get((name, column)), which, None) for column in central]
             cells = [
                 (NONE if value is None else f"{round(value, 2) + 0.0:+.2f}", charts.shade(value)) for value in values
             ]
@@ -284,10 +284,10 @@ def _correlations(release: Release, columns: dict[str, np.ndarray]) -> list[dict
         return as_table(label, caption, head, rows)
 
     tables = [
-        ("Table of correlations", others[:MOST_ROWS], "rho"),
-        (f"{len(others) - MOST_ROWS} more", others[MOST_ROWS:], "rho"),
+        ("Table of correlations", measures[:MOST_ROWS], "rho"),
+        (f"{len(measures) - MOST_ROWS} more", measures[MOST_ROWS:], "rho"),
     ]
-    tables += [("Both lengths held constant", others, "given_length"), ("Of the references", of_references, "rho")]
+    tables += [("Both lengths held constant", measures, "given_length"), ("Of the references", of_references, "rho")]
     return [matrix(label, names, which) for label, names, which in tables if names]
 
 
@@ -303,15 +303,15 @@ def _novelty(release: Release, material: Material) -> dict[str, Any] | None:
     }
     colours = dict(zip(texts, (0, 1, 2, 6), strict=True))
     there: dict[str, Sequence[str]] = {name: lines for name, lines in texts.items() if lines is not None}
-    found = novelty_curves(material.training, there, int(release.configuration["seed"]))
-    series = [Series(name, shares, colour=colours[name]) for name, shares in found.items() if shares]
+    curves = novelty_curves(material.training, there, int(release.configuration["seed"]))
+    series = [Series(name, shares, colour=colours[name]) for name, shares in curves.items() if shares]
     orders = [str(order) for order in range(1, max((len(row.values) for row in series), default=0) + 1)]
     title, names = "Novel n-grams by length", ("share that is novel", "words in the n-gram")
     return {
         "chart": charts.lines(Chart(orders, series, title, *names, decimals=3, ends=(0.0, 1.0))),
         "size": min(map(len, there.values())),
-        "rows": [(name, [f"{share:.3f}" for share in shares]) for name, shares in found.items()],
-        "orders": list(range(1, max(map(len, found.values()), default=0) + 1)),
+        "rows": [(name, [f"{value:.3f}" for value in shares]) for name, shares in curves.items()],
+        "orders": list(range(1, max(map(len, curves.values()), default=0) + 1)),
         "side": side,
     }
 
@@ -328,44 +328,44 @@ def _examples(release: Release, columns: dict[str, np.ndarray], material: Materi
     pool, hypothesis = ["pool"] * (len(pools) > 1), ["hypothesis"] * isinstance(first.get("hypothesis"), str)
     cover = ["cover"] * (material.ngrams is not None)
     fields = ["number", *figures, "words", *pool, "source", "target", *hypothesis, *cover]
-    found = []
-    for place in chosen:
-        row = rows[place]
+    example_rows = []
+    for row_index in chosen:
+        row = rows[row_index]
         values: dict[str, Any] = {name: _number(row.get(name)) for name in figures}
-        values |= {"number": place + 1, "words": row[f"{side}_length"], "pool": row.get("pool")}
-        values |= {"source": texts[0][place], "target": texts[1][place], "hypothesis": row.get("hypothesis")}
+        values |= {"number": row_index + 1, "words": row[f"{side}_length"], "pool": row.get("pool")}
+        values |= {"source": texts[0][row_index], "target": texts[1][row_index], "hypothesis": row.get("hypothesis")}
         if material.ngrams is not None:
-            values["cover"] = [len(piece) for piece in material.ngrams.cover(texts[SIDES.index(side)][place])]
-        found.append([values[name] for name in fields])
-    shown: list[dict[str, Any]] = [{"name": "number", "label": "no.", "digits": 0}]
-    shown += [
+            values["cover"] = [len(piece) for piece in material.ngrams.cover(texts[SIDES.index(side)][row_index])]
+        example_rows.append([values[name] for name in fields])
+    visible_columns: list[dict[str, Any]] = [{"name": "number", "label": "no.", "digits": 0}]
+    visible_columns += [
         {"name": name, "label": name, "named": True, "digits": 0 if name == "rank" else 3, "down": name != "rank"}
         for name in figures
     ]
-    shown.append({"name": "words", "label": "words", "digits": 0, "down": True})
-    shown += [{"name": name, "label": name, "digits": 0} for name in pool]
-    places = {str(column["name"]): place for place, column in enumerate(shown)}
+    visible_columns.append({"name": "words", "label": "words", "digits": 0, "down": True})
+    visible_columns += [{"name": name, "label": name, "digits": 0} for name in pool]
+    positions = {str(column["name"]): position for position, column in enumerate(visible_columns)}
     filters: list[dict[str, Any]] = [
-        {"kind": "range", "label": name, "named": True, "column": places[name]} for name in figures if name != "rank"
+        {"kind": "range", "label": name, "named": True, "column": positions[name]} for name in figures if name != "rank"
     ]
     filters += [
-        {"kind": "is", "label": name, "column": places[name], "names": list(enumerate(pools, 1))} for name in pool
+        {"kind": "is", "label": name, "column": positions[name], "names": list(enumerate(pools, 1))} for name in pool
     ]
     data = {
         "kind": "release",
         "fields": fields,
-        "rows": found,
-        "columns": shown,
+        "rows": example_rows,
+        "columns": visible_columns,
         "sort": [0, False],
         "searched": ["source", "target", *hypothesis],
         "names": list(languages),
         # Language codes for the browser.
-        "langs": [one if 2 <= len(one) <= 3 and one.isascii() and one.isalpha() else None for one in languages],
+        "langs": [code if 2 <= len(code) <= 3 and code.isascii() and code.isalpha() else None for code in languages],
         "side": side,
         "unspaced": is_unspaced(texts[1]),
-        "brush": [places["degree"], places[measure]] if measure in figures else None,
+        "brush": [positions["degree"], positions[measure]] if measure in figures else None,
     }
-    return {"data": data, "columns": shown, "filters": filters, "shown": len(found), "all": len(rows),
+    return {"data": data, "columns": visible_columns, "filters": filters, "shown": len(example_rows), "all": len(rows),
             "cover": bool(cover), "hypothesis": bool(hypothesis)}  # fmt: skip
 
 
