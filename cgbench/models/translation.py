@@ -89,13 +89,13 @@ def by_prompt(request: TranslateRequest) -> Iterator[TranslateRequest]:
 
 def _template(request: TranslateRequest) -> tuple[str | None, list[str] | None]:
     """The prompt of a Hugging Face model, which must be plain, and the text of the shots of each sentence."""
-    from cgbench.models.servers.prompts import Shot, Shots, check_shots, read_prompts
+    from cgbench.models.servers.prompts import check_shots, read_prompts, shots_text
 
     examples, prompts = request.examples, read_prompts(request.prompt)
-    if any(prompt.jinja for prompt in prompts):
+    if any(prompt.is_jinja for prompt in prompts):
         raise InputError(f"{argument('prompt')}: Jinja needs a server; write {{source}} for the sentence")
     check_shots(prompts, examples)
-    shots = None if examples is None else [str(Shots(Shot(*pair) for pair in one)) for one in examples]
+    shots = None if examples is None else list(map(shots_text, examples))
     return prompts[0].text if prompts else None, shots
 
 

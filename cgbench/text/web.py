@@ -15,7 +15,7 @@ import ssl
 import time
 import urllib.parse
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -28,6 +28,7 @@ LARGEST = 1 << 22  # bytes of a reply
 _OF_ERROR = 2000  # bytes read of an error page
 _ERROR_SECONDS = 5.0  # limit for reading it
 _SHOWN = 200  # characters of it in a message
+SHORTEST_KEY = 6  # shorter ones are no secret ("EMPTY" for a server without keys), and may be words of an answer
 _AGAIN = frozenset((408, 409, 425, 429))
 _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
@@ -63,7 +64,7 @@ class Reply:
         :raises NoReply: it is not JSON.
         """
         try:
-            return parse_json(self.body.decode("utf-8"), "the reply")
+            return parse_json(self.body.decode("utf-8-sig"), "the reply")
         except UnicodeDecodeError:
             raise NoReply("the reply: not UTF-8") from None
         except InputError as error:
@@ -99,18 +100,20 @@ def post_json(
     """Post ``question`` and return the reply.
 
     Proxies and certificates (``SSL_CERT_FILE``) are taken from the environment. Passwords in ``~/.netrc`` are not used
-    and redirects are not followed, so that key and text only reach the named server.
+    and redirects are not followed, so that key and text only reach the named server. A key of at least
+    :data:`SHORTEST_KEY` characters that the server repeats becomes ``[key]`` in replies and messages.
 
     :param seconds: timeout from the connection to the last byte.
     :raises NoReply: no connection, a timeout, a broken reply, or a status to retry (408, 409, 425, 429, and 5xx).
     :raises InputError: the server redirects, its certificate cannot be verified, or the address is invalid.
     """
     httpx = require("httpx", "servers")
+    hide = _hiding((headers or {}).get("Authorization", "").removeprefix("Bearer "))
     try:
         client = httpx.AsyncClient(
             timeout=None,
             verify=_certificates(*map(os.environ.get, _CERTIFICATES)),
-            event_hooks={"response": [_refuse_redirect]},
+            event_hooks={"response": [functools.partial(_refuse_redirect, hide)]},
         )
         sent = {"Content-Type": "application/json", "Accept-Encoding": "identity", **(headers or {})}
         request = client.build_request("POST", url, content=json.dumps(question).encode(), headers=sent)
@@ -119,7 +122,7 @@ def post_json(
     try:
         # In a thread of its own, because a notebook has a running event loop in this one.
         with ThreadPoolExecutor(1) as thread:
-            return thread.submit(asyncio.run, asyncio.wait_for(_exchange(client, request), seconds)).result()
+            return thread.submit(asyncio.run, asyncio.wait_for(_exchange(client, request, hide), seconds)).result()
     except TimeoutError:
         raise NoReply(f"no whole reply within {seconds:g} s") from None
     except httpx.ConnectError as error:
@@ -129,7 +132,16 @@ def post_json(
             ) from None
         raise NoReply(f"no connection: {_reason(inner)}", sent=False) from None
     except (httpx.HTTPError, OSError) as error:
-        raise NoReply(_reason(error)) from None
+        raise NoReply(_reason(error, hide)) from None
+
+
+def _hiding(key: str) -> Callable[[str], str]:
+    """A function that removes a key from a text, also as it stands in JSON and in addresses."""
+    if len(key) < SHORTEST_KEY:
+        return str
+    forms = {key, json.dumps(key)[1:-1], urllib.parse.quote(key), urllib.parse.quote(key, safe="")}
+    pattern = re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True))))
+    return lambda text: pattern.sub("[key]", text)
 
 
 @functools.cache
@@ -139,34 +151,36 @@ def _certificates(*environment: str | None) -> ssl.SSLContext:
     return context
 
 
-async def _exchange(client: Any, request: Any) -> Reply:
-    """Send a request and read the reply."""
+async def _exchange(client: Any, request: Any, hide: Callable[[str], str]) -> Reply:
+    """Send a request and read the reply; ``hide`` removes the key from what the server sends."""
     async with client:
         response = await client.send(request, stream=True)
-        status, server = response.status_code, response.headers.get("Server") or ""
+        status, server = response.status_code, hide(response.headers.get("Server") or "")
         body = bytearray()
         # The page of an error is read for the message, as far as it arrives.
         if status >= 400:
             try:
-                await asyncio.wait_for(_read(response, body, _OF_ERROR), _ERROR_SECONDS)
+                await asyncio.wait_for(_read(response, body, 2 * _OF_ERROR), _ERROR_SECONDS)
             except (TimeoutError, require("httpx", "servers").HTTPError):
                 pass
-            reply = Reply(status, bytes(body[:_OF_ERROR]), server)
+            page = hide(bytes(body).decode("latin-1")).encode("latin-1")  # before a cut could divide the key
+            reply = Reply(status, page[:_OF_ERROR], server)
             if status in _AGAIN or status >= 500:
-                page = f": {reply.shown}" if reply.shown else ""
-                raise NoReply(f"status {status}{page}", _seconds(response.headers.get("Retry-After")), status)
+                beginning = f": {reply.shown}" if reply.shown else ""
+                raise NoReply(f"status {status}{beginning}", _seconds(response.headers.get("Retry-After")), status)
             return reply
         await _read(response, body, LARGEST)
-        whole = _decoded(bytes(body), response.headers.get("Content-Encoding", "identity").strip().lower())
-        if len(whole) > LARGEST:
+        encoding = hide(response.headers.get("Content-Encoding", "identity").strip())
+        unpacked = _decoded(bytes(body), encoding.lower())
+        if len(unpacked) > LARGEST:
             raise NoReply(f"a reply of more than {LARGEST >> 20} MB")
-        return Reply(status, whole, server)
+        return Reply(status, hide(unpacked.decode("latin-1")).encode("latin-1"), server)
 
 
-async def _refuse_redirect(response: Any) -> None:
+async def _refuse_redirect(hide: Callable[[str], str], response: Any) -> None:
     """Stop before httpx reads the new address, which would get the key."""
     if 300 <= response.status_code < 400:
-        address = printable(response.headers.get("Location") or "nowhere")[:_SHOWN]
+        address = printable(hide(response.headers.get("Location") or "nowhere"))[:_SHOWN]
         raise InputError(
             f"{response.url}: the server redirects (status {response.status_code}) to {address}, which is not "
             "followed; give that address if it is the right one"
@@ -214,5 +228,5 @@ def _innermost(error: BaseException) -> BaseException:
     return error
 
 
-def _reason(error: BaseException) -> str:
-    return printable(" ".join(str(error).split()) or type(error).__name__)[:_SHOWN]
+def _reason(error: BaseException, hide: Callable[[str], str] = str) -> str:
+    return printable(hide(" ".join(str(error).split())) or type(error).__name__)[:_SHOWN]

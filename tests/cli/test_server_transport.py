@@ -185,9 +185,15 @@ def test_a_batch_of_another_model_is_refused(ask, tmp_path):
     assert "the model that answers has changed from 'm-1' on 'fake' to 'm-2'" in error
 
 
+def test_a_server_with_another_model_is_reported_once(ask):
+    with serving(Fake(model="gpt-other", troubles={"f": ["mark"]})) as url:
+        said = ask(url, "out").stderr
+    assert said.count("every answer names another model, 'gpt-other'; check what the server runs") == 1
+
+
 def test_the_key_is_in_no_file_and_no_message(ask, tmp_path, monkeypatch):
     """Whatever happens: answers, refusals that repeat the key, redirects, batch files, caches, dry runs."""
-    monkeypatch.setenv("CGBENCH_API_KEY", "s3cret-Key")
+    monkeypatch.setenv("CGBENCH_API_KEY", "s3cret-Key/+")
     said = []
     with serving(fake := Fake({"f": [500, 401]})) as url:
         for words in (["--dry-run"], ["--batch-out", tmp_path / "batch"], []):
@@ -196,7 +202,10 @@ def test_the_key_is_in_no_file_and_no_message(ask, tmp_path, monkeypatch):
         said.append(ask(url, "out").stderr)
     with serving(Fake({"f": [302]})) as url:
         said.append(ask(url, "other", status=2).stderr)
-    assert {*fake.keys} == {"Bearer s3cret-Key"} and "status 401" in "".join(said) and "redirects" in "".join(said)
+    with serving(Fake({line: ["echo"] for line in LINES})) as url:
+        said.append(ask(url, "echoed").stderr)
+    assert json.loads((tmp_path / "echoed.system.json").read_text())["server"]["model"] == "m-1 for Bearer [key]"
+    assert {*fake.keys} == {"Bearer s3cret-Key/+"} and "status 401" in "".join(said) and "redirects" in "".join(said)
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert {"out", "out.system.json", "out.answers.jsonl", "batch"} < {path.name for path in files}
     assert not any(b"s3cret" in path.read_bytes() for path in files) and "s3cret" not in "".join(said)

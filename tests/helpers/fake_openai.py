@@ -7,6 +7,7 @@ import json
 import os
 import threading
 import time
+import urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 GOOD = "good"
@@ -91,7 +92,8 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
     def version_string(self):
-        return "fake" if getattr(self, "wrong", GOOD) != "other software" else "proxy"
+        names = {"other software": "proxy", "echo": f"fake {self.headers['Authorization']}"}
+        return names.get(getattr(self, "wrong", GOOD), "fake")
 
     def do_POST(self):
         fake = self.server.fake
@@ -120,16 +122,22 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_response(wrong)
             if wrong == 429:
                 self.send_header("Retry-After", "0.02")
+            key = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
             if wrong in (301, 302, 307):
-                self.send_header("Location", "http://127.0.0.1:9/elsewhere")
-            self.send_header("Content-Length", "9")
+                self.send_header("Location", f"http://127.0.0.1:9/elsewhere?key={urllib.parse.quote(key)}")
+            page = f"not today{key and ', '}{key}".encode()
+            self.send_header("Content-Length", str(len(page)))
             self.end_headers()
-            self.wfile.write(b"not today")
+            self.wfile.write(page)
             return
         reply = fake.reply(body, wrong)
         if wrong == "no usage":
             del reply["usage"]
         data = gzip.compress(b" " * (1 << 24)) if wrong == "bomb" else BODIES.get(wrong) or json.dumps(reply).encode()
+        if wrong == "echo":
+            data = data.replace(b'"m-1"', b'"m-1 for %s"' % self.headers["Authorization"].encode())
+        if wrong == "mark":
+            data = b"\xef\xbb\xbf" + data
         if wrong == "surrogate":
             data = data.replace(b'"content": "', b'"content": "\\ud800')
         self.send_response(400 if wrong == "refused by a filter" else 200)

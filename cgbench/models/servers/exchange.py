@@ -17,6 +17,9 @@ from cgbench.text.web import NoReply
 
 FILTERED = "content_filter"
 """``finish_reason`` of a choice that a filter stopped, and the error code of a prompt that one refused (Azure)."""
+THINKING_PARTS = ("thinking", "reasoning")
+"""Types of the parts of a content that are reasoning (Mistral)."""
+TOO_MANY = 1 << 40  # tokens: no count of a server
 _TEMPLATE = 256  # tokens that a chat template and a server's own system message may add
 
 
@@ -124,8 +127,14 @@ def _choice(found: Mapping[str, Any], is_chat: bool) -> Choice:
     if not is_chat:
         return Choice(found["text"], finish_reason=ended)
     message = found["message"]
-    reasoning = message.get("reasoning_content") or message.get("reasoning")
-    return Choice(message.get("content"), reasoning, ended, message.get("refusal"))
+    reasoning, refusal = message.get("reasoning_content") or message.get("reasoning"), message.get("refusal")
+    content = message.get("content")
+    if isinstance(content, list):  # of parts: text, and perhaps reasoning or a refusal
+        texts = [part["text"] for part in content if part["type"] in ("text", "output_text")]
+        refusals = [part["refusal"] for part in content if part["type"] == "refusal"]
+        reasoning = reasoning or next((part["type"] for part in content if part["type"] in THINKING_PARTS), None)
+        content, refusal = "".join(texts) if texts else None, refusal or "".join(refusals) or None
+    return Choice(content, reasoning, ended, refusal)
 
 
 def is_filtered(raw: Any) -> bool:
@@ -137,7 +146,8 @@ def is_filtered(raw: Any) -> bool:
 
 
 def read_usage(raw: Any) -> Usage | None:
-    """The tokens of a reply as the server counts them, even if the reply is no answer; None if it does not say."""
+    """The tokens of a reply as the server counts them, even if the reply is no answer; None if it does not say, or says
+    what cannot be."""
 
     def count(*path: str) -> int:
         value = raw["usage"]
@@ -147,9 +157,10 @@ def read_usage(raw: Any) -> Usage | None:
 
     if not isinstance(raw, dict) or not isinstance(raw.get("usage"), dict):
         return None
-    return Usage(
+    usage = Usage(
         count("prompt_tokens"),
         count("completion_tokens"),
         count("prompt_tokens_details", "cached_tokens"),
         count("completion_tokens_details", "reasoning_tokens"),
     )
+    return usage if max(vars(usage).values()) < TOO_MANY else None

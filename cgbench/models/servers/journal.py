@@ -3,12 +3,13 @@
 It has one JSON object per line, in the order of events. Everything that is known of tokens and money is
 counted from its lines, so a resumed run counts as the first one did::
 
-    {"format": 1, "url": URL}                                 first line
+    {"format": 2, "url": URL}                                 first line
     {"sent": KEY, "most": [INPUT, OUTPUT]}                    before a request is sent: bounds on its tokens
     {"key": KEY, "request": ..., "server": ..., "reply": ...} an answer, as the server gave it
     {"key": KEY, "usage": [...], "reason": ...}               no answer; null: the server may have counted the request
 
-``origin`` says that an answer came from a batch file. KEY: :attr:`Request.key`.
+``origin`` says that an answer came from a batch file. KEY: :attr:`Request.key`. The last field of each line,
+``digest``, is a hash of the others; lines of format 1 may lack it.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ from typing import Any, BinaryIO
 from cgbench.errors import InputError
 from cgbench.files import parse_json
 from cgbench.models.server_options import Budget, Price
-from cgbench.models.servers.exchange import Usage, read_usage
+from cgbench.models.servers.exchange import TOO_MANY, Usage, read_usage
+from cgbench.steps import hash_value
 
-FORMAT = 1
+FORMAT = 2
+DIGEST = "digest"
 REMEDY = "remove the file to request all answers again"
 
 
@@ -109,7 +112,14 @@ class Spending:
 
 
 def _usage(counts: Sequence[int]) -> Usage:
-    return Usage(*map(int, counts))
+    usage = Usage(*map(int, counts))
+    if not all(0 <= count < TOO_MANY for count in vars(usage).values()):
+        raise ValueError(counts)
+    return usage
+
+
+def _digest(event: Mapping[str, Any]) -> str:
+    return hash_value(event)[:16]
 
 
 class Journal:
@@ -127,17 +137,19 @@ class Journal:
         self._file: BinaryIO | None = None
         data = path.read_bytes() if path.is_file() else b""
         self._size = data.rfind(b"\n") + 1
-        for number, line in enumerate(data[: self._size].splitlines(), 1):
+        for line_number, line in enumerate(data[: self._size].splitlines(), 1):
             try:
                 event = parse_json(line, path)
-                if number == 1:
-                    begun = event["format"], event["url"]
-                else:
+                if line_number == 1:
+                    first_format, first_url = event["format"], event["url"]
+                if (DIGEST in event or first_format != 1) and event.pop(DIGEST) != _digest(event):
+                    raise ValueError(DIGEST)
+                if line_number > 1:
                     self._take(event)
-            except (InputError, ValueError, LookupError, TypeError, AttributeError):
-                raise InputError(f"{path}, line {number}: is damaged; {REMEDY}") from None
-            if number == 1 and begun != (FORMAT, url):
-                raise InputError(f"{path}: has answers of another server ({begun[1]}); choose another output")
+            except (InputError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+                raise InputError(f"{path}, line {line_number}: is damaged; {REMEDY}") from None
+            if line_number == 1 and (first_format not in (1, FORMAT) or first_url != url):
+                raise InputError(f"{path}: has answers of another server ({first_url}); choose another output")
 
     def open(self) -> None:
         """Write from here on; an incomplete last line is removed."""
@@ -159,7 +171,8 @@ class Journal:
     def _append(self, event: Mapping[str, Any]) -> None:
         if self._file is None:
             return
-        self._file.write((json.dumps(event, ensure_ascii=False) + "\n").encode("utf-8"))
+        line = json.dumps({**event, DIGEST: _digest(event)}, ensure_ascii=False)
+        self._file.write((line + "\n").encode("utf-8"))
         self._file.flush()
         if "sent" not in event:
             os.fsync(self._file.fileno())

@@ -2,41 +2,33 @@
 
 A template has one of two forms. A *plain* one has ``{source}`` and perhaps ``{shots}``; other braces mean nothing.
 A *Jinja* template has ``{{ ... }}`` or ``{% ... %}`` and no ``{source}``. It may use ``source``, ``shots`` and names of
-columns, and runs in Jinja's sandbox; an unknown name is an error before anything is sent.
+columns, and runs in Jinja's sandbox, in a process with limits (:mod:`.jinja_process`); an unknown name is an error
+before anything is sent.
 """
 
 from __future__ import annotations
 
+import json
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from cgbench.errors import InputError, argument, printable
+from cgbench.models.servers import jinja_process
 from cgbench.text.columns import read_column
 from cgbench.text.inputs import is_path
 from cgbench.text.streams import split_name
 
 SOURCE, SHOTS = "source", "shots"
 Pairs: TypeAlias = Sequence[tuple[str, str]]
-_PLACES = re.compile(r"(?<!\{)\{(source|shots)\}(?!\})")
+_SLOTS = re.compile(r"(?<!\{)\{(source|shots)\}(?!\})")
 _JINJA = re.compile(r"\{\{|\{%")
 _FILE_NAME = re.compile(r"[\w./~-]+\.[A-Za-z]\w{0,5}")
-
-
-class Shot(NamedTuple):
-    """An example in a prompt."""
-
-    source: str
-    target: str
-
-
-class Shots(tuple[Shot, ...]):
-    """The examples of one prompt. As text, a pair per two lines, with a blank line after each pair."""
-
-    def __str__(self) -> str:
-        return "".join(f"{source}\n{target}\n\n" for source, target in self)
 
 
 @dataclass(frozen=True)
@@ -45,32 +37,53 @@ class Prompt:
 
     :param name: for the file of its hypotheses; :param text: the template, part of the identity of an answer.
     :param uses: the names of values that it needs, besides ``source`` and ``shots`` those of columns.
-    :param jinja: the compiled template; None if it is plain.
+    :param is_jinja: whether it is a Jinja template.
     """
 
     name: str
     text: str
     uses: frozenset[str]
-    jinja: Any = field(default=None, compare=False)
+    is_jinja: bool = False
 
-    def render(self, source: str, shots: Pairs = (), columns: Mapping[str, str] | None = None) -> str:
-        """The text of one request.
+    def render(
+        self, lines: Sequence[str], shots: Sequence[Pairs] | None = None,
+        columns: Sequence[Mapping[str, str]] | None = None,
+    ) -> list[str]:  # fmt: skip
+        """The text of the request for each sentence.
 
-        :param columns: the values of its columns in this row.
-        :raises InputError: the template fails on these values, for example by a division by zero.
+        :param shots: the examples of each; ``columns``: the values of the template's columns in each row.
+        :raises InputError: the template fails on a row, for example by a division by zero or by a limit.
         """
-        found = Shots(Shot(*shot) for shot in shots)
-        if self.jinja is None:
-            return _PLACES.sub(lambda place: source if place[1] == SOURCE else str(found), self.text)
-        import jinja2
+        rows = list(zip(lines, shots or [()] * len(lines), columns or [{}] * len(lines), strict=True))
+        if self.is_jinja:
+            return self._render_jinja([{**values, SOURCE: line, SHOTS: [*pairs]} for line, pairs, values in rows])
+        return [
+            _SLOTS.sub(lambda slot, row=row: row[0] if slot[1] == SOURCE else shots_text(row[1]), self.text)
+            for row in rows
+        ]
 
-        try:
-            return str(self.jinja.render({**(columns or {}), SOURCE: source, SHOTS: found}))
-        except (jinja2.TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
-            raise InputError(f"{self.name}: the prompt fails on {source[:40]!r} ({error})") from None
+    def _render_jinja(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+        task = json.dumps({"text": self.text, "rows": rows, "path": sys.path})
+        process = subprocess.run(
+            [sys.executable, "-I", jinja_process.__file__],
+            input=task, capture_output=True, encoding="utf-8", check=False,
+        )  # fmt: skip
+        texts = [json.loads(line) for line in process.stdout.split("\n")[:-1]]
+        if len(texts) == len(rows) and (not texts or isinstance(texts[-1], str)):
+            return texts
+        failed = texts.pop() if texts and isinstance(texts[-1], dict) else {}
+        limit = f"more than {jinja_process.SECONDS} s" if process.returncode == -signal.SIGXCPU else "the process ended"
+        raise InputError(
+            f"{self.name}: the prompt fails on {rows[len(texts)][SOURCE][:40]!r} ({failed.get('error', limit)})"
+        )
 
 
-def read_prompts(given: Sequence[str]) -> list[Prompt]:
+def shots_text(pairs: Pairs) -> str:
+    """The examples of one prompt as text: a pair per two lines, with a blank line after each pair."""
+    return str(jinja_process.Shots(jinja_process.Shot(*pair) for pair in pairs))
+
+
+def read_prompts(texts: Sequence[str]) -> list[Prompt]:
     """The prompts of ``--prompt``, each a template or the name of a file with one.
 
     A prompt is named by its file without the ending, and others by their place.
@@ -78,13 +91,13 @@ def read_prompts(given: Sequence[str]) -> list[Prompt]:
     :raises InputError: a template has no place for the sentence or is not valid, or two prompts are the same.
     """
     prompts: list[Prompt] = []
-    for number, text in enumerate(given, 1):
+    for position, text in enumerate(texts, 1):
         path = _file(text)
-        name = (path.name.split(".")[0] if path else "") or f"prompt-{number}"
+        name = (path.name.split(".")[0] if path else "") or f"prompt-{position}"
         prompt = parse_prompt(_read(path) if path else text, name, str(path) if path else argument("prompt"))
-        if twin := next((one for one in prompts if one.name == name or one.text == prompt.text), None):
-            what = f"the name {name}" if twin.name == name else "the same text"
-            raise InputError(f"{argument('prompt')}: two prompts have {what}; each needs an output of its own")
+        if twin := next((twin for twin in prompts if twin.name == name or twin.text == prompt.text), None):
+            fault = f"the name {name}" if twin.name == name else "the same text"
+            raise InputError(f"{argument('prompt')}: two prompts have {fault}; each needs an output of its own")
         prompts.append(prompt)
     return prompts
 
@@ -94,17 +107,17 @@ def parse_prompt(text: str, name: str = "prompt", where: str = "prompt", *, need
 
     :param where: beginning of messages; :param needs_source: whether the sentence must be in it.
     """
-    plain, jinja = {place[1] for place in _PLACES.finditer(text)}, bool(_JINJA.search(text))
-    if plain and jinja:
+    plain, is_jinja = {slot[1] for slot in _SLOTS.finditer(text)}, bool(_JINJA.search(text))
+    if plain and is_jinja:
         raise InputError(
             f"{where}: has both {{{min(plain)}}} and Jinja's {{{{ ... }}}} or {{% ... %}}; for Jinja write "
             f"{{{{ {min(plain)} }}}}, otherwise leave the double braces out"
         )
-    uses, template = (frozenset(plain), None) if not jinja else _compile(text, where)
+    uses = _names(text, where) if is_jinja else frozenset(plain)
     if needs_source and SOURCE not in uses:
-        shown = printable(text if len(text) <= 60 else text[:57] + "...")
-        raise InputError(f"{where}: {shown!r} is no file, and has no {{source}} or {{{{ source }}}} for the sentence")
-    return Prompt(name, text, uses, template)
+        start = printable(text if len(text) <= 60 else text[:57] + "...")
+        raise InputError(f"{where}: {start!r} is no file, and has no {{source}} or {{{{ source }}}} for the sentence")
+    return Prompt(name, text, uses, is_jinja)
 
 
 def read_system_message(text: str) -> Prompt:
@@ -118,8 +131,8 @@ def read_system_message(text: str) -> Prompt:
 def check_shots(prompts: Iterable[Prompt], shots: object | None) -> None:
     """Check that a template has a place for shots if there are shots, and only then."""
     if any(SHOTS in prompt.uses for prompt in prompts) != (shots is not None):
-        what = "has no place for shots, {shots}" if shots is not None else "uses shots, but no shots are given"
-        raise InputError(f"{argument('prompt')}: {what}")
+        fault = "has no place for shots, {shots}" if shots is not None else "uses shots, but no shots are given"
+        raise InputError(f"{argument('prompt')}: {fault}")
 
 
 def messages(
@@ -131,10 +144,13 @@ def messages(
     :param shots: the examples of each prompt; ``columns``: the values of the templates' columns in each row.
     :raises InputError: a template uses shots and there are none, or the reverse; it fails on a row.
     """
-    parts = {"system": system, "user": prompt} if system else {"user": prompt}
-    check_shots(parts.values(), shots)
-    rows = zip(lines, shots or [()] * len(lines), columns or [{}] * len(lines), strict=True)
-    return [[{"role": role, "content": one.render(*row)} for role, one in parts.items()] for row in rows]
+    templates = {"system": system, "user": prompt} if system else {"user": prompt}
+    check_shots(templates.values(), shots)
+    rendered = [template.render(lines, shots, columns) for template in templates.values()]
+    return [
+        [{"role": role, "content": text} for role, text in zip(templates, texts, strict=True)]
+        for texts in zip(*rendered, strict=True)
+    ]
 
 
 def columns_of(sources: Any, *templates: Prompt | None) -> list[dict[str, str]] | None:
@@ -142,7 +158,7 @@ def columns_of(sources: Any, *templates: Prompt | None) -> list[dict[str, str]] 
 
     :raises InputError: the source is no column of a table, or the table has no such column.
     """
-    names = sorted({name for one in templates if one for name in one.uses - {SOURCE, SHOTS}})
+    names = sorted({name for prompt in templates if prompt for name in prompt.uses - {SOURCE, SHOTS}})
     if not names:
         return None
     table, column = split_name(sources) if is_path(sources) else (None, None)
@@ -154,23 +170,30 @@ def columns_of(sources: Any, *templates: Prompt | None) -> list[dict[str, str]] 
     return [dict(zip(names, row, strict=True)) for row in rows]
 
 
-def _compile(text: str, where: str) -> tuple[frozenset[str], Any]:
+def _names(text: str, where: str) -> frozenset[str]:
+    """The names that a Jinja template uses. Nothing is computed: compiling evaluates constants such as ``"x" * 10**9``.
+
+    :raises InputError: it is not valid.
+    """
     import jinja2
     from jinja2.meta import find_undeclared_variables
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    environment = ImmutableSandboxedEnvironment(undefined=jinja2.StrictUndefined, autoescape=False)  # text, no HTML
-    del environment.globals["lipsum"], environment.filters["random"]  # a prompt must be the same when a run resumes
+    environment = ImmutableSandboxedEnvironment(autoescape=False)
+    del environment.globals["lipsum"]  # random
+    environment.intercepted_binops = frozenset(environment.default_binop_table)
+    environment.filters = {name: str for name in environment.filters if name != "random"}
     try:
         names = find_undeclared_variables(environment.parse(text))
-        return frozenset(names - {*environment.globals}), environment.from_string(text)
-    except (jinja2.TemplateError, RecursionError) as error:
-        line = f", line {number}" if (number := getattr(error, "lineno", None)) else ""
+        environment.compile(text)
+        return frozenset(names - {*environment.globals})
+    except (jinja2.TemplateError, RecursionError, SyntaxError) as error:  # SyntaxError: loops nested too deeply
+        line = f", line {line_number}" if (line_number := getattr(error, "lineno", None)) else ""
         raise InputError(f"{where}{line}: not a valid Jinja template ({str(error).splitlines()[0]})") from None
 
 
 def _file(text: str) -> Path | None:
-    if "\n" in text or not text or _PLACES.search(text):
+    if "\n" in text or not text or _SLOTS.search(text):
         return None
     try:
         return Path(text) if Path(text).is_file() else None

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from cgbench.errors import InputError, InputWarning, argument
+from cgbench.errors import InputError, InputWarning, argument, printable
 from cgbench.files import check_output
 from cgbench.locks import locked
 from cgbench.models.server_options import Budget
@@ -80,9 +80,20 @@ def translate_by_server(request: TranslateRequest) -> list[str]:
     told = warnings_of(counts, rule, empty)
     if spent["answers_without_usage"] and request.price is not None:
         told.append(f"the server did not count the tokens of {counted(spent['answers_without_usage'], 'answer')}")
+    if spent["model"] and not _is_called(spent["model"], server.model):
+        told.append(
+            f"{server.text}: every answer names another model, {printable(spent['model'])!r}; check what the server "
+            "runs"
+        )
     for text in told:
         warnings.warn(InputWarning(text), stacklevel=2)
     return written
+
+
+def _is_called(model: str, requested: str) -> bool:
+    """Whether a name may be that of the requested model: a date, a folder or an ending makes no difference."""
+    names = [name.casefold().rstrip("/").rpartition("/")[2] for name in (model, requested)]
+    return names[0] in names[1] or names[1] in names[0]
 
 
 def budget_left(request: TranslateRequest) -> Budget:

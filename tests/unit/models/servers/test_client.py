@@ -12,7 +12,7 @@ from cgbench.models.servers import client as clients
 from cgbench.models.servers.address import parse_server
 from cgbench.models.servers.client import Client
 from cgbench.models.servers.exchange import BadAnswerError, Request, Usage, read_answer, read_usage
-from cgbench.models.servers.journal import Spending, cost_of
+from cgbench.models.servers.journal import Spending, _digest, cost_of
 from cgbench.models.servers.pace import Pace
 
 LINES = ["a b", "c d e", "f", "g h"]
@@ -282,22 +282,44 @@ def test_nobody_there(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "line",
+    "event",
     [
-        b"no JSON\n",
-        b'{"key": "a"}\n',
-        b'{"sent": "a"}\n',
-        b'{"key": ["a"], "reply": {}}\n',
-        b'{"format": 1, "url": "x"}\n',
-        b"[]\n",
+        b"no JSON",
+        {"key": "a"},
+        {"sent": "a"},
+        {"sent": "a", "most": [10**308, 1]},
+        {"key": ["a"], "reply": {}},
+        {"format": 2, "url": "x"},
+        b"[]",
     ],
 )
-def test_a_damaged_journal_is_named(line, tmp_path):
+def test_a_damaged_journal_is_named(event, tmp_path):
     ask(Fake(), tmp_path / "j", ["a"])
     with (tmp_path / "j").open("ab") as file:
-        file.write(line)
+        file.write(event if isinstance(event, bytes) else json.dumps(event | {"digest": _digest(event)}).encode())
+        file.write(b"\n")
     with pytest.raises(InputError, match="j, line 4: is damaged; remove the file"):
         ask(Fake(), tmp_path / "j", ["a"])
+
+
+def test_a_changed_letter_of_an_answer_is_found(tmp_path):
+    ask(Fake(), tmp_path / "j", ["a"])
+    text = (tmp_path / "j").read_text()
+    assert '"content": "A"' in text
+    (tmp_path / "j").write_text(text.replace('"content": "A"', '"content": "B"'))
+    with pytest.raises(InputError, match="j, line 3: is damaged; remove the file"):
+        ask(Fake(), tmp_path / "j", ["a"])
+
+
+def test_a_journal_without_digests_is_read_and_continued(tmp_path):
+    ask(Fake(), tmp_path / "j", ["a"])
+    lines = [json.loads(line) for line in (tmp_path / "j").read_text().splitlines()]
+    old = [{**line, **({"format": 1} if "format" in line else {})} for line in lines]
+    text = "".join(json.dumps({key: line[key] for key in line if key != "digest"}) + "\n" for line in old)
+    (tmp_path / "j").write_text(text)
+    fake = Fake()
+    assert texts(ask(fake, tmp_path / "j", ["a", "b"])[0]) == [["A"], ["B"]] and fake.asked == ["b"]
+    assert texts(ask(fake, tmp_path / "j", ["a", "b"])[0]) == [["A"], ["B"]] and fake.asked == ["b"]
 
 
 def test_the_journal_of_another_server(tmp_path):
@@ -311,6 +333,26 @@ def test_choices_that_are_no_text(message):
     (request,) = requests_for(["a"])
     with pytest.raises(BadAnswerError):
         read_answer({"choices": [{"message": message}]}, request)
+
+
+@pytest.mark.parametrize(
+    ("content", "choice"),
+    [
+        ([{"type": "text", "text": "a "}, {"type": "text", "text": "b"}], ("a b", None, None, None)),
+        ([{"type": "thinking", "thinking": []}, {"type": "text", "text": "b"}], ("b", "thinking", None, None)),
+        ([{"type": "refusal", "refusal": "no"}], (None, None, None, "no")),
+        ([], (None, None, None, None)),
+    ],
+)
+def test_a_content_of_parts(content, choice):
+    (request,) = requests_for(["a"])
+    assert read_answer({"choices": [{"message": {"content": content}}]}, request).choices == (choice,)
+
+
+def test_a_count_of_tokens_that_cannot_be_is_none():
+    usage = {"prompt_tokens": 10**308, "completion_tokens": 1}
+    assert read_usage({"usage": usage}) is None
+    assert read_usage({"usage": usage | {"prompt_tokens": 5}}) == Usage(5, 1)
 
 
 def test_what_is_sent(tmp_path):

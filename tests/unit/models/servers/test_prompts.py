@@ -1,8 +1,11 @@
 """Prompts: two forms told apart, nothing of the text executed, and every error before anything is sent."""
 
+from pathlib import Path
+
 import pytest
 
 from cgbench.errors import InputError
+from cgbench.models.servers import jinja_process
 from cgbench.models.servers.prompts import messages, parse_prompt, read_prompts, read_system_message
 
 SHOTS = [("a b", "A B"), ("c", "C")]
@@ -10,18 +13,21 @@ SHOTS = [("a b", "A B"), ("c", "C")]
 
 def test_the_plain_form_is_as_it_was():
     text = 'Say "{source}" as {"json": {"x": 1}}, {shots}{other}'
-    assert parse_prompt(text).render("{shots} {{ x }}", SHOTS) == (
+    assert parse_prompt(text).render(["{shots} {{ x }}"], [SHOTS]) == [
         'Say "{shots} {{ x }}" as {"json": {"x": 1}}, a b\nA B\n\nc\nC\n\n{other}'
-    )
+    ]
 
 
 def test_jinja_with_shots_and_columns():
     text = "{% for shot in shots %}{{ shot.source }} => {{ shot.target }}\n{% endfor %}{{ domain }}: {{ source }}"
     prompt = parse_prompt(text)
     assert prompt.uses == {"domain", "source", "shots"}
-    assert prompt.render("x <&> {{ y }}", SHOTS, {"domain": "law"}) == "a b => A B\nc => C\nlaw: x <&> {{ y }}"
-    assert parse_prompt("{{ shots }}{{ source }}").render("x", SHOTS) == "a b\nA B\n\nc\nC\n\nx"
-    assert parse_prompt("{{ source }}").render("x", columns={"source": "other"}) == "x"
+    assert prompt.render(["x <&> {{ y }}", "é"], [SHOTS, []], [{"domain": "law"}, {"domain": "\n"}]) == [
+        "a b => A B\nc => C\nlaw: x <&> {{ y }}", "\n: é"
+    ]  # fmt: skip
+    assert parse_prompt("{{ shots }}{{ source }}").render(["x"], [SHOTS]) == ["a b\nA B\n\nc\nC\n\nx"]
+    assert parse_prompt("{{ source }}").render(["x"], columns=[{"source": "other"}]) == ["x"]
+    assert parse_prompt("{{ source }}").render([]) == []
 
 
 @pytest.mark.parametrize(
@@ -34,6 +40,7 @@ def test_jinja_with_shots_and_columns():
         ("a\n{{ source", "line 2: not a valid Jinja template"),
         ("{{ source | nothing }}", "not a valid Jinja template"),
         ("{{ source | random }}", "not a valid Jinja template"),
+        ("{% for a in source %}" * 30 + "{% endfor %}" * 30, "not a valid Jinja template"),
     ],
 )
 def test_templates_that_cannot_be(text, said):
@@ -59,7 +66,28 @@ def test_templates_that_cannot_be(text, said):
 )
 def test_the_sandbox_and_names_without_value(text):
     with pytest.raises(InputError, match="the prompt fails on"):
-        parse_prompt(text).render("x", SHOTS)
+        parse_prompt(text).render(["x"], [SHOTS])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{{ "x" * 10**10 }}', "more than 1 GB of memory"),
+        ('{{ "x" | center(10**10) }}', "more than 1 GB of memory"),
+        ('{{ "%2000000d" | format(1) }}', "a text of more than 1,048,576 characters"),
+        ("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "more than 1 s"),
+        ("{{ 10 ** (10 ** 10) }}", "more than 1 s"),
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "recursion"),
+    ],
+)
+def test_a_template_takes_limited_time_and_memory(monkeypatch, tmp_path, text, said):
+    script = Path(jinja_process.__file__).read_text().replace("SECONDS = 5", "SECONDS = 1")
+    (tmp_path / "process.py").write_text(script)
+    monkeypatch.setattr(jinja_process, "__file__", str(tmp_path / "process.py"))
+    monkeypatch.setattr(jinja_process, "SECONDS", 1)
+    with pytest.raises(InputError, match="the prompt fails on '(good|x)'") as caught:
+        parse_prompt(f"{{{{ source }}}}{{% if source == 'good' %}}{text}{{% endif %}}").render(["x", "good", "y"])
+    assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_files_names_and_twins(tmp_path, monkeypatch):
@@ -70,7 +98,7 @@ def test_files_names_and_twins(tmp_path, monkeypatch):
     assert [(one.name, one.text) for one in found] == [
         ("formal", "Formal: {source}"), ("prompt-2", "Say {source}"), ("short", "{{ source }}!\n"),
     ]  # fmt: skip
-    assert found[2].render("a") == "a!"
+    assert found[2].render(["a"]) == ["a!"]
     (tmp_path / "formal.txt").write_text("{source}")
     with pytest.raises(InputError, match="two prompts have the name formal"):
         read_prompts(["formal.v2.txt", "formal.txt"])
