@@ -47,18 +47,25 @@ class InputWarning(_Message, UserWarning):
 
 
 def argument(name: str, value: object = None, text: str | None = None) -> str:
-    """An argument in an error message, optionally with its value: ``paired='mcnemar'``.
+    """An argument in an error message, optionally with its value, which is cut if it is long: ``paired='mcnemar'``.
 
     The command line shows it as an option: ``--paired mcnemar``.
 
     :param text: the value after the option, if not ``str(value)``.
     """
-    return f"\x01{name}\x03" if value is None else f"\x01{name}\x02{value if text is None else text}\x02{value!r}\x03"
+    if value is None and text is None:
+        return f"\x01{name}\x03"
+    return f"\x01{name}\x02{shortened(str(value) if text is None else text)}\x02{shortened(repr(value))}\x03"
+
+
+def shortened(text: str, most: int = 80) -> str:
+    """A text for a message: its first ``most`` characters if it is longer."""
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 def with_arguments(message: str, say: Callable[[str, str | None, str | None], str]) -> str:
     """A message with each :func:`argument` replaced by ``say(name, value as text, repr of the value)``."""
-    return _ARGUMENT.sub(lambda found: say(found[1], found[2], found[3]), message)
+    return _ARGUMENT.sub(lambda match: say(match[1], match[2], match[3]), message)
 
 
 EXTRAS = {
@@ -137,5 +144,5 @@ def printable_json(text: str) -> str:
 
 
 def _shown(match: re.Match[str]) -> str:
-    number = ord(match[0])
-    return {9: "\\t", 10: "\\n", 13: "\\r"}.get(number) or (f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}")
+    code = ord(match[0])
+    return {9: "\\t", 10: "\\n", 13: "\\r"}.get(code) or (f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}")

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from cgbench import __version__
+from cgbench.argument_types import AnyEngine, AnyFunction
 from cgbench.checksums import digests_of, first_damaged
 from cgbench.checksums import hash_file as hash_file  # many modules import it from here
 from cgbench.errors import InputError, InputWarning, argument, printable
@@ -35,6 +36,7 @@ from cgbench.files import read_json, sync_file, sync_folder, write_json
 from cgbench.locks import locked
 from cgbench.machine import host, runs_remotely
 from cgbench.progress import working
+from cgbench.requests import KW_ONLY, option, request
 
 STEPS = ".cgbench"  # the folder inside a command's output that is its workspace
 KEY_LENGTH = 16  # hex digits of a SHA-256 that name a folder; step.json is compared in full
@@ -271,3 +273,27 @@ def check_folder(out: Path, option: str = "out") -> None:
         raise InputError(f"{out}: a file, where {'the output' if option == 'out' else 'a'} folder should be")
     if out.is_dir() and not (out / STEPS).is_dir() and any(out.iterdir()):
         raise InputError(f"{out}: the folder holds something else already; give a new one with {argument(option)}")
+
+
+@request
+class TaskOptions:
+    """The engine of a job; on the command line it comes from ``--engine`` and related options."""
+
+    _: KW_ONLY
+    jobs: int | None = option(
+        default=None, help="Number of parallel tasks, which does not change the output [default: all cores]", least=1,
+        python_only=True,
+    )  # fmt: skip
+    engine: AnyEngine | None = option(
+        default=None, help="Engine that runs the tasks [default: local processes]", python_only=True
+    )
+
+
+@request
+class StepOptions(TaskOptions):
+    """The same, for a job that reports its steps."""
+
+    _: KW_ONLY
+    say: AnyFunction | None = option(
+        default=None, help="Function that receives one line per step: why it runs or is kept", python_only=True
+    )

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from cgbench.commands.command import Command, Group, corpora_words, corpus_words, format_option
+from cgbench.commands.click_types import corpora_words, corpus_words
+from cgbench.commands.command import Command, Group, format_option
 from cgbench.commands.options import takes
 from cgbench.data_recipes.augmentation import AugmentRequest
 from cgbench.errors import InputError

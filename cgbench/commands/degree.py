@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from cgbench.benchmark.stats.degree import DegreeRequest, degree_rows
-from cgbench.commands.command import Command, format_option, grouped, warn_of
+from cgbench.commands.command import Command, format_option, grouped
+from cgbench.commands.lines import warn_of
 from cgbench.commands.options import takes
 
 

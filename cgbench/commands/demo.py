@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cgbench.commands.command import Resumable, engine_options, format_option, grouped, print_cost
+from cgbench.commands.command import Resumable, engine_options, format_option, grouped
+from cgbench.commands.lines import print_cost
+from cgbench.commands.options import parse_assignments, set_option
 
 if TYPE_CHECKING:
     from cgbench.engines import Engine
@@ -25,7 +27,7 @@ PATH = click.Path(path_type=Path)
     "Selection", "--seed", type=int, default=1, show_default=True, metavar="N",
     help="Random seed of the corpus and the build",
 )  # fmt: skip
-@grouped("Selection", "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Change a setting; repeatable")
+@set_option("Selection")
 @engine_options
 @format_option
 def demo_command(out: Path, seed: int, assignments: tuple[str, ...], engine: Engine, form: str) -> None:
@@ -33,7 +35,6 @@ def demo_command(out: Path, seed: int, assignments: tuple[str, ...], engine: Eng
     from cgbench.benchmark.react.demo import run_demo
     from cgbench.files import write_atomic
     from cgbench.report.release_page import release_page
-    from cgbench.settings import parse_assignments
 
     demo = run_demo(out, seed, parse_assignments(assignments), engine, print_cost)
     page = str(out / "report.html") if demo.release.has_text else None

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import click
 
-from cgbench.commands.command import Command, Group, corpus_words, format_option, grouped
+from cgbench.commands.click_types import corpus_words
+from cgbench.commands.command import Command, Group, format_option, grouped
 from cgbench.commands.options import takes
 from cgbench.errors import InputError
 from cgbench.models.lexicons.learning import LexiconRequest

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import FrameType
-from typing import Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 
-from cgbench.errors import InputWarning, printable, with_arguments
+from cgbench.errors import InputError, InputWarning, missing_package, printable, with_arguments
 from cgbench.requests import leaves_of
 from cgbench.text.remote import as_given
+
+if TYPE_CHECKING:
+    from cgbench.benchmark.react.cost import Forecast
+    from cgbench.text.inspection import Finding
 
 LONGEST = 2000  # characters of a message, which may quote a line of a file
 SETTINGS = ("case_sensitive",)  # of sacrebleu, which no request has as a field
@@ -47,6 +52,37 @@ class Failure(click.ClickException):
         stream = file or sys.stderr
         label = click.style("error:", fg="red") if has_colours(stream) else "error:"
         click.echo(f"{label} {printable(text)}", file=stream)
+
+
+def failure_of(error: Exception, context: click.Context) -> Failure | None:
+    """The line for an error that a user can cause; None for an error of the program."""
+    if isinstance(error, InputError):
+        return Failure(with_file(as_given(as_options(error.message, context)), context))
+    if isinstance(error, ModuleNotFoundError):
+        missing = missing_package(error)
+        return Failure(missing.message) if missing else None
+    if isinstance(error, UnicodeEncodeError):
+        return Failure(f"the output cannot be written in the encoding {error.encoding}; set PYTHONIOENCODING=utf-8")
+    if isinstance(error, EOFError):  # click would only print "Aborted!"
+        return Failure(f"a file ends in the middle ({error}); it was cut short")
+    if not isinstance(error, OSError) or isinstance(error, BrokenPipeError):  # click ends quietly after a closed pipe
+        return None
+    name = error.filename or "output"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        name = error.filename or "standard output or a temporary file"
+        return Failure(f"{name}: the disk is full; free some space, then the same command resumes")
+    if error.errno == errno.EFBIG:
+        return Failure(
+            f"{name}: a file would exceed the size limit (ulimit -f); raise it, then the same command resumes"
+        )
+    if match := re.search("[0-9]+ requested and [0-9]+ written", str(error.args)):  # numpy does not say why
+        return Failure(
+            f"{name}: an array was written in part ({match[0]}): the disk is full or the file size limit (ulimit -f) "
+            "is reached; fix this, then the same command resumes"
+        )
+    if error.strerror is None:  # not an error of the system
+        return None
+    return Failure(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
 
 
 class _Plain:
@@ -97,9 +133,9 @@ def paint(text: str, colour: str) -> str:
 _INTERRUPTED = threading.Event()
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
+def _interrupt(signal_number: int, frame: FrameType | None) -> None:
     _INTERRUPTED.set()
-    signal.default_int_handler(number, frame)
+    signal.default_int_handler(signal_number, frame)
 
 
 @contextlib.contextmanager
@@ -108,9 +144,9 @@ def interruptible() -> Iterator[None]:
 
     PyTorch catches the exception while it is imported, and fails later with another error.
     """
-    own = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    own = own and threading.current_thread() is threading.main_thread()
-    if own:
+    is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    replaces = is_default and threading.current_thread() is threading.main_thread()
+    if replaces:
         _INTERRUPTED.clear()
         signal.signal(signal.SIGINT, _interrupt)
     try:
@@ -120,7 +156,7 @@ def interruptible() -> Iterator[None]:
             raise KeyboardInterrupt from error
         raise
     finally:
-        if own:
+        if replaces:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -148,15 +184,15 @@ def as_options(message: str, context: click.Context | None = None) -> str:
 @contextlib.contextmanager
 def warnings_as_lines() -> Iterator[None]:
     """Print each :class:`~cgbench.errors.InputWarning` as one line, and equal ones once."""
-    said: set[str] = set()
+    printed: set[str] = set()
     with warnings.catch_warnings():
         usual = warnings.showwarning
 
-        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        def show(message: Warning | str, category: type[Warning], *where: Any, **keywords: Any) -> None:
             if not issubclass(category, InputWarning):
-                usual(message, category, *place, **more)
-            elif (text := as_given(as_options(getattr(message, "message", str(message))))) not in said:
-                said.add(text)
+                usual(message, category, *where, **keywords)
+            elif (text := as_given(as_options(getattr(message, "message", str(message))))) not in printed:
+                printed.add(text)
                 note(f"warning: {printable(text)}")
 
         warnings.simplefilter("always", InputWarning)
@@ -181,3 +217,14 @@ def note(line: str) -> None:
     if line.startswith("warning:") and has_colours(sys.stderr):
         line = click.style("warning:", fg="yellow") + line.removeprefix("warning:")
     click.echo(line, err=True)
+
+
+def warn_of(findings: Iterable[Finding]) -> None:
+    """Print one warning per finding about texts; scores can still be computed."""
+    for finding in findings:
+        warnings.warn(InputWarning(finding.text), stacklevel=2)
+
+
+def print_cost(cost: Forecast) -> None:
+    """Print the cost of a build on standard error."""
+    note(f"\n{cost}\n" + (f"\nwarning: {cost.advice}" if cost.advice else ""))

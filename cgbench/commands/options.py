@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import functools
-import typing
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import click
 
-from cgbench.commands.command import FilesType, ModelType, Option, changed_settings, grouped
+from cgbench.commands.click_types import FilesType, ModelType, split_systems
+from cgbench.commands.command import grouped, options
 from cgbench.commands.completion import completion_of
-from cgbench.commands.lines import REQUEST
+from cgbench.commands.lines import FROM_FILE, REQUEST
 from cgbench.errors import InputError, argument
-from cgbench.requests import Field, from_flat, leaves_of
+from cgbench.requests import Field, leaves_of, read_values
+from cgbench.settings import NONE, choices_of
+
+TYPES = {"corpus": FilesType(), "corpora": FilesType(), "files": FilesType(many=True), "model": ModelType()}
+"""Types of options by the name of a field's kind; others are text."""
+METAVARS = {"name": "TEXT", "folder": "FOLDER", "model": "MODEL", "systems": "SYSTEM=FILE[,FILE...]"}
 
 
 def takes(
@@ -35,104 +40,94 @@ def takes(
     :param read: functions that convert the words of an option, by field.
     """
     fields = {name: field for name, field in leaves_of(kind).items() if name not in but and (not only or name in only)}
-    own = [field for field in fields.values() if not field.python_only and not field.is_setting]
-    known = [", ".join(field.name for field in fields.values() if field.is_setting)]
-    if hasattr(kind, "open_field") and "model" in fields:
-        known.append("those of the model preset (see `cgbench models NAME`)")
-    set_help = ": ".join(filter(None, ("Change a setting (repeatable)", "; ".join(filter(None, known)))))
-    settable = not only and (hasattr(kind, "open_field") or any(field.is_setting for field in fields.values()))
+    visible = [field for field in fields.values() if not field.python_only and not field.is_setting]
+    settings = [field.name for field in fields.values() if field.is_setting]
+    settable = not only and (hasattr(kind, "open_field") or bool(settings))
+    of_preset = "those of the model preset (see `cgbench models NAME`)" if "model" in fields else ""
+    listed = "; ".join(filter(None, (", ".join(settings), of_preset if hasattr(kind, "open_field") else "")))
+    group = "Selection" if hasattr(kind, "presets") else "Advanced"
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
-        def run(*first: Any, config: Path | None = None, assignments: tuple[str, ...] = (), **given: Any) -> Any:
-            click.get_current_context().meta.setdefault(REQUEST, []).append(kind)
-            values = {name: given.pop(name) for name in [*given] if name in fields}
-            values = {name: value for name, value in values.items() if value not in (None, ())}
-            for name, value in values.items():
-                values[name] = read[name](value) if read and name in read else _value(fields[name], value)
-            found = changed_settings(kind, config, assignments, **values) if settable else values
-            if not only:
-                _check_required(own, found)
-            return function(*first, found if but or only else from_flat(kind, found), **given)
+        def run(*first: Any, config: Path | None = None, assignments: Sequence[str] = (), **arguments: Any) -> Any:
+            context = click.get_current_context()
+            context.meta.setdefault(REQUEST, []).append(kind)
+            words = {name: arguments.pop(name) for name in [*arguments] if name in fields}
+            readers = read or {}
+            values = parse_assignments(assignments) | {
+                name: readers[name](value) if name in readers else _value(fields[name], value)
+                for name, value in words.items()
+                if value not in (None, ())
+            }
+            if config:
+                in_file = read_values(kind, config)
+                context.meta[FROM_FILE] = {key: config for key in in_file if key not in values}
+                values = in_file | values
+            metavars = {param.name: param.metavar for param in context.command.params}
+            for field in () if only else visible:
+                if field.required and field.name not in values:
+                    raise InputError(f"{argument(field.name)} is missing; give {field.flag} {metavars[field.name]}")
+            return function(*first, values if but or only else kind(**values), **arguments)
 
-        command: Any = run
-        if settable:
-            command = grouped(
-                "Selection" if hasattr(kind, "presets") else "Advanced",
-                "--set", "assignments", multiple=True, metavar="KEY=VALUE", help=set_help,
-            )(command)  # fmt: skip
-            command = grouped(
-                "Selection" if hasattr(kind, "presets") else "Advanced",
-                "--config", type=click.Path(path_type=Path), metavar="FILE", help="Read settings from a YAML file",
-            )(command)  # fmt: skip
-        for field in reversed(own):
-            command = _option(field, required=field.required and not only)(command)
-        return command
+        config_option = grouped(
+            group, "--config", type=click.Path(path_type=Path), metavar="FILE", help="Read settings from a YAML file"
+        )
+        decorators = [_option(field, required=field.required and not only) for field in visible]
+        return options(*decorators, *((config_option, set_option(group, listed)) if settable else ()))(run)
 
     return decorate
 
 
+def set_option(group: str, names: str = "") -> Callable[[Any], Any]:
+    """``--set KEY=VALUE``, the argument ``assignments`` for :func:`parse_assignments`."""
+    help = f"Change a setting (repeatable){': ' if names else ''}{names}"
+    return grouped(group, "--set", "assignments", multiple=True, metavar="KEY=VALUE", help=help)
+
+
+def parse_assignments(items: Sequence[str]) -> dict[str, str]:
+    """``KEY=VALUE`` items as a dict.
+
+    :raises InputError: an item has no ``=``.
+    """
+    pairs = [item.partition("=") for item in items]
+    for key, sign, _ in pairs:
+        if not sign:
+            raise InputError(f"--set {key}: write it as key=value")
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
 def _option(field: Field, required: bool) -> Callable[[Any], Any]:
-    help = f"{field.help} [required]" if required else _help(field)
-    more: dict[str, Any] = {"group": field.group, "help": help, "metavar": field.metavar, "cls": Option}
-    more["shell_complete"] = completion_of(field)
-    kinds = {"corpus": FilesType(), "corpora": FilesType(), "files": FilesType(many=True), "model": ModelType()}
-    name = field.kind.name if field.kind else ""
-    inner = _inner(field)
-    if bool in inner and len(inner) == 1:
-        declaration, more["is_flag"], more["default"] = field.flag, True, None
-        del more["metavar"]
+    """The option of a field; numbers of a list may also be separated by commas."""
+    types, kind, help, default = [*choices_of(field.type)], field.kind, field.help, field.default
+    if required:
+        help += " [required]"
+    elif not field.required and default not in (None, "", (), []) and default is not False and "default" not in help:
+        help += f" [default: {','.join(map(str, default)) if isinstance(default, (list, tuple)) else default}]"
+    keywords: dict[str, Any] = {"help": help, "shell_complete": completion_of(field)}
+    if {*types} - {NONE} == {bool}:
+        keywords |= {"is_flag": True, "default": None}
     else:
-        declaration = field.flag
-        more["type"] = kinds.get(name, str)
-        more["multiple"] = _is_repeatable(field)
-        if field.choices:
-            more["metavar"] = field.metavar or f"[{'|'.join(map(str, field.choices))}]"
-        if bool in inner:  # the option alone, without a value
-            more |= {"is_flag": False, "flag_value": "true"}
-        more["metavar"] = more["metavar"] or _metavar(field, name)
+        lists = [choice for choice in types if get_origin(choice) in (list, tuple)]
+        choices = f"[{'|'.join(map(str, field.choices))}]" if field.choices else None
+        keywords |= {
+            "type": TYPES.get(kind.name, str) if kind else str,
+            "multiple": kind.many if kind else bool(lists),
+            "metavar": field.metavar or choices or _metavar(field, types, lists),
+        }
+        if bool in types:  # the option alone, without a value
+            keywords |= {"is_flag": False, "flag_value": "true"}
     short = ("-o",) if field.name == "output" else ()
-    return click.option(declaration, *short, field.name, required=False, **more)
+    return grouped(field.group, field.flag, *short, field.name, required=False, **keywords)
 
 
-def _check_required(fields: Iterable[Field], given: Container[str]) -> None:
-    metavars = {one.name: one.metavar for one in click.get_current_context().command.params}
-    for field in fields:
-        if field.required and field.name not in given:
-            raise InputError(f"{argument(field.name)} is missing; give {field.flag} {metavars[field.name]}")
-
-
-def _inner(field: Field) -> tuple[Any, ...]:
-    """The types that a field takes, None left out."""
-    hint = field.type
-    hint = typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
-    return tuple(one for one in (typing.get_args(hint) if type(None) in typing.get_args(hint) else (hint,)))
-
-
-def _is_repeatable(field: Field) -> bool:
-    """Whether an option is repeated for several values; numbers may also be separated by commas."""
-    return field.kind.many if field.kind else any(typing.get_origin(one) in (list, tuple) for one in _inner(field))
-
-
-def _metavar(field: Field, kind: str) -> str:
-    inner = _inner(field)
-    if kind and kind != "name":
-        return {"folder": "FOLDER", "model": "MODEL", "systems": "SYSTEM=FILE[,FILE...]"}.get(kind, "FILE")
-    for hint in inner:
-        if typing.get_origin(hint) in (list, tuple):
-            return "TEXT" if typing.get_args(hint)[0] is str else "N,N,..."
-    if field.flag in ("--model", "--arch", "--method"):
+def _metavar(field: Field, types: Sequence[Any], lists: Sequence[Any]) -> str:
+    if field.flag in ("--model", "--arch", "--method") and (field.kind is None or field.kind.name == "name"):
         return "NAME"
-    return field.unit.upper() if field.unit else "N" if int in inner or float in inner else "TEXT"
-
-
-def _help(field: Field) -> str:
-    shown = field.default
-    if field.required or shown is None or isinstance(shown, bool) or shown in ((), "", []) or "default" in field.help:
-        return field.help
-    if isinstance(shown, (list, tuple)):
-        shown = ",".join(map(str, shown))
-    return f"{field.help} [default: {shown}]"
+    if field.kind:
+        return METAVARS.get(field.kind.name, "FILE")
+    if lists:
+        return "TEXT" if get_args(lists[0])[0] is str else "N,N,..."
+    return field.unit.upper() if field.unit else "N" if {int, float} & {*types} else "TEXT"
 
 
 def _value(field: Field, words: Any) -> Any:
@@ -141,37 +136,7 @@ def _value(field: Field, words: Any) -> Any:
         return {name: list(map(Path, paths)) for name, paths in split_systems(words, field.flag).items()}
     if field.kind and field.kind.name == "references":
         return list(map(Path, words))
-    if isinstance(words, tuple) and not field.kind and any(_is_numbers(one) for one in _inner(field)):
+    lists = [choice for choice in choices_of(field.type) if get_origin(choice) in (list, tuple)]
+    if isinstance(words, tuple) and not field.kind and any(get_args(choice)[0] is not str for choice in lists):
         return [number for word in words for number in word.split(",")]
     return words
-
-
-def _is_numbers(hint: Any) -> bool:
-    return typing.get_origin(hint) in (list, tuple) and typing.get_args(hint)[0] is not str
-
-
-def split_systems(items: Sequence[str], option: str = "--hyp", *, bare: bool = False) -> dict[str, list[str]]:
-    """``SYSTEM=FILE[,FILE2...]``, a file per run, as names of files by system.
-
-    :param bare: keep ``""`` as the name of a system where there is no ``SYSTEM=``; else it is that of the file.
-    :raises InputError: a system or a file is given twice, or a name is empty.
-    """
-    from cgbench.text.columns import short_name
-    from cgbench.text.streams import is_there, split_name
-
-    systems: dict[str, list[str]] = {}
-    for item in items:
-        name, sign, names = item.partition("=")
-        if not sign or is_there(split_name(item)[0]):
-            name, names = "", item
-        paths = [names] if is_there(split_name(names)[0]) else names.split(",")
-        name = name or ("" if bare else short_name(paths[0]))
-        if name in systems:
-            raise InputError(
-                f"{option} {item}: the system {name} is given twice; join its runs ({name}=FILE1,FILE2), or name "
-                "systems apart (OTHER=FILE)"
-            )
-        if len({Path(path).absolute() for path in paths}) < len(paths) or not all(paths):
-            raise InputError(f"{option} {item}: {'a file is given twice' if all(paths) else 'a file name is empty'}")
-        systems[name] = paths
-    return systems

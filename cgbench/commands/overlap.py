@@ -10,14 +10,9 @@ from typing import Any
 import click
 
 from cgbench.benchmark.overlap.request import OverlapRequest
-from cgbench.commands.command import (
-    Resumable,
-    engine_options,
-    format_option,
-    grouped,
-    ranges,
-    warn_of,
-)
+from cgbench.commands.click_types import ranges
+from cgbench.commands.command import Resumable, engine_options, format_option, grouped
+from cgbench.commands.lines import warn_of
 from cgbench.commands.options import takes
 from cgbench.errors import InputError
 

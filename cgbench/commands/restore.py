@@ -7,7 +7,8 @@ import json
 import click
 
 from cgbench.benchmark.release.restore import RestoreRequest, restore
-from cgbench.commands.command import Command, corpora_words, corpus_words, format_option
+from cgbench.commands.click_types import corpora_words, corpus_words
+from cgbench.commands.command import Command, format_option
 from cgbench.commands.options import takes
 from cgbench.tables import counted
 

@@ -11,8 +11,9 @@ import click
 from cgbench.benchmark.outputs.judgements import is_judgements
 from cgbench.benchmark.outputs.score_files import is_of_systems, split_field
 from cgbench.benchmark.score.import_scores import ImportRequest, evaluation_of_scores
+from cgbench.commands.click_types import split_systems
 from cgbench.commands.command import Command
-from cgbench.commands.options import split_systems, takes
+from cgbench.commands.options import takes
 from cgbench.commands.score_output import ScoreOutput
 from cgbench.errors import InputError
 from cgbench.text.columns import short_name

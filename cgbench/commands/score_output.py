@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from cgbench.argument_types import File, Folder
 from cgbench.benchmark.comparison.comparison import Comparison
 from cgbench.benchmark.score.example_sets import release_files
 from cgbench.benchmark.score.result import Evaluation, ReportRequest
@@ -15,7 +16,7 @@ from cgbench.commands.command import command_line
 from cgbench.commands.lines import as_options
 from cgbench.errors import InputError
 from cgbench.files import check_output, write_atomic
-from cgbench.requests import KW_ONLY, File, Folder, fields_of, option, request
+from cgbench.requests import KW_ONLY, fields_of, option, request
 from cgbench.text.streams import split_name
 
 

@@ -7,7 +7,9 @@ from pathlib import Path
 import click
 
 from cgbench.benchmark.stats.request import StatsRequest
-from cgbench.commands.command import Command, grouped, ranges, warn_of
+from cgbench.commands.click_types import ranges
+from cgbench.commands.command import Command, grouped
+from cgbench.commands.lines import warn_of
 from cgbench.commands.options import takes
 from cgbench.errors import InputError, argument
 from cgbench.text.columns import short_name

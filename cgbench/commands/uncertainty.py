@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
+from cgbench.argument_types import as_path
 from cgbench.commands.command import Resumable, engine_options
 from cgbench.commands.options import takes
 from cgbench.errors import InputError, argument
 from cgbench.models.external.uncertainty import UncertaintyRequest
-from cgbench.requests import as_path
 
 
 @click.command(

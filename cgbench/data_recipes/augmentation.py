@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from cgbench.argument_types import Bitext, Bitexts, are_paths
 from cgbench.data_recipes.geca import Augmented, Settings, SharedRows, augment, count_shared, mixed
 from cgbench.errors import InputError, argument
 from cgbench.files import check_output, write_atomic
-from cgbench.requests import KW_ONLY, Bitext, Bitexts, TableOptions, accepts, are_paths, option, request
+from cgbench.requests import KW_ONLY, accepts, option, request
 from cgbench.text.formats import CorpusSpec, Pair, form, read_pairs
 from cgbench.text.inputs import as_corpus
+from cgbench.text.normalisation import TableOptions
 
 
 @request

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cgbench import __version__
+from cgbench.argument_types import Folder, Paths, as_path
 from cgbench.data_recipes.recipe import Recipe
 from cgbench.data_recipes.registry import find_recipe
 from cgbench.data_recipes.sources import DOWNLOADS, LOCKS, Sources
@@ -18,8 +19,8 @@ from cgbench.engines import Engine, Local
 from cgbench.errors import InputError, argument
 from cgbench.files import check_shape, file_name, read_json, sync_file, sync_folder, write_json
 from cgbench.locks import locked
-from cgbench.requests import KW_ONLY, Folder, Paths, StepOptions, as_path, option, request
-from cgbench.steps import hash_file
+from cgbench.requests import KW_ONLY, option, request
+from cgbench.steps import StepOptions, hash_file
 
 RECORD = "recipe.json"
 FORMAT = 1

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from cgbench import __version__
+from cgbench.argument_types import File, as_path
 from cgbench.errors import InputError
 from cgbench.lm.counts import LONGEST, read_corpus, sort_places
 from cgbench.lm.kenlm_binary import ORDERS
 from cgbench.lm.smoothing import FALLBACK, Smoothing
 from cgbench.machine import check_memory, usable_cores
-from cgbench.requests import KW_ONLY, File, accepts, as_path, option, request
+from cgbench.requests import KW_ONLY, accepts, option, request
 from cgbench.text.word_counts import estimate_words
 
 SUFFIXES = (".arpa", ".binary")

@@ -22,7 +22,7 @@ from cgbench.models.config.encoders import OverEncoderConfig
 from cgbench.models.config.methods import METHODS
 from cgbench.models.config.outside import OUTSIDE
 from cgbench.models.config.presets import Preset, architecture_preset, list_presets, load_preset, method_config
-from cgbench.settings import did_you_mean, help_texts
+from cgbench.settings import did_you_mean, metadata_of
 from cgbench.steps import KEY_LENGTH, hash_value
 
 Sizes = tuple[int, int]
@@ -183,10 +183,11 @@ def write_table() -> None:
 
 def _settings(section: str, config: Any, defaults: Any) -> list[dict[str, Any]]:
     """All settings of a section, those specific to an architecture first."""
-    texts, values, default = help_texts(type(config)), dataclasses.asdict(config), dataclasses.asdict(defaults)
+    values, default = dataclasses.asdict(config), dataclasses.asdict(defaults)
+    metadata = metadata_of(config.__class__)
     common = {field.name for field in dataclasses.fields(OverEncoderConfig)} if section == "model" else set()
     return [
-        {"name": f"{section}.{key}", "value": values[key], "default": default[key], "help": texts[key]}
+        {"name": f"{section}.{key}", "value": values[key], "default": default[key], "help": metadata[key]["help"]}
         for key in sorted(values, key=lambda key: key in common)
     ]
 

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
-from cgbench.requests import KW_ONLY, File, Kind, Paths, option, request
+from cgbench.argument_types import File, Kind, Paths
+from cgbench.requests import KW_ONLY, option, request
 
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 

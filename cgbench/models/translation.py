@@ -7,12 +7,13 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cgbench.argument_types import as_path
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.files import check_output, write_atomic
 from cgbench.models.devices import choose_device
 from cgbench.models.server_options import ServerOptions
 from cgbench.models.translation_request import TranslateRequest
-from cgbench.requests import accepts, as_path, changed, fields_of
+from cgbench.requests import accepts, changed, fields_of
 from cgbench.tables import counted
 from cgbench.text.inputs import files_of, lines_of
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias
 
+from cgbench.argument_types import File, Files, Kind, Model, Text, are_pairs
 from cgbench.models.search_options import SearchOptions
 from cgbench.models.server_options import ServerOptions
-from cgbench.requests import KW_ONLY, File, Files, Kind, Model, Text, are_pairs, option, request
+from cgbench.requests import KW_ONLY, option, request
 from cgbench.steps import hash_value
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from cgbench.argument_types import AnyRelease, Bitext, Bitexts
 from cgbench.benchmark.candidates.correlations import CENTRAL, correlations, numeric
 from cgbench.benchmark.candidates.ensemble_quality import table_of
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
@@ -33,7 +34,7 @@ from cgbench.report.release_data import (
     novelty_curves,
     stage_rows,
 )
-from cgbench.requests import KW_ONLY, AnyRelease, Bitext, Bitexts, accepts, option, request
+from cgbench.requests import KW_ONLY, accepts, option, request
 from cgbench.text.inputs import as_path, is_path
 from cgbench.text.profile import is_unspaced
 

@@ -6,11 +6,11 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from cgbench.argument_types import as_path
 from cgbench.benchmark.react.cost import duration, estimates_wanted, training_time
 from cgbench.errors import InputError
 from cgbench.models.devices import choose_device
 from cgbench.reproduction.plan import ReproduceRequest, Run
-from cgbench.requests import as_path
 
 
 def forecast(runs: Sequence[Run], request: ReproduceRequest) -> str:

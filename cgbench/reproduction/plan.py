@@ -8,15 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from cgbench.argument_types import Folder, Model, Paths
 from cgbench.errors import InputError, argument
 from cgbench.models.config.architectures import ProtoTransformerConfig
 from cgbench.models.config.common import to_dict
 from cgbench.models.config.methods import BowConfig, CRegConfig
 from cgbench.models.config.presets import Preset, load_preset
 from cgbench.reproduction.tables import Benchmark, PublishedSystem, all_benchmarks, find_table
-from cgbench.requests import KW_ONLY, Folder, Model, Paths, StepOptions, option, request
+from cgbench.requests import KW_ONLY, option, request
 from cgbench.settings import did_you_mean
-from cgbench.steps import Step
+from cgbench.steps import Step, StepOptions
 
 if TYPE_CHECKING:
     from cgbench.models.external.start import Start

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from cgbench.argument_types import as_path
 from cgbench.data_recipes.prepared import RECORD, read_set_record
 from cgbench.data_recipes.writer import GENERATED, RELEASED
 from cgbench.engines import Local, Needs
@@ -27,7 +28,7 @@ from cgbench.models.external.addresses import shown_name
 from cgbench.reproduction.measures import Translated, measure
 from cgbench.reproduction.plan import ReproduceRequest, Run, plan
 from cgbench.reproduction.tables import Benchmark
-from cgbench.requests import accepts, as_path
+from cgbench.requests import accepts
 from cgbench.steps import Step, Workspace, hash_file, hash_value
 
 RUNS, DATA, RESULT, MODEL, TEXT = "runs", "data", "result.json", "model", "text"

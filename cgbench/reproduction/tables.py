@@ -15,7 +15,8 @@ from typing import Any
 from cgbench.benchmark.metrics.published import PAPERS, PublishedScore, all_published
 from cgbench.benchmark.stats.rows import PublishedRow, published_rows
 from cgbench.errors import InputError
-from cgbench.settings import did_you_mean, load_yaml, make_settings
+from cgbench.settings import did_you_mean, make_settings
+from cgbench.yaml_text import load_yaml
 
 TEXTS = "r-dangle T2"  # a table of test sets, not of systems
 

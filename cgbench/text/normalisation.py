@@ -12,9 +12,10 @@ from functools import cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
+from cgbench.argument_types import NamePair
 from cgbench.errors import InputError, argument
 from cgbench.progress import bar
-from cgbench.requests import KW_ONLY, CorpusOptions, option, request
+from cgbench.requests import KW_ONLY, option, request
 from cgbench.text.formats import CorpusSpec, languages_of
 from cgbench.text.logical_forms import Pair, check_kind, names_of
 from cgbench.text.tokenizers import check_tokenizer, detokenizer, tokenizer, versions
@@ -103,6 +104,27 @@ class Normalisation:
 
     def _side(self, language: str) -> int:
         return 0 if language == self.languages[0] else 1
+
+
+@request
+class TableOptions:
+    """The columns of the two sides in a table."""
+
+    _: KW_ONLY
+    columns: NamePair | None = option(
+        default=None, help="Source and target columns of a table (TSV: numbers from 1)", metavar="S,T", group="Input"
+    )
+
+
+@request
+class CorpusOptions(TableOptions):
+    """The columns and languages of a corpus."""
+
+    _: KW_ONLY
+    languages: NamePair | None = option(
+        default=None, help="Source and target language codes [default: last part of each file name]", metavar="S,T",
+        group="Input",
+    )  # fmt: skip
 
 
 @request

@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
+from cgbench.commands.options import parse_assignments
 from cgbench.errors import InputError
 from cgbench.models.config.architectures import ARCHITECTURES
 from cgbench.models.config.common import TextConfig, TrainingConfig, to_dict
 from cgbench.models.config.methods import METHODS
 from cgbench.models.lexicons.lexicon import LEARNERS
-from cgbench.settings import apply_settings, help_texts, make_settings, option, parse_assignments, read_yaml
+from cgbench.settings import make_settings, metadata_of, option
 
 SHOWN = [
     *(entry.config for entry in (*ARCHITECTURES.values(), *METHODS.values())),
@@ -61,17 +62,17 @@ class Whole:
     ],
 )
 def test_values_are_read_as_the_type_of_their_field(key, text, value):
-    read = getattr(apply_settings(Settings(), {key: text}), key)
+    read = getattr(make_settings(Settings, {key: text}), key)
     assert read == value and type(read) is type(value)
 
 
 def test_wrong_values_and_unknown_keys_are_named():
     with pytest.raises(InputError, match="count: 'many' is not a whole number"):
-        apply_settings(Settings(), {"count": "many"})
+        make_settings(Settings, {"count": "many"})
     with pytest.raises(InputError, match="fast"):
-        apply_settings(Settings(), {"fast": "perhaps"})
+        make_settings(Settings, {"fast": "perhaps"})
     with pytest.raises(InputError, match="unknown setting cuont; did you mean count?"):
-        apply_settings(Settings(), {"cuont": "1"})
+        make_settings(Settings, {"cuont": "1"})
     with pytest.raises(InputError, match="key=value"):
         parse_assignments(["count"])
 
@@ -104,7 +105,7 @@ def test_wrong_values_and_unknown_keys_are_named():
 )
 def test_what_is_not_of_the_type_is_refused(key, value, message):
     with pytest.raises(InputError, match=f"{message}") as error:
-        apply_settings(Settings(), {key: value})
+        make_settings(Settings, {key: value})
     assert len(str(error.value)) < 150
 
 
@@ -127,25 +128,9 @@ def test_a_class_is_made_of_names_and_values():
             make_settings(Whole, wrong, "top")
 
 
-def test_a_setting_is_there_once(tmp_path):
-    (tmp_path / "a.yaml").write_text("training.max_updates: 5\ntraining:\n  max_updates: 7\n")
-    with pytest.raises(InputError, match=r"a\.yaml: training\.max_updates is set twice; keep one"):
-        read_yaml(tmp_path / "a.yaml")
-
-
-def test_yaml_is_flattened_and_never_executed(tmp_path):
-    path = tmp_path / "a.yaml"
-    path.write_text("select: 5\ntraining:\n  max_updates: 7\n")
-    assert read_yaml(path) == {"select": 5, "training.max_updates": 7}
-    for text in ("!!python/object/apply:os.system ['true']", "- a\n- b\n", "a: [", ""):
-        path.write_text(text)
-        with pytest.raises(InputError, match=r"a\.yaml"):
-            read_yaml(path)
-
-
 @pytest.mark.parametrize("kind", SHOWN, ids=lambda kind: kind.__name__)
 def test_every_setting_says_what_it_is_in_a_whole_phrase(kind):
-    texts = help_texts(kind)
+    texts = {name: metadata["help"] for name, metadata in metadata_of(kind).items()}
     assert texts.keys() == {field.name for field in fields(kind)}
     for name, text in texts.items():
         assert not text[0].islower() and text[-1] not in ".:" and len(text.split()) > 2, name
@@ -165,6 +150,9 @@ def test_help_is_that_of_the_class_that_says_most_of_it():
         size: int = 5
         depth: int = option(6, "depth of this one.")
 
-    assert help_texts(Special) == {"size": "size of it all.", "depth": "depth of this one."}
+    assert [metadata_of(Special)[name]["help"] for name in ("size", "depth")] == [
+        "size of it all.",
+        "depth of this one.",
+    ]
     assert (Special().size, Special().depth, Special.size) == (5, 6, 5)
     assert to_dict(Special()) == {"size": 5, "depth": 6}

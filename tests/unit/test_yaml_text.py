@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from cgbench.errors import InputError
-from cgbench.settings import DEEPEST, LARGEST_FILE, load_yaml
+from cgbench.yaml_text import DEEPEST, LARGEST_FILE, load_yaml
 
 BOMB = "a: &a [x, x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}, *{a}]\n" for a, b in pairwise("abcdefghi"))
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Annotated, Any, TypeAlias
 
+from cgbench.argument_types import Kind
 from cgbench.errors import InputError
-from cgbench.requests import Kind
 
 
 def _fits(least: Fraction) -> Callable[[Any], bool]:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final, Literal, Protocol, TypeVar
 
 import numpy as np
 
+from cgbench.argument_types import Name
 from cgbench.benchmark.comparison.design import Sampling
 from cgbench.benchmark.comparison.intervals import FEWEST, percentile_interval, score_interval
 from cgbench.benchmark.comparison.seeds_test import Contrasts
@@ -28,7 +29,7 @@ from cgbench.benchmark.comparison.variation import Draws, kind_of_variation
 from cgbench.benchmark.metrics.bins import Bin
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.errors import InputError, argument
-from cgbench.requests import KW_ONLY, Name, option, request
+from cgbench.requests import KW_ONLY, option, request
 
 CALIBRATED: Final = "calibrated"
 TestName = Literal["calibrated", "bootstrap", "randomization", "mcnemar"]

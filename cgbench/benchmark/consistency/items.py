@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from cgbench.argument_types import AnyPath, as_path
 from cgbench.errors import InputError
-from cgbench.requests import AnyPath, as_path
 from cgbench.text.columns import read_column
 from cgbench.text.rows import Table
 

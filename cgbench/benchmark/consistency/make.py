@@ -14,11 +14,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cgbench.argument_types import as_path
 from cgbench.benchmark.consistency.items import HEAD, Row, Tokens, Words, read_items
 from cgbench.benchmark.consistency.request import ItemsRequest
 from cgbench.errors import InputError, argument
 from cgbench.files import check_output, write_atomic
-from cgbench.requests import accepts, as_path
+from cgbench.requests import accepts
 from cgbench.tables import counted, render
 from cgbench.text.columns import read_text
 from cgbench.text.inputs import as_column, files_of, is_path

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
+from cgbench.argument_types import File, Systems, Text
 from cgbench.benchmark.comparison.comparison import Comparison
-from cgbench.requests import KW_ONLY, File, Systems, Text, option, request
+from cgbench.requests import KW_ONLY, option, request
 
 
 @request

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cgbench.argument_types import as_path
 from cgbench.benchmark.overlap.automaton import Automaton
 from cgbench.benchmark.overlap.counting import read_corpus, test_step
 from cgbench.benchmark.overlap.request import OverlapRequest
@@ -22,7 +23,7 @@ from cgbench.engines import Engine, Local
 from cgbench.errors import InputError, argument
 from cgbench.files import write_atomic, write_json
 from cgbench.locks import locked
-from cgbench.requests import accepts, as_path
+from cgbench.requests import accepts
 from cgbench.steps import STEPS, Workspace, check_folder
 from cgbench.text.inputs import as_column, is_path
 from cgbench.text.normalisation import Normalisation, normaliser

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from cgbench.requests import KW_ONLY, AnyEngine, File, Files, Folder, Kind, Text, option, request
+from cgbench.argument_types import AnyEngine, File, Files, Folder, Kind, Text
+from cgbench.requests import KW_ONLY, option, request
 from cgbench.text.normalisation import TextOptions
 
 _INDEX = Kind(

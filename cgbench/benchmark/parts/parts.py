@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cgbench import __version__
+from cgbench.argument_types import as_path
 from cgbench.benchmark.candidates.scan import line_hashes
 from cgbench.benchmark.divergence.elements import element_type
 from cgbench.benchmark.parts.folder import REASONS, SIDES, PartsFolder, check_output_folder, text_digest, write_parts
@@ -18,7 +19,7 @@ from cgbench.benchmark.parts.request import PartsRequest
 from cgbench.benchmark.parts.select import Candidates, bound
 from cgbench.benchmark.release.release import Release
 from cgbench.errors import InputError, argument
-from cgbench.requests import accepts, as_path
+from cgbench.requests import accepts
 from cgbench.steps import Workspace, hash_value
 from cgbench.tables import render
 from cgbench.text.corpus import ParallelText, plan_text

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from cgbench.requests import KW_ONLY, AnyRelease, Bitext, Bitexts, Folder, Text, option, request
+from cgbench.argument_types import AnyRelease, Bitext, Bitexts, Folder, Text
+from cgbench.requests import KW_ONLY, option, request
 from cgbench.text.normalisation import PairOptions
 
 

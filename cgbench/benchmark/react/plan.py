@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from cgbench.argument_types import as_path
 from cgbench.benchmark.candidates.documents import check_documents
 from cgbench.benchmark.candidates.ensemble_quality import quality_step
 from cgbench.benchmark.candidates.matching import Control
@@ -25,7 +26,7 @@ from cgbench.models.config.presets import Preset, load_preset
 from cgbench.models.devices import choose_device
 from cgbench.models.external.uncertainty import uncertainty_step
 from cgbench.models.training.ensemble import EnsemblePlan, check_processes, plan_ensemble
-from cgbench.requests import as_path, changed
+from cgbench.requests import changed
 from cgbench.steps import Step, hash_file
 from cgbench.text.corpus import ParallelText, PlannedText, plan_text
 from cgbench.text.inspection import Finding, look_at

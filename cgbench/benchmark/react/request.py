@@ -9,34 +9,18 @@ from collections.abc import Mapping
 from dataclasses import fields
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, cast
+from typing import Annotated, Any, Literal, TypeAlias
 
+from cgbench.argument_types import Bitext, Bitexts, File, Folder, Kind, Models, Name, Paths, are_paths, as_path
 from cgbench.benchmark.candidates.amounts import Amount, PositiveAmount, parse_amount
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.strata import Allocation
 from cgbench.errors import InputError, argument
-from cgbench.requests import (
-    KW_ONLY,
-    Bitext,
-    Bitexts,
-    CorpusOptions,
-    Field,
-    File,
-    Folder,
-    Kind,
-    Models,
-    Name,
-    Paths,
-    StepOptions,
-    are_paths,
-    as_path,
-    fields_of,
-    option,
-    read_field,
-    request,
-)
-from cgbench.settings import read_yaml, unknown_setting
-from cgbench.text.normalisation import Normalising
+from cgbench.requests import KW_ONLY, Field, fields_of, option, read_field, request
+from cgbench.settings import unknown_setting
+from cgbench.steps import StepOptions
+from cgbench.text.normalisation import CorpusOptions, Normalising
+from cgbench.yaml_text import load_yaml
 
 SIDES = ("source", "target")
 SECTIONS = ("model.", "training.", "method.", "text.")  # of a model preset
@@ -296,7 +280,7 @@ class BuildRequest(ReactSettings, CorpusOptions, StepOptions):
     def presets(cls, values: Mapping[str, Any]) -> dict[str, Any]:
         """The settings of a preset."""
         name = values.get("preset", "react")
-        own = read_yaml(cast(Any, files(__package__) / "presets" / f"{name}.yaml"))
+        own = load_yaml(files(__package__) / "presets" / f"{name}.yaml")
         return {key: read_field(_fields()[key], value) for key, value in own.items()}
 
     def __post_init__(self) -> None:

@@ -11,7 +11,8 @@ import re
 from pathlib import Path
 
 from cgbench.errors import InputError
-from cgbench.settings import did_you_mean, load_yaml
+from cgbench.settings import did_you_mean
+from cgbench.yaml_text import load_yaml
 
 PARTS = {
     "metadata": "YAML for data set hubs, such as annotations_creators or source_datasets",

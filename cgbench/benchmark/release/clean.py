@@ -7,13 +7,14 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from cgbench.argument_types import Folder, as_path
 from cgbench.benchmark.release.manifest import DATA, MANIFEST
 from cgbench.benchmark.release.work_folder import RECORD, default_work, read_record
 from cgbench.benchmark.release.writer import ARRIVING
 from cgbench.errors import InputError, argument
 from cgbench.locks import locked
 from cgbench.models.training.ensemble import PUBLISHED
-from cgbench.requests import KW_ONLY, Folder, accepts, as_path, option, request
+from cgbench.requests import KW_ONLY, accepts, option, request
 from cgbench.steps import KEY_LENGTH, STEPS
 
 KEPT = frozenset({RECORD, PUBLISHED, "lock"})

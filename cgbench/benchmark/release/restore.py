@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from cgbench.argument_types import AnyRelease, Bitext, Bitexts
 from cgbench.benchmark.candidates.scan import content_of
 from cgbench.benchmark.release.manifest import (
     CONTROL,
@@ -32,11 +33,11 @@ from cgbench.benchmark.release.verify import check_verified
 from cgbench.benchmark.release.writer import ARRIVING, write_manifest
 from cgbench.errors import InputError, argument
 from cgbench.files import read_json, sync_file, sync_folder, write_atomic
-from cgbench.requests import AnyRelease, Bitext, Bitexts, TableOptions, accepts, option, request
+from cgbench.requests import accepts, option, request
 from cgbench.steps import hash_file
 from cgbench.text.formats import CorpusSpec, read_pairs
 from cgbench.text.inputs import as_corpus
-from cgbench.text.normalisation import normalise_pairs
+from cgbench.text.normalisation import TableOptions, normalise_pairs
 
 CHUNK = 100_000  # pairs hashed at once
 

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from cgbench.argument_types import AnyRelease, Folder
 from cgbench.benchmark.candidates.correlations import as_jsonl, correlations
 from cgbench.benchmark.candidates.matching import LENGTHS, RAREST, balance, covariates_of
 from cgbench.benchmark.candidates.pair_measures import DUAL, JOINT, REFERENCE_LIKELIHOOD, pair_measures
@@ -50,7 +51,7 @@ from cgbench.benchmark.release.tables import TRANSLATION, sides_of, without_text
 from cgbench.errors import InputError, InputWarning, MissingPackageError, argument, missing_package
 from cgbench.files import read_json, to_json
 from cgbench.models.checkpoints import MEMBER, holds_members
-from cgbench.requests import KW_ONLY, AnyRelease, Folder, accepts, option, request
+from cgbench.requests import KW_ONLY, accepts, option, request
 from cgbench.steps import hash_file
 from cgbench.text.plain_text import words_of
 from cgbench.text.remote import is_address

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cgbench.argument_types import AnyPath
 from cgbench.benchmark.comparison.comparison import CALIBRATED, Comparison, SystemScores
 from cgbench.benchmark.comparison.design import Sampling
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
@@ -27,7 +28,7 @@ from cgbench.benchmark.outputs.systems import System
 from cgbench.benchmark.overlap.saved import KnownOfTest
 from cgbench.benchmark.overlap.sources import InfiniGram, ends_from
 from cgbench.benchmark.score.scored import ScoredSystems, score
-from cgbench.requests import AnyPath, changed
+from cgbench.requests import changed
 from cgbench.text.plain_text import words_of
 
 INDEX = "infini-gram:"

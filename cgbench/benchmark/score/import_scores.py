@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from cgbench.argument_types import Kind, Name, Systems
 from cgbench.benchmark.comparison.prediction_powered import HumanMean, human_means
 from cgbench.benchmark.metrics.segment_scores import SegmentScores, number_of, scores_of
 from cgbench.benchmark.outputs.harness_logs import read_log
@@ -32,7 +33,7 @@ from cgbench.benchmark.score.features import table_column
 from cgbench.benchmark.score.request import References, ScoreOptions, ScoreRequest
 from cgbench.benchmark.score.result import Evaluation
 from cgbench.errors import InputError, argument
-from cgbench.requests import KW_ONLY, Kind, Name, Systems, accepts, fields_of, option, request
+from cgbench.requests import KW_ONLY, accepts, fields_of, option, request
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column, short_name
 from cgbench.text.inputs import AnyPath, is_path

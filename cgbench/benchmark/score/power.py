@@ -26,6 +26,7 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from cgbench.argument_types import Kind
 from cgbench.benchmark.comparison.comparison import SystemScores
 from cgbench.benchmark.comparison.design import Sampling
 from cgbench.benchmark.comparison.seeds_test import degrees_of_seeds, half_width
@@ -39,7 +40,7 @@ from cgbench.benchmark.comparison.variance import (
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.score.result import Evaluation
 from cgbench.errors import InputError, InputWarning, argument
-from cgbench.requests import KW_ONLY, Kind, accepts, option, request
+from cgbench.requests import KW_ONLY, accepts, option, request
 
 POWER = 0.8
 MOST_UNITS, MOST_RUNS = 10**9, 10_000

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Annotated, Any, Literal, TypeAlias
 
+from cgbench.argument_types import File, Folder, Kind, Name, Systems, Text
 from cgbench.benchmark.comparison.comparison import Comparison
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.errors import InputError, argument
-from cgbench.requests import KW_ONLY, File, Folder, Kind, Name, Systems, Text, fields_of, option, request
+from cgbench.requests import KW_ONLY, fields_of, option, request
 from cgbench.text.inputs import is_path
 
 TEXT_FEATURES = ("length", "degree", "frequency", "one-shot", "perplexity", "exposure")

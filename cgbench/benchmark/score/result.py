@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from cgbench.argument_types import AnyPath
 from cgbench.benchmark.comparison.comparison import Comparison, SystemScores
 from cgbench.benchmark.outputs.systems import System
 from cgbench.benchmark.score.features import FeatureInputs
@@ -20,7 +21,7 @@ from cgbench.benchmark.score.output.tables import differences_tables, explained,
 from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.errors import InputError, InputWarning, argument, require
 from cgbench.files import check_output, write_atomic
-from cgbench.requests import AnyPath, option, request
+from cgbench.requests import option, request
 from cgbench.tables import render
 
 if TYPE_CHECKING:

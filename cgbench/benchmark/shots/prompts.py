@@ -7,13 +7,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from cgbench.argument_types import as_path
 from cgbench.benchmark.shots.choose import Choice, choose_shots
 from cgbench.benchmark.shots.request import PromptOptions, ShotsOptions, ShotsRequest
 from cgbench.errors import InputError, argument
 from cgbench.files import check_output, write_atomic
 from cgbench.models.servers.prompts import columns_of, messages, read_prompts, read_system_message
 from cgbench.models.translation_request import TranslateRequest
-from cgbench.requests import as_path, changed, fields_of
+from cgbench.requests import changed, fields_of
 from cgbench.tables import counted
 from cgbench.text.formats import Pair
 from cgbench.text.inputs import files_of, lines_of

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from cgbench.requests import KW_ONLY, Bitext, File, Pairs, Text, option, request
+from cgbench.argument_types import Bitext, File, Pairs, Text
+from cgbench.requests import KW_ONLY, option, request
 
 
 @request

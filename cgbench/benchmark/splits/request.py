@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Literal
 
+from cgbench.argument_types import Bitext, Folder
 from cgbench.benchmark.divergence.chance import RANDOM_SPLITS, check_random_splits
 from cgbench.errors import InputError, argument
-from cgbench.requests import KW_ONLY, Bitext, CorpusOptions, Folder, option, request
+from cgbench.requests import KW_ONLY, option, request
+from cgbench.text.normalisation import CorpusOptions
 
 DIVERGENT = ("mcd", "tmcd", "dbca")
 """The methods that use divergences."""

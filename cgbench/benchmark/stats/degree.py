@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from cgbench.argument_types import File, Folder, Text
 from cgbench.benchmark.known_ngrams.degree import degree_of, degrees, known_ngrams_of
 from cgbench.errors import InputError, argument
-from cgbench.requests import KW_ONLY, File, Folder, Text, accepts, option, request
+from cgbench.requests import KW_ONLY, accepts, option, request
 from cgbench.text.columns import read_text
 from cgbench.text.inputs import as_column, as_path, is_path
 from cgbench.text.normalisation import Normalisation, TextOptions, normaliser

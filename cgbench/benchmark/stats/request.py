@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+from cgbench.argument_types import Folder, Kind, is_text
 from cgbench.benchmark.divergence.chance import RANDOM_SPLITS
-from cgbench.requests import KW_ONLY, Folder, Kind, TableOptions, is_text, option, request
-from cgbench.text.normalisation import TextOptions
+from cgbench.requests import KW_ONLY, option, request
+from cgbench.text.normalisation import TableOptions, TextOptions
 
 _TRAINING = Kind("corpus", "a file, two files (source, target), or a list of strings", is_text)
 _TESTS = Kind("corpora", "a text, or several by name", lambda it: is_text(it) or isinstance(it, Mapping), many=True)

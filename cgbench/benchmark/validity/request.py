@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from cgbench.requests import KW_ONLY, AnyRelease, Kind, Name, option, request
+from cgbench.argument_types import AnyRelease, Kind, Name
+from cgbench.requests import KW_ONLY, option, request
 
 _SYSTEMS = Kind("systems", "hypotheses by system", lambda it: isinstance(it, Mapping), many=True)
 _OTHERS = Kind("releases", "releases by family", lambda it: isinstance(it, Mapping), many=True)

@@ -17,7 +17,8 @@ from cgbench.models.config.architectures import ARCHITECTURES, added_architectur
 from cgbench.models.config.common import MethodConfig, ModelConfig, TextConfig, TrainingConfig, to_dict
 from cgbench.models.config.methods import METHODS, check_method
 from cgbench.models.config.outside import OUTSIDE
-from cgbench.settings import did_you_mean, load_yaml, make_settings, unknown_setting
+from cgbench.settings import did_you_mean, make_settings, unknown_setting
+from cgbench.yaml_text import load_yaml
 
 T = TypeVar("T")
 

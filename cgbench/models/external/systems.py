@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from cgbench.argument_types import as_path
 from cgbench.errors import InputError, argument
 from cgbench.files import check_output, write_atomic
 from cgbench.locks import locked
@@ -17,7 +18,6 @@ from cgbench.models.external.token_space import SHARD
 from cgbench.models.external.uncertainty import work_beside
 from cgbench.models.translation_request import TranslateRequest
 from cgbench.progress import bar
-from cgbench.requests import as_path
 from cgbench.steps import STEPS, Step, Workspace, hash_value
 from cgbench.text.inputs import files_of, lines_of
 from cgbench.text.sidecar import check_earlier, sidecar_path, warn_of_cut, write_output

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cgbench.argument_types import File, Models, Text, as_path
 from cgbench.engines import Local
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.files import check_output, write_atomic
@@ -17,8 +18,8 @@ from cgbench.models.devices import choose_device
 from cgbench.models.external.opening import Planned, check_together, plan_member
 from cgbench.models.external.token_space import SHARD, Measurement, measure_in_token_space
 from cgbench.models.search_options import SearchOptions
-from cgbench.requests import KW_ONLY, File, Models, TaskOptions, Text, accepts, as_path, option, request
-from cgbench.steps import STEPS, Step, Workspace, hash_value
+from cgbench.requests import KW_ONLY, accepts, option, request
+from cgbench.steps import STEPS, Step, TaskOptions, Workspace, hash_value
 from cgbench.text.inputs import files_of, is_path, lines_of
 
 

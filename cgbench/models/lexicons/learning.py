@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from cgbench.argument_types import Bitext, File, as_path
 from cgbench.errors import InputError
 from cgbench.files import check_output
 from cgbench.machine import check_memory
 from cgbench.models.lexicons.bitext import BYTES_A_WORD
 from cgbench.models.lexicons.lexicon import Learned, check_suffix, learn_lexicon
-from cgbench.requests import KW_ONLY, Bitext, File, accepts, as_path, option, request
+from cgbench.requests import KW_ONLY, accepts, option, request
 from cgbench.text.formats import read_pairs
 from cgbench.text.inputs import as_corpus
 from cgbench.text.normalisation import PairOptions, normalise_pairs

@@ -27,7 +27,7 @@ from cgbench.models.lexicons.bayesian import BayesianSettings, bayesian
 from cgbench.models.lexicons.bitext import Bitext
 from cgbench.models.lexicons.counting import PMISettings, SimpleSettings, pmi, simple
 from cgbench.requests import check_path
-from cgbench.settings import apply_settings, did_you_mean
+from cgbench.settings import did_you_mean, make_settings
 from cgbench.text.formats import Pair
 from cgbench.text.streams import read_lines
 
@@ -211,7 +211,7 @@ def learn_lexicon(method: str, pairs: Iterable[Pair], changes: Mapping[str, Any]
     if method not in LEARNERS:
         raise InputError(f"unknown lexicon learner {method}{did_you_mean(method, LEARNERS)}")
     learner = LEARNERS[method]
-    settings = apply_settings(learner.settings, changes or {})
+    settings = make_settings(type(learner.settings), {**vars(learner.settings), **(changes or {})})
     text = Bitext.read(pairs)
     source, target, values = learner.learn(text, settings)
     order = np.lexsort((-values, source))

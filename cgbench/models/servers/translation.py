@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+from cgbench.argument_types import as_path
 from cgbench.errors import InputError, InputWarning, argument, printable
 from cgbench.files import check_output
 from cgbench.locks import locked
@@ -22,7 +23,6 @@ from cgbench.models.servers.journal import Journal, cost_of, journal_path
 from cgbench.models.servers.prompts import columns_of
 from cgbench.models.servers.samples import sample_measures
 from cgbench.models.translation_request import TranslateRequest
-from cgbench.requests import as_path
 from cgbench.steps import hash_value
 from cgbench.tables import counted, render
 from cgbench.text.inputs import files_of, is_path, lines_of

@@ -3,35 +3,42 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
+from cgbench.argument_types import Bitext, File, Folder, Kind, Model, Name, as_path
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.models.checkpoints import read_config
 from cgbench.models.config.common import TextConfig
 from cgbench.models.config.outside import OUTSIDE
 from cgbench.models.config.presets import Preset, architecture_preset, load_preset
 from cgbench.models.external.start import Start, default_preset, plan_start
-from cgbench.requests import (
-    KW_ONLY,
-    Bitext,
-    Duration,
-    File,
-    Folder,
-    Model,
-    Name,
-    StepOptions,
-    as_path,
-    option,
-    request,
-)
-from cgbench.steps import STEPS
+from cgbench.requests import KW_ONLY, option, request
+from cgbench.steps import STEPS, StepOptions
 from cgbench.text.corpus import PlannedText, plan_text
 from cgbench.text.inputs import as_corpus
 from cgbench.text.normalisation import PairOptions
+
+
+def _seconds(value: Any) -> float | None:
+    """The seconds of ``90m``, ``1h30m``, ``45`` or a number; None where it is no time."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return None
+    amount = "([0-9]{1,9}(?:[.][0-9]+)?)"
+    match = re.fullmatch(f"(?:{amount}d)?(?:{amount}h)?(?:{amount}m)?(?:{amount}s?)?", str(value).strip())
+    amounts = zip(match.groups(), (86400, 3600, 60, 1), strict=True) if match else ()
+    return sum(float(amount or 0) * unit for amount, unit in amounts) or None
+
+
+Duration: TypeAlias = Annotated[
+    float | str,
+    Kind("duration", "a time such as 90m, 1h30m or 45s", lambda value: _seconds(value) is not None, read=_seconds),
+]
+"""Seconds: a number, or words such as ``1h30m``."""
 
 
 @request

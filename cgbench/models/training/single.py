@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+from cgbench.argument_types import as_path
 from cgbench.engines import Local
 from cgbench.errors import InputError, argument, check_installed
 from cgbench.locks import locked
@@ -20,7 +21,7 @@ from cgbench.models.config.presets import Preset
 from cgbench.models.devices import choose_device
 from cgbench.models.external.start import Start, needs_encoder
 from cgbench.models.training.request import Beginning, TrainRequest, begin, planned_texts
-from cgbench.requests import accepts, as_path
+from cgbench.requests import accepts
 from cgbench.steps import STEPS, Step, Workspace, check_folder
 from cgbench.text.corpus import ParallelText, PlannedText
 

@@ -10,6 +10,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from cgbench.argument_types import AnyRelease, Folder, Systems, as_path
 from cgbench.benchmark.release.export.inspect_task import write_inspect
 from cgbench.benchmark.release.export.lm_eval import write_lm_eval
 from cgbench.benchmark.release.export.mt_metrics_eval import write_mt_metrics_eval
@@ -23,7 +24,7 @@ from cgbench.benchmark.shots.choose import Choice, choose_shots
 from cgbench.benchmark.shots.request import ShotsOptions, ShotsRequest
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.files import read_json, write_json
-from cgbench.requests import KW_ONLY, AnyRelease, Folder, Systems, accepts, as_path, fields_of, option, request
+from cgbench.requests import KW_ONLY, accepts, fields_of, option, request
 from cgbench.settings import did_you_mean
 from cgbench.text.inputs import as_column
 

@@ -11,7 +11,7 @@ from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.score.evaluate import bleu, chrf, cter, evaluate, exact_match, ter
 from cgbench.benchmark.score.import_scores import import_scores
 from cgbench.benchmark.score.request import ScoreRequest
-from cgbench.commands.command import as_options
+from cgbench.commands.lines import as_options
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.text.columns import Column
 

@@ -84,7 +84,7 @@ def test_verify_sees_a_change(release, tmp_path, name):
 
 
 def test_train_takes_its_training_set(release):
-    from cgbench.commands.command import corpus_words
+    from cgbench.commands.click_types import corpus_words
 
     assert [path.name for path in corpus_words((release.folder,)).paths] == ["train.in", "train.out"]
 

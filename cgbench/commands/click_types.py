@@ -1,0 +1,147 @@
+"""Types of options: several files after one option, names of models, systems (``SYSTEM=FILE``), lists of numbers."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cgbench.errors import InputError, argument
+from cgbench.text.streams import STDIN, form
+
+
+class FilesType(click.ParamType):
+    """One file or more after an option: ``--train train.de train.en``.
+
+    :param many: any number of files; else they are those of a corpus: one that holds both sides, or two.
+    """
+
+    name = "files"
+
+    def __init__(self, many: bool = False) -> None:
+        self.many = many
+
+    def takes(self, word: str, files: Sequence[str], greedy: bool) -> bool:
+        """Whether ``word`` may follow ``files`` as a file of the option; ``-``, standard input, is a text.
+
+        :param greedy: whether all words that can be files are the option's.
+        """
+        if word.startswith("-") and (word != STDIN or self.many):
+            return False
+        return greedy or self.many or (len(files) == 1 and all(form(Path(file)) == "plain" for file in (*files, word)))
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Path, ...]:
+        """The words of the option (a tuple, by :class:`Option`) as paths."""
+        names = (value,) if isinstance(value, str) else value
+        if not all(map(os.fspath, names)):
+            self.fail("a file name is empty", param, ctx)
+        if str(names[0]).startswith("--"):
+            self.fail(f"a file name is expected before {names[0]}", param, ctx)
+        return tuple(map(Path, names))
+
+
+class ModelType(click.ParamType):
+    """The name of a model: one word, which is not fetched even if it looks like an address."""
+
+    name = "model"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name unchanged."""
+        return str(value)
+
+
+class Option(click.Option):
+    """An option under a heading of ``--help``; one of :class:`FilesType` takes every word up to the next option.
+
+    Where the command has arguments of its own, a corpus takes the words that can be its own and leaves the others:
+    ``--out new.tsv train.de train.en``.
+    """
+
+    def __init__(self, declarations: Sequence[str], group: str = "", **keywords: Any) -> None:
+        super().__init__(declarations, **keywords)
+        self.group = group
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        """Let click's parser give the option its further words."""
+        super().add_to_parser(parser, ctx)
+        kind = self.type
+        if not isinstance(kind, FilesType):
+            return
+        greedy = not any(isinstance(param, click.Argument) for param in ctx.command.params)
+        parser_option = parser._long_opt[self.opts[0]]
+        process = parser_option.process
+
+        def process_all(value: str, state: Any) -> None:
+            files = [value]
+            while state.rargs and kind.takes(state.rargs[0], files, greedy):
+                files.append(state.rargs.pop(0))
+            process(tuple(files), state)
+
+        parser_option.process = process_all
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        """The default, but not the range, which the message of a wrong value has."""
+        return {name: value for name, value in super().get_help_extra(ctx).items() if name != "range"}
+
+
+def corpus_words(paths: tuple[Path, ...]) -> Any:
+    """The corpus that an option names: two files, one file, or a folder of ``cgbench split`` (its training set)."""
+    if len(paths) != 1 or not paths[0].is_dir():
+        return paths
+    from cgbench.benchmark.splits.split import corpus_or_split
+
+    return corpus_or_split(paths, None)
+
+
+def corpora_words(words: tuple[tuple[Path, ...], ...]) -> list[Any]:
+    """The corpora of a repeatable option."""
+    return [corpus_words(paths) for paths in words]
+
+
+def split_systems(items: Sequence[str], option: str = "--hyp", *, bare: bool = False) -> dict[str, list[str]]:
+    """``SYSTEM=FILE[,FILE2...]``, a file per run, as names of files by system.
+
+    :param bare: keep ``""`` as the name of a system where there is no ``SYSTEM=``; else it is that of the file.
+    :raises InputError: a system or a file is given twice, or a name is empty.
+    """
+    from cgbench.text.columns import short_name
+    from cgbench.text.streams import is_there, split_name
+
+    systems: dict[str, list[str]] = {}
+    for item in items:
+        name, sign, names = item.partition("=")
+        if not sign or is_there(split_name(item)[0]):
+            name, names = "", item
+        paths = [names] if is_there(split_name(names)[0]) else names.split(",")
+        name = name or ("" if bare else short_name(paths[0]))
+        if name in systems:
+            raise InputError(
+                f"{option} {item}: the system {name} is given twice; join its runs ({name}=FILE1,FILE2), or name "
+                "systems apart (OTHER=FILE)"
+            )
+        if len({Path(path).absolute() for path in paths}) < len(paths) or not all(paths):
+            raise InputError(f"{option} {item}: {'a file is given twice' if all(paths) else 'a file name is empty'}")
+        systems[name] = paths
+    return systems
+
+
+def ranges(words: Sequence[str]) -> list[int]:
+    """The numbers of ``1-3,13``, in one word or several.
+
+    :raises InputError: the text is not such a list.
+    """
+    text = ",".join(words)
+    numbers: set[int] = set()
+    for item in text.split(","):
+        match = re.fullmatch("([0-9]{1,4})(?:-([0-9]{1,4}))?", item)
+        if match is None:
+            raise InputError(f"{argument('orders', text, text)}: numbers are needed, such as 1-13 or 2,3,13")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if not 1 <= first <= last <= 1000:
+            raise InputError(f"{argument('orders', text, text)}: lengths go from 1 to 1000, the lower first")
+        numbers.update(range(first, last + 1))
+    return sorted(numbers)
