@@ -6,9 +6,10 @@ one table. Compressed files (.gz, .zst) are read directly; ``-`` is standard inp
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
@@ -22,13 +23,16 @@ from cgbench.text.streams import COMPRESSED, NUMBERED, TABLES, form, is_table, r
 class Column:
     """The values of a column as text, with its ``name`` for messages (``file, row 3``).
 
-    ``path``: the file, if any. ``ids``: the example id of each row, if known.
+    ``path``: the file, if any. ``ids``: the example id of each row, if known. ``rows``: the row of the file (from 0)
+    that each value is from, if they are in another order. ``table``: a table that describes the rows.
     """
 
     name: str
     values: list[str]
     path: Path | None = None
     ids: list[str] | None = None
+    rows: Sequence[int] | None = field(default=None, kw_only=True)
+    table: Path | None = field(default=None, kw_only=True)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -38,7 +42,12 @@ class Column:
 
     def row(self, index: int) -> str:
         """The name of row ``index`` (from 0) in messages."""
-        return f"{self.name}, row {index + 1}"
+        return f"{self.name}, row {(self.rows[index] if self.rows else index) + 1}"
+
+    def at(self, rows: Sequence[int]) -> Self:
+        """The column with these rows, in this order."""
+        values, ids = [self.values[row] for row in rows], self.ids and [self.ids[row] for row in rows]
+        return replace(self, values=values, ids=ids, rows=[self.rows[row] for row in rows] if self.rows else rows)
 
 
 def short_name(given: str | Path) -> str:

@@ -1,4 +1,4 @@
-"""Rows are joined by ``--id``; without it, tables that have the same ids in another order are refused."""
+"""Rows are joined by what tables say of the examples, or by ``--id``; contradictions are refused."""
 
 import json
 import random
@@ -69,13 +69,17 @@ def test_an_id_joins_everything(tables, run, call):
     words = call.replace("{}", "right").split()
     wanted = json.loads(run(*words).stdout)
     assert json.loads(run(*words, "--id", "seg_id").stdout) == wanted
-    found = json.loads(run(*call.replace("{}", "mixed").split(), "--id", "seg_id").stdout)
-    if call.startswith("power"):
-        # Resamples are of rows in the order of the first file: the variance is another estimate of the same.
-        (ours,), (theirs,) = found["needs"], wanted["needs"]
-        assert ours["examples"] == pytest.approx(theirs["examples"], rel=0.1)
-    else:
-        assert _values(found) == _values(wanted)
+    for options in (["--id", "seg_id"], []):
+        found = json.loads(run(*call.replace("{}", "mixed").split(), *options).stdout)
+        if call.startswith("power"):
+            # Resamples are of rows in the order of the first file: the variance is another estimate of the same.
+            (ours,), (theirs,) = found["needs"], wanted["needs"]
+            assert ours["examples"] == pytest.approx(theirs["examples"], rel=0.1)
+        else:
+            assert _values(found) == _values(wanted)
+    if "exact" in words and "control" not in call:
+        found = json.loads(run(*call.replace("{}", "mixed").split(), "--id", "none").stdout)
+        assert _values(found) != _values(wanted)  # rows as they are
 
 
 def _values(systems):
@@ -86,20 +90,6 @@ def _values(systems):
     return found
 
 
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_the_same_ids_in_another_order_are_refused(tables, run, call):
-    error = run(*call.replace("{}", "mixed").split(), status=2).stderr
-    assert error.count("\n") == 1
-    assert "has the values of mixed/" in error
-    assert "join them with --id seg_id" in error
-
-
-def test_a_table_of_scores_that_is_turned_is_refused(tables, run):
-    """The table was joined by row: bins had the scores of other examples."""
-    words = ["score", "import", "--scores", "a=right/a.jsonl", "--by", "column:kind", "--table", "mixed/meta.csv"]
-    assert "mixed/meta.csv: its column 'seg_id'" in run(*words, status=2).stderr
-
-
 def test_files_without_the_id_are_refused(tables, run):
     (tables / "plain").write_text("x\n" * N)
     words = ["score", "exact", "--ref", "right/ref.tsv:reference", "--id", "seg_id", "--hyp"]
@@ -107,7 +97,7 @@ def test_files_without_the_id_are_refused(tables, run):
     _write(tables / "other.jsonl", [{"seg_id": "q", "hypothesis": "x"}])
     assert "no column 'seg-id'" in run(*words[:-2], "seg-id", "--hyp", "a=right/a.jsonl", status=2).stderr
     error = run(*words, "a=other.jsonl", status=2).stderr
-    assert "right/ref.tsv:reference, row 1 (id s0) has no row in other.jsonl (60 such rows)" in error
+    assert "right/ref.tsv:reference, row 1 (id 's0') has no row in other.jsonl (60 such rows)" in error
     _write(tables / "twice.jsonl", [*_answers(5)[:-1], _answers(5)[3]])
     assert "twice.jsonl, row 60: the id 's3' is also in row 4" in run(*words, "a=twice.jsonl", status=2).stderr
 
@@ -120,19 +110,19 @@ def test_a_table_may_have_more_rows_than_there_are_examples(tables, run):
     assert _values(found) == _values(wanted)
 
 
-def test_columns_that_tell_no_examples_apart_are_no_ids(tables, run):
-    """A rank in both tables, ids of each system's own, ids that repeat: nothing is refused."""
-    for name, rows in (("a", ROWS), ("b", ROWS[::-1])):
-        made = [
-            {"rank": number, "id": f"{name}-{number}", "doc_id": number // 2, "hypothesis": one["reference"]}
-            for number, one in zip([ROWS.index(row) for row in rows], ROWS, strict=True)
-        ]
+def test_ids_that_have_nothing_in_common_are_refused(tables, run):
+    """Ids of each system's own; a rank and a document's name tell no examples apart."""
+    for name in "ab":
+        made = [{"rank": number, "id": f"{name}-{number}", "doc_id": number // 2, "hypothesis": row["reference"]}
+                for number, row in enumerate(ROWS)]  # fmt: skip
         _write(tables / f"{name}.jsonl", made)
-    result = run("score", "exact", "--ref", "right/ref.tsv:reference", "--hyp", "a.jsonl", "--hyp", "b.jsonl")
-    assert result.stdout.count("100.0") == 2
+    words = ["score", "exact", "--ref", "right/ref.tsv:reference", "--hyp", "a.jsonl", "--hyp", "b.jsonl"]
+    error = run(*words, status=2).stderr
+    assert "a.jsonl, row 1, has id 'a-0' where right/ref.tsv has seg_id 's0'" in error and "--id none" in error
+    assert run(*words, "--id", "none").stdout.count("100.0") == 2
 
 
-def test_logs_are_joined_to_tables_by_the_column_that_is_named(tables, run):
+def test_logs_are_joined_to_tables(tables, run):
     log = [
         {"doc_id": row, "doc_hash": f"h{row}", "filter": "none", "metrics": ["acc"], "acc": row % 2} for row in range(N)
     ]
@@ -140,18 +130,64 @@ def test_logs_are_joined_to_tables_by_the_column_that_is_named(tables, run):
     _write(tables / "samples_t_2.jsonl", log[::-1])
     _write(tables / "meta.tsv", [{"doc_id": row, "kind": f"k{row % 2}"} for row in reversed(range(N))])
     words = "score import --scores a=samples_t_1.jsonl --scores b=samples_t_2.jsonl --by column:kind --table meta.tsv"
-    error = run(*words.split(), status=2).stderr
-    assert "meta.tsv: its column 'doc_id'" in error
-    found = json.loads(run(*words.split(), "--id", "doc_id", "--format", "json").stdout)
-    assert [[part["value"] for part in one["bins"]] for one in found] == [[0.0, 100.0], [0.0, 100.0]]
+    for options in (["--id", "doc_id"], []):
+        found = json.loads(run(*words.split(), *options, "--format", "json").stdout)
+        assert [[part["value"] for part in one["bins"]] for one in found] == [[0.0, 100.0], [0.0, 100.0]]
 
 
-def test_rows_as_they_came_beside_plain_text_are_warned_of(tables, run):
+def test_rows_as_they_came_beside_plain_text_are_refused(tables, run):
     """The ids of outputs that were written as they came; the references have none."""
     (tables / "ref").write_text("".join(f"{row['reference']}\n" for row in ROWS))
-    for name, step, warned in (("sorted", 1, False), ("turned", -1, True)):
-        for first in (0, 1):
-            rows = [{"id": first + number, "hypothesis": row["reference"]} for number, row in enumerate(ROWS)]
-            _write(tables / f"{name}.jsonl", rows[::step])
-            error = run("score", "exact", "--ref", "ref", "--hyp", f"{name}.jsonl").stderr
-            assert ("its column 'id' has row numbers out of order; ref has no ids" in error) == warned
+    for first in (0, 1, 5):
+        rows = [{"n": first + number, "hypothesis": row["reference"]} for number, row in enumerate(ROWS)]
+        _write(tables / "sorted.jsonl", rows)
+        _write(tables / "turned.jsonl", rows[::-1])
+        _write(tables / "lost.jsonl", [*rows[:7], *rows[8:], {"n": first + N, "hypothesis": "x"}])
+        assert "100.0" in run("score", "exact", "--ref", "ref", "--hyp", "sorted.jsonl").stdout
+        for name in ("turned", "lost"):
+            error = run("score", "exact", "--ref", "ref", "--hyp", f"{name}.jsonl", status=2).stderr
+            assert f"{name}.jsonl: its column 'n' has row numbers out of order (row " in error
+            assert "but ref has no ids" in error
+
+
+CHANGES = {
+    "one lost, one twice": lambda rows: [*rows[:3], *rows[4:], rows[8]],
+    "one lost, another at the end": lambda rows: [*rows[1:], {**rows[0], "seg_id": "s60"}],
+    "one cut": lambda rows: rows[:-1],
+    "one more": lambda rows: [*rows, {**rows[0], "seg_id": "s60"}],
+    "another id in its place": lambda rows: [{**rows[0], "seg_id": "s60"}, *rows[1:]],
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize("name", ["seg_id", "sample_id", "key"])
+def test_lost_and_repeated_rows_are_refused(tables, run, change, name):
+    """A repeated id switched the check off."""
+    rows = change(_answers(5))
+    _write(tables / "other.jsonl", [{name if key == "seg_id" else key: row[key] for key in row} for row in rows])
+    words = ["score", "exact", "--ref", "right/ref.tsv:reference", "--hyp", "other.jsonl"]
+    (error,) = run(*words, status=2).stderr.splitlines()
+    assert ", row " in error and "other.jsonl" in error and (name in error or "has no row" in error)
+
+
+SPELLINGS = {"case": str.upper, "blanks": " {} ".format, "zeros": lambda key: f"S00{key[1:]}", "name": str}
+
+
+@pytest.mark.parametrize("spell", SPELLINGS.values(), ids=SPELLINGS)
+def test_ids_as_other_programs_write_them(tables, run, values, spell):
+    rows = [{"sample_id": spell(row["seg_id"]), **{"hypothesis": row["hypothesis"]}} for row in _answers(5)]
+    _write(tables / "other.jsonl", rows[::-1])
+    assert values("score", "exact", "--ref", "right/ref.tsv:reference", "--hyp", "other.jsonl") == [80.0]
+
+
+def test_sources_identify_examples(tables, run, values):
+    """Also against a source that is given as plain text, tokenised and in lower case; one occurs twice."""
+    sources = [f"Sentence {row}, please." for row in range(N)]
+    (tables / "source").write_text("".join(f"sentence {row} , please .\n" for row in range(N)))
+    (tables / "ref").write_text("".join(f"{row['reference']}\n" for row in ROWS))
+    rows = [{"src": source, "hypothesis": row["hypothesis"]} for source, row in zip(sources, _answers(5), strict=True)]
+    _write(tables / "other.jsonl", rows[::-1])
+    words = ["score", "exact", "--ref", "ref", "--hyp", "other.jsonl"]
+    assert values(*words, "--source", "source") == [80.0]
+    _write(tables / "other.jsonl", [{**rows[3], "src": sources[4]}, *rows[:3], *rows[4:]])
+    assert "other.jsonl, row 1, has source" in run(*words, "--source", "source", status=2).stderr

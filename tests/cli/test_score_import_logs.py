@@ -77,7 +77,7 @@ def test_other_documents_and_other_versions_are_named(published, tmp_path, run):
     assert "has version 2 of the task but " in error
     fewer = lm_eval(tmp_path / "e" / f"samples_arc_easy_{DATE}.jsonl", [1] * 219)
     error = run("score", "import", "--scores", f"a={a}", "--scores", f"e={fewer}", status=2).stderr
-    assert "row 220 (id 219) has no row in " in error
+    assert "row 220 (id '219') has no row in " in error
 
 
 def test_filters_and_metrics_are_chosen(tmp_path, run, values):

@@ -15,7 +15,6 @@ and WMT 2026.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -122,10 +121,7 @@ def by_rows(column: C, lines: Sequence[str] | None, *, strict: bool = True) -> C
             if set(ids) == set(order):
                 found = numbered(column.name, ids)
                 rows = [found[one] for one in order]
-                held = ((name, getattr(column, name, None)) for name in ("values", "ids", "prints"))
-                ordered: dict[str, Any] = {name: [one[row] for row in rows] for name, one in held if one is not None}
-                # its table has rows in another order
-                return column if rows == list(range(size)) else replace(column, path=None, **ordered)
+                return column if rows == list(range(size)) else column.at(rows)
     if not strict:
         return column
     if lines is not None and set(last) < set(lines):

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from cgbench.errors import InputError, argument
 from cgbench.files import parse_json
@@ -49,8 +49,13 @@ class ScoreColumn(Column):
 
     def row(self, index: int) -> str:
         """The name of row ``index`` (from 0) in messages."""
-        known = "" if self.ids is None else f" (id {self.ids[index]})"
-        return f"{self.name}, row {index + 1}{known}"
+        return super().row(index) + ("" if self.ids is None else f" (id {self.ids[index]})")
+
+    def at(self, rows: Sequence[int]) -> Self:
+        """The column with these rows, in this order."""
+        prints = self.prints and [self.prints[row] for row in rows]
+        columns = self.columns and {name: [values[row] for row in rows] for name, values in self.columns.items()}
+        return replace(super().at(rows), prints=prints, columns=columns)
 
 
 def split_field(given: str) -> tuple[Path, str | None]:

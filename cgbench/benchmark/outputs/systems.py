@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from cgbench.errors import InputError, argument
 from cgbench.text.columns import Column, read_column, short_name
 from cgbench.text.inputs import AnyPath, Texts, as_column, is_path
-from cgbench.text.joins import check_order, in_order, index_of
+from cgbench.text.joins import NONE, Examples, index_of
 from cgbench.text.plain_text import words_of
 from cgbench.text.remote import local
 from cgbench.text.sidecar import read_sidecar
-from cgbench.text.streams import split_name
 
 LOG_MARKS = ("json", ".eval")
 """What the name of every log contains."""
@@ -75,16 +75,21 @@ def read_references(given: Any) -> tuple[list[list[str]], list[str]]:
     return examples, [column.name for column in columns]
 
 
-def read_systems(given: Runs | Mapping[str, Runs], n: int, against: str) -> list[System]:
+def read_systems(
+    given: Runs | Mapping[str, Runs], n: int, against: str, examples: Examples | None = None
+) -> list[System]:
     """The systems and their runs.
 
     :param given: as in :func:`~cgbench.benchmark.score.evaluate.evaluate`; ``against``: name of a text with the ``n``
-        examples.
+        examples; ``examples``: to join runs that have not been joined.
     :raises InputError: there is no system, a run has another number of hypotheses, or its record of generation settings
         is for other hypotheses.
     """
     systems = []
     for name, columns in read_runs(given).items():
+        if examples is not None:
+            columns = [examples.join(run) for run in columns]
+            examples.check()
         for run in columns:
             if len(run) != n:
                 raise InputError(
@@ -169,56 +174,56 @@ def join_texts(
     systems: Any,
     *,
     leads: bool = False,
-    table: Any = None,
     lines: Sequence[str] | None = None,
-) -> tuple[dict[str, Any], dict[str, list[Column]], Column | None]:
+) -> tuple[dict[str, Any], dict[str, list[Column]], Examples]:
     """Join texts and systems so that their rows have the same order of examples.
 
-    :param ids: the table column with the example ids; without it, pandas Series are joined by their index, and tables
-        with the same ids in another order are refused.
-    :param texts: texts by the names of :data:`ROLES`; the first with ids determines the order.
+    :param ids: the table column with the example ids; without it, what texts and tables say of their rows counts
+        (:mod:`cgbench.text.joins`).
+    :param texts: texts by the names of :data:`ROLES`; the first determines the order.
     :param leads: the first run of the first system determines the order instead.
-    :param table: a file whose columns describe the same examples.
     :param lines: as for :func:`read_runs`.
-    :returns: texts, systems, and the text that determines the order (None: no ids, the order is unchanged)
+    :returns: texts, systems, and the examples, to join further tables
     :raises InputError: ids are missing or differ.
     """
+    ids_column = None if ids == NONE else ids
     given = {name: one if _is_whole(one) else list(one) for name, one in texts.items()}
-    columns = {name: _columns_of(name, one, ids) for name, one in given.items() if not absent(texts[name])}
-    runs = read_runs(systems, ids, lines)
-    flat = [run for several in runs.values() for run in several]
-    read = [column for several in columns.values() for column in several or ()]
-    every = [*flat, *read] if leads else [*read, *flat]
-    if ids is not None:
+    columns = {name: _columns_of(name, one, ids_column) for name, one in given.items() if not absent(texts[name])}
+    runs = read_runs(systems, ids_column, lines)
+    if ids_column is not None:
         if None in columns.values():
-            raise InputError(f"{argument('ids', ids)}: lists of references have no ids; give columns")
+            raise InputError(f"{argument('ids', ids_column)}: lists of references have no ids; give columns")
+        every = [one for group in (*columns.values(), *runs.values()) for one in group or ()]
         if without := next((column for column in every if column.ids is None), None):
             raise InputError(
-                f"{argument('ids', ids)}: {without.name} has no ids; give it as a column of a table, or as a pandas "
-                "Series with these ids as its index"
+                f"{argument('ids', ids_column)}: {without.name} has no ids; give it as a column of a table, or as a "
+                "pandas Series with these ids as its index"
             )
-    else:
-        path = None if table is None else split_name(os.fspath(table))[0]
-        check_order([*every, *([] if path is None else [Column(os.fspath(table), [], path)])])
-    first = next((column for column in every if column.ids is not None), None)
-    if first is not None:
-        columns = {name: found and [in_order(one, first) for one in found] for name, found in columns.items()}
-        runs = {name: [in_order(run, first) for run in several] for name, several in runs.items()}
+    examples = Examples(ids)
+    if leads:
+        runs = {name: [examples.join(run) for run in several] for name, several in runs.items()}
+    columns = {
+        name: several and [examples.join(column, name) for column in several] for name, several in columns.items()
+    }
+    if not leads:
+        runs = {name: [examples.join(run) for run in several] for name, several in runs.items()}
+    examples.check()
     # One column each, except references, which may have several.
-    one = {name: found if name == "references" else found[0] for name, found in columns.items() if found}
-    return {**given, **one}, runs, first
+    joined = {name: several if name == "references" else several[0] for name, several in columns.items() if several}
+    return {**given, **joined}, runs, examples
 
 
 def in_release(ids: str | None, text: Any, table: AnyPath | None) -> Any:
-    """A text of a release with the ids from its table, which has the same rows.
+    """A text of a release with its table, which has the same rows, and with the ids from it.
 
     :raises InputError: the release has no table, or the table has no such column.
     """
-    if ids is None or text is None:
-        return text
-    if table is None:
+    if text is None or table is None:
+        if ids in (None, NONE) or text is None:
+            return text
         raise InputError(f"{argument('ids', ids)}: this release has no table with ids")
-    return replace(as_column(text, "release"), ids=read_column(f"{os.fspath(table)}:{ids}").values)
+    keys = None if ids in (None, NONE) else read_column(f"{os.fspath(table)}:{ids}").values
+    return replace(as_column(text, "release"), ids=keys, table=Path(table))
 
 
 def _is_whole(given: Any) -> bool:

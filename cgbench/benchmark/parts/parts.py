@@ -17,6 +17,7 @@ from cgbench.benchmark.parts.forms import compound_candidates, element_candidate
 from cgbench.benchmark.parts.ngrams import ngram_candidates
 from cgbench.benchmark.parts.request import PartsRequest
 from cgbench.benchmark.parts.select import Candidates, bound
+from cgbench.benchmark.release.manifest import SPLIT
 from cgbench.benchmark.release.release import Release
 from cgbench.errors import InputError, argument
 from cgbench.requests import accepts
@@ -25,6 +26,7 @@ from cgbench.tables import render
 from cgbench.text.corpus import ParallelText, plan_text
 from cgbench.text.formats import CorpusSpec, Pair
 from cgbench.text.inputs import as_column, as_corpus, corpora_of
+from cgbench.text.joins import Examples
 from cgbench.text.streams import read_lines
 
 MIN_COUNT = 3
@@ -180,7 +182,10 @@ class _Texts:
 def _candidates(texts: _Texts) -> Candidates:
     request = texts.request
     if request.compounds is not None:
-        compounds = as_column(request.compounds, "compounds", "compound")
+        table = texts.release.path(SPLIT) if texts.release else None
+        sources, references = map(list, zip(*texts.test, strict=True))
+        examples = Examples.of("the test set", {"source": sources, "reference": references}, table)
+        compounds = examples.join(as_column(request.compounds, "compounds", "compound"))
         if len(compounds) != len(texts.test):
             raise InputError(
                 f"{compounds.name} has {len(compounds):,} rows and the test set {len(texts.test):,}: give one per pair"

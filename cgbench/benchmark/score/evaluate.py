@@ -31,7 +31,7 @@ from cgbench.requests import accepts
 from cgbench.text.columns import Column, short_name
 from cgbench.text.hypothesis_form import Reading
 from cgbench.text.inputs import Texts
-from cgbench.text.joins import index_of, places
+from cgbench.text.joins import Examples, index_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -69,7 +69,7 @@ def evaluation_of(request: ScoreRequest, context: MetricContext | None = None) -
     control_set = None
     if control:
         control_inputs = replace(
-            inputs, table=control.table, metric=control.metric, first=control.first, columns=control.columns
+            inputs, table=control.table, metric=control.metric, examples=control.examples, columns=control.columns
         )
         control_sampling = Sampling.of(control.metric, clusters_of(request, control, control_inputs))
         control_set = ControlSet(control.metric, control_sampling, control.systems)
@@ -192,8 +192,7 @@ def feature_inputs(request: ScoreRequest, test: ExampleSet) -> FeatureInputs:
         metric=test.metric,
         columns=test.columns,
         min_count=request.min_count,
-        ids=request.ids,
-        first=test.first,
+        examples=test.examples,
         exposure=request.exposure,
     )
 
@@ -202,20 +201,21 @@ def binning_of(request: ScoreRequest, n: int, inputs: FeatureInputs) -> Binning:
     """The requested bins."""
     by: Any = request.by
     bins = request.bins
-    feature = make_feature(by, n, inputs) if isinstance(by, str) else _feature_of(by, inputs.first)
+    feature = make_feature(by, n, inputs) if isinstance(by, str) else _feature_of(by, inputs.examples)
     if bins is not None and isinstance(bins, Iterable) and not isinstance(bins, str):
         edges = list(bins)
         bins = ",".join(map(str, edges)) + ("," if len(edges) == 1 else "")
     return Binning(feature, None if bins is None else str(bins))
 
 
-def _feature_of(values: Iterable[Any], first: Column | None) -> Feature:
-    """Given values, one per example: numbers or labels; a pandas Series is joined with the ids of ``first``."""
+def _feature_of(values: Iterable[Any], examples: Examples) -> Feature:
+    """Given values, one per example: numbers or labels; a pandas Series is joined by its index."""
     name = str(getattr(values, "name", None) or "values")
     index = index_of(values)
     found = list(values)
-    if index is not None and first is not None:
-        found = [found[row] for row in places(argument("by"), index, first, more=True)]
+    if index is not None:
+        rows = examples.rows_of(Column(argument("by"), list(index), ids=index), more=True)
+        found = [found[row] for row in rows]
     if all(isinstance(value, str) for value in found):
         return Feature(name, labels=tuple(found))
     try:

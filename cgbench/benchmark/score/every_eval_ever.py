@@ -135,8 +135,7 @@ def _samples(found: Evaluation, number: int, benchmark: str, model: str) -> list
     metric, inputs = found.scored.metric, found.inputs
     sources: Sequence[str] = (inputs.sources if inputs else None) or [""] * metric.n
     references: Sequence[Sequence[str]] = (inputs.references if inputs else None) or [[]] * metric.n
-    first = inputs.features.first if inputs else None
-    names = first.ids if first is not None and first.ids is not None else [str(row) for row in range(1, metric.n + 1)]
+    names = (inputs.features.examples.names if inputs else None) or [str(row) for row in range(1, metric.n + 1)]
     rows = []
     runs = zip(found.systems[number].runs, found.results[number].statistics, strict=True)
     for run, (texts, statistics) in enumerate(runs, 1):

@@ -19,12 +19,13 @@ from cgbench.benchmark.outputs.systems import (
     read_systems,
     same_systems,
 )
-from cgbench.benchmark.score.hypotheses import prepare
+from cgbench.benchmark.score.hypotheses import check_translated, prepare
 from cgbench.benchmark.score.request import ScoreOptions, ScoreRequest
 from cgbench.errors import InputError, argument
 from cgbench.text.columns import Column, read_column
 from cgbench.text.formats import form
 from cgbench.text.inputs import AnyPath, as_column
+from cgbench.text.joins import Examples
 from cgbench.text.rows import Table
 from cgbench.text.streams import split_name
 
@@ -50,7 +51,7 @@ class ExampleSet:
     """A test set or a control set, with its metric and the outputs of the systems.
 
     :param references: those of each example, if any. ``names``: names of their texts in messages.
-    :param first: the text whose ids determine the order of examples, if any.
+    :param examples: to join further tables with.
     :param table: a table with one row per example, if any.
     :param warnings: about the form of the hypotheses.
     :param control: it is the control set.
@@ -64,7 +65,7 @@ class ExampleSet:
     names: list[str]
     sources: Column | None
     human: Column | None
-    first: Column | None
+    examples: Examples
     table: AnyPath | None
     warnings: list[str]
     control: bool
@@ -143,12 +144,11 @@ def _read(
 ) -> ExampleSet:
     """The set of these texts and systems; ``metric``: None if the request names it."""
     metric_name, options = request.metric, request.metric_options()
-    joined, runs, first = join_texts(
+    joined, runs, examples = join_texts(
         request.ids,
         texts,
         systems,
         leads=metric is not None,
-        table=table if request.by is not None or request.cluster or request.estimate else None,
         lines=lines_of_release(request, control=control),
     )
     roles = {
@@ -194,14 +194,16 @@ def _read(
             )
         metric = make_metric(metric_name, ExampleTexts(references, sources, roles["compounds"]), options)
         against = names[0]
-    prepared, normalised, warnings = prepare(request, metric, read_systems(runs, metric.n, against), references)
+    read = read_systems(runs, metric.n, against)
+    check_translated(request, read, sources)
+    prepared, normalised, warnings = prepare(request, metric, read, references)
     files = [*([sources.name] if sources else []), *names]
     if not metric.of_texts:
         given_scores = [run.name for several in runs.values() for run in several]
         files += [name for name in given_scores if split_name(name)[0].is_file()]
     table = table or _table_of(files)
     return ExampleSet(
-        metric, tuple(prepared), references, names, sources, roles["human"], first, table, warnings, control,
+        metric, tuple(prepared), references, names, sources, roles["human"], examples, table, warnings, control,
         normalised, columns,
     )  # fmt: skip
 

@@ -14,7 +14,7 @@ from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column, read_column
 from cgbench.text.inputs import AnyPath, Texts, as_column
-from cgbench.text.joins import in_order
+from cgbench.text.joins import NONE, Examples
 from cgbench.text.plain_text import words_of
 from cgbench.text.streams import form, split_name
 
@@ -30,8 +30,7 @@ class FeatureInputs:
     ``text``: the side measured by length, degree, frequency and perplexity, if given; ``train``: training text of that
     side; ``table``: a table with one row per example; ``lm``: a language model; ``metric``: a metric, which may have
     its own features; ``columns``: what is known of each example without a table, by name (rater, document).
-    ``ids``: the table column with the example ids; ``first``: a text with the ids of the examples in
-    order. ``exposure``: a corpus that a model may have seen.
+    ``examples``: to join the table with them. ``exposure``: a corpus that a model may have seen.
     """
 
     text: Column | None = None
@@ -40,8 +39,7 @@ class FeatureInputs:
     lm: Path | None = None
     metric: Metric | None = None
     min_count: int = 3
-    ids: str | None = None
-    first: Column | None = None
+    examples: Examples = field(default_factory=Examples)
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     exposure: AnyPath | None = None
 
@@ -94,14 +92,15 @@ def table_column(inputs: FeatureInputs, asked: str, names: Sequence[str], n: int
             f"{asked} needs a table with one row per example; give {argument('table')} (or {argument('release')})"
         )
     path, given = split_name(str(inputs.table))
+    ids = None if inputs.examples.ids == NONE else inputs.examples.ids
     if form(path) == "plain":
-        column = read_column(path, ids=inputs.ids)
+        column = read_column(path, ids=ids)
     elif given or len(names) == 1:
-        column = read_column(f"{path}:{given or names[0]}", ids=inputs.ids)
+        column = read_column(f"{path}:{given or names[0]}", ids=ids)
     else:
-        column = read_column(path, *names, ids=inputs.ids)
-    if inputs.first is not None:
-        column = in_order(column, inputs.first, more=True)
+        column = read_column(path, *names, ids=ids)
+    column = inputs.examples.join(column, more=True)
+    inputs.examples.check()
     if len(column) != n:
         raise InputError(f"{column.name} has {len(column):,} rows for {n:,} examples")
     return column

@@ -77,6 +77,27 @@ def check_complete(request: ScoreRequest, systems: Sequence[System]) -> list[str
     return lines
 
 
+def check_translated(request: ScoreRequest, systems: Sequence[System], sources: Column | None) -> None:
+    """Check that systems translated the sources of this set, as far as records of ``cgbench translate`` say.
+
+    :raises InputError: one translated another text.
+    """
+    digests = {system.name: [record["source"] for record in system.made if record and record.get("source")]
+               for system in systems}  # fmt: skip
+    if sources is None or sources.rows is not None or request.accept_text or not any(digests.values()):
+        return
+    from cgbench.steps import hash_value
+
+    expected = hash_value(sources.values)
+    if strange := next(
+        (name for name, of_runs in digests.items() if any(digest != expected for digest in of_runs)), None
+    ):
+        raise InputError(
+            f"{strange}: its record says that it translated another text than {sources.name}; translate that, or give "
+            f"the hypotheses of this set; {argument('accept_text')} scores them as they are"
+        )
+
+
 def check_training(request: ScoreRequest, text: Column, train: Texts) -> list[str]:
     """Warnings about a training text in another form than the text whose words are looked up in it.
 

@@ -37,7 +37,7 @@ from cgbench.requests import KW_ONLY, accepts, fields_of, option, request
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column, short_name
 from cgbench.text.inputs import AnyPath, is_path
-from cgbench.text.joins import index_of, numbered, places
+from cgbench.text.joins import NONE, Examples, index_of, numbered
 from cgbench.text.remote import local
 from cgbench.text.streams import TABLES, form
 
@@ -119,7 +119,7 @@ def import_scores(request: ImportRequest) -> Evaluation:
 def evaluation_of_scores(request: ImportRequest) -> Evaluation:
     """:func:`import_scores` of a request."""
     scale = read_scale(request.scale)
-    ids, given = request.ids, request.systems
+    ids, given = None if request.ids == NONE else request.ids, request.systems
     how = {"standardise": request.standardise_raters}
     how["by_rater"] = RATER in request.cluster or request.by == f"column:{RATER}"
     columns = read_score_columns(given if isinstance(given, Mapping) else {"system": given}, ids, **how)
@@ -206,15 +206,15 @@ def _human_means(
     """The mean judgements of the systems that people judged, by the scores that were imported."""
     metric, inputs = found.scored.metric, found.inputs
     assert inputs is not None
-    human, proxy = {}, {}
-    first = next(iter(scores.values()))[0]
+    human, proxy, examples = {}, {}, Examples(request.ids)
+    first = examples.join(next(iter(scores.values()))[0])
     for name, columns in people.items():
         if name not in scores:
             raise InputError(f"{argument('people', name)}: there are no scores of a system of that name")
         if len(columns) > 1 or len(scores[name]) > 1:
             raise InputError(f"{argument('people', name)}: give the scores and judgements of one run per system")
-        human[name] = _judgements(columns[0], first)
-        proxy[name] = scores_of(common_order([first, scores[name][0]])[1].values, scores[name][0].name)
+        human[name] = _judgements(columns[0], examples, len(first))
+        proxy[name] = scores_of(examples.join(scores[name][0]).values, scores[name][0].name)
     if all(np.isin(one[np.isfinite(one)], (0.0, 1.0)).all() for one in human.values()):
         human = {name: 100 * one for name, one in human.items()}  # right or wrong, in percent
     sampling = found.scored.sampling
@@ -238,23 +238,16 @@ def _in_rows(column: ScoreColumn, lines: Sequence[str] | None) -> ScoreColumn:
     return column if column.prints is None or column.ids is None else by_rows(column, lines, strict=False)
 
 
-def _judgements(column: ScoreColumn, first: ScoreColumn) -> np.ndarray:
-    """The judgements of each example; NaN where there is none."""
-    values = scores_of(column.values, column.name)
-    if column.ids is None or first.ids is None:
-        if len(values) != len(first):
-            raise InputError(
-                f"{column.name} has {len(values):,} rows for {len(first):,} examples: leave a cell empty where nobody "
-                f"judged, or join by {argument('ids')}"
-            )
-        return values
-    numbers = numbered(first.name, first.ids)
-    if unknown := [one for one in column.ids if one not in numbers]:
-        raise InputError(f"{column.name}: the id {unknown[0]} is not in {first.name}")
-    numbered(column.name, column.ids)
-    found = np.full(len(first), np.nan)
-    found[[numbers[one] for one in column.ids]] = values
-    return found
+def _judgements(column: ScoreColumn, examples: Examples, n: int) -> np.ndarray:
+    """The judgements of each of ``n`` examples; NaN where there is none."""
+    rows = np.array(examples.rows_of(column, fewer=True, sorts=column.columns is not None))
+    examples.check()
+    if len(rows) != n:
+        raise InputError(
+            f"{column.name} has {len(rows):,} rows for {n:,} examples: leave a cell empty where nobody judged, or join "
+            f"by {argument('ids')}"
+        )
+    return np.where(rows < 0, np.nan, scores_of(column.values, column.name)[rows])
 
 
 def _outputs(
@@ -270,7 +263,8 @@ def _outputs(
     """
     first, given = next(iter(runs.values())), request.hypotheses
     assert given is not None
-    joined = join_texts(request.ids, {}, {"": first, **read_runs(given, request.ids, ids)}, leads=True)[1]
+    hypotheses = read_runs(given, None if request.ids == NONE else request.ids, ids)
+    joined = join_texts(request.ids, {}, {"": first, **hypotheses}, leads=True)[1]
     said = {name: texts for name, texts in joined.items() if name and name not in blank}
     found = {one.name: one.runs for one in read_systems(said, metric.n, first[0].name)} if said else {}
     for name, texts in found.items():
@@ -310,13 +304,13 @@ def read_scale(given: str | tuple[float, float] | None) -> tuple[float, float] |
 
 def _metric_of(
     systems: Mapping[str, Sequence[ScoreColumn]],
-    asked: ScoresAsked,
+    asked: ImportRequest,
     scale: tuple[float, float] | None,
     more_notes: Sequence[str] = (),
 ) -> tuple[SegmentScores, dict[str, list[Column]], Mapping[str, Sequence[str]]]:
     """The metric of these scores, the runs of each system in its order, and what is known of each example."""
     flat = [column for columns in systems.values() for column in columns]
-    ordered = common_order(flat)
+    ordered = common_order(flat, asked.ids)
     if not len(ordered[0]):
         raise InputError(f"{ordered[0].name}: no scores")
     values = [scores_of(column.values, column.name) for column in ordered]
@@ -494,38 +488,33 @@ def _one_of(path: Path, systems: Mapping[str, ScoreColumn], system: str) -> Scor
     return systems[near[0]]
 
 
-def common_order(columns: Sequence[ScoreColumn]) -> list[ScoreColumn]:
-    """The runs in the order of the first, joined by ids.
+def common_order(columns: Sequence[ScoreColumn], ids: str | None = None) -> list[ScoreColumn]:
+    """The runs in the order of the first.
 
+    :param ids: as in :class:`~cgbench.text.joins.Examples`.
     :raises InputError: lengths, ids, examples or versions of the task differ.
     """
+    examples, first, ordered = Examples(ids), columns[0], list[ScoreColumn]()
     for column in columns:
-        numbered(column.name, column.ids or ())
-    first, *others = columns
-    ordered = [first]
-    for column in others:
         if first.version is not None and column.version is not None and first.version != column.version:
             raise InputError(
                 f"{column.name} has version {column.version} of the task but {first.name} has version "
                 f"{first.version}: run both on the same version"
             )
-        if first.ids is not None and column.ids is not None:
-            if column.ids != first.ids:
-                order = places(column.name, column.ids, first)
-                prints = None if column.prints is None else [column.prints[index] for index in order]
-                values = [column.values[index] for index in order]  # not in the order of the file: no path
-                column = replace(column, values=values, ids=first.ids, prints=prints, path=None)
-        elif len(column) != len(first):
+        numbered(column.name, column.ids or ())
+        column = examples.join(column)
+        if len(column) != len(first):
             raise InputError(
                 f"{column.name} has {len(column):,} scores and {first.name} has {len(first):,}: give one score per "
                 "example, and check where the alignment breaks"
             )
         if first.prints is not None and column.prints is not None:
-            for index, (ours, theirs) in enumerate(zip(first.prints, column.prints, strict=True)):
-                if ours != theirs:
+            for index, (print_, of_first) in enumerate(zip(column.prints, first.prints, strict=True)):
+                if print_ != of_first:
                     raise InputError(
                         f"{column.row(index)} is another example than {first.row(index)}: the logs are from different "
                         "versions of the task, or different data"
                     )
         ordered.append(column)
+    examples.check()
     return ordered

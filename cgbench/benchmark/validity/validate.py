@@ -13,6 +13,7 @@ from cgbench.benchmark.comparison.significance import SAMPLES
 from cgbench.benchmark.metrics.metric import ExampleTexts, Metric
 from cgbench.benchmark.metrics.registry import make_metric
 from cgbench.benchmark.outputs.systems import Runs, System, read_systems
+from cgbench.benchmark.release.manifest import CONTROL, SPLIT, table_file
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.validity.agreement import agreements, select_alike
 from cgbench.benchmark.validity.measures import ENSEMBLE, SystemMeasures, losses_of, measure_errors
@@ -24,6 +25,7 @@ from cgbench.errors import InputError, argument
 from cgbench.models.devices import choose_device
 from cgbench.requests import accepts
 from cgbench.text.inputs import AnyPath
+from cgbench.text.joins import Examples
 
 
 @accepts(ValidateRequest)
@@ -58,7 +60,7 @@ def validate(request: ValidateRequest) -> Validity:
             if control
             else _candidates(opened, {one.name: one.rows("selected") for one in selected})
         )
-        read = _read(systems, control, parts, references)
+        read = _read(opened, systems, control, parts, references)
         metric = _metric(request, references)
         clusters, samples = _clusters(opened, request), request.samples or SAMPLES["bootstrap"]
         scored = _score(metric, clusters, read, parts, list(releases), samples=samples, seed=request.seed)
@@ -81,7 +83,7 @@ def _measures(release: Release, request: ValidateRequest) -> list[SystemMeasures
     columns = release.table().to_pydict()
     references = _candidates(release, {})[1]
     metric, clusters = _metric(request, references), _clusters(release, request)
-    read = read_systems(request.systems, len(references), "the candidates") if request.systems else []
+    read = _read_candidates(release, request.systems, references) if request.systems else []
     own = {ENSEMBLE: [columns["hypothesis"]]} if "hypothesis" in columns else {}
     runs = {**own, **{one.name: one.runs for one in read}}
     if not runs:
@@ -146,8 +148,19 @@ def _test_and_control(
     return {"test": np.arange(len(test)), "control": np.arange(len(test), len(test) + len(other))}, [*test, *other]
 
 
+def _read_candidates(release: Release, systems: Mapping[str, Runs], references: Sequence[str]) -> list[System]:
+    """The outputs of systems for the candidates."""
+    examples = Examples.of("the candidates", {"reference": references, "source": candidate_texts(release)[0]},
+                           release.path(table_file("candidates")))  # fmt: skip
+    return read_systems(systems, len(references), "the candidates", examples)
+
+
 def _read(
-    systems: Mapping[str, Runs], control: Mapping[str, Runs] | None, parts: Parts, references: list[str]
+    release: Release,
+    systems: Mapping[str, Runs],
+    control: Mapping[str, Runs] | None,
+    parts: Parts,
+    references: list[str],
 ) -> list[System]:
     if len(systems) < FEWEST_SYSTEMS:
         raise InputError(
@@ -155,9 +168,15 @@ def _read(
             f"{FEWEST_SYSTEMS}"
         )
     if not control:
-        return read_systems(systems, len(references), "the candidates")
-    test = read_systems(systems, len(parts["test"]), "the test set")
-    other = {one.name: one for one in read_systems(control, len(parts["control"]), "the control set")}
+        return _read_candidates(release, systems, references)
+    texts = {"reference": release.lines("target"), "source": release.lines("source")}
+    test = read_systems(systems, len(parts["test"]), "the test set",
+                        Examples.of("the test set", texts, release.path(SPLIT)))  # fmt: skip
+    texts = {"reference": release.control_lines("target"), "source": release.control_lines("source")}
+    other = {one.name: one for one in read_systems(
+        control, len(parts["control"]), "the control set",
+        Examples.of("the control set", texts, release.path(CONTROL)),
+    )}  # fmt: skip
     for one in test:
         if len(one.runs) != len(other[one.name].runs):
             raise InputError(

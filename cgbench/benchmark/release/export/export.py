@@ -16,6 +16,7 @@ from cgbench.benchmark.release.export.lm_eval import write_lm_eval
 from cgbench.benchmark.release.export.mt_metrics_eval import write_mt_metrics_eval
 from cgbench.benchmark.release.export.pairs import pairs_of
 from cgbench.benchmark.release.export.pearmut import write_pearmut
+from cgbench.benchmark.release.manifest import SPLIT
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.reserved import reserved_pairs
 from cgbench.benchmark.release.verify import check_verified
@@ -27,6 +28,7 @@ from cgbench.files import read_json, write_json
 from cgbench.requests import KW_ONLY, accepts, fields_of, option, request
 from cgbench.settings import did_you_mean
 from cgbench.text.inputs import as_column
+from cgbench.text.joins import Examples
 
 Target = Callable[..., None]
 """Writes the pairs of a test set as files of a new folder: a function of ``Pairs`` and the folder, and of those of
@@ -95,7 +97,9 @@ def export(request: ExportRequest) -> list[str]:
         pairs = pairs_of(release)
     given = {name: getattr(request, name) for name in OPTIONS if name in takes}
     if request.hypotheses:
-        given["hypotheses"] = read_hypotheses(request.hypotheses, len(pairs.rows))
+        texts = {"source": release.lines("source"), "reference": release.lines("target")}
+        examples = Examples.of("the test set", texts, release.path(SPLIT))
+        given["hypotheses"] = read_hypotheses(request.hypotheses, len(pairs.rows), examples)
     if "shots" in takes:
         given["shots"] = shots_for(request, release)
     with replacing(out) as making:
@@ -119,8 +123,8 @@ def shots_for(request: ExportRequest, release: Release) -> Callable[[Sequence[st
     return choose
 
 
-def read_hypotheses(given: Any, n: int) -> dict[str, list[str]]:
-    """The outputs of each system.
+def read_hypotheses(given: Any, n: int, examples: Examples) -> dict[str, list[str]]:
+    """The outputs of each system, in the order of the ``n`` examples.
 
     :raises InputError: a system has several files, or another number of lines than the test set has pairs.
     """
@@ -129,7 +133,8 @@ def read_hypotheses(given: Any, n: int) -> dict[str, list[str]]:
         one = texts[0] if isinstance(texts, list) and len(texts) == 1 and isinstance(texts[0], Path) else texts
         if isinstance(one, (list, tuple)) and any(not isinstance(text, str) for text in one):
             raise InputError(f"{argument('hypotheses', name)}: give one file per system")
-        column = as_column(one, f"hypotheses of {name}", "hypothesis", "prediction")
+        column = examples.join(as_column(one, f"hypotheses of {name}", "hypothesis", "prediction"))
+        examples.check()
         if len(column) != n:
             raise InputError(f"{column.name} has {len(column):,} lines and the test set {n:,}: one is needed per pair")
         found[str(name)] = column.values
