@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -82,28 +82,25 @@ def bare(text: str) -> str:
 class Identity:
     """What one column says of each row: an id, or (``is_text``) the text of the example.
 
-    ``of``: the name of the text or file, for messages. ``keys`` are the normalised ``values``. ``itself``: the column
-    is the text that is joined, and not one beside it; two references of an example are different texts.
+    ``of``: the name of the text or file, for messages. ``itself``: the column is the text that is joined, and not one
+    beside it; two references of an example are different texts. ``as_is``: ids are compared as they are.
     """
 
     name: str
     of: str
     values: Sequence[str]
-    keys: Sequence[str]
     is_text: bool = False
     itself: bool = False
+    as_is: bool = False
 
-    @classmethod
-    def of_column(
-        cls, name: str, of: str, values: Sequence[str], *, is_text: bool = False, itself: bool = False
-    ) -> Identity:
-        """Normalise the values of a column."""
-        return cls(name, of, values, list(map(bare if is_text else normalised, values)), is_text, itself)
+    @cached_property
+    def keys(self) -> Sequence[str]:
+        """The normalised values."""
+        return self.values if self.as_is else list(map(bare if self.is_text else normalised, self.values))
 
     def at(self, rows: Sequence[int]) -> Identity:
         """The identity of these rows, in this order."""
-        values, keys = ([column[row] for row in rows] for column in (self.values, self.keys))
-        return replace(self, values=values, keys=keys)
+        return replace(self, values=[self.values[row] for row in rows])
 
     @property
     def numbers(self) -> list[int] | None:
@@ -157,9 +154,9 @@ def _of_table(path: Path, _stamp: tuple[int, int], length: int) -> tuple[Identit
             continue
         values, kind = ["" if cell is None else str(cell) for cell in cells], _kind(name)
         if kind == "text":
-            texts.append(Identity.of_column(TEXTS[name.lower()], str(path), values, is_text=True))
+            texts.append(Identity(TEXTS[name.lower()], str(path), values, is_text=True))
             continue
-        identity = Identity.of_column(name, str(path), values)
+        identity = Identity(name, str(path), values)
         if sum(0 < len(value.split()) <= MOST_WORDS for value in values) < 0.9 * length:
             continue
         if kind == "id" or identity.numbers is not None:
@@ -167,12 +164,9 @@ def _of_table(path: Path, _stamp: tuple[int, int], length: int) -> tuple[Identit
     if repeated and all(len(set(identity.keys)) < length for identity in unique):
         # Segments that are numbered in each document: both columns together are an id.
         columns = sorted([*repeated, *unique], key=lambda identity: identity.name.lower())
-        keys, values = (
-            [", ".join(cells) for cells in zip(*(getattr(one, what) for one in columns), strict=True)]
-            for what in ("keys", "values")
-        )
-        if len(set(keys)) == length:
-            unique = [Identity("+".join(identity.name for identity in columns), str(path), values, keys)]
+        values = [", ".join(cells) for cells in zip(*(identity.values for identity in columns), strict=True)]
+        if len(set(values)) == length:
+            unique = [Identity("+".join(identity.name for identity in columns), str(path), values)]
     return (*texts, *unique)
 
 
@@ -191,13 +185,13 @@ def identities_of(column: Column, role: str = "") -> list[Identity]:
     """
     identities = []
     if column.ids is not None:
-        identities.append(Identity.of_column(INDEX, column.name, column.ids))
+        identities.append(Identity(INDEX, column.name, column.ids))
     elif _is_table(column) and column.path is not None:
         identities += _in_table(column.path, column)
     role = TEXTS.get(role, "")
     if role:
         identities = [identity for identity in identities if identity.name != role]
-        identities.append(Identity.of_column(role, column.name, column.values, is_text=True, itself=True))
+        identities.append(Identity(role, column.name, column.values, is_text=True, itself=True))
     return identities
 
 
@@ -236,7 +230,7 @@ def _match(first: Identity, second: Identity, *, more: bool, fewer: bool) -> _Ma
     if first.is_text is not second.is_text or (first.is_text and not same_name) or (first.itself and second.itself):
         return None
     if any(not one.is_text and len(set(one.keys)) < len(set(one.values)) for one in (first, second)):
-        first, second = (replace(one, keys=one.values) for one in (first, second))  # ids that differ in case alone
+        first, second = (replace(one, as_is=True) for one in (first, second))  # ids that differ in case alone
     keys, others, alike = list(first.keys), list(second.keys), first.like(second)
     if keys == others:
         return _Match(first, second, range(len(keys)), strong=not first.counts)

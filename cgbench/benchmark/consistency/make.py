@@ -23,6 +23,7 @@ from cgbench.requests import accepts
 from cgbench.tables import counted, render
 from cgbench.text.columns import read_text
 from cgbench.text.inputs import as_column, files_of, is_path
+from cgbench.text.joins import Examples
 from cgbench.text.plain_text import words_of
 
 LONGEST = 40  # words of a sentence
@@ -122,8 +123,10 @@ def _of_pieces(request: ItemsRequest, left_out: list[str]) -> Iterator[Cells]:
 
 def _pieces(request: ItemsRequest) -> dict[Words, tuple[str, str]]:
     """The distinct pieces that have a letter or digit, each with its synonym or itself."""
-    pieces = as_column(request.pieces, "pieces", "piece", "compound")  # type: ignore[arg-type]
+    examples = Examples()
+    pieces = examples.join(as_column(request.pieces, "pieces", "piece", "compound"))  # type: ignore[arg-type]
     synonyms = pieces if request.synonyms is None else as_column(request.synonyms, "synonyms", "synonym")
+    synonyms = examples.join(synonyms)
     if len(pieces) != len(synonyms):
         raise InputError(f"{synonyms.name}: {len(synonyms):,} synonyms of {len(pieces):,} pieces; give one for each")
     named = {
