@@ -197,8 +197,9 @@ def identities_of(column: Column, role: str = "") -> list[Identity]:
 
 def _described(column: Column) -> list[Identity]:
     """The ids in the table that describes a text."""
-    ids = [] if column.table is None or column.ids is not None else _in_table(column.table, column)
-    return [identity for identity in ids if not identity.is_text]
+    if column.table is None or column.ids is not None or not column.table.is_file():
+        return []
+    return [identity for identity in _in_table(column.table, column) if not identity.is_text]
 
 
 def _in_table(path: Path, column: Column) -> list[Identity]:

@@ -182,7 +182,7 @@ class _Texts:
 def _candidates(texts: _Texts) -> Candidates:
     request = texts.request
     if request.compounds is not None:
-        table = texts.release.path(SPLIT) if texts.release else None
+        table = texts.release.folder / SPLIT if texts.release else None
         sources, references = map(list, zip(*texts.test, strict=True))
         examples = Examples.of("the test set", {"source": sources, "reference": references}, table)
         compounds = examples.join(as_column(request.compounds, "compounds", "compound"))

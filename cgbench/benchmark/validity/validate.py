@@ -171,11 +171,11 @@ def _read(
         return _read_candidates(release, systems, references)
     texts = {"reference": release.lines("target"), "source": release.lines("source")}
     test = read_systems(systems, len(parts["test"]), "the test set",
-                        Examples.of("the test set", texts, release.path(SPLIT)))  # fmt: skip
+                        Examples.of("the test set", texts, release.folder / SPLIT))  # fmt: skip
     texts = {"reference": release.control_lines("target"), "source": release.control_lines("source")}
     other = {one.name: one for one in read_systems(
         control, len(parts["control"]), "the control set",
-        Examples.of("the control set", texts, release.path(CONTROL)),
+        Examples.of("the control set", texts, release.folder / CONTROL),
     )}  # fmt: skip
     for one in test:
         if len(one.runs) != len(other[one.name].runs):

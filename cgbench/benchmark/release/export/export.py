@@ -98,7 +98,7 @@ def export(request: ExportRequest) -> list[str]:
     given = {name: getattr(request, name) for name in OPTIONS if name in takes}
     if request.hypotheses:
         texts = {"source": release.lines("source"), "reference": release.lines("target")}
-        examples = Examples.of("the test set", texts, release.path(SPLIT))
+        examples = Examples.of("the test set", texts, release.folder / SPLIT)
         given["hypotheses"] = read_hypotheses(request.hypotheses, len(pairs.rows), examples)
     if "shots" in takes:
         given["shots"] = shots_for(request, release)
