@@ -87,9 +87,7 @@ def validated(release):
         column = ("systems", "control_systems")[count]
         rows = [json.dumps({"reference": text, column: text}) + "\n" for text in texts]
         Path(f"{column}.jsonl").write_text("".join(rows))
-    runs, of_control = (
-        dict.fromkeys("abc", f"{column}.jsonl:{column}") for column in ("systems", "control_systems")
-    )
+    runs, of_control = (dict.fromkeys("abc", f"{column}.jsonl:{column}") for column in ("systems", "control_systems"))
     cgbench.validate(release, runs, control_systems=of_control, samples=20)
 
 
