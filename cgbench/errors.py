@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable
 from types import ModuleType
 
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-_LATE = re.compile("[\x7f-\x9f\ud800-\udfff]")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202d\u202e\ud800-\udfff]")
+_LATE = re.compile("[\x7f-\x9f\u202d\u202e\ud800-\udfff]")
 # An argument in a message: its name and optionally its value, as text and as its repr.
 _ARGUMENT = re.compile("\x01(\\w+)(?:\x02(.*?)\x02(.*?))?\x03", re.DOTALL)
 

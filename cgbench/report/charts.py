@@ -20,6 +20,8 @@ from cgbench.errors import printable
 from cgbench.plots import COLOURS, Chart, Series
 
 WIDTH = 440
+FEW = 5  # examples
+MOST_LETTERS = 18
 LARGEST_DOT = 14.0  # radius of a dot for many points
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 3", "10 4", "4 2")
 
@@ -247,17 +249,25 @@ def scatter(
     return _svg(elements, 302, title)
 
 
-def intervals(chart: Chart) -> Markup:
-    """One line per series of a chart with one label: the interval as a bar, the runs as circles, the value."""
-    low, high = range_of([end for series in chart.series for end in _ends(series)])
+def intervals(chart: Chart, *, signed: bool = False, stars: Sequence[str] = ()) -> Markup:
+    """One line per series of a chart with one label: the interval as a bar, the runs as circles, the value.
+
+    :param signed: values are differences: a line marks zero, and they have a sign.
+    :param stars: text after each value.
+    """
+    low, high = range_of([*(end for series in chart.series for end in _ends(series)), *[0.0] * signed])
     room = 0.06 * (high - low)
-    start = 14.0 + 6.6 * max((min(len(series.name), 18) for series in chart.series), default=0)
-    x = Scale(low - room, high + room, start, WIDTH - 46.0)
+    names = cut_names([series.name for series in chart.series])
+    start = 14.0 + 6.6 * max(map(len, names), default=0)
+    x = Scale(low - room, high + room, start, WIDTH - 46.0 - 5.0 * max(map(len, stars), default=0))
     y = 14.0
     elements: list[Markup] = []
-    for series in chart.series:
+    if signed:
+        bottom = y + 19 * len(chart.series)
+        elements.append(_element("line", x1=x(0), x2=x(0), y1=6.0, y2=bottom, class_="median"))
+    for index, series in enumerate(chart.series):
         value, (first, last), colour = series.values[0], _interval(series, 0), _class(series)
-        elements.append(_text(start - 8, y + 4, cut(series.name), text_anchor="end", class_="tick"))
+        elements.append(_name(start - 8, y + 4, series.name, names[index], text_anchor="end", class_="tick"))
         if math.isfinite(first):
             elements.append(_element("line", x1=x(first), x2=x(last), y1=y, y2=y, class_=f"interval {colour}"))
         if series.runs and len(series.runs[0]) > 1:
@@ -265,7 +275,8 @@ def intervals(chart: Chart) -> Markup:
         if math.isfinite(value):
             mark = f"M{_n(x(value))} {_n(y - 6)}v12"
             elements.append(_element("path", _title(chart, series, 0), d=mark, class_=f"mark {colour}"))
-        text = f"{value:.{chart.decimals}f}" if math.isfinite(value) else "–"  # noqa: RUF001
+        text = f"{value:{'+' * signed}.{chart.decimals}f}" if math.isfinite(value) else "–"  # noqa: RUF001
+        text += stars[index] if stars else ""
         elements.append(_text(WIDTH - 2, y + 4, text, text_anchor="end", class_="value"))
         y += 19
     return _svg([*_x_axis(x, y, chart.value_name, top=6), *elements], y + 34, chart.title)
@@ -276,55 +287,99 @@ def _ends(series: Series) -> list[float]:
 
 
 def lines(chart: Chart) -> Markup:
-    """Labels from left to right and a line per series, with intervals as bars and the name at its end."""
+    """Labels from left to right and a line per series, with intervals as bars and the name at its end.
+
+    Points of fewer than :data:`FEW` examples are grey and not joined.
+    """
     low, high = range_of([end for series in chart.series for end in (*series.values, *series.low, *series.high)])
-    room, right = 0.06 * (high - low), WIDTH - 8 - 6.8 * max(len(cut(series.name)) for series in chart.series)
+    names = cut_names([series.name for series in chart.series])
+    room, right = 0.06 * (high - low), WIDTH - 8 - 6.8 * max(map(len, names))
     x = Scale(-0.5, len(chart.labels) - 0.5, 44.0, right)
     y = Scale(*(chart.ends or (low - room, high + room)), 210.0, 20.0)
     elements, last_heights = _y_axis(y, 44, right, chart.value_name), []
-    # Labels, slanted if they are long.
-    longest = max(len(cut(label)) for label in chart.labels)
-    slanted = 5.9 * longest > (right - 44) / len(chart.labels) - 4
-    for position, label in enumerate(chart.labels):
-        at = x(position)
-        if slanted:
-            turned = f"rotate(-40 {_n(at)} 224)"
-            elements.append(_text(at + 4, 224, cut(label), text_anchor="end", class_="tick", transform=turned))
-        else:
-            elements.append(_text(at, 225, label, text_anchor="middle", class_="tick"))
-            if chart.counts:
-                elements.append(_text(at, 239, f"({chart.counts[position]:,})", text_anchor="middle", class_="tick"))
+    label_elements, bottom = _bin_labels(chart, x)
+    elements += label_elements
     # Series; those with intervals are next to each other.
     shifted = any(math.isfinite(end) for series in chart.series for end in series.low)
     for index, series in enumerate(chart.series):
         shift = 0.4 * ((index + 0.5) / len(chart.series) - 0.5) if shifted else 0.0
-        points = [
-            (label_index, x(label_index + shift), y(v))
-            for label_index, v in enumerate(series.values)
-            if math.isfinite(v)
-        ]
+        points = [(label, x(label + shift), y(v)) for label, v in enumerate(series.values) if math.isfinite(v)]
+        few = {label for label, _, _ in points if chart.counts and chart.counts[label] < FEW}
         colour = _class(series)
-        for label_index, at, _ in points:
-            first, last = _interval(series, label_index)
+        for label, at, _ in points:
+            first, last = _interval(series, label)
             if math.isfinite(first):
-                elements.append(_element("line", x1=at, x2=at, y1=y(first), y2=y(last), class_=f"interval {colour}"))
+                colour_of = "few" if label in few else colour
+                elements.append(_element("line", x1=at, x2=at, y1=y(first), y2=y(last), class_=f"interval {colour_of}"))
         if chart.joined:
-            path, dashes = " ".join(f"{_n(at)},{_n(up)}" for _, at, up in points), _dashes(series)
+            path = " ".join(f"{_n(at)},{_n(up)}" for label, at, up in points if label not in few)
+            dashes = _dashes(series)
             elements.append(_element("polyline", points=path, class_=f"line {colour}", stroke_dasharray=dashes))
-        for label_index, at, up in points:
-            title = _title(chart, series, label_index)
-            elements.append(_element("circle", title, cx=at, cy=up, r=3.2, class_=f"dot {colour}"))
+        for label, at, up in points:
+            colour_of = "few" if label in few else colour
+            elements.append(
+                _element("circle", _title(chart, series, label), cx=at, cy=up, r=3.2, class_=f"dot {colour_of}")
+            )
         last_heights.append(points[-1][2] if points else 210.0)
-    for series, height in zip(chart.series, _apart(last_heights, 13.0), strict=True):
-        elements.append(_text(right + 4, height + 4, cut(series.name), class_=f"name {_class(series)}"))
-    bottom = 232 + 3.8 * longest if slanted else 243
+    for series, name, height in zip(chart.series, names, _apart(last_heights, 13.0), strict=True):
+        elements.append(_name(right + 4, height + 4, series.name, name, class_=f"name {_class(series)}"))
     elements.append(_text(right, bottom + 14, chart.label_name, text_anchor="end", class_="label"))
     return _svg(elements, bottom + 20, chart.title)
 
 
-def cut(name: str, most: int = 18) -> str:
+def _bin_labels(chart: Chart, x: Scale) -> tuple[list[Markup], float]:
+    """The labels below a chart with their counts, slanted if they are long; and where they end."""
+    counts = [f"({count:,})" for count in chart.counts]
+    short, room = [cut(label) for label in chart.labels], (x.end - x.start) / len(chart.labels) - 4
+    longest = max(map(len, [*short, *counts]))
+    if 5.9 * longest <= room:
+        elements = [
+            _text(x(index), 225, label, text_anchor="middle", class_="tick") for index, label in enumerate(short)
+        ]
+        elements += [
+            _text(x(index), 239, count, text_anchor="middle", class_="tick") for index, count in enumerate(counts)
+        ]
+        return elements, 243.0
+    short = [f"{label} {count}" for label, count in zip(short, counts, strict=True)] if counts else short
+    elements = [
+        _name(
+            x(index) + 4,
+            224,
+            label,
+            text,
+            text_anchor="end",
+            class_="tick",
+            transform=f"rotate(-40 {_n(x(index))} 224)",
+        )
+        for index, (label, text) in enumerate(zip(chart.labels, short, strict=True))
+    ]
+    return elements, 232 + 3.8 * max(map(len, short))
+
+
+def cut(name: str, most: int = MOST_LETTERS) -> str:
     """A name as a chart has room for."""
     return name if len(name) <= most else name[: most - 1] + "…"
+
+
+def cut_names(names: Sequence[str], most: int = MOST_LETTERS) -> list[str]:
+    """Names as a chart has room for, and still different: those that would be cut alike are cut in the middle."""
+    short = [cut(name, most) for name in names]
+    alike = Counter(short)
+    tail = most // 2
+    ends = [
+        name[: most - 1 - tail] + "…" + name[-tail:] if alike[text] > 1 else text
+        for name, text in zip(names, short, strict=True)
+    ]
+    again = Counter(ends)
+    return [f"{index}: {end}" if again[end] > 1 else end for index, end in enumerate(ends, 1)]
+
+
+def _name(x: float, y: float, name: str, short: str, **attributes: Any) -> Markup:
+    """A text that was cut, whole under the pointer."""
+    if name == short:
+        return _text(x, y, name, **attributes)
+    words = Markup("{}{}").format(_visible(short), _element("title", name))
+    return _element("text", words, x=float(x), y=float(y), **attributes)
 
 
 def bar(shares: Sequence[tuple[float, int]], title: str) -> Markup:

@@ -101,6 +101,9 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
         ],
         "systems": [_systems_table(scored, whole_scores, figure) for figure in figures],
         "charts": [_systems_chart(scored, whole_scores, figure) for figure in figures],
+        "forests": [_forest(scored, whole_scores, figure) for figure in figures] if scored.baseline is not None else [],
+        "baseline": scored.baseline,
+        "level": LEVEL,
         "details": _details(scored),
         "drops": [_drops(scored, figure) for figure in figures] if scored.drops else [],
         "control_examples": scored.control,
@@ -179,6 +182,20 @@ def _systems_chart(scored: ScoredSystems, whole_scores: Sequence[SubsetScores], 
     return charts.intervals(chart), "; ".join(caption)
 
 
+def _forest(scored: ScoredSystems, whole_scores: Sequence[SubsetScores], figure: str) -> Any:
+    """The difference of each system from the baseline, with intervals and stars."""
+    marks, stars, nan = [], [], math.nan
+    for index, (result, subset) in enumerate(zip(scored.results, whole_scores, strict=True)):
+        score = subset.figures[figure]
+        if score.difference is not None:
+            low, high = (nan if end is None else end for end in (score.difference_low, score.difference_high))
+            marks.append(Series(result.system, [score.difference], [low], [high], colour=index))
+            stars.append("*" if score.p_holm is not None and score.p_holm < LEVEL else "")
+    name = scored.metric.axis(figure)
+    title = f"{name}: difference from {scored.baseline}"
+    return charts.intervals(Chart([""], marks, title, title, decimals=scored.metric.width), signed=True, stars=stars)
+
+
 def _drops(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:
     """What each system loses from the control set to the test set, as a table and as a chart."""
     name, rows, marks = scored.metric.axis(figure), [], []
@@ -229,7 +246,7 @@ def _breakdown(scored: ScoredSystems, figure: str, feature_number: int) -> dict[
     :param feature_number: counted from 0; the heads of the table link to the examples of their bins.
     """
     name, by, width = scored.metric.axis(figure), scored.by or "", scored.metric.width
-    bins = [(bin.label, subset.examples) for bin, subset in scored.results[0].bins]
+    bins = [(bin.label or "(empty)", subset.examples) for bin, subset in scored.results[0].bins]
     marks = [
         Series.of(result.system, [subset.figures[figure] for _, subset in result.bins], index)
         for index, result in enumerate(scored.results)

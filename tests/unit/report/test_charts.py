@@ -109,13 +109,37 @@ def test_intervals():
     ]
     chart = parsed(charts.intervals(Chart([""], series, "t", "BLEU")))
     titles = [title.text for title in chart.iter("title")]
-    assert titles == ["one: 10.00, 95 %: 8.00 to 12.00; runs: 9.00, 11.00"]
+    assert titles == ["one: 10.00, 95 %: 8.00 to 12.00; runs: 9.00, 11.00", "a name that is much too long for it"]
     texts = [text.text for text in chart.iter("text")]
     assert "10.0" in texts and "a name that is mu…" in texts
     assert len(list(chart.iter("circle"))) == 2
     (interval,) = [one for one in chart.iter("line") if "interval" in one.get("class")]
     dots = sorted(float(one.get("cx")) for one in chart.iter("circle"))
     assert float(interval.get("x1")) < dots[0] < dots[1] < float(interval.get("x2"))
+
+
+def test_differences_have_zero_signs_and_stars():
+    series = [Series("a", [-2.0], [-3.0], [-1.0]), Series("b", [1.5], [-0.5], [3.5])]
+    chart = parsed(charts.intervals(Chart([""], series, "t", "BLEU"), signed=True, stars=["*", ""]))
+    assert [text.text for text in chart.iter("text") if text.get("class") == "value"] == ["-2.0*", "+1.5"]
+    (zero,) = [line for line in chart.iter("line") if line.get("class") == "median"]
+    first, second = [line for line in chart.iter("line") if "interval" in line.get("class")]
+    x = float(zero.get("x1"))
+    assert float(first.get("x2")) < x and float(second.get("x1")) < x < float(second.get("x2"))
+
+
+def test_names_that_are_cut_stay_different():
+    names = ["transformer-base-seed-1", "transformer-base-seed-2", "short", *["x" * 20 + "middle" + "y" * 20] * 2]
+    short = charts.cut_names(names)
+    assert len(set(short)) == len(names) and short[2] == "short" and short[0].endswith("e-seed-1")
+
+
+def test_points_of_few_examples_are_grey_and_not_joined():
+    series = Series("one", [30.0, 20.0, 10.0], [29.0, 19.0, 9.0], [31.0, 21.0, 11.0])
+    drawn = parsed(charts.lines(Chart(["a", "b", "c"], [series], counts=(9, 4, 5))))
+    assert [dot.get("class") for dot in drawn.iter("circle")] == ["dot c0", "dot few", "dot c0"]
+    (line,) = drawn.iter("polyline")
+    assert len(line.get("points").split()) == 2
 
 
 def test_bins_are_next_to_each_other():
@@ -132,6 +156,8 @@ def test_bins_are_next_to_each_other():
     three = Series("one", [30.0, 20.0, 10.0])
     long = charts.lines(Chart(["a very long name of a bin"] * 6, [three], joined=False))
     assert "rotate" in str(long) and "polyline" not in str(long) and "a very long name …" in str(long)
+    counted = charts.lines(Chart(["a very long name of a bin"] * 6, [three], counts=[7] * 6))
+    assert str(counted).count("a very long name … (7)") == 6
 
 
 def test_two_systems_have_one_scale():
