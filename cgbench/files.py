@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import os
+import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
@@ -58,6 +59,26 @@ def atomic_path(path: Path) -> Iterator[Path]:
     sync_folder(path.parent)
 
 
+def leftovers(path: Path, ending: str = "tmp") -> list[Path]:
+    """Temporary files or folders that commands which were killed left beside ``path``."""
+    named = re.compile(rf"\.{re.escape(path.name)}\.([0-9]+)\.{ending}")
+    matches = [(other, named.fullmatch(other.name)) for other in path.parent.iterdir()] if path.parent.is_dir() else []
+    return sorted(other for other, match in matches if match and not _runs(int(match[1])))
+
+
+def _runs(process: int) -> bool:
+    """Whether another process on this machine has this number."""
+    if process == os.getpid():
+        return False
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True
+
+
 def link_or_copy(source: str | Path, target: str | Path) -> None:
     """Hard-link a file if the file system can; else copy and sync it."""
     try:
@@ -70,7 +91,7 @@ def link_or_copy(source: str | Path, target: str | Path) -> None:
 
 
 def check_output(path: Path, inputs: Iterable[Path]) -> None:
-    """Check, before any work, that ``path`` can be written and is not an input.
+    """Check, before any work, that ``path`` can be written and is not an input; remove what a killed command left.
 
     :raises InputError: it cannot, or it is.
     """
@@ -82,6 +103,8 @@ def check_output(path: Path, inputs: Iterable[Path]) -> None:
         if path.exists() and other.exists() and path.samefile(other):
             raise InputError(f"{path}: is also an input; give another name")
     if path.parent != Path("/dev") and (not path.exists() or path.is_file()):
+        for leftover in leftovers(path):
+            leftover.unlink(missing_ok=True)
         trial = path.with_name(f".{path.name}.{os.getpid()}.tmp")  # permissions are not enough: /proc is read-only
         try:
             trial.touch(exist_ok=False)

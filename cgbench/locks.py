@@ -24,11 +24,12 @@ class BusyError(InputError):
 
 
 @contextlib.contextmanager
-def locked(path: Path, *, wait: bool) -> Iterator[None]:
+def locked(path: Path, *, wait: bool, remove: bool = False) -> Iterator[None]:
     """Hold an exclusive lock on ``path``, which is created if missing.
 
     A remote task takes no lock: the command that started it holds it.
 
+    :param remove: remove the file at the end.
     :raises BusyError: another process holds it and ``wait`` is false.
     :raises InputError: the disk has no locks.
     """
@@ -40,6 +41,8 @@ def locked(path: Path, *, wait: bool) -> Iterator[None]:
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            if remove and not _is_there(path, handle):  # the process that had it has removed it
+                raise BlockingIOError
         except BlockingIOError:
             raise BusyError(f"{path.parent}: another cgbench command is working in this folder; wait for it") from None
         except OSError as error:
@@ -49,6 +52,17 @@ def locked(path: Path, *, wait: bool) -> Iterator[None]:
                 f"{path.parent}: this disk has no file locks (flock), which cgbench needs; use another folder or mount "
                 "the disk with locks"
             ) from error
-        yield
+        try:
+            yield
+        finally:
+            if remove:
+                path.unlink(missing_ok=True)
     finally:
         os.close(handle)
+
+
+def _is_there(path: Path, handle: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(handle))
+    except FileNotFoundError:
+        return False

@@ -1,11 +1,12 @@
 """JSON that strangers wrote, or that a disk damaged."""
 
 import errno
+import os
 
 import pytest
 
 from cgbench.errors import InputError
-from cgbench.files import atomic_path, read_json
+from cgbench.files import atomic_path, check_output, read_json
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,13 @@ def test_a_full_disk_has_a_name(tmp_path):
         raise full
     assert caught.value.filename == str(tmp_path / "big")
     assert not list(tmp_path.iterdir())
+
+
+def test_an_output_is_cleared_of_what_a_killed_command_left(tmp_path):
+    (tmp_path / ".out.tsv.99999999.tmp").touch()
+    (tmp_path / f".out.tsv.{os.getppid()}.tmp").touch()  # of a command that runs
+    check_output(tmp_path / "out.tsv", [])
+    assert os.listdir(tmp_path) == [f".out.tsv.{os.getppid()}.tmp"]
 
 
 @pytest.mark.parametrize(

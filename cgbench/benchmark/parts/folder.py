@@ -152,7 +152,6 @@ def write_parts(
 
     :param manifest: ``side``, ``match``, ``k``, ``pieces``, ``settings``, ``inputs`` and what else describes the run.
     """
-    check_output_folder(out)
     lacking = [piece.reason for piece in pieces if piece.reason]
     counts = {
         "rows": len(rows),
@@ -165,6 +164,7 @@ def write_parts(
     reasons = {name: lacking.count(name) for name in REASONS if name in lacking}
     manifest = {"kind": KIND, "format": FORMAT, **manifest, "counts": counts, "reasons": reasons}
     with replacing(out) as folder:
+        check_output_folder(out)
         for at, side in enumerate(SIDES):
             write_lines(folder / f"probes.{side}", (probe[at] for probe in probes))
         listed = (asdict(one) | {"probes": [number + 1 for number in one.probes]} for one in pieces)

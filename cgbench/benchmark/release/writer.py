@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ from cgbench.benchmark.release.manifest import CARD, CROISSANT, DATA, MANIFEST, 
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.work_folder import RECORD, read_record, record_digest
 from cgbench.errors import InputError
-from cgbench.files import named, sync_file, sync_folder, write_atomic, write_json
+from cgbench.files import leftovers, named, sync_file, sync_folder, write_atomic, write_json
+from cgbench.locks import BusyError, locked
 
 ARRIVING = ".arriving"  # in the folder of a release: files being moved from another disk
 
@@ -50,12 +51,30 @@ def seal(manifest: dict[str, Any], folder: Path) -> dict[str, Any]:
     return manifest
 
 
-@contextmanager
+@contextlib.contextmanager
 def replacing(out: Path) -> Iterator[Path]:
-    """A new folder that replaces ``out`` at the end; after an error ``out`` is unchanged."""
+    """A new folder that replaces ``out`` at the end; after an error ``out`` is unchanged.
+
+    It is locked, and first cleared of what a killed command left.
+
+    :raises InputError: another command is writing ``out``.
+    """
+    lock = locked(out.with_name(f".{out.name}.lock"), wait=False, remove=True)
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(lock)
+        except BusyError:
+            raise InputError(f"{out}: another cgbench command is writing this folder; wait for it") from None
+        for old in leftovers(out, "old"):
+            if not out.exists():  # killed between two renames
+                old.rename(out)
+        for leftover in [*leftovers(out), *leftovers(out, "old")]:
+            shutil.rmtree(leftover, ignore_errors=True)
+        yield from _replacing(out)
+
+
+def _replacing(out: Path) -> Iterator[Path]:
     making, old = (out.with_name(f".{out.name}.{os.getpid()}.{name}") for name in ("tmp", "old"))
-    out.parent.mkdir(parents=True, exist_ok=True)
-    shutil.rmtree(making, ignore_errors=True)
     try:
         making.mkdir()
         yield making

@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING, Any
 from cgbench import __version__
 from cgbench.benchmark.comparison.comparison import Score
 from cgbench.errors import InputError, argument
-from cgbench.files import write_atomic, write_json
+from cgbench.files import leftovers, read_json, write_atomic, write_json
+from cgbench.locks import locked
+from cgbench.steps import hash_file
 
 if TYPE_CHECKING:
     from cgbench.benchmark.score.result import Evaluation
@@ -30,12 +32,18 @@ SCHEMA = "0.3.0"
 
 
 def write_records(found: Evaluation, folder: Path) -> list[Path]:
-    """Write a record and its examples for every system.
+    """Write a record and its examples for every system; records that an earlier command has written stay.
 
     :param folder: where ``data`` is written, an existing folder or a new one.
     :returns: the records.
-    :raises InputError: a name cannot be part of a path, or a record is there already.
+    :raises InputError: a name cannot be part of a path, or a record was changed after it was written.
     """
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder / ".lock", wait=True, remove=True):
+        return _write_records(found, folder)
+
+
+def _write_records(found: Evaluation, folder: Path) -> list[Path]:
     benchmark = found.inputs.benchmark if found.inputs else found.scored.metric.name
     seconds = os.environ.get("SOURCE_DATE_EPOCH") or str(int(time.time()))
     prepared = []
@@ -46,16 +54,21 @@ def write_records(found: Evaluation, folder: Path) -> list[Path]:
         content = json.dumps([record, samples], ensure_ascii=False, sort_keys=True)
         name = uuid.UUID(bytes=hashlib.sha256(content.encode()).digest()[:16], version=4)
         place = folder / "data" / _part(benchmark) / developer / model
-        if (path := place / f"{name}.json").exists():
-            raise InputError(f"{path}: this record has been written before; remove it, or choose another folder")
+        path = place / f"{name}.json"
+        if path.exists() and not _is_written(path, record):
+            raise InputError(f"{path}: was changed after it was written; remove it, or choose another folder")
         evaluation = f"{_part(benchmark)}/{developer}/{model}/{seconds}"
         prepared.append((path, record | {"evaluation_id": evaluation, "retrieved_timestamp": seconds}, samples))
     for path, record, samples in prepared:
         path.parent.mkdir(parents=True, exist_ok=True)
+        companion = _samples_beside(path)
+        for leftover in [*leftovers(path), *leftovers(companion)]:
+            leftover.unlink()
+        if path.exists():
+            continue
         if samples:
             identity: dict[str, Any] = {"evaluation_id": record["evaluation_id"]}
             text = "".join(f"{json.dumps(identity | one, ensure_ascii=False)}\n" for one in samples)
-            companion = path.with_name(f"{path.stem}_samples.jsonl")
             write_atomic(companion, text)
             record["detailed_evaluation_results"] = {
                 "format": "jsonl", "file_path": companion.relative_to(folder).as_posix(), "hash_algorithm": "sha256",
@@ -63,6 +76,21 @@ def write_records(found: Evaluation, folder: Path) -> list[Path]:
             }  # fmt: skip
         write_json(path, record)
     return [path for path, _, _ in prepared]
+
+
+def _is_written(path: Path, record: dict[str, Any]) -> bool:
+    """Whether a record is there with these contents, and with its examples as they were written."""
+    written = read_json(path)
+    details = written.pop("detailed_evaluation_results", None) if isinstance(written, dict) else None
+    if not isinstance(written, dict) or {**written, **record} != written or len(written) != len(record) + 2:
+        return False
+    samples = _samples_beside(path)
+    recorded = details.get("checksum") if isinstance(details, dict) else details
+    return recorded == (hash_file(samples) if samples.is_file() else None)
+
+
+def _samples_beside(path: Path) -> Path:
+    return path.with_name(f"{path.stem}_samples.jsonl")
 
 
 def _identity(system: str) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from cgbench.errors import InputError, require
 from cgbench.files import read_json, to_json, write_atomic
-from cgbench.models.checkpoints import open_tensors
+from cgbench.models.checkpoints import check_finite, open_tensors
 from cgbench.models.external.addresses import Address
 from cgbench.models.external.snapshot import ADAPTER_CONFIG, convert, deciding_files, numbers_in
 
@@ -62,10 +62,12 @@ def merge_adapter(address: Address, model: Any, adapter: Path) -> Any:
     peft: Any = require("peft", "hf")
     _check_patterns(adapter, [name for name, _ in model.named_modules()])
     try:
-        return peft.PeftModel.from_pretrained(model, adapter, local_files_only=True).merge_and_unload()
+        merged = peft.PeftModel.from_pretrained(model, adapter, local_files_only=True).merge_and_unload()
     except Exception as error:
         reason = " ".join(str(error).split())[:300] or type(error).__name__
         raise InputError(f"{address.text}: the adapter {adapter} does not fit the model ({reason})") from None
+    check_finite(adapter, merged.state_dict())
+    return merged
 
 
 def _check_patterns(adapter: Path, modules: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from cgbench.errors import InputError, argument, require
 from cgbench.files import read_json
+from cgbench.models.checkpoints import check_finite
 from cgbench.models.external.addresses import PLACE, Address, read_template
 from cgbench.models.text.tokenized import check_tokenizer, quiet_panics, read_tokenizer_file, tokenizer_fault
 from cgbench.steps import hash_value
@@ -140,6 +141,7 @@ def load_model(
             raise InputError(
                 f"{address.text}: the weights do not fit the configuration: {wrong[0]}{more} {what} config.json"
             )
+    check_finite(folder, model.state_dict())
     return model if device_map else model.to(device)
 
 

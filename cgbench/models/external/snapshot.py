@@ -88,6 +88,9 @@ def _check(address: Address, folder: Path) -> None:
             f"{address.text}: {folder} contains an adapter and a model ({ADAPTER_CONFIG}); move the adapter's files to "
             "their own folder and add ?adapter=FOLDER"
         )
+    for setting, value in _implementations(config):
+        if "/" in str(value):  # transformers would download and run that code
+            raise InputError(f"{folder / 'config.json'}: {setting} names code on the hub, which is never run")
     _check_weights(folder, config, names)
     _check_counts(folder, config, names)
     settings = read_json(folder / "generation_config.json") if "generation_config.json" in names else {}
@@ -141,6 +144,15 @@ def _check_counts(folder: Path, config: dict[str, Any], names: list[str]) -> Non
                 if value > 0
                 else f"{folder / 'config.json'}: {name} is {value}, which is invalid"
             )
+
+
+def _implementations(config: Any) -> Iterator[tuple[str, Any]]:
+    """The settings, at any depth, that choose an implementation of attention or of experts."""
+    if isinstance(config, (dict, list)):
+        for name, value in config.items() if isinstance(config, dict) else enumerate(config):
+            if "_implementation" in str(name):
+                yield str(name), value
+            yield from _implementations(value)
 
 
 def numbers_in(value: Any, name: str = "") -> Iterator[tuple[str, float]]:

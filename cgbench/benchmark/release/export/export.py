@@ -103,6 +103,7 @@ def export(request: ExportRequest) -> list[str]:
     if "shots" in takes:
         given["shots"] = shots_for(request, release)
     with replacing(out) as making:
+        _check_out(out, to)  # once more: another command may have written it
         with _blame_release(release) if to in TARGETS else contextlib.nullcontext():
             write(pairs, making, **given)
         names = sorted(str(path.relative_to(making)) for path in making.rglob("*") if path.is_file())

@@ -44,8 +44,28 @@ def test_a_record_has_scores_intervals_and_where_its_examples_are(found, tmp_pat
 def test_the_same_scores_are_the_same_files_and_never_written_over(found, tmp_path):
     one, other = (write_records(found, tmp_path / name) for name in "ab")
     assert [path.read_bytes() for path in one] == [path.read_bytes() for path in other]
-    with pytest.raises(InputError, match="has been written before"):
-        write_records(found, tmp_path / "a")
+
+
+def test_a_killed_command_resumes_to_the_same_files(found, tmp_path, monkeypatch):
+    whole = write_records(found, tmp_path)
+    files = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000000")
+    assert write_records(found, tmp_path) == whole  # what is written stays, with its time
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == files
+    whole[1].unlink()  # killed before the second record
+    (whole[1].parent / f".{whole[1].name}.99999999.tmp").touch()
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    assert write_records(found, tmp_path) == whole
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == files
+
+
+@pytest.mark.parametrize("name", ["{}.json", "{}_samples.jsonl"])
+def test_a_record_that_was_changed_is_not_written_over(found, tmp_path, name):
+    record = write_records(found, tmp_path)[0]
+    path = record.with_name(name.format(record.stem))
+    path.write_text(path.read_text().replace("0.3.0", "0.3.1"))
+    with pytest.raises(InputError, match="was changed after it was written; remove it"):
+        write_records(found, tmp_path)
 
 
 def test_examples_are_read_back_with_their_runs_and_ids(found, tmp_path):

@@ -142,6 +142,28 @@ def test_sizes_are_bounded_before_anything_is_allocated(whole, tmp_path, kind, n
     assert time.process_time() - began < 30
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_no_numbers_are_refused(model, value):
+    tensors = safetensors.torch.load_file(model / "model.safetensors")
+    next(iter(tensors.values())).view(-1)[-1] = value
+    safetensors.torch.save_file(tensors, model / "model.safetensors", {"format": "pt"})
+    refuses(model, "contains NaN or infinity")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"attn_implementation": "some/kernel"},
+        {"_attn_implementation": "some/kernel:forward"},
+        {"text_config": {"attn_implementation": "some/kernel"}},
+        {"attn_implementation": {"decoder": "some/kernel"}},
+    ],
+)
+def test_code_on_the_hub_is_refused_before_it_is_fetched(model, settings):
+    change(model / "config.json", **settings)
+    refuses(model, "names code on the hub, which is never run")
+
+
 SETTINGS = [
     *(("marian", {name: value}) for name in ("eos_token_id", "decoder_start_token_id", "forced_bos_token_id")
       for value in ("x", 10**9, -5, True, 1.5)),
