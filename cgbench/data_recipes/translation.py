@@ -36,11 +36,11 @@ WMT_TRAIN = {
     "training-parallel-nc-v9.tgz": "training/news-commentary-v9.de-en",
 }
 WMT_URLS = {
-    "training-parallel-europarl-v7.tgz": "http://www.statmt.org/wmt13/training-parallel-europarl-v7.tgz",
-    "training-parallel-commoncrawl.tgz": "http://www.statmt.org/wmt13/training-parallel-commoncrawl.tgz",
-    "training-parallel-nc-v9.tgz": "http://www.statmt.org/wmt14/training-parallel-nc-v9.tgz",
-    "dev.tgz": "http://www.statmt.org/wmt14/dev.tgz",
-    "test-full.tgz": "http://www.statmt.org/wmt14/test-full.tgz",
+    "training-parallel-europarl-v7.tgz": "https://www.statmt.org/wmt13/training-parallel-europarl-v7.tgz",
+    "training-parallel-commoncrawl.tgz": "https://www.statmt.org/wmt13/training-parallel-commoncrawl.tgz",
+    "training-parallel-nc-v9.tgz": "https://www.statmt.org/wmt14/training-parallel-nc-v9.tgz",
+    "dev.tgz": "https://www.statmt.org/wmt14/dev.tgz",
+    "test-full.tgz": "https://www.statmt.org/wmt14/test-full.tgz",
 }
 WMT_TEST = ("newstest2014-deen-src.de.sgm", "newstest2014-deen-ref.en.sgm")
 
@@ -172,7 +172,7 @@ def _chained(corpora: list[tuple[Path, ...] | None]) -> Iterator[Pair]:
 
 
 def _talk_sources() -> Iterator[Source]:
-    yield Source(TALKS, f"http://dl.fbaipublicfiles.com/fairseq/data/iwslt14/{TALKS}", folder="iwslt14-de-en")
+    yield Source(TALKS, f"https://dl.fbaipublicfiles.com/fairseq/data/iwslt14/{TALKS}", folder="iwslt14-de-en")
     for language in LANGUAGES:
         names = [f"train.tags.de-en.{language}", *(f"IWSLT14.{test}.de-en.{language}.xml" for test in TESTS)]
         for name in names:
@@ -224,7 +224,7 @@ RECIPES = (
         summary="German-English news and web: the pool",
         licence=NO_LICENCE,
         citation="Bojar et al., Findings of the 2014 Workshop on Statistical Machine Translation, WMT 2014",
-        homepage="http://www.statmt.org/wmt14/translation-task.html",
+        homepage="https://www.statmt.org/wmt14/translation-task.html",
         sides=LANGUAGES,
         size="about 4.5 million pairs",
         download="over 1.6 GB",

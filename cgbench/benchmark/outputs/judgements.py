@@ -236,5 +236,7 @@ def columns_of(path: Path, found: Judgements, *, standardise: bool, by_rater: bo
 def _rank(examples: list[str]) -> Any:
     """Sort numbers by value; others stay in the order of their first judgement."""
     numeric = all(one.isascii() and one.isdigit() for one in examples)
-    places = {one: int(one) if numeric else place for place, one in enumerate(examples)}
-    return places.__getitem__
+    digits = {example: example.lstrip("0") for example in examples}  # no int: an id may have thousands of digits
+    if numeric:
+        return lambda example: (len(digits[example]), digits[example])
+    return {example: rank for rank, example in enumerate(examples)}.__getitem__

@@ -100,7 +100,7 @@ class _Texts:
             config = self.release.configuration
             self.normalisation, self.side = self.release.normalisation, request.side or str(config["degree_side"])
             self.min_count = int(request.min_count or config["ngram_min_count"])
-            self.test = list(zip(*map(self.release.lines, SIDES), strict=True))
+            self.test = self.release.pairs()
             self.inputs["release"] = self.release.signature
         else:
             spec = as_corpus(request.test, request.columns, "test", folder)
@@ -145,7 +145,7 @@ class _Texts:
         """The hashes of the sources and of the targets that are never probes."""
         pairs = list(self.test)
         if self.release is not None and self.release.has_control:
-            pairs += zip(*map(self.release.control_lines, SIDES), strict=True)
+            pairs += self.release.pairs("control")
         specs = corpora_of(self.request.exclude, "exclude", columns=self.request.columns, texts=self.folder)
         texts = [self._plain(f"exclude-{position}", spec) for position, spec in enumerate(specs, 1)]
         return [

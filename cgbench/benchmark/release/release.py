@@ -206,6 +206,16 @@ class Release:
         """The sentences of that file."""
         return _lines(self.text_path(side))
 
+    def pairs(self, name: str = "test") -> list[tuple[str, str]]:
+        """The pairs of the test set (of the candidates if there is none), of the ``control`` set or the ``sample``."""
+        sources, targets = (self.lines(side) if name == "test" else self.set_lines(name, side) for side in SIDES)
+        if len(sources) != len(targets):
+            raise InputError(
+                f"{self.folder}: {len(sources):,} sources of the {name} set, but {len(targets):,} targets; see cgbench "
+                "verify"
+            )
+        return list(zip(sources, targets, strict=True))
+
     def train_path(self, side: str) -> Path:
         """The file of one side (``source`` or ``target``) of the training set of a split."""
         if not self.is_split:

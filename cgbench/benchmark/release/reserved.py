@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from cgbench.benchmark.release.manifest import MANIFEST
-from cgbench.benchmark.release.release import SIDES, Release
+from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.tables import sides_of
 from cgbench.errors import InputWarning
 from cgbench.text.formats import Pair
@@ -19,16 +19,16 @@ def reserved_pairs(release: Release) -> list[Pair]:
 
     :raises InputError: the release has no text.
     """
-    texts = [tuple(release.lines(side) for side in SIDES)]
+    pairs = release.pairs()
     if release.has_control:
-        texts.append(tuple(release.control_lines(side) for side in SIDES))
+        pairs += release.pairs("control")
     if not release.is_split:
         candidates = sides_of(release.table("candidates", text=True), release.languages)
         if not candidates:
             message = f"{release.folder}: has no text of its candidates, so only its test and control set are left out"
             warnings.warn(InputWarning(message), stacklevel=2)
-        texts.append(candidates or ([], []))
-    return [pair for sources, targets in texts for pair in zip(sources, targets, strict=True)]
+        pairs += zip(*(candidates or ([], [])), strict=True)
+    return pairs
 
 
 def reserved_for(sources: Any) -> list[Pair]:

@@ -192,3 +192,12 @@ def test_damaged_annotations_are_one_line(tmp_path, change, said):
     (tmp_path / "annotations.json").write_text(json.dumps({"c": entries}))
     with pytest.raises(InputError, match=said):
         read_score_columns({"": tmp_path / "annotations.json"})
+
+
+def test_ids_of_thousands_of_digits_are_sorted_as_numbers(tmp_path):
+    long = "9" * 5000
+    rows = [("A", long, 1), ("A", "10", 2), ("A", "9", 3), ("A", "09999", 4)]
+    table = "".join(f"{system}\t{segment}\tr\t{score}\n" for system, segment, score in rows)
+    (tmp_path / "t.tsv").write_text(f"system\tseg_id\trater\tscore\n{table}")
+    (column,) = read_score_columns({"": tmp_path / "t.tsv"})["A"]
+    assert column.ids == ["9", "10", "09999", long]

@@ -4,10 +4,12 @@ import json
 import shutil
 
 import pytest
+from small_build import copy_build, rehash
 
 import cgbench
 from cgbench.benchmark.parts.folder import PartsFolder
 from cgbench.benchmark.release.release import SIDES, Release
+from cgbench.errors import InputError
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +48,17 @@ def test_what_the_workspace_lost_is_learned_again(found, small_release, tmp_path
         cgbench.parts(copy, train=train, out=tmp_path / "parts")
     with pytest.raises(cgbench.InputError, match="and the release was built from it; give train"):
         cgbench.parts(copy, corpora=pool, out=tmp_path / "parts")
+
+
+def test_a_line_too_many_is_one_line(small_release, tmp_path):
+    copy = copy_build(small_release.folder, tmp_path / "release")
+    path = next(path for path in copy.glob("test.*"))
+    path.write_text(path.read_text() + "one more\n")
+    with pytest.raises(InputError, match="was changed: it does not match manifest.json"):
+        cgbench.parts(copy, out=tmp_path / "parts")
+    rehash(copy)
+    with pytest.raises(InputError, match="sources of the test set, but .* targets; see cgbench verify"):
+        cgbench.parts(copy, out=tmp_path / "parts")
 
 
 def test_known_ngrams_of_the_release_are_not_replaced_by_others(small_release, tmp_path):
