@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for editors and type checkers; the table below is used at run time
+    from cgbench.benchmark.comparison.comparison import Comparison
     from cgbench.benchmark.consistency.agreement import consistency
     from cgbench.benchmark.consistency.make import make_items
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
@@ -20,8 +21,9 @@ if TYPE_CHECKING:  # for editors and type checkers; the table below is used at r
     from cgbench.benchmark.release.release import Release
     from cgbench.benchmark.release.verify import verify
     from cgbench.benchmark.score.evaluate import bleu, chrf, cter, evaluate, exact_match, ter
-    from cgbench.benchmark.score.import_scores import import_scores
+    from cgbench.benchmark.score.import_scores import HumanJudgements, ImportedMetric, ScoredTexts, import_scores
     from cgbench.benchmark.score.power import power
+    from cgbench.benchmark.score.request import Breakdown, Control, ExampleOptions
     from cgbench.benchmark.splits.split import split
     from cgbench.benchmark.stats.degree import degree
     from cgbench.benchmark.stats.stats import stats
@@ -39,12 +41,19 @@ if TYPE_CHECKING:  # for editors and type checkers; the table below is used at r
 __version__ = "0.3.0"
 
 __all__ = [
+    "Breakdown",
+    "Comparison",
+    "Control",
     "Ensemble",
+    "ExampleOptions",
+    "HumanJudgements",
+    "ImportedMetric",
     "InputError",
     "KnownNgrams",
     "Lexicon",
     "Metric",
     "Release",
+    "ScoredTexts",
     "bleu",
     "build_react",
     "chrf",
@@ -73,6 +82,9 @@ __all__ = [
 ]
 
 _MODULES = {
+    **dict.fromkeys(("Breakdown", "Control", "ExampleOptions"), "cgbench.benchmark.score.request"),
+    **dict.fromkeys(("HumanJudgements", "ImportedMetric", "ScoredTexts"), "cgbench.benchmark.score.import_scores"),
+    "Comparison": "cgbench.benchmark.comparison.comparison",
     "Ensemble": "cgbench.models.ensemble",
     "InputError": "cgbench.errors",
     "KnownNgrams": "cgbench.benchmark.known_ngrams.known",

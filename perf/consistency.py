@@ -109,7 +109,9 @@ def cover(trials: int) -> None:
             rows, outputs = simulated(np.random.default_rng([trial, pieces, runs]), pieces, 2 * runs)
             both = {"one": outputs[:runs], "two": outputs[runs:]}
             metric = Consistency(rows, orders=(1,))
-            found = evaluation_of(ScoreRequest(metric, both, cluster=("piece",), paired=True), metric.context())
+            found = evaluation_of(
+                ScoreRequest(metric, both, comparison={"cluster": ("piece",)}, paired=True), metric.context()
+            )
             first, second = (one.whole.figures["consistency"] for one in found.results)
             found_all.append((first.value, first.ci_low, first.ci_high))
             rejected += bool(second.p_value is not None and second.p_value < 0.05)

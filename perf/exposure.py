@@ -20,7 +20,6 @@ import random
 import tempfile
 import warnings
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scan import machine
@@ -76,8 +75,8 @@ def of_texts(seed: int, gain: float) -> tuple[float, float, bool, float]:
         cgbench.overlap(lines, path, out=Path(folder) / "seen")
         train = [" ".join(side) for side in sides for _ in range(3)]
         outputs = [line if one else "x" for line, one in zip(lines, right, strict=True)]
-        seen: dict[str, Any] = {"exposure": Path(folder) / "seen", "train": train, "by": "exposure", "bins": "2"}
-        found = cgbench.evaluate("exact", outputs, lines, samples=200, **seen).exposure
+        seen = cgbench.Breakdown("exposure", exposure=Path(folder) / "seen", train=train, bins="2")
+        found = cgbench.evaluate("exact", outputs, lines, comparison={"samples": 200}, breakdown=seen).exposure
     assert found is not None
     one, known = found.results[0].whole.figures["difference"], np.array(leaked)
     assert one.value is not None and one.ci_low is not None and one.ci_high is not None

@@ -46,6 +46,6 @@ def score_command(found: dict[str, Any], output: dict[str, Any], items: Path) ->
     """
     from cgbench.benchmark.consistency.agreement import consistency
 
-    request, shown = ConsistencyRequest(str(items), **found), ScoreOutput(**output)
+    request, shown = ConsistencyRequest(**{"items": str(items), **found}), ScoreOutput(**output)
     shown.check(request)
     shown.show(consistency(request))

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 import click
 
 from cgbench.errors import InputError, InputWarning, missing_package, printable, with_arguments
-from cgbench.requests import leaves_of
 from cgbench.text.remote import as_given
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 LONGEST = 2000  # characters of a message, which may quote a line of a file
 SETTINGS = ("case_sensitive",)  # of sacrebleu, which no request has as a field
-REQUEST = f"{__name__}.request"  # in a context: the request classes of the command
+REQUEST = f"{__name__}.request"  # in a context: the fields of the command's requests
 
 
 class Stopped(click.ClickException):
@@ -167,7 +166,7 @@ def as_options(message: str, context: click.Context | None = None) -> str:
     from_file = context.meta.get(FROM_FILE, {}) if context else {}
 
     def say(name: str, value: str | None, written: str | None) -> str:
-        field = next((leaves_of(kind)[name] for kind in kinds if name in leaves_of(kind)), None)
+        field = next((fields[name] for fields in kinds if name in fields), None)
         if name in from_file:
             return name if value is None else f"{name}={value}"
         if field and not field.is_setting:

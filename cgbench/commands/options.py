@@ -28,6 +28,7 @@ def takes(
     but: Collection[str] = (),
     only: Collection[str] = (),
     read: Mapping[str, Callable[[Any], Any]] | None = None,
+    settings: Mapping[str, Field] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command the options of a request, and the request as its first argument.
 
@@ -37,21 +38,23 @@ def takes(
 
     :param but: fields that the command sets itself; it then receives a mapping of values instead of the request.
     :param only: the only fields to take, without settings; the command receives a mapping.
+    :param settings: more fields, whose values go into the request's open field.
     :param read: functions that convert the words of an option, by field.
     """
     fields = {name: field for name, field in leaves_of(kind).items() if name not in but and (not only or name in only)}
+    fields |= settings or {}
     visible = [field for field in fields.values() if not field.python_only and not field.is_setting]
-    settings = [field.name for field in fields.values() if field.is_setting]
-    settable = not only and (hasattr(kind, "open_field") or bool(settings))
+    names = [field.name for field in fields.values() if field.is_setting]
+    settable = not only and (hasattr(kind, "open_field") or bool(names))
     of_preset = "those of the model preset (see `cgbench models NAME`)" if "model" in fields else ""
-    listed = "; ".join(filter(None, (", ".join(settings), of_preset if hasattr(kind, "open_field") else "")))
+    listed = "; ".join(filter(None, (", ".join(names), of_preset if hasattr(kind, "open_field") else "")))
     group = "Selection" if hasattr(kind, "presets") else "Advanced"
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def run(*first: Any, config: Path | None = None, assignments: Sequence[str] = (), **arguments: Any) -> Any:
             context = click.get_current_context()
-            context.meta.setdefault(REQUEST, []).append(kind)
+            context.meta.setdefault(REQUEST, []).append({**leaves_of(kind), **fields})
             words = {name: arguments.pop(name) for name in [*arguments] if name in fields}
             readers = read or {}
             values = parse_assignments(assignments) | {

@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 
+from cgbench.benchmark.metrics.metric import MetricOptions
 from cgbench.benchmark.score.evaluate import evaluation_of
-from cgbench.benchmark.score.import_scores import ImportRequest, ScoresAsked, evaluation_of_scores
+from cgbench.benchmark.score.import_scores import ImportedMetric, ImportRequest, evaluation_of_scores
 from cgbench.benchmark.score.power import PowerRequest, PowerResult, power_of
 from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.benchmark.score.result import Evaluation, ReportRequest
@@ -29,13 +30,15 @@ from cgbench.tables import render
 @grouped("Input", "--scores", multiple=True, metavar="SYSTEM=FILE[,FILE...]", help="Pilot scores of two systems")
 @grouped("Input", "--metric", default="exact", show_default=True, help="Metric of the hypotheses (--hyp)")
 @takes(ReportRequest, only=("form",))
-@takes(ScoresAsked, only=("statistic", "scale", "drop_missing"))
-@takes(ScoreRequest, only=("systems", "references", "preset", "accept_text", "ids", "sources", "table", "cluster"))
+@takes(ImportedMetric, only=("statistic", "scale", "drop_missing"))
+@takes(ScoreRequest, only=("systems", "references", "accept_text", "ids", "sources", "table", "cluster"))
+@takes(MetricOptions, only=("preset",))
 @takes(PowerRequest, but=("pilot",))
 def power_command(
     output: Mapping[str, Any],
     said: Mapping[str, Any],
     pilot: Mapping[str, Any],
+    preset: Mapping[str, Any],
     values: Mapping[str, Any],
     scores: Sequence[str],
     metric: str,
@@ -49,11 +52,12 @@ def power_command(
         raise InputError("give a pilot, --scores or --hyp of two systems, or --variance")
     if scores:
         shared = {name: pilot[name] for name in ("ids", "sources", "table", "cluster") if name in pilot}
-        shown: Evaluation | None = evaluation_of_scores(ImportRequest(scores_by_system(scores), **shared, **said))
+        asked = ImportRequest(**{"systems": scores_by_system(scores), **shared, **said})
+        shown: Evaluation | None = evaluation_of_scores(asked)
     elif "systems" in pilot:
         if "references" not in pilot:
             raise InputError("references are needed: --ref FILE")
-        shown = evaluation_of(ScoreRequest(metric, **pilot))
+        shown = evaluation_of(ScoreRequest(**{"metric": metric, **pilot, **preset}))
     else:
         shown = None
     found, form = power_of(PowerRequest(shown, **values)), output.get("form", "text")

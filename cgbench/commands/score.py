@@ -10,15 +10,14 @@ import click
 
 from cgbench.benchmark.metrics.registry import METRICS, metric_class, registered
 from cgbench.benchmark.score.evaluate import evaluation_of
-from cgbench.benchmark.score.request import MetricOptions, ScoreRequest
+from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.commands.command import Command, Group
 from cgbench.commands.options import takes
 from cgbench.commands.score_output import ScoreOutput
 from cgbench.errors import InputError
 from cgbench.machine import usable_cores
-from cgbench.requests import fields_of
 
-OF_SOURCES = ("compounds", "control_sources", "control_compounds", "human")
+OF_SOURCES = ("control_sources", "control_compounds")
 OF_REFERENCES = ("references", "control_references", "normalise")
 """Fields of metrics that are made for sources, and of those that are made for references."""
 
@@ -71,15 +70,13 @@ def score_group() -> None:
 def score_command(name: str) -> click.Command:
     """The command of a metric: the options of the request that the metric takes."""
     kind = metric_class(name)
-    own = kind.options()[0]
-    others = {one for one in fields_of(MetricOptions) if one not in own and one != "compounds"}
-    others |= set(OF_REFERENCES if kind.needs == "sources" else OF_SOURCES)
+    others = OF_REFERENCES if kind.needs == "sources" else OF_SOURCES
 
     @click.command(name, cls=Command, help=inspect.getdoc(kind), example=EXAMPLES.get(name, _example(name)))
-    @takes(ScoreRequest, but=("metric", *others))
+    @takes(ScoreRequest, but=("metric", *others), settings=kind.option_fields())
     @takes(ScoreOutput, but=() if kind.needs == "sources" else ("reasons",))
     def command(values: Mapping[str, Any], output: ScoreOutput | Mapping[str, Any]) -> None:
-        jobs = {"jobs": usable_cores()} if "jobs" in own else {}
+        jobs = {"jobs": usable_cores()} if "jobs" in kind.option_fields() else {}
         asked = ScoreRequest(**{"metric": name, **jobs, **values})
         if kind.needs == "references" and not asked.references and not asked.release:
             raise InputError("references are needed: --ref FILE (or --release DIR)")

@@ -46,7 +46,7 @@ def scores_by_system(items: Sequence[str], option: str = "--scores") -> dict[str
 )
 @takes(
     ImportRequest,
-    but=("seed", "min_count"),
+    but=("seed", "min_count", "normalise", "parts", "probe_systems", "known"),
     read={
         "systems": scores_by_system,
         "control_systems": lambda items: scores_by_system(items, "--control-scores"),

@@ -9,14 +9,13 @@ from typing import Any
 import click
 
 from cgbench.argument_types import File, Folder
-from cgbench.benchmark.comparison.comparison import Comparison
 from cgbench.benchmark.score.example_sets import release_files
 from cgbench.benchmark.score.result import Evaluation, ReportRequest
 from cgbench.commands.command import command_line
 from cgbench.commands.lines import as_options
 from cgbench.errors import InputError
 from cgbench.files import check_output, write_atomic
-from cgbench.requests import KW_ONLY, fields_of, option, request
+from cgbench.requests import KW_ONLY, given_values, leaves_of, option, request
 from cgbench.text.streams import split_name
 
 
@@ -39,7 +38,7 @@ class ScoreOutput(ReportRequest):
         default=None, help="Write records of Every Eval Ever into this folder, under data/", group="Output"
     )
 
-    def check(self, asked: Comparison) -> None:
+    def check(self, asked: Any) -> None:
         """Check that the outputs fit together, and that none is written over an input.
 
         :raises InputError: they do not, or a file cannot be written there.
@@ -73,14 +72,15 @@ class ScoreOutput(ReportRequest):
             found.plot(self.plot)
 
 
-def inputs_of(asked: Comparison) -> Iterator[Path]:
+def inputs_of(asked: Any) -> Iterator[Path]:
     """Every file that a request names."""
-    if release := getattr(asked, "release", None):
-        yield from release_files(Path(release)).values()
     kind: Any = type(asked)
-    for field in fields_of(kind).values():
-        if field.kind:
-            yield from _paths(getattr(asked, field.name))
+    leaves = leaves_of(kind)
+    for name, value in given_values(asked).items():
+        if name == "release":
+            yield from release_files(Path(value)).values()
+        if name not in leaves or leaves[name].kind:  # an option of a metric, or a text or file
+            yield from _paths(value)
 
 
 def _paths(given: Any) -> Iterator[Path]:

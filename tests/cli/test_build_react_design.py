@@ -76,13 +76,15 @@ def test_verify_finds_a_changed_probability(release, run, column):
 def test_estimates_weigh_every_pair_by_its_probability(built):
     release = Release.open(built)
     scores = np.arange(90.0) % 7
-    found = evaluate("chrf", list(release.set_lines("sample", "target")), release=built, estimate="candidates")
+    found = evaluate(
+        "chrf", list(release.set_lines("sample", "target")), release=built, examples={"estimate": "candidates"}
+    )
     assert found.score == 100 and "estimate for 700 candidates, from 90 of them in 8 strata" in repr(found)
     assert "estimate:candidates|design:jackknife" in found.signature
 
     from cgbench import import_scores
 
-    shown = import_scores({"a": scores.tolist()}, release=built, estimate="candidates")
+    shown = import_scores({"a": scores.tolist()}, texts={"release": built}, examples={"estimate": "candidates"})
     weights = np.array([1 / row["inclusion"] for row in release.set_rows("sample")])
     assert shown.score == pytest.approx(scores @ weights / weights.sum())
     assert shown.results[0].whole.figures["score"].ci_low < shown.score
@@ -101,10 +103,12 @@ def test_a_population_that_was_not_drawn_is_refused(built, small_release, run):
         )
         assert message in result.stderr
     with pytest.raises(InputError, match="give release"):
-        evaluate("bleu", ["a"], ["a"], estimate="candidates")
+        evaluate("bleu", ["a"], ["a"], examples={"estimate": "candidates"})
     with pytest.raises(InputError, match="takes examples as drawn alike"):
         lines = Release.open(built).set_lines("sample", "target")
-        evaluate("bleu", {"a": lines, "b": lines}, release=built, estimate="candidates", paired="bootstrap")
+        evaluate(
+            "bleu", {"a": lines, "b": lines}, release=built, examples={"estimate": "candidates"}, paired="bootstrap"
+        )
 
 
 def test_too_small_a_sample_stops_before_training(corpora, tmp_path, run):

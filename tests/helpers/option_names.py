@@ -3,10 +3,11 @@
 import click
 
 from cgbench.commands.lines import REQUEST, as_options
+from cgbench.requests import leaves_of
 
 
 def shown_by(kind: type, message: str) -> str:
     """A message as the command that makes the request ``kind`` prints it."""
     context = click.Context(click.Command("cgbench"))
-    context.meta[REQUEST] = [kind]
+    context.meta[REQUEST] = [leaves_of(kind)]
     return as_options(message, context)

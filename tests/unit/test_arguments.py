@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import cgbench
+from cgbench.benchmark.score.import_scores import ImportRequest
+from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.errors import InputError
 from cgbench.requests import check
 
@@ -27,7 +29,8 @@ NO_TRUTH = ("perhaps", 2, 2.5, [True])
 
 
 def evaluate(**more):
-    return cgbench.evaluate("exact", SYSTEMS, TEST, **more)
+    values = {"metric": "exact", "systems": SYSTEMS, "references": TEST, **more}
+    return cgbench.evaluate(ScoreRequest(**values))
 
 
 def stats(**more):
@@ -63,7 +66,8 @@ def score():
 
 
 def import_scores(**more):
-    return cgbench.import_scores({"mine": [0.5, 1.0], "base": [0.1, 0.2]}, **more)
+    values = {"systems": {"mine": [0.5, 1.0], "base": [0.1, 0.2]}, **more}
+    return cgbench.import_scores(ImportRequest(**values))
 
 
 def report(**more):

@@ -75,7 +75,7 @@ def test_train_translate_uncertainty(files, tmp_path, run):
 
 def test_a_plot_on_axes_that_are_there():
     figures = pytest.importorskip("matplotlib.figure")
-    found = cgbench.exact_match(["a b", "a"] * 5, ["a b", "b"] * 5, by="length", bins=[2])
+    found = cgbench.exact_match(["a b", "a"] * 5, ["a b", "b"] * 5, by="length", breakdown={"bins": [2]})
     ax = figures.Figure().subplots()
     assert found.plot(ax=ax) is ax.figure
     assert len(found.plot().axes) == 1

@@ -240,10 +240,10 @@ def test_yaml_is_flattened_and_never_executed(tmp_path):
 def test_two_fields_of_one_name_are_refused():
     @request
     class Twice:
-        samples: int = option(default=1, help="Samples")
         comparison: Comparing = option(default=Comparing(), help="Comparison")
+        again: Comparing = option(default=Comparing(), help="The same")
 
-    with pytest.raises(TypeError, match="two fields are called samples"):
+    with pytest.raises(TypeError, match="two fields are called paired"):
         leaves_of(Twice)
 
 

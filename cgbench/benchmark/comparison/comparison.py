@@ -52,8 +52,7 @@ class Comparison:
     all_pairs: bool = option(default=False, help="Test all pairs of systems", group="Comparison")
     cluster: tuple[str, ...] = option(
         default=(),
-        help="Examples that belong together: source, compound, context or a column of the table, such as document "
-        "(at most two; CTER: compound and context)",
+        help="Examples that belong together: source, or a column of the table, such as document (at most two)",
         group="Comparison", metavar="NAME",
     )  # fmt: skip
     shared_seeds: bool = option(

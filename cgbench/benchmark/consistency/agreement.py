@@ -22,7 +22,6 @@ from typing import Literal
 
 import numpy as np
 
-from cgbench.benchmark.comparison.comparison import Comparison
 from cgbench.benchmark.consistency.items import Row, Tokens, read_items
 from cgbench.benchmark.consistency.request import ConsistencyRequest
 from cgbench.benchmark.metrics.metric import Metric, Signature
@@ -31,7 +30,7 @@ from cgbench.benchmark.score.example_sets import MetricContext
 from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.benchmark.score.result import Evaluation
 from cgbench.errors import InputError, argument
-from cgbench.requests import accepts, fields_of
+from cgbench.requests import accepts, changed
 from cgbench.text.plain_text import words_of
 
 ORDERS = {"align": (1, 2), "ngrams": (2,)}
@@ -152,8 +151,7 @@ def consistency(request: ConsistencyRequest) -> Evaluation:
     :raises InputError: the items or outputs cannot be read or do not fit together.
     """
     metric = Consistency(read_items(request.items), method=request.method)
-    passed = {name: getattr(request, name) for name in fields_of(Comparison) if name in request.given}
-    passed["cluster"] = tuple(dict.fromkeys(("piece", *request.cluster)))
+    comparison = changed(request.comparison, cluster=tuple(dict.fromkeys(("piece", *request.comparison.cluster))))
     sources = [row.source for row in metric.rows]
-    scored = ScoreRequest(metric=metric, systems=request.systems, sources=sources, **passed)
+    scored = ScoreRequest(metric, request.systems, sources=sources, comparison=comparison)
     return evaluation_of(scored, metric.context())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from cgbench.argument_types import File, Systems, Text
-from cgbench.benchmark.comparison.comparison import Comparison
+from cgbench.benchmark.comparison.comparison import Comparison, TestName
 from cgbench.requests import KW_ONLY, option, request
 
 
@@ -36,7 +36,7 @@ class ItemsRequest:
 
 
 @request
-class ConsistencyRequest(Comparison):
+class ConsistencyRequest:
     """What :func:`~cgbench.benchmark.consistency.agreement.consistency` is asked for."""
 
     items: File = option(help="Table of consistency make, or one with columns source and piece", python_only=True)
@@ -44,6 +44,8 @@ class ConsistencyRequest(Comparison):
         help="Outputs of a system for the sentences, one file per seed; repeatable", group="Input", flag="hyp"
     )
     _: KW_ONLY
+    paired: TestName | bool | None = option(default=None)
+    comparison: Comparison = option(default=Comparison(), help="Intervals and tests (Comparison)")
     method: Literal["align", "ngrams"] = option(
         default="align", help="Find what became of a piece by word alignment, or compare n-grams of whole outputs",
         group="Metric",

@@ -16,20 +16,53 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 
+from cgbench.argument_types import Kind, Text
 from cgbench.benchmark.metrics.bins import Feature, lengths
 from cgbench.benchmark.metrics.cter_grammar import Grammar, cognition
 from cgbench.benchmark.metrics.cter_lexicon import Atoms, TranslationLexicon
 from cgbench.benchmark.metrics.metric import ExampleTexts, Metric, Signature
 from cgbench.errors import InputError, argument
+from cgbench.requests import KW_ONLY, option, request
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column
-from cgbench.text.inputs import AnyPath
+from cgbench.text.inputs import AnyPath, is_path
 from cgbench.text.plain_text import words_of
 from cgbench.text.profile import is_unspaced
+
+TableOrObject: TypeAlias = Annotated[
+    Any,
+    Kind(
+        "file", "the name of a file, or what was read from it", lambda value: is_path(value) or hasattr(value, "sha256")
+    ),
+]
+
+
+@request
+class CterOptions:
+    """The options of CTER."""
+
+    _: KW_ONLY
+    compounds: Text | None = option(default=None, help="Compound of each source", group="Input")
+    lexicon: TableOrObject | None = option(
+        default=None, help="Translations of the atoms; cognition: the lexicon of CoGnition", group="Input",
+        metavar="FILE|cognition",
+    )  # fmt: skip
+    atoms: TableOrObject = option(default="cognition", help="Atoms by type", group="Input")
+    grammar: TableOrObject = option(default="cognition", help="Types of atoms and their order", group="Advanced")
+    match: Literal["substring", "word", "regex"] = option(
+        default="substring", help="Find translations as characters, as whole words or as regular expressions",
+        group="Metric",
+    )  # fmt: skip
+    lowercase: bool = option(default=False, help="Ignore case", group="Metric")
+    group_size: int = option(default=5, help="Number of contexts per compound", group="Advanced", least=1)
+    keep_blanks: bool = option(
+        default=False, help="Keep blanks in hypotheses (for languages other than Chinese)", group="Metric"
+    )
+    human: Text | None = option(default=None, help="Human judgements: 1 right, 0 wrong", is_setting=True)
 
 
 @dataclass(frozen=True)
@@ -50,7 +83,8 @@ class Judgement:
 class Cter(Metric):
     """Compound translation error rate: instance and aggregate, by phrase type, with reasons.
 
-    ``groups`` int64 ``[n]``: the group of each row.
+    It needs --source. --by is also compound-length, context-length, modifier or type, --cluster compound or context
+    (both by default).
     """
 
     name = "CTER"
@@ -59,6 +93,7 @@ class Cter(Metric):
     needs = "sources"
     lower_is_better = True
     joins_pieces = True
+    option_types = CterOptions
 
     def __init__(
         self,

@@ -10,13 +10,15 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from cgbench import __version__
+from cgbench.argument_types import Name
 from cgbench.benchmark.metrics.bins import Feature
 from cgbench.errors import InputError
+from cgbench.requests import KW_ONLY, Field, leaves_of, option, request
 from cgbench.text.columns import Column
 from cgbench.text.hypothesis_form import Reading
 
@@ -62,6 +64,25 @@ class ExampleTexts:
     compounds: Column | None = None
 
 
+@request
+class MetricOptions:
+    """Options that several metrics have, as the command line shows them; a metric has those that :meth:`Metric.make`
+    names."""
+
+    _: KW_ONLY
+    preset: Literal["sacrebleu", "react", "cognition", "lexicon"] | None = option(
+        default=None, help="Score as the script of a paper does: react, cognition or lexicon", group="Metric"
+    )
+    tokenize: Name | None = option(
+        default=None, help="Tokeniser of sacrebleu [default: 13a]", group="Metric", metavar="NAME"
+    )
+    lowercase: bool = option(default=False, help="Ignore case", group="Metric")
+    jobs: int = option(
+        default=1, help="Number of processes for large input, which does not change the scores", least=1,
+        is_setting=True,
+    )  # fmt: skip
+
+
 class Metric(ABC):
     """A metric scores hypotheses against fixed texts (references, compounds).
 
@@ -74,6 +95,7 @@ class Metric(ABC):
     single runs. ``bottom`` and ``top``: the lowest and highest possible score, None for no limit. ``of_texts``:
     hypotheses are texts, not external scores. ``notes``: lines for the user about how the scores were computed.
     ``reading``: how it reads text, for the check that hypotheses have the form of references; None for no check.
+    ``option_types``: a request whose fields are the types and help of its options.
     """
 
     name: str
@@ -90,6 +112,7 @@ class Metric(ABC):
     width = 1  # default number of decimals
     notes: tuple[str, ...] = ()
     reading: Reading | None = None
+    option_types: ClassVar[type] = MetricOptions
 
     def __init__(self, references: Sequence[Sequence[str]]) -> None:
         """``references``: one or more for each example."""
@@ -115,6 +138,12 @@ class Metric(ABC):
             if not any(one.kind is one.VAR_KEYWORD for one in parameters):
                 return names, False
         return names, True
+
+    @classmethod
+    def option_fields(cls) -> dict[str, Field]:
+        """The options whose type and help are known, by name: those of :meth:`make`, and texts of the metric."""
+        names = {*cls.options()[0], "compounds", "human"}
+        return {name: field for name, field in leaves_of(cls.option_types).items() if name in names}
 
     def label(self, figure: str) -> str:
         """A score with the name of the metric; only the name if it has one score."""

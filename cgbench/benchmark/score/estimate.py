@@ -25,22 +25,24 @@ from cgbench.errors import InputError, argument
 
 
 def design_of(request: ScoreRequest, test: ExampleSet, inputs: FeatureInputs) -> Design | None:
-    """How the examples were drawn from the population of ``request.estimate``; None without it.
+    """How the examples were drawn from the population of the request's ``estimate``; None without it.
 
     :raises InputError: the set of the release does not speak for that population, or the metric or test is not one of
         sums over independent draws.
     """
-    population, drawn = request.estimate, request.drawn_set
+    population, drawn = request.examples.estimate, request.examples.drawn_set(request.release)
     if population is None:
         return None
     asked = argument("estimate", population)
     if type(test.metric).collect is not Metric.collect:
         raise InputError(f"{asked}: {test.metric.name} scores groups of examples, which are not drawn one by one")
-    if request.test not in (None, "calibrated"):
-        test_name = argument("paired", request.test)
+    if request.comparison.test not in (None, "calibrated"):
+        test_name = argument("paired", request.comparison.test)
         raise InputError(f"{asked}: {test_name} takes examples as drawn alike; use {argument('paired', 'calibrated')}")
-    for name in ("control_systems", "differences"):
-        if getattr(request, name):
+    for name, value in (
+        ("control_systems", request.control.control_systems), ("differences", request.breakdown.differences),
+    ):  # fmt: skip
+        if value:
             raise InputError(f"{asked}: {argument(name)} compares the examples as they are; leave one of them out")
     assert request.release is not None  # checked with the request
     release = Release.open(request.release)

@@ -23,7 +23,7 @@ from cgbench.benchmark.score.clusters import clusters_of, unused_clusters
 from cgbench.benchmark.score.example_sets import ExampleSet, MetricContext, read_control_set, read_test_set
 from cgbench.benchmark.score.features import FeatureInputs, make_feature
 from cgbench.benchmark.score.hypotheses import check_form, check_training
-from cgbench.benchmark.score.request import FEATURES_OF, ScoreRequest
+from cgbench.benchmark.score.request import FEATURES_OF, Breakdown, ScoreRequest
 from cgbench.benchmark.score.result import Evaluation, EvaluationInputs
 from cgbench.benchmark.score.scored import Binning, disagreements, made_otherwise, score, warnings_of
 from cgbench.errors import InputError, InputWarning, argument
@@ -59,10 +59,11 @@ def evaluation_of(request: ScoreRequest, context: MetricContext | None = None) -
     check_together(request, test)
     control = read_control_set(request, context)
     check_resampled(request, control)
+    comparison, breakdown = request.comparison, request.breakdown
     systems, lines = with_outputs(request, test, context.outputs if context else {})
     inputs = feature_inputs(request, test)
-    sampling = Sampling.of(test.metric, clusters_of(request, test, inputs))
-    if request.estimate is not None:
+    sampling = Sampling.of(test.metric, clusters_of(comparison, test, inputs))
+    if request.examples.estimate is not None:
         from cgbench.benchmark.score.estimate import design_of
 
         sampling = replace(sampling, design=design_of(request, test, inputs))
@@ -71,12 +72,11 @@ def evaluation_of(request: ScoreRequest, context: MetricContext | None = None) -
         control_inputs = replace(
             inputs, table=control.table, metric=control.metric, examples=control.examples, columns=control.columns
         )
-        control_sampling = Sampling.of(control.metric, clusters_of(request, control, control_inputs))
+        control_sampling = Sampling.of(control.metric, clusters_of(comparison, control, control_inputs))
         control_set = ControlSet(control.metric, control_sampling, control.systems)
-    if request.train is not None and inputs.text is not None:
-        lines += check_training(request, inputs.text, request.train)
-    comparison = request.comparison()
-    binning = binning_of(request, test.metric.n, inputs) if request.by is not None else None
+    if breakdown.train is not None and inputs.text is not None:
+        lines += check_training(request, inputs.text, breakdown.train)
+    binning = binning_of(breakdown, test.metric.n, inputs) if breakdown.by is not None else None
     published = published_beside(request, test)
     scored = score(
         test.metric, test.systems, comparison, binning, test.human, published, control_set, sampling, test.normalised
@@ -90,7 +90,7 @@ def evaluation_of(request: ScoreRequest, context: MetricContext | None = None) -
     lines += warnings_of(test.metric, sampling, test.systems, comparison, bool(binning or control_set))
     lines += made_otherwise(systems, control.systems if control else ())
     seen = None
-    if binning and request.exposure is not None and inputs.text is not None:
+    if binning and breakdown.exposure is not None and inputs.text is not None:
         from cgbench.benchmark.score.exposure import compare_exposure
 
         values, sizes = binning.feature.values, lengths(inputs.text.values)
@@ -99,7 +99,7 @@ def evaluation_of(request: ScoreRequest, context: MetricContext | None = None) -
     if binning and (line := coinciding(binning.feature, binning.how)):
         lines.append(line)
     parts = None
-    if request.parts is not None:
+    if breakdown.parts is not None:
         from cgbench.benchmark.score.known_parts import score_parts
 
         parts, more = score_parts(request, test, scored)
@@ -109,7 +109,7 @@ def evaluation_of(request: ScoreRequest, context: MetricContext | None = None) -
         warnings.warn(warning, stacklevel=2)
     sources, references = test.sources.values if test.sources else None, test.references or None
     made_from = EvaluationInputs(comparison, inputs, sources, references, warned, _benchmark(request, test))
-    if not request.differences:
+    if not breakdown.differences:
         return Evaluation(scored, systems, made_from, parts=parts, exposure=seen)
     from cgbench.benchmark.score.differences import find_differences
 
@@ -127,14 +127,16 @@ def _benchmark(request: ScoreRequest, test: ExampleSet) -> str:
 
 def check_together(request: ScoreRequest, test: ExampleSet) -> None:
     """Refuse an argument that would have no effect."""
-    by = request.by
-    if request.side == "target" and test.metric.needs == "sources":
+    breakdown = request.breakdown
+    by = breakdown.by
+    if breakdown.side == "target" and test.metric.needs == "sources":
         raise InputError(
-            f"{argument('side', request.side)}: CTER has no references; {argument('by')} measures the source"
+            f"{argument('side', breakdown.side)}: CTER has no references; {argument('by')} measures the source"
         )
-    elsewhere = {"table": request.release is not None or request.cluster, "train": request.differences}
+    elsewhere = {"table": request.release is not None or request.comparison.cluster, "train": breakdown.differences}
     for name, features in FEATURES_OF.items():
-        if name not in request.given or getattr(request, name) is None:
+        values = request.examples if name == "table" else breakdown
+        if name not in values.given or getattr(values, name) is None:
             continue
         if elsewhere.get(name):
             continue
@@ -143,27 +145,28 @@ def check_together(request: ScoreRequest, test: ExampleSet) -> None:
         if features and not (isinstance(by, str) and by.startswith(features)):
             shown = argument("by", by) if isinstance(by, str) else "given values"
             raise InputError(f"{argument(name)} has no effect on {shown}; leave it out")
-    _check_parts(request)
+    _check_parts(breakdown)
 
 
-def _check_parts(request: ScoreRequest) -> None:
-    if request.parts is None:
+def _check_parts(breakdown: Breakdown) -> None:
+    if breakdown.parts is None:
         for name in ("probe_systems", "known"):
-            if name in request.given and getattr(request, name) is not None:
+            if name in breakdown.given and getattr(breakdown, name) is not None:
                 raise InputError(f"{argument(name)} belongs to {argument('parts')}")
-    elif request.probe_systems is None:
+    elif breakdown.probe_systems is None:
         raise InputError(
-            f"{argument('parts', str(request.parts))} needs the translations of its probes; give "
+            f"{argument('parts', str(breakdown.parts))} needs the translations of its probes; give "
             f"{argument('probe_systems')}"
         )
 
 
 def check_resampled(request: ScoreRequest, control: ExampleSet | None) -> None:
     """Refuse the number and the seed of resamples if nothing is resampled."""
-    if request.paired or request.confidence or control or request.differences or request.by is not None:
+    comparison, breakdown = request.comparison, request.breakdown
+    if comparison.paired or comparison.confidence or control or breakdown.differences or breakdown.by is not None:
         return
     for name in ("samples", "seed"):
-        if name in request.given and getattr(request, name) is not None:
+        if name in comparison.given and getattr(comparison, name) is not None:
             raise InputError(
                 f"{argument(name)} belongs to {argument('confidence')}, {argument('paired')} or {argument('by')}"
             )
@@ -176,7 +179,7 @@ def with_outputs(
     systems = tuple(replace(system, texts=tuple(outputs.get(system.name, ()))) for system in test.systems)
     lines = list(test.warnings)
     if outputs and test.references:  # with external scores, only --differences compares words
-        accept = request.accept_text or not request.differences
+        accept = request.examples.accept_text or not request.breakdown.differences
         said = [system for system in systems if system.texts]
         lines += check_form(request, Reading(), said, test.references, accept=accept)
     return systems, lines
@@ -184,23 +187,24 @@ def with_outputs(
 
 def feature_inputs(request: ScoreRequest, test: ExampleSet) -> FeatureInputs:
     """The inputs of features."""
+    breakdown = request.breakdown
     return FeatureInputs(
-        text=test.sources if request.side == "source" else test.targets,
-        train=request.train,
+        text=test.sources if breakdown.side == "source" else test.targets,
+        train=breakdown.train,
         table=test.table,
-        lm=None if request.lm is None else Path(request.lm),
+        lm=None if breakdown.lm is None else Path(breakdown.lm),
         metric=test.metric,
         columns=test.columns,
-        min_count=request.min_count,
+        min_count=breakdown.min_count,
         examples=test.examples,
-        exposure=request.exposure,
+        exposure=breakdown.exposure,
     )
 
 
-def binning_of(request: ScoreRequest, n: int, inputs: FeatureInputs) -> Binning:
+def binning_of(breakdown: Breakdown, n: int, inputs: FeatureInputs) -> Binning:
     """The requested bins."""
-    by: Any = request.by
-    bins = request.bins
+    by: Any = breakdown.by
+    bins = breakdown.bins
     feature = make_feature(by, n, inputs) if isinstance(by, str) else _feature_of(by, inputs.examples)
     if bins is not None and isinstance(bins, Iterable) and not isinstance(bins, str):
         edges = list(bins)
@@ -227,7 +231,7 @@ def _feature_of(values: Iterable[Any], examples: Examples) -> Feature:
 
 def published_beside(request: ScoreRequest, test: ExampleSet) -> list[PublishedScore]:
     """The requested published results."""
-    wanted, metric = request.published, test.metric
+    wanted, metric = request.examples.published, test.metric
     if wanted is None or wanted is False:
         return []
     name = metric.published_benchmark() if wanted is True else str(wanted)
@@ -261,6 +265,6 @@ def cter(systems: Runs | Mapping[str, Runs], sources: Texts, compounds: Texts, *
     """Compound translation error rate in percent, of rows (instance) and of groups (aggregate).
 
     :param compounds: the compound of each source.
-    :param options: ``lexicon`` (required), and other options of :func:`evaluate`.
+    :param options: ``lexicon`` (required), and other options of :func:`evaluate` and of CTER.
     """
-    return evaluate("cter", systems, sources=sources, compounds=compounds, **options)
+    return evaluate("cter", systems, sources=sources, **{"compounds": compounds, **options})

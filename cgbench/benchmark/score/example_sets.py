@@ -20,7 +20,7 @@ from cgbench.benchmark.outputs.systems import (
     same_systems,
 )
 from cgbench.benchmark.score.hypotheses import check_translated, prepare
-from cgbench.benchmark.score.request import ScoreOptions, ScoreRequest
+from cgbench.benchmark.score.request import ExampleOptions, ScoreRequest
 from cgbench.errors import InputError, argument
 from cgbench.text.columns import Column, read_column
 from cgbench.text.formats import form
@@ -28,6 +28,9 @@ from cgbench.text.inputs import AnyPath, as_column
 from cgbench.text.joins import Examples
 from cgbench.text.rows import Table
 from cgbench.text.streams import split_name
+
+OF_METRIC = ("compounds", "human")
+"""Texts among the options of a metric, which are joined with the other texts."""
 
 
 @dataclass(frozen=True)
@@ -83,19 +86,15 @@ def read_test_set(request: ScoreRequest, context: MetricContext | None = None) -
 
     :raises InputError: a text is missing or has another length, or an option does not suit the metric.
     """
-    texts = {
-        "references": request.references,
-        "sources": request.sources,
-        "human": request.human,
-        "compounds": request.compounds,
-    }
-    table = request.table
+    texts = {"references": request.references, "sources": request.sources, "human": None, "compounds": None}
+    texts |= {name: (request.settings or {}).get(name) for name in OF_METRIC}
+    table = request.examples.table
     if request.release is not None:
-        files = release_files(Path(request.release), request.drawn_set)
+        files = release_files(Path(request.release), request.examples.drawn_set(request.release))
         own = files.get("table")
         for name, file in (("references", files["reference"]), ("sources", files["source"])):
             if absent(texts[name]):
-                texts[name] = in_release(request.ids, file, own)
+                texts[name] = in_release(request.examples.ids, file, own)
         table = own if table is None else table
     metric = request.metric if isinstance(request.metric, Metric) else None
     columns = context.columns if context else {}
@@ -107,12 +106,13 @@ def read_control_set(request: ScoreRequest, context: MetricContext | None = None
 
     :raises InputError: something is missing, or the systems are not those of the test set.
     """
+    wanted = request.control
     texts = {
-        "references": request.control_references,
-        "sources": request.control_sources,
-        "compounds": request.control_compounds,
+        "references": wanted.control_references,
+        "sources": wanted.control_sources,
+        "compounds": wanted.control_compounds,
     }
-    if request.control_systems is None:
+    if wanted.control_systems is None:
         if not all(map(absent, texts.values())):
             raise InputError(f"the control set has no hypotheses; give {argument('control_systems')}")
         return None
@@ -123,11 +123,11 @@ def read_control_set(request: ScoreRequest, context: MetricContext | None = None
             table = files["table"]
             for name, file in (("references", files["reference"]), ("sources", files["source"])):
                 if absent(texts[name]):
-                    texts[name] = in_release(request.ids, file, table)
+                    texts[name] = in_release(request.examples.ids, file, table)
     metric = context.control if context else None
     if not named and metric is None:
         raise InputError(f"{argument('control_systems')}: the given Metric has no metric for the control set")
-    systems = same_systems("control_systems", request.control_systems, request.systems)
+    systems = same_systems("control_systems", wanted.control_systems, request.systems)
     columns = context.control_columns if context else {}
     return _read(request, metric, texts, systems, table, columns=columns, control=True)
 
@@ -143,13 +143,14 @@ def _read(
     control: bool = False,
 ) -> ExampleSet:
     """The set of these texts and systems; ``metric``: None if the request names it."""
-    metric_name, options = request.metric, request.metric_options()
+    metric_name = request.metric
+    options = {name: value for name, value in (request.settings or {}).items() if name not in OF_METRIC}
     joined, runs, examples = join_texts(
-        request.ids,
+        request.examples.ids,
         texts,
         systems,
         leads=metric is not None,
-        lines=lines_of_release(request, control=control),
+        lines=lines_of_release(request.release, request.examples, control=control),
     )
     roles = {
         name: None
@@ -176,7 +177,6 @@ def _read(
         if control and (sources is None or roles["compounds"] is None):
             missing = " and ".join(map(argument, ("control_sources", "control_compounds")))
             raise InputError(f"CTER of a control set needs its compounds: give {missing}")
-        options.pop("compounds", None)
         metric = make_metric(metric_name, ExampleTexts(sources=sources, compounds=roles["compounds"]), options)
         names = [sources.name] if sources else []
         against = names[0] if names else "the metric"
@@ -214,17 +214,17 @@ def _table_of(names: Sequence[str]) -> str | None:
     return next((str(path) for path in paths if form(path) != "plain"), None)
 
 
-def lines_of_release(request: ScoreOptions, *, control: bool = False) -> list[str] | None:
+def lines_of_release(folder: AnyPath | None, examples: ExampleOptions, *, control: bool = False) -> list[str] | None:
     """The column ``line`` of the scored set or the control set of a release, if one was given and has it."""
-    if request.release is None:
+    if folder is None:
         return None
     from cgbench.benchmark.release.manifest import CONTROL, ID, SAMPLE, SPLIT
     from cgbench.benchmark.release.release import Release
 
-    release = Release.open(request.release)
+    release = Release.open(folder)
     if control and not release.has_control:
         return None
-    drawn = SAMPLE if request.drawn_set == "sample" else SPLIT
+    drawn = SAMPLE if examples.drawn_set(folder) == "sample" else SPLIT
     path = release.path(CONTROL if control else drawn)
     return read_column(f"{path}:{ID}").values if ID in Table(path, named=True).names else None
 

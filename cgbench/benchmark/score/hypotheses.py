@@ -35,21 +35,21 @@ def prepare(
 
     :raises InputError: the form of hypotheses would make the score meaningless, or they cannot be normalised.
     """
-    lines = check_complete(request, systems)
+    lines, normalise = check_complete(request, systems), request.examples.normalise
     if metric.reading is None or not references:
-        if request.normalise is not None:
+        if normalise is not None:
             raise InputError(
-                f"{argument('normalise', request.normalise)} is for metrics that compare hypotheses with references, "
+                f"{argument('normalise', normalise)} is for metrics that compare hypotheses with references, "
                 f"not for {metric.name}"
             )
         return systems, None, lines
     label = None
-    if request.normalise is not None:
-        normalisation = normalisation_of(request.normalise, request.release)
+    if normalise is not None:
+        normalisation = normalisation_of(normalise, request.release)
         systems, found = normalise_systems(systems, normalisation, references)
         lines += found
         label = normalisation_label(normalisation)
-    lines += check_form(request, metric.reading, systems, references, accept=request.accept_text)
+    lines += check_form(request, metric.reading, systems, references, accept=request.examples.accept_text)
     return systems, label, lines
 
 
@@ -68,7 +68,7 @@ def check_complete(request: ScoreRequest, systems: Sequence[System]) -> list[str
             run = f", run {number}" if len(system.made) > 1 else ""
             causes = ", ".join(f"{name} {count:,}" for name, count in counts.get("causes", {}).items())
             line = f"{system.name}{run}: {incomplete:,} of {asked:,} answers are empty or cut short ({causes})"
-            if incomplete > MOST_INCOMPLETE * asked and not request.accept_text:
+            if incomplete > MOST_INCOMPLETE * asked and not request.examples.accept_text:
                 raise InputError(
                     f"{line}, more than {100 * MOST_INCOMPLETE:g} %; translate again with a larger "
                     f"?max_tokens=N or another prompt; {argument('accept_text')} scores them as they are"
@@ -84,7 +84,7 @@ def check_translated(request: ScoreRequest, systems: Sequence[System], sources: 
     """
     digests = {system.name: [record["source"] for record in system.made if record and record.get("source")]
                for system in systems}  # fmt: skip
-    if sources is None or sources.rows is not None or request.accept_text or not any(digests.values()):
+    if sources is None or sources.rows is not None or request.examples.accept_text or not any(digests.values()):
         return
     from cgbench.steps import hash_value
 
@@ -112,7 +112,7 @@ def check_training(request: ScoreRequest, text: Column, train: Texts) -> list[st
     told = differences(_profile(text.values), profile(lines), Reading())
     lines = [f"{text.name}: {one.text.replace('the references', name)}; normalise both the same way" for one in told]
     for line, one in zip(lines, told, strict=True):
-        if one.stops and not request.accept_text:
+        if one.stops and not request.examples.accept_text:
             raise InputError(f"{line}; {argument('accept_text')} takes the text as it is")
     return lines
 
@@ -234,7 +234,7 @@ def check_form(
 
 def _remedy_of_release(request: ScoreRequest) -> str | None:
     """The normalisation of the release as a remedy, if it changes anything and was not requested."""
-    if request.normalise or request.release is None:
+    if request.examples.normalise or request.release is None:
         return None
     try:
         made = normalisation_of(RELEASE, request.release)

@@ -12,7 +12,8 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
-from cgbench.argument_types import Kind, Name, Systems
+from cgbench.argument_types import Folder, Kind, Name, Systems, Text
+from cgbench.benchmark.comparison.comparison import Comparison, TestName
 from cgbench.benchmark.comparison.prediction_powered import HumanMean, human_means
 from cgbench.benchmark.metrics.segment_scores import SegmentScores, number_of, scores_of
 from cgbench.benchmark.outputs.harness_logs import read_log
@@ -30,10 +31,10 @@ from cgbench.benchmark.outputs.systems import absent, join_texts, read_runs, rea
 from cgbench.benchmark.score.evaluate import evaluation_of
 from cgbench.benchmark.score.example_sets import MetricContext, lines_of_release
 from cgbench.benchmark.score.features import table_column
-from cgbench.benchmark.score.request import References, ScoreOptions, ScoreRequest
+from cgbench.benchmark.score.request import Breakdown, Control, ExampleOptions, Grouping, References, ScoreRequest
 from cgbench.benchmark.score.result import Evaluation
 from cgbench.errors import InputError, argument
-from cgbench.requests import KW_ONLY, accepts, fields_of, option, request
+from cgbench.requests import KW_ONLY, accepts, changed, option, request
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column, short_name
 from cgbench.text.inputs import AnyPath, is_path
@@ -53,8 +54,8 @@ Scale: TypeAlias = Annotated[Any, Kind("scale", "the lowest and the highest scor
 
 
 @request
-class ScoresAsked:
-    """What a user says of external scores."""
+class ImportedMetric:
+    """What external scores are."""
 
     _: KW_ONLY
     name: str = option(default="scores", help="Name of the metric, for tables and the signature", group="Metric")
@@ -74,12 +75,9 @@ class ScoresAsked:
 
 
 @request
-class ImportRequest(ScoreOptions, ScoresAsked):
-    """What :func:`import_scores` is asked for."""
+class ScoredTexts:
+    """The texts behind external scores."""
 
-    systems: Systems = option(
-        help="Segment scores of a system, one file per seed; repeatable", group="Input", flag="scores"
-    )
     _: KW_ONLY
     hypotheses: Systems | None = option(
         default=None, help="Hypotheses behind the scores, for the report and --differences", group="Input", flag="hyp"
@@ -87,10 +85,24 @@ class ImportRequest(ScoreOptions, ScoresAsked):
     references: References | None = option(
         default=None, help="References, for --by and the report", group="Input", flag="ref", metavar="FILE"
     )
+    sources: Text | None = option(
+        default=None, help="Sources, for --side source, additional references and the report", group="Input",
+        flag="source",
+    )  # fmt: skip
+    release: Folder | None = option(
+        default=None, help="Release whose test set gives --ref, --source and --table", group="Input"
+    )
+
+
+@request
+class HumanJudgements:
+    """Human judgements of some of the examples, or as the scores."""
+
     people: Systems | None = option(
         default=None, help="Human judgements of some examples, to estimate their mean over all with the scores",
         group="Human judgements",
     )  # fmt: skip
+    _: KW_ONLY
     standardise_raters: bool = option(
         default=False, help="Convert judgements to z-scores for each rater", group="Human judgements"
     )
@@ -98,9 +110,34 @@ class ImportRequest(ScoreOptions, ScoresAsked):
         default=None, help="Column of the table by which the judged examples were sampled", group="Human judgements",
         metavar="COLUMN",
     )  # fmt: skip
+
+
+@request
+class ImportRequest:
+    """What :func:`import_scores` is asked for."""
+
+    systems: Systems = option(
+        help="Segment scores of a system, one file per seed; repeatable", group="Input", flag="scores"
+    )
+    _: KW_ONLY
+    name: str = option(default="scores")
+    scale: Scale | None = option(default=None)
+    metric: ImportedMetric = option(default=ImportedMetric(), help="What the scores are (ImportedMetric)")
+    texts: ScoredTexts = option(default=ScoredTexts(), help="The texts behind the scores (ScoredTexts)")
+    paired: TestName | bool | None = option(default=None)
+    by: Grouping | None = option(default=None)
+    comparison: Comparison = option(default=Comparison(), help="Intervals and tests (Comparison)")
+    breakdown: Breakdown = option(default=Breakdown(), help="Bins and differences (Breakdown)")
+    examples: ExampleOptions = option(
+        default=ExampleOptions(), help="How examples are joined and what they stand for (ExampleOptions)"
+    )
+    judgements: HumanJudgements = option(default=HumanJudgements(), help="Human judgements (HumanJudgements)")
     control_systems: Systems | None = option(
         default=None, help="Scores of the same systems on the control set", group="Control set", flag="control-scores"
     )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "comparison", self.examples.comparison(self.comparison, self.texts.release))
 
 
 @accepts(ImportRequest)
@@ -118,20 +155,22 @@ def import_scores(request: ImportRequest) -> Evaluation:
 
 def evaluation_of_scores(request: ImportRequest) -> Evaluation:
     """:func:`import_scores` of a request."""
-    scale = read_scale(request.scale)
-    ids, given = None if request.ids == NONE else request.ids, request.systems
-    how = {"standardise": request.standardise_raters}
-    how["by_rater"] = RATER in request.cluster or request.by == f"column:{RATER}"
+    texts, judgements, cluster, by = request.texts, request.judgements, request.comparison.cluster, request.breakdown.by
+    scale = read_scale(request.metric.scale)
+    ids, given = request.examples.ids, request.systems
+    ids = None if ids == NONE else ids
+    how = {"standardise": judgements.standardise_raters}
+    how["by_rater"] = RATER in cluster or (isinstance(by, str) and by == f"column:{RATER}")
     columns = read_score_columns(given if isinstance(given, Mapping) else {"system": given}, ids, **how)
     control = None if request.control_systems is None else read_score_columns(request.control_systems, ids, **how)
     people = None
-    if request.people is not None:
-        people = read_score_columns(request.people, ids, standardise=request.standardise_raters)
-    if ids is None and not all(map(absent, (request.release, request.references, request.sources))):
-        lines = lines_of_release(request)
+    if judgements.people is not None:
+        people = read_score_columns(judgements.people, ids, standardise=judgements.standardise_raters)
+    if ids is None and not all(map(absent, (texts.release, texts.references, texts.sources))):
+        lines = lines_of_release(texts.release, request.examples)
         columns = {name: [_in_rows(one, lines) for one in runs] for name, runs in columns.items()}
     by_judgement = _check_judgements(request, columns, {**(control or {}), **(people or {})})
-    blank = _without_scores(columns) if request.drop_missing else []
+    blank = _without_scores(columns) if request.metric.drop_missing else []
     columns = {name: runs for name, runs in columns.items() if name not in blank}
     if scale is None:
         _check_one_scale([one for runs in (columns, control or {}) for each in runs.values() for one in each])
@@ -142,29 +181,33 @@ def evaluation_of_scores(request: ImportRequest) -> Evaluation:
     if ids is None and any(with_ids):
         # Ids of a harness or of judgements; other texts have them only with --id.
         runs = {name: [replace(one, ids=None) for one in each] for name, each in runs.items()}
-    shared = {name: getattr(request, name) for name in fields_of(ScoreOptions) if name in request.given}
+    comparison, examples, control_runs = request.comparison, request.examples, None
     context = MetricContext(columns=known)
     if control is not None:
         # Both sets have the same scale, even if one of them happens to have only 0 and 1.
-        control_metric, shared["control_systems"], of_control = _metric_of(control, request, metric.scale)
+        control_metric, control_runs, of_control = _metric_of(control, request, metric.scale)
         context = replace(context, control=control_metric, control_columns=of_control)
-    if by_judgement and tuple(request.cluster) in ((), (RATER,)):  # judgements of the same example are not independent
-        shared["cluster"] = (*request.cluster, EXAMPLE)
-    texts = (request.table, request.release, request.references, request.sources)
-    if all(map(absent, texts)) and (request.cluster or str(request.by).startswith("column:")):
-        shared["table"] = _table_of(next(iter(columns.values()))[0])
+    if by_judgement and tuple(cluster) in ((), (RATER,)):  # judgements of the same example are not independent
+        comparison = changed(comparison, cluster=(*cluster, EXAMPLE))
+    alone = all(map(absent, (examples.table, texts.release, texts.references, texts.sources)))
+    if alone and (cluster or str(by).startswith("column:")):
+        examples = changed(examples, table=_table_of(next(iter(columns.values()))[0]))
     led = next(iter(columns.values()))[0]
-    if request.hypotheses:
+    if texts.hypotheses:
         outputs = _outputs(request, metric, runs, blank, led.ids if led.prints else None)
         context = replace(context, outputs=outputs)
-    if request.strata and request.by is None and not request.cluster:
-        shared.pop("table", None)
-    if people is not None and request.estimate:
+    if judgements.strata and by is None and not cluster:
+        examples = changed(examples, table=None)
+    if people is not None and examples.estimate:
         raise InputError(f"{argument('people')} has an estimate of its own; leave {argument('estimate')} out")
-    found = evaluation_of(ScoreRequest(metric, runs, request.references, **shared), context)
+    score_request = ScoreRequest(
+        metric, runs, texts.references, sources=texts.sources, release=texts.release, comparison=comparison,
+        breakdown=request.breakdown, examples=examples, control=Control(control_runs),
+    )  # fmt: skip
+    found = evaluation_of(score_request, context)
     if people is None:
-        if request.strata:
-            raise InputError(f"{argument('strata', request.strata)} belongs to {argument('people')}")
+        if judgements.strata:
+            raise InputError(f"{argument('strata', judgements.strata)} belongs to {argument('people')}")
         return found
     return replace(found, scored=replace(found.scored, people=tuple(_human_means(request, found, columns, people))))
 
@@ -176,20 +219,20 @@ def _check_judgements(
     flat = [one for columns in scores.values() for one in columns]
     judged = [one for one in flat if one.columns is not None]
     named = judged or any(one.columns is not None for columns in others.values() for one in columns)
-    if request.standardise_raters and not named:
+    if request.judgements.standardise_raters and not named:
         raise InputError(f"{argument('standardise_raters')}: the files of scores have no raters")
     if not judged:
         return False
-    first = judged[0]
-    texts = (request.table, request.release, request.references, request.sources, request.hypotheses)
-    alone = all(map(absent, texts)) and len(judged) == len(flat)
+    first, texts = judged[0], request.texts
+    others_given = (request.examples.table, texts.release, texts.references, texts.sources, texts.hypotheses)
+    alone = all(map(absent, others_given)) and len(judged) == len(flat)
     if first.by_judgement and not alone:
         raise InputError(
             f"{first.name}: examples have several raters, so a row is a judgement, which cannot be joined with other "
             f"texts or scores; leave them out, or leave out {RATER}"
         )
     numbers = [str(number) for number in range(1, len(first) + 1)]
-    if request.ids is None and not alone and first.ids != numbers:
+    if request.examples.ids is None and not alone and first.ids != numbers:
         raise InputError(
             f"{first.name}: judgements are joined with other texts and scores by the example; name the column with "
             f"its id ({argument('ids')})"
@@ -206,7 +249,7 @@ def _human_means(
     """The mean judgements of the systems that people judged, by the scores that were imported."""
     metric, inputs = found.scored.metric, found.inputs
     assert inputs is not None
-    human, proxy, examples = {}, {}, Examples(request.ids)
+    human, proxy, examples = {}, {}, Examples(request.examples.ids)
     first = examples.join(next(iter(scores.values()))[0])
     for name, columns in people.items():
         if name not in scores:
@@ -219,9 +262,9 @@ def _human_means(
         human = {name: 100 * one for name, one in human.items()}  # right or wrong, in percent
     sampling = found.scored.sampling
     rows, strata, clusters = sampling.counted(np.arange(metric.n)), None, sampling.clusters
-    if request.strata:
-        features = replace(inputs.features, table=request.table or _table_of(first))
-        labels = table_column(features, argument("strata", request.strata), (request.strata,), metric.n).values
+    if by_strata := request.judgements.strata:
+        features = replace(inputs.features, table=request.examples.table or _table_of(first))
+        labels = table_column(features, argument("strata", by_strata), (by_strata,), metric.n).values
         strata = np.array(labels)[rows]
     comparison = inputs.comparison
     baseline = comparison.baseline or (next(iter(human)) if comparison.paired else None)
@@ -261,10 +304,10 @@ def _outputs(
 
     :param ids: of the scores, if they come from a log.
     """
-    first, given = next(iter(runs.values())), request.hypotheses
+    first, given, ids_column = next(iter(runs.values())), request.texts.hypotheses, request.examples.ids
     assert given is not None
-    hypotheses = read_runs(given, None if request.ids == NONE else request.ids, ids)
-    joined = join_texts(request.ids, {}, {"": first, **hypotheses}, leads=True)[1]
+    hypotheses = read_runs(given, None if ids_column == NONE else ids_column, ids)
+    joined = join_texts(ids_column, {}, {"": first, **hypotheses}, leads=True)[1]
     said = {name: texts for name, texts in joined.items() if name and name not in blank}
     found = {one.name: one.runs for one in read_systems(said, metric.n, first[0].name)} if said else {}
     for name, texts in found.items():
@@ -304,13 +347,14 @@ def read_scale(given: str | tuple[float, float] | None) -> tuple[float, float] |
 
 def _metric_of(
     systems: Mapping[str, Sequence[ScoreColumn]],
-    asked: ImportRequest,
+    request: ImportRequest,
     scale: tuple[float, float] | None,
     more_notes: Sequence[str] = (),
 ) -> tuple[SegmentScores, dict[str, list[Column]], Mapping[str, Sequence[str]]]:
     """The metric of these scores, the runs of each system in its order, and what is known of each example."""
+    asked = request.metric
     flat = [column for columns in systems.values() for column in columns]
-    ordered = common_order(flat, asked.ids)
+    ordered = common_order(flat, request.examples.ids)
     if not len(ordered[0]):
         raise InputError(f"{ordered[0].name}: no scores")
     values = [scores_of(column.values, column.name) for column in ordered]

@@ -25,11 +25,10 @@ from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.outputs.systems import same_systems
 from cgbench.benchmark.parts.folder import SIDES, PartsFolder
 from cgbench.benchmark.score.example_sets import ExampleSet, read_test_set
-from cgbench.benchmark.score.request import MetricOptions, ScoreRequest
+from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.benchmark.score.residual import Incidence, Outcomes, Parts, compare_composition, gate_of
 from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.errors import InputError, argument
-from cgbench.requests import fields_of
 from cgbench.tables import counted
 from cgbench.text.columns import Column
 from cgbench.text.plain_text import words_of
@@ -61,9 +60,10 @@ def score_parts(request: ScoreRequest, test: ExampleSet, scored: ScoredSystems) 
     :param scored: the scores of the systems on the whole test set.
     :raises InputError: the folder does not belong to the test set or to the metric, or probes are missing.
     """
-    assert request.parts is not None
-    folder = PartsFolder.open(request.parts)
-    shown = argument("parts", str(request.parts))
+    breakdown = request.breakdown
+    assert breakdown.parts is not None
+    folder = PartsFolder.open(breakdown.parts)
+    shown = argument("parts", str(breakdown.parts))
     if len(folder.rows) != test.metric.n:
         raise InputError(
             f"{shown}: made for a test set of {len(folder.rows):,} rows, but this one has {test.metric.n:,}"
@@ -100,14 +100,14 @@ def score_parts(request: ScoreRequest, test: ExampleSet, scored: ScoredSystems) 
         for system, other in zip(test.systems, probes.systems, strict=True)
     )
     named = list(zip([one.name for one in test.systems], outcomes, strict=True))
-    residual = compare_composition(parts, named, request.known, request.comparison())
+    residual = compare_composition(parts, named, breakdown.known, request.comparison)
     bins = []
     if folder.manifest["pieces"] == "ngrams":  # which cover the row
         degrees = np.array([len(row) / row[-1].end if row and row[-1].end > 0 else 0.0 for row in folder.rows])
         bins = make_bins(Feature("degree", degrees), None)
         bins = [replace(one, label=f"given, degree {one.label}") for one in bins]
-    given = [np.stack([gate_of(parts, run.probes, request.known).given for run in runs]) for runs in outcomes]
-    found = PartsScores(folder, parts, request.known, outcomes, residual, _by_parts(scored, given, bins, request))
+    given = [np.stack([gate_of(parts, run.probes, breakdown.known).given for run in runs]) for runs in outcomes]
+    found = PartsScores(folder, parts, breakdown.known, outcomes, residual, _by_parts(scored, given, bins, request))
     return found, [f"probes: {line}" for line in probes.warnings] + _warnings(found)
 
 
@@ -118,7 +118,7 @@ def _by_parts(
 
     :param given: of each system bool ``[runs, n]``.
     """
-    comparison = replace(request.comparison(), paired=None, baseline=None, all_pairs=False, confidence=True)
+    comparison = replace(request.comparison, paired=None, baseline=None, all_pairs=False, confidence=True)
     every, results = np.arange(scored.metric.n), []
     for result, mine in zip(scored.results, given, strict=True):
         parts = []
@@ -178,9 +178,9 @@ def _check_metric(folder: PartsFolder, metric: Metric, request: ScoreRequest, sh
 
 def _read_probes(request: ScoreRequest, folder: PartsFolder, test: ExampleSet) -> ExampleSet:
     """The probes as a test set: the same metric with the same options, the outputs normalised in the same way."""
-    kept = {*fields_of(MetricOptions), "metric", "normalise", "accept_text", "settings"} & request.given
-    values: dict[str, Any] = {name: getattr(request, name) for name in kept}
-    values["systems"] = same_systems("probe_systems", request.probe_systems, request.systems)
+    examples = {name: getattr(request.examples, name) for name in ("normalise", "accept_text")}
+    values: dict[str, Any] = {"metric": request.metric, "examples": examples, "settings": _options(request)}
+    values["systems"] = same_systems("probe_systems", request.breakdown.probe_systems, request.systems)
     values["sources"], values["references"] = (
         Column(f"{folder.folder}: {name} of probes", list(texts))
         for name, texts in zip(SIDES, zip(*folder.probes, strict=True), strict=True)
@@ -189,8 +189,9 @@ def _read_probes(request: ScoreRequest, folder: PartsFolder, test: ExampleSet) -
         of_probe = {probe: piece.text for piece in folder.pieces for probe in piece.probes}
         del values["references"]
         compounds = [of_probe[probe] for probe in range(len(folder.probes))]
-        values |= {"compounds": Column(f"{folder.folder}: compounds of probes", compounds), "group_size": 1}
-    if request.normalise == "release":
+        of_probes = {"compounds": Column(f"{folder.folder}: compounds of probes", compounds), "group_size": 1}
+        values["settings"] |= of_probes
+    if request.examples.normalise == "release":
         values["release"] = request.release
     try:
         return read_test_set(ScoreRequest(**values))
@@ -198,12 +199,17 @@ def _read_probes(request: ScoreRequest, folder: PartsFolder, test: ExampleSet) -
         raise InputError(f"probes: {error.message}") from None
 
 
+def _options(request: ScoreRequest) -> dict[str, Any]:
+    """The options of the metric, without human judgements, which are of the test set."""
+    return {name: value for name, value in (request.settings or {}).items() if name != "human"}
+
+
 def _matcher(request: ScoreRequest, folder: PartsFolder) -> Any:
     """Two functions: whether a piece comes out in a prepared output; and how outputs are prepared. None if sentences
     count as a whole."""
     if folder.match != "words":
         return None
-    case = str.lower if request.lowercase else str
+    case = str.lower if _options(request).get("lowercase") else str
     framed = [f" {case(piece.text)} " for piece in folder.pieces]
     return lambda piece, text: framed[piece] in text, lambda text: f" {' '.join(words_of(case(text)))} "
 

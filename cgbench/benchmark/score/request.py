@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from cgbench.argument_types import File, Folder, Kind, Name, Systems, Text
-from cgbench.benchmark.comparison.comparison import Comparison
+from cgbench.argument_types import AnyPath, File, Folder, Kind, Name, Systems, Text
+from cgbench.benchmark.comparison.comparison import Comparison, TestName
 from cgbench.benchmark.metrics.metric import Metric
+from cgbench.benchmark.metrics.registry import metric_class
 from cgbench.errors import InputError, argument
-from cgbench.requests import KW_ONLY, fields_of, option, request
+from cgbench.requests import KW_ONLY, changed, option, read_field, request
 from cgbench.text.inputs import is_path
 
 TEXT_FEATURES = ("length", "degree", "frequency", "one-shot", "perplexity", "exposure")
@@ -49,29 +50,27 @@ References: TypeAlias = Annotated[
 ]
 Grouping: TypeAlias = Annotated[Any, Kind("by", "the name of a feature, or one value per example", _is_series)]
 BinEdges: TypeAlias = Annotated[Any, Kind("bins", "a number of bins, quantiles:N, or rising edges", _is_bins)]
-TableOrObject: TypeAlias = Annotated[
-    Any,
-    Kind(
-        "file", "the name of a file, or what was read from it", lambda value: is_path(value) or hasattr(value, "sha256")
-    ),
-]
 MetricOrName: TypeAlias = Annotated[
     Any, Kind("metric", "the name of a metric, or a Metric", lambda value: isinstance(value, (str, Metric)))
 ]
 
+Options: TypeAlias = Annotated[
+    Any, Kind("options", "a mapping of names to values", lambda value: isinstance(value, Mapping))
+]
+
 
 @request
-class ScoreOptions(Comparison):
-    """Options of scores that cgbench computes and of those of other programs."""
+class Breakdown:
+    """Where scores come from: bins by a feature, pairs with known parts, and differences between systems."""
 
-    _: KW_ONLY
+    given: ClassVar[frozenset[str]]  # the names that were given
     by: Grouping | None = option(
         default=None,
         help="Break scores down by length, degree, prompt_degree, frequency, one-shot, uncertainty, difficulty, "
-        "reference, perplexity, exposure or column:NAME; for CTER also by compound-length, context-length, modifier "
-        "or type",
+        "reference, perplexity, exposure, column:NAME or a feature of the metric",
         group="Breakdown", metavar="NAME",
     )  # fmt: skip
+    _: KW_ONLY
     bins: BinEdges | None = option(
         default=None, help="Bins of --by [default: quartiles]", group="Breakdown", metavar="N|quantiles:N|e1,e2,..."
     )
@@ -92,105 +91,105 @@ class ScoreOptions(Comparison):
         default=None, help="Corpus that a model may have seen, for --by exposure: a folder of overlap --out on "
         "this text, or infini-gram:INDEX[@URL]", group="Breakdown", metavar="FOLDER|infini-gram:INDEX",
     )  # fmt: skip
+    lm: File | None = option(default=None, help="Language model, for --by perplexity", group="Breakdown")
+    differences: bool = option(
+        default=False, help="Show where systems differ from the baseline: n-grams, words, types of examples",
+        group="Comparison",
+    )  # fmt: skip
+    parts: Folder | None = option(
+        default=None, help="Folder of `cgbench parts` for this test set: report which test pairs have known parts",
+        group="Parts",
+    )  # fmt: skip
+    probe_systems: Systems | None = option(
+        default=None, help="Translations of the probes (FOLDER/probes.source) by the same systems, runs in the same "
+        "order", group="Parts", flag="probe-hyp",
+    )  # fmt: skip
+    known: int = option(
+        default=4, help="Minimum number of probes in which a piece comes out, for it to be known (all, where it has "
+        "fewer)", least=1, is_setting=True,
+    )  # fmt: skip
+
+
+@request
+class ExampleOptions:
+    """How examples are read and joined, and what they stand for."""
+
+    _: KW_ONLY
+    given: ClassVar[frozenset[str]]
     table: File | None = option(
         default=None, help="Table with one row per example, for --by column:NAME, uncertainty or difficulty",
         group="Breakdown",
     )  # fmt: skip
-    lm: File | None = option(default=None, help="Language model, for --by perplexity", group="Breakdown")
     ids: Name | None = option(
         default=None, help="Column with the ID of the example, to join tables by [default: join by row order]",
         group="Advanced", flag="id", metavar="COLUMN",
     )  # fmt: skip
-    sources: Text | None = option(
-        default=None, help="Sources, for CTER, --side source, additional references and the report", group="Input",
-        flag="source",
-    )  # fmt: skip
-    release: Folder | None = option(
-        default=None, help="Release whose test set gives --ref, --source and --table", group="Input"
-    )
-    estimate: Literal["pool", "candidates", "window"] | None = option(
+    normalise: Name | None = option(
         default=None,
-        help="Estimate the score on all candidates (from the stratified sample of --release), on the window (from its "
-        "test set) or on the pool, with intervals of the design; with --samples N, by bootstrap", group="Comparison",
+        help="Normalise hypotheses like the release, with a tokeniser (en=moses, jieba), or with detokenize",
+        group="Text", metavar="release|[LANG=]NAME",
     )  # fmt: skip
     accept_text: bool = option(
         default=False, help="Score hypotheses whose case, tokenisation or language differs from the references, or of "
         "which many are empty or cut short",
         group="Advanced",
     )  # fmt: skip
-    control_systems: Systems | None = option(
-        default=None, help="Hypotheses of the same systems on the control set, runs in the same order",
-        group="Control set", flag="control-hyp",
-    )  # fmt: skip
-    differences: bool = option(
-        default=False, help="Show where systems differ from the baseline: n-grams, words, types of examples",
-        group="Comparison",
+    estimate: Literal["pool", "candidates", "window"] | None = option(
+        default=None,
+        help="Estimate the score on all candidates (from the stratified sample of --release), on the window (from its "
+        "test set) or on the pool, with intervals of the design; with --samples N, by bootstrap", group="Comparison",
     )  # fmt: skip
     published: str | bool | None = option(
         default=None, help="Show published results too [default benchmark: the preset's]", group="Output",
         metavar="[BENCHMARK]",
     )  # fmt: skip
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def drawn_set(self, release: AnyPath | None) -> str:
+        """The set of the release that is scored: the stratified sample (``sample``) if it is needed, else ``test``."""
+        if self.estimate in (None, "window") or release is None:
+            return "test"
+        from cgbench.benchmark.release.release import Release
+
+        return "sample" if Release.open(release).has_sample else "test"
+
+    def comparison(self, comparison: Comparison, release: AnyPath | None) -> Comparison:
+        """The comparison of these examples: an estimate has intervals.
+
+        :raises InputError: an estimate has no release.
+        """
         if self.estimate is None:
-            return
-        if self.release is None:
+            return comparison
+        if release is None:
             raise InputError(
                 f"{argument('estimate', self.estimate)} needs the probabilities of the draws; give "
                 f"{argument('release')}"
             )
-        object.__setattr__(self, "confidence", True)
-
-    @property
-    def drawn_set(self) -> str:
-        """The set of the release that is scored: the stratified sample (``sample``) if it is needed, else ``test``."""
-        if self.estimate in (None, "window") or self.release is None:
-            return "test"
-        from cgbench.benchmark.release.release import Release
-
-        return "sample" if Release.open(self.release).has_sample else "test"
-
-    def comparison(self) -> Comparison:
-        """The options for intervals and tests."""
-        return Comparison(**{name: getattr(self, name) for name in fields_of(Comparison)})
+        return changed(comparison, confidence=True)
 
 
 @request
-class MetricOptions:
-    """The options of the metrics that come with cgbench; each takes some of them (:meth:`Metric.options`)."""
+class Control:
+    """The control set, and its translations by the same systems."""
 
+    control_systems: Systems | None = option(
+        default=None, help="Hypotheses of the same systems on the control set, runs in the same order",
+        group="Control set", flag="control-hyp",
+    )  # fmt: skip
+    control_references: References | None = option(
+        default=None, help="References of the control set", group="Control set", flag="control-ref", metavar="FILE"
+    )
     _: KW_ONLY
-    preset: Literal["sacrebleu", "react", "cognition", "lexicon"] | None = option(
-        default=None, help="Score as the script of a paper does: react, cognition or lexicon", group="Metric"
-    )
-    tokenize: Name | None = option(
-        default=None, help="Tokeniser of sacrebleu [default: 13a]", group="Metric", metavar="NAME"
-    )
-    lowercase: bool = option(default=False, help="Ignore case", group="Metric")
-    jobs: int = option(
-        default=1, help="Number of processes for large input, which does not change the scores", least=1,
-        is_setting=True,
+    control_sources: Text | None = option(
+        default=None, help="Sources of the control set, also for --cluster source", group="Control set",
+        flag="control-source",
     )  # fmt: skip
-    compounds: Text | None = option(default=None, help="Compound of each source", group="Input")
-    lexicon: TableOrObject | None = option(
-        default=None, help="Translations of the atoms; cognition: the lexicon of CoGnition", group="Input",
-        metavar="FILE|cognition",
-    )  # fmt: skip
-    atoms: TableOrObject = option(default="cognition", help="Atoms by type", group="Input")
-    grammar: TableOrObject = option(default="cognition", help="Types of atoms and their order", group="Advanced")
-    match: Literal["substring", "word", "regex"] = option(
-        default="substring", help="Find translations as characters, as whole words or as regular expressions",
-        group="Metric",
-    )  # fmt: skip
-    group_size: int = option(default=5, help="Number of contexts per compound", group="Advanced", least=1)
-    keep_blanks: bool = option(
-        default=False, help="Keep blanks in hypotheses (for languages other than Chinese)", group="Metric"
+    control_compounds: Text | None = option(
+        default=None, help="Compound of each source of the control set", group="Control set"
     )
 
 
 @request
-class ScoreRequest(ScoreOptions, MetricOptions):
+class ScoreRequest:
     """What :func:`cgbench.evaluate` is asked for."""
 
     open_field = "settings"
@@ -204,39 +203,32 @@ class ScoreRequest(ScoreOptions, MetricOptions):
         default=None, help="References, one per example; repeatable", group="Input", flag="ref", metavar="FILE"
     )
     _: KW_ONLY
-    normalise: Name | None = option(
-        default=None,
-        help="Normalise hypotheses like the release, with a tokeniser (en=moses, jieba), or with detokenize",
-        group="Text", metavar="release|[LANG=]NAME",
+    sources: Text | None = option(
+        default=None, help="Sources, for --side source, additional references and the report", group="Input",
+        flag="source",
     )  # fmt: skip
-    control_references: References | None = option(
-        default=None, help="References of the control set", group="Control set", flag="control-ref", metavar="FILE"
+    release: Folder | None = option(
+        default=None, help="Release whose test set gives --ref, --source and --table", group="Input"
     )
-    control_sources: Text | None = option(
-        default=None, help="Sources of the control set, for CTER and --cluster source", group="Control set",
-        flag="control-source",
-    )  # fmt: skip
-    control_compounds: Text | None = option(
-        default=None, help="Compound of each source of the control set, for CTER", group="Control set"
+    paired: TestName | bool | None = option(default=None)
+    by: Grouping | None = option(default=None)
+    comparison: Comparison = option(default=Comparison(), help="Intervals and tests (Comparison)")
+    breakdown: Breakdown = option(default=Breakdown(), help="Bins, known parts and differences (Breakdown)")
+    examples: ExampleOptions = option(
+        default=ExampleOptions(), help="How examples are read and what they stand for (ExampleOptions)"
     )
-    human: Text | None = option(default=None, help="Human judgements for CTER: 1 right, 0 wrong", is_setting=True)
-    parts: Folder | None = option(
-        default=None, help="Folder of `cgbench parts` for this test set: report which test pairs have known parts",
-        group="Parts",
+    control: Control = option(default=Control(), help="The control set (Control)")
+    settings: Options | None = option(
+        default=None, help="Options of the metric, which may also be given by name, such as lowercase or lexicon",
+        python_only=True,
     )  # fmt: skip
-    probe_systems: Systems | None = option(
-        default=None, help="Translations of the probes (FOLDER/probes.source) by the same systems, runs in the same "
-        "order", group="Parts", flag="probe-hyp",
-    )  # fmt: skip
-    known: int = option(
-        default=4, help="Minimum number of probes in which a piece comes out, for it to be known (all, where it has "
-        "fewer)", least=1, is_setting=True,
-    )  # fmt: skip
-    settings: dict[str, Any] | None = option(
-        default=None, help="Further options of the metric, such as those of sacrebleu's classes", python_only=True
-    )
 
-    def metric_options(self) -> dict[str, Any]:
-        """The options of the metric that were given."""
-        named = {name: getattr(self, name) for name in fields_of(MetricOptions) if name in self.given}
-        return {name: value for name, value in named.items() if value is not None} | (self.settings or {})
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "comparison", self.examples.comparison(self.comparison, self.release))
+        options = {name: value for name, value in (self.settings or {}).items() if value is not None}
+        if isinstance(self.metric, str):
+            fields = metric_class(self.metric).option_fields()
+            options = {
+                name: read_field(fields[name], value) if name in fields else value for name, value in options.items()
+            }
+        object.__setattr__(self, "settings", options)

@@ -44,7 +44,7 @@ def test_intervals_and_all_pairs_are_there_unasked(exact):
     assert exact.results[0].whole.figures["exact"].ci_low is None
     parts = wholes(exact, exact.inputs)
     assert all(part.figures["exact"].ci_low is not None for part in parts)
-    asked = quietly("exact", SYSTEMS, REFERENCES, all_pairs=True)
+    asked = quietly("exact", SYSTEMS, REFERENCES, comparison={"all_pairs": True})
     assert [part.figures["exact"].pairs for part in parts] == [
         result.whole.figures["exact"].pairs for result in asked.results
     ]
@@ -121,7 +121,7 @@ def test_differences_are_there_unasked(exact):
     assert re.findall("<summary>([^<]* against [^<]*)</summary>", html) == ["bad against good", "as bad against good"]
     row = re.search(r'<th scope="row" dir="auto">line</th>(.*?)</tr>', html)[1]
     assert re.findall("<td>(.*?)</td>", row)[:3] == ["40", "10.0", "36.0"]
-    asked = quietly("exact", SYSTEMS, REFERENCES, sources=REFERENCES, differences=True)
+    asked = quietly("exact", SYSTEMS, REFERENCES, sources=REFERENCES, breakdown={"differences": True})
     assert "Where systems differ" in html and score_page(asked) == html
 
 
@@ -136,7 +136,9 @@ def test_hostile_text_is_data_alone():
 def test_bleu_of_several_runs(monkeypatch):
     monkeypatch.setattr(module, "FEW", 3)
     systems = {"a": [SYSTEMS["good"], SYSTEMS["bad"]], "b": SYSTEMS["as bad"]}
-    found = quietly("bleu", systems, REFERENCES, sources=REFERENCES, paired=True, by="length", side="source")
+    found = quietly(
+        "bleu", systems, REFERENCES, sources=REFERENCES, paired=True, by="length", breakdown={"side": "source"}
+    )
     html = score_page(found)
     assert "p (Holm)" in html and "BLEU by length" in html and "difference from a; p: calibrated test" in html
     table = re.search(r"<caption>Parts of BLEU, means of seeds</caption>(.*?)</table>", html, re.DOTALL)[1]
@@ -167,8 +169,8 @@ def test_compounds_never_right(tmp_path):
 
 
 def test_what_is_lost_from_a_control_set(exact):
-    found = quietly("exact", SYSTEMS, REFERENCES, control_systems=dict.fromkeys(SYSTEMS, REFERENCES),
-                    control_references=REFERENCES)  # fmt: skip
+    found = quietly("exact", SYSTEMS, REFERENCES, control={"control_systems": dict.fromkeys(SYSTEMS, REFERENCES),
+                                               "control_references": REFERENCES})  # fmt: skip
     html = score_page(found)
     row = re.search(r'id="control".*?<th scope="row" dir="auto">bad</th>(.*?)</tr>', html, re.DOTALL)[1]
     assert re.findall("<td>([^<]*)</td>", row)[:3] == ["100.00", "25.00", "75.00"]

@@ -58,7 +58,7 @@ def test_the_calibrated_test_is_that_of_its_name():
         ({"a": [ours, theirs], "b": theirs}, "calibrated"),
     ):
         found = [
-            evaluate("chrf", systems, references, paired=paired, samples=200, **options)
+            evaluate("chrf", systems, references, paired=paired, comparison={"samples": 200, **options})
             .results[1]
             .whole.figures["score"]
             for paired, options in (("calibrated", {}), (True, {}), (test, {}), (None, {"all_pairs": True}))
@@ -86,7 +86,7 @@ def test_both_are_there_where_sacrebleus_rule_is_asked_for_and_a_line_says_where
     assert any("the tests disagree" in str(line.message) for line in seen) == differ
     assert "p (calibrated)" in found.report("markdown")
     (pair,) = (
-        evaluate("bleu", systems, references, paired="bootstrap", all_pairs=True)
+        evaluate("bleu", systems, references, paired="bootstrap", comparison={"all_pairs": True})
         .results[1]
         .whole.figures["score"]
         .pairs

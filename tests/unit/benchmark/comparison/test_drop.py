@@ -12,6 +12,7 @@ from cgbench.benchmark.comparison.intervals import difference_interval, score_in
 from cgbench.benchmark.comparison.significance import bootstrap_counts, resampled_runs
 from cgbench.benchmark.comparison.variance import covariance_of_examples
 from cgbench.benchmark.score.evaluate import evaluate
+from cgbench.benchmark.score.request import Control, ScoreRequest
 from cgbench.errors import InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
@@ -24,11 +25,12 @@ def answers(rights, n):
 
 def scored(test, control, **options):
     """Exact match of systems with so many right answers of 80 (test) and 100 (control), a number a run."""
-    return evaluate(
-        "exact", {name: [answers(k, 80) for k in runs] for name, runs in test.items()}, ["a"] * 80,
-        control_systems={name: [answers(k, 100) for k in runs] for name, runs in control.items()},
-        control_references=["a"] * 100, **options,
-    )  # fmt: skip
+    systems, control_systems = (
+        {name: [answers(k, n) for k in runs] for name, runs in rights.items()}
+        for rights, n in ((test, 80), (control, 100))
+    )
+    given = {"metric": "exact", "systems": systems, "references": ["a"] * 80, "control_systems": control_systems}
+    return evaluate(ScoreRequest(**{**given, "control_references": ["a"] * 100, **options}))
 
 
 def test_a_drop_by_hand_with_newcombes_interval():
@@ -59,8 +61,10 @@ def test_the_two_sets_are_drawn_apart_and_the_runs_together():
     def texts(values):
         return [["a" if right else "b" for right in run] for run in values.tolist()]
 
-    found = evaluate("exact", {"A": texts(test)}, ["a"] * 30, control_systems={"A": texts(control)},
-                     control_references=["a"] * 40, samples=200, seed=5)  # fmt: skip
+    found = evaluate(
+        "exact", {"A": texts(test)}, ["a"] * 30, comparison={"samples": 200, "seed": 5},
+        control=Control({"A": texts(control)}, ["a"] * 40),
+    )  # fmt: skip
     one = found.scored.drops["A"]["exact"]
     each = 100 * (control.mean(axis=1) - test.mean(axis=1))
     assert one.runs == pytest.approx(tuple(each)) and one.value == pytest.approx(each.mean())
@@ -91,8 +95,8 @@ def test_runs_that_are_good_on_both_sets_make_no_drop_uncertain():
     shuffled = {}
     for name, n, rights in (("test", 800, [160, 320, 480]), ("control", 1000, [400, 600, 800])):
         shuffled[name] = [list(rng.permutation(answers(k, n))) for k in rights]
-    found = evaluate("exact", {"A": shuffled["test"]}, ["a"] * 800, control_systems={"A": shuffled["control"]},
-                     control_references=["a"] * 1000, confidence=True)  # fmt: skip
+    control = Control({"A": shuffled["control"]}, ["a"] * 1000)
+    found = evaluate("exact", {"A": shuffled["test"]}, ["a"] * 800, control=control, comparison={"confidence": True})
     one, whole = found.scored.drops["A"]["exact"], found.results[0].whole.figures["exact"]
     assert one.value == pytest.approx(20) and one.stdev == pytest.approx(0, abs=1e-9)
     assert one.ci_high - one.ci_low < 10 < 50 < whole.ci_high - whole.ci_low
@@ -104,7 +108,7 @@ def test_runs_that_are_good_on_both_sets_make_no_drop_uncertain():
 def test_every_metric_says_which_way_it_goes(metric, worse):
     texts = ["the cat saw a small dog", "the dog ran to the house", "he sat on a chair"] * 20
     bad = [text.replace("dog", "cow").replace("chair", "horse") for text in texts]
-    found = evaluate(metric, {"A": bad}, texts, control_systems={"A": texts}, control_references=texts)
+    found = evaluate(metric, {"A": bad}, texts, control={"control_systems": {"A": texts}, "control_references": texts})
     name = found.scored.metric.figures[0]
     one = found.scored.drops["A"][name]
     assert one.value == pytest.approx(abs(one.control - found.figures["A"][name])) and one.value > 5
@@ -123,13 +127,13 @@ def test_cter_of_a_control_set(tmp_path):
         "sources": ["the dog ran", "he saw the dog"], "compounds": ["the dog"] * 2,
         "lexicon": tmp_path / "lexicon", "atoms": str(tmp_path / "atoms"), "group_size": 2,
     }  # fmt: skip
-    control = {"control_sources": ["the dog sat"] * 4, "control_compounds": ["the dog"] * 4}
-    found = evaluate("cter", {"A": ["狗", "猫"]}, control_systems={"A": ["狗"] * 4}, **given, **control)
+    control = Control({"A": ["狗"] * 4}, control_sources=["the dog sat"] * 4, control_compounds=["the dog"] * 4)
+    found = evaluate("cter", {"A": ["狗", "猫"]}, control=control, **given)
     lost = found.scored.drops["A"]
     assert (lost["instance"].value, lost["aggregate"].value) == (50, 100)
     assert "CTER instance rises by 50.0" in found.report()
     with pytest.raises(InputError, match="CTER of a control set needs its compounds: give control_sources and control"):
-        evaluate("cter", {"A": ["狗", "猫"]}, control_systems={"A": ["狗"] * 4}, **given)
+        evaluate("cter", {"A": ["狗", "猫"]}, control={"control_systems": {"A": ["狗"] * 4}}, **given)
 
 
 def test_losses_are_compared_with_the_baselines():
@@ -174,13 +178,13 @@ def test_other_systems_or_runs_are_one_line(test, control, message):
 
 def test_a_control_set_needs_its_texts():
     with pytest.raises(InputError, match="the control set needs references: give control_references"):
-        evaluate("exact", {"A": ["a"]}, ["a"], control_systems={"A": ["a"]})
+        evaluate("exact", {"A": ["a"]}, ["a"], control={"control_systems": {"A": ["a"]}})
     with pytest.raises(InputError, match="the control set has no hypotheses; give control_systems"):
-        evaluate("exact", {"A": ["a"]}, ["a"], control_references=["a"])
+        evaluate("exact", {"A": ["a"]}, ["a"], control={"control_references": ["a"]})
     with pytest.raises(InputError, match="name the systems in both, or in neither"):
-        evaluate("exact", ["a"], ["a"], control_systems={"A": ["a"]}, control_references=["a"])
+        evaluate("exact", ["a"], ["a"], control={"control_systems": {"A": ["a"]}, "control_references": ["a"]})
     with pytest.raises(InputError, match="has 2 lines and references has 1"):
-        evaluate("exact", ["a"], ["a"], control_systems=["a", "b"], control_references=["a"])
+        evaluate("exact", ["a"], ["a"], control={"control_systems": ["a", "b"], "control_references": ["a"]})
 
 
 def test_intervals_of_differences_at_the_limits_of_what_there_is():
@@ -212,8 +216,8 @@ def test_equal_drops_are_called_different_as_often_as_the_level_says(samples):
 
     for _ in range(samples):
         found = evaluate(
-            "exact", {"A": runs(0.7), "B": runs(0.7)}, ["a"] * 100, paired=True, samples=60,
-            control_systems={"A": runs(0.9), "B": runs(0.9)}, control_references=["a"] * 100,
+            "exact", {"A": runs(0.7), "B": runs(0.7)}, ["a"] * 100, paired=True, comparison={"samples": 60},
+            control={"control_systems": {"A": runs(0.9), "B": runs(0.9)}, "control_references": ["a"] * 100},
         )  # fmt: skip
         one = found.scored.drops["B"]["exact"]
         assert (one.p_value < 0.05) == (one.difference_low > 0 or one.difference_high < 0)

@@ -80,8 +80,10 @@ def test_judgements_are_joined_by_row_or_by_id(tmp_path):
     scores = write(tmp_path, "s.tsv", ["id\tscore", *(f"x{row}\t{one}" for row, one in enumerate(right))])
     blank = write(tmp_path, "b.tsv", ["human", *(str(one) if row < 50 else "" for row, one in enumerate(right))])
     some = write(tmp_path, "h.tsv", ["id\thuman", *(f"x{row}\t{right[row]}" for row in rng.permutation(50))])
-    by_row = import_scores({"a": f"{scores}:score"}, people={"a": f"{blank}:human"})
-    by_id = import_scores({"a": f"{scores}:score"}, people={"a": f"{some}:human"}, ids="id")
+    by_row = import_scores({"a": f"{scores}:score"}, judgements={"people": {"a": f"{blank}:human"}})
+    by_id = import_scores(
+        {"a": f"{scores}:score"}, judgements={"people": {"a": f"{some}:human"}}, examples={"ids": "id"}
+    )
     assert by_row.scored.people == by_id.scored.people and by_row.scored.people[0].judged == 50
     one = by_row.scored.people[0]
     assert one.narrower > 0.3 and one.powered_low < 100 * right.mean() < one.powered_high
@@ -93,21 +95,26 @@ def test_what_people_cannot_tell_is_one_line(tmp_path):
     scores = [float(number) for number in range(30)]
     few = [1.0] * 5 + [float("nan")] * 25
     with pytest.raises(InputError, match="people='a': 5 of 30 examples have a judgement; at least 10 are needed"):
-        import_scores({"a": scores}, people={"a": few})
+        import_scores({"a": scores}, judgements={"people": {"a": few}})
     half = scores[:15] + [float("nan")] * 15
     (path := tmp_path / "t.tsv").write_text("document\n" + "".join(f"d{number // 15}\n" for number in range(30)))
     with pytest.raises(InputError, match="0 of 15 examples of stratum d1 have a judgement"):
-        import_scores({"a": scores}, people={"a": half}, strata="document", table=path)
+        import_scores({"a": scores}, judgements={"people": {"a": half}, "strata": "document"}, examples={"table": path})
     with pytest.raises(InputError, match="all examples with a judgement are in one cluster .*document.*; intervals"):
-        import_scores({"a": scores}, people={"a": half}, cluster=["document"], table=path)
+        import_scores(
+            {"a": scores},
+            judgements={"people": {"a": half}},
+            comparison={"cluster": ["document"]},
+            examples={"table": path},
+        )
     with pytest.raises(InputError, match="no scores of a system of that name"):
-        import_scores({"a": scores}, people={"b": scores})
+        import_scores({"a": scores}, judgements={"people": {"b": scores}})
     with pytest.raises(InputError, match="strata='x' belongs to people"):
-        import_scores({"a": scores}, strata="x")
+        import_scores({"a": scores}, judgements={"strata": "x"})
     with pytest.raises(InputError, match="has 29 rows for 30 examples"):
-        import_scores({"a": scores}, people={"a": scores[:29]})
+        import_scores({"a": scores}, judgements={"people": {"a": scores[:29]}})
     with pytest.raises(InputError, match="one run per system"):
-        import_scores({"a": [scores, scores]}, people={"a": scores})
+        import_scores({"a": [scores, scores]}, judgements={"people": {"a": scores}})
 
 
 @pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
@@ -116,7 +123,9 @@ def test_judgements_that_never_vary_have_no_interval(cluster):
     scores = np.random.default_rng(4).random(60).tolist()
     judged = [3.0 if number % 2 else float("nan") for number in range(60)]
     sources = [f"s{number // 4}" for number in range(60)]
-    found = import_scores({"a": scores}, people={"a": judged}, cluster=cluster, sources=sources)
+    found = import_scores(
+        {"a": scores}, judgements={"people": {"a": judged}}, comparison={"cluster": cluster}, texts={"sources": sources}
+    )
     one = found.scored.people[0]
     assert (one.alone, one.alone_low, one.powered_high, one.narrower) == (3, None, None, None)
     assert "30 of 60" in str(found) and json.loads(found.report("json"))["people"][0]["narrower"] is None
@@ -132,11 +141,11 @@ def test_examples_without_a_score_are_left_out_of_the_mean(cluster):
     missing = np.full(60, np.nan)
     missing[kept] = scores[kept]
     found = import_scores(
-        {"a": missing.tolist()}, people={"a": judged.tolist()}, drop_missing=True, sources=sources.tolist(),
-        cluster=cluster,
+        {"a": missing.tolist()}, judgements={"people": {"a": judged.tolist()}}, metric={"drop_missing": True},
+        texts={"sources": sources.tolist()}, comparison={"cluster": cluster},
     )  # fmt: skip
     alone = import_scores(
-        {"a": scores[kept].tolist()}, people={"a": judged[kept].tolist()}, sources=sources[kept].tolist(),
-        cluster=cluster,
+        {"a": scores[kept].tolist()}, judgements={"people": {"a": judged[kept].tolist()}},
+        texts={"sources": sources[kept].tolist()}, comparison={"cluster": cluster},
     )  # fmt: skip
     assert found.scored.people == alone.scored.people and found.scored.people[0].examples == 57

@@ -173,7 +173,7 @@ def test_stars_intervals_and_p_values_of_a_table_agree():
     rng = np.random.default_rng(5)
     systems = {"base": seeds(rng, 0.5, 3), **{f"s{place}": seeds(rng, 0.5 + place / 20, 3) for place in range(8)}}
     found = evaluate("exact", systems, ["1"] * 400, paired=True)
-    pairs = evaluate("exact", systems, ["1"] * 400, all_pairs=True)
+    pairs = evaluate("exact", systems, ["1"] * 400, comparison={"all_pairs": True})
     several = [result.whole.figures["exact"] for result in found.results[1:]]
     several += [pair for result in pairs.results for pair in result.whole.figures["exact"].pairs]
     significant = [one.p_value < 0.05 for one in several]
@@ -190,12 +190,12 @@ def test_runs_that_share_their_seeds():
     runs = seeds(rng, 0.5, 4)
     better = [["1" if rng.random() < 0.03 else one for one in run] for run in runs]
     apart = evaluate("exact", {"a": runs, "b": better}, ["1"] * 400, paired=True)
-    together = evaluate("exact", {"a": runs, "b": better}, ["1"] * 400, paired=True, shared_seeds=True)
+    together = evaluate("exact", {"a": runs, "b": better}, ["1"] * 400, paired=True, comparison={"shared_seeds": True})
     loose, tight = (one.results[1].whole.figures["exact"] for one in (apart, together))
     assert tight.p_value < 0.02 and loose.p_value > 0.2
     assert "|seeds:shared|" in together.signature and "seeds:" not in apart.signature
     with pytest.raises(InputError, match=r"so each needs the same number of runs, at least two \(runs: a 4, b 3\)"):
-        evaluate("exact", {"a": runs, "b": better[:3]}, ["1"] * 400, paired=True, shared_seeds=True)
+        evaluate("exact", {"a": runs, "b": better[:3]}, ["1"] * 400, paired=True, comparison={"shared_seeds": True})
 
 
 def test_one_run_against_several_is_said():

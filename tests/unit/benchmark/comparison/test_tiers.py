@@ -14,7 +14,7 @@ SCORES["like the middle"] = [(row + 1) % 2 for row in range(200)]
 
 @pytest.mark.parametrize(("lower", "order"), [(False, ["best", "worst"]), (True, ["worst", "best"])])
 def test_ranges_and_tiers(lower, order):
-    found = import_scores(SCORES, all_pairs=True, samples=200, lower_is_better=lower)
+    found = import_scores(SCORES, comparison={"all_pairs": True, "samples": 200}, metric={"lower_is_better": lower})
     rows = {row["system"]: (row["rank"], row["tier"]) for row in found.to_json()}
     assert rows == {order[0]: ([1, 1], 1), "middle": ([2, 3], 2), "like the middle": ([2, 3], 2), order[1]: ([4, 4], 3)}
     lines = found.report().splitlines()
@@ -24,7 +24,7 @@ def test_ranges_and_tiers(lower, order):
 
 
 def test_without_pairs_there_are_no_ranks():
-    found = import_scores(SCORES, paired=True, samples=200)
+    found = import_scores(SCORES, paired=True, comparison={"samples": 200})
     assert "rank" not in found.to_json()[0]
     assert "best first" not in found.report()
     assert json.loads(found.report("json"))[0]["test"] == "calibrated"

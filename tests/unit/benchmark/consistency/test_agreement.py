@@ -174,5 +174,5 @@ def test_intervals_cover_the_consistency_of_the_system():
 
 def score_of(rows, outputs):
     metric = Consistency(rows, orders=(1,))
-    request = ScoreRequest(metric, {"system": [outputs]}, cluster=("piece",))
+    request = ScoreRequest(metric, {"system": [outputs]}, comparison={"cluster": ("piece",)})
     return evaluation_of(request, metric.context()).results[0].whole.figures["consistency"]

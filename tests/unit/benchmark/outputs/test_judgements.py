@@ -114,7 +114,7 @@ def test_z_scores_are_those_of_each_rater(mqm):
     assert float(a.values[0]) == pytest.approx(first)
     assert float(a.values[2]) == pytest.approx((-1 - spread[1][0]) / spread[1][1])
     with pytest.raises(InputError, match="the files of scores have no raters"):
-        import_scores({"a": [1, 2, 3]}, standardise_raters=True)
+        import_scores({"a": [1, 2, 3]}, judgements={"standardise_raters": True})
 
 
 def rated(path, raters, judged_by):
@@ -132,11 +132,14 @@ def rated(path, raters, judged_by):
 def test_one_rater_for_an_example_is_a_cluster_of_examples(tmp_path):
     raters = [f"r{number}" for number in range(6)]
     given = rated(tmp_path / "sqm.tsv", raters, lambda number: [raters[number % 6]])
-    found = import_scores(given, cluster=["rater"], confidence=True)
+    found = import_scores(given, comparison={"cluster": ["rater"], "confidence": True})
     clusters = found.scored.sampling.clusters
     assert clusters.counts == {"rater": 6} and found.scored.metric.n == 60
-    assert import_scores(given, cluster=["document", "rater"]).scored.sampling.clusters.counts["document"] == 12
-    apart = import_scores(given, confidence=True)
+    assert (
+        import_scores(given, comparison={"cluster": ["document", "rater"]}).scored.sampling.clusters.counts["document"]
+        == 12
+    )
+    apart = import_scores(given, comparison={"confidence": True})
     one, other = (json.loads(each.report("json"))[0] for each in (apart, found))
     assert other["ci_high"] - other["ci_low"] > 1.5 * (one["ci_high"] - one["ci_low"])
     assert other["value"] == one["value"]
@@ -145,25 +148,36 @@ def test_one_rater_for_an_example_is_a_cluster_of_examples(tmp_path):
 def test_several_raters_for_an_example_make_a_row_of_each_judgement(tmp_path):
     raters = [f"r{number}" for number in range(6)]
     given = rated(tmp_path / "sqm.tsv", raters, lambda number: [raters[number % 6], raters[(number + 1) % 6]])
-    scored = import_scores(given, cluster=["rater"], paired=True).scored
+    scored = import_scores(given, comparison={"cluster": ["rater"]}, paired=True).scored
     assert scored.metric.n == 120 and scored.sampling.clusters.counts == {"rater": 6, "example": 60}
     assert "a row is the judgement of one rater" in scored.metric.notes
-    named = import_scores(given, cluster=["rater", "document"]).scored
+    named = import_scores(given, comparison={"cluster": ["rater", "document"]}).scored
     assert named.sampling.clusters.counts == {"rater": 6, "document": 12}
-    assert import_scores(given, cluster=["document"]).scored.metric.n == 60
+    assert import_scores(given, comparison={"cluster": ["document"]}).scored.metric.n == 60
     (tmp_path / "more.tsv").write_text("seg_id\tkind\n" + "".join(f"{n + 1}\tk\n" for n in range(60)))
     with pytest.raises(InputError, match="a row is a judgement, which cannot be joined"):
-        import_scores(given, cluster=["rater"], table=tmp_path / "more.tsv", ids="seg_id", by="column:kind")
-    assert import_scores(given, table=tmp_path / "more.tsv", ids="seg_id", by="column:kind").scored.metric.n == 60
+        import_scores(
+            given,
+            comparison={"cluster": ["rater"]},
+            examples={"table": tmp_path / "more.tsv", "ids": "seg_id"},
+            by="column:kind",
+        )
+    assert (
+        import_scores(
+            given, examples={"table": tmp_path / "more.tsv", "ids": "seg_id"}, by="column:kind"
+        ).scored.metric.n
+        == 60
+    )
 
 
 def test_judgements_are_joined_with_texts_by_id(pearmut, tmp_path):
     (tmp_path / "table.tsv").write_text("line\tkind\n12\tq\n9\tp\n10\tp\n11\tq\n")
-    given = {"systems": {"a": pearmut}, "table": tmp_path / "table.tsv", "by": "column:kind"}
-    found = json.loads(import_scores(**given, ids="line").report("json"))
+    table = tmp_path / "table.tsv"
+    found = import_scores({"a": pearmut}, by="column:kind", examples={"table": table, "ids": "line"})
+    found = json.loads(found.report("json"))
     assert [part["value"] for part in found["bins"]] == pytest.approx([32.5, 40])
     with pytest.raises(InputError, match="judgements are joined with other texts and scores by the example"):
-        import_scores(**given)
+        import_scores({"a": pearmut}, by="column:kind", examples={"table": table})
 
 
 def test_some_judgements_and_a_metric_of_all_rows(tmp_path):
@@ -173,7 +187,11 @@ def test_some_judgements_and_a_metric_of_all_rows(tmp_path):
     (tmp_path / "annotations.json").write_text(json.dumps({"c": pages}))
     rows = "".join(f"{n}\t{truth[n] / 100 + random.normal(0, 0.01)}\n" for n in range(40))
     (tmp_path / "comet.tsv").write_text(f"line\tscore\n{rows}")
-    found = import_scores({"a": tmp_path / "comet.tsv"}, people={"a": tmp_path / "annotations.json"}, ids="line")
+    found = import_scores(
+        {"a": tmp_path / "comet.tsv"},
+        judgements={"people": {"a": tmp_path / "annotations.json"}},
+        examples={"ids": "line"},
+    )
     (mean,) = found.scored.people
     assert mean.judged == 14 and mean.alone == pytest.approx(truth[::3].mean()) and mean.narrower > 0.2
 

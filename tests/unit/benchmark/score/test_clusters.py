@@ -12,6 +12,7 @@ from cgbench.benchmark.comparison.variance import covariance_of_clusters
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.score.evaluate import cter
 from cgbench.benchmark.score.import_scores import import_scores
+from cgbench.benchmark.score.request import Control
 from cgbench.errors import InputError, InputWarning
 
 R = pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
@@ -107,7 +108,7 @@ def test_score_by_document_knows_its_design_effect_and_signs_it(tmp_path, runs):
     systems = {name: [document_texts(start, seed) for seed in range(runs)] for start, name in enumerate("ab")}
     given = {"references": f"{table(tmp_path)}:reference", "paired": True}
     plain = evaluate("exact", systems, **given)
-    found = evaluate("exact", systems, cluster=["column:document", "document"], **given)
+    found = evaluate("exact", systems, comparison={"cluster": ["column:document", "document"]}, **given)
     ours, alone = (one.scored.results[1].whole.figures["exact"] for one in (found, plain))
     assert ours.value == alone.value and ours.difference == alone.difference
     assert ours.design_effect > 1.5 and ours.ci_high - ours.ci_low > alone.ci_high - alone.ci_low
@@ -123,7 +124,13 @@ def test_corpus_metrics_are_scored_without_each_document_in_turn(tmp_path, metri
     references = [" ".join(rng.choice(list("abcdefgh"), 12)) for _ in DOCUMENTS]
     hypotheses = [" ".join(word if rng.random() < 0.8 else "x" for word in line.split()) for line in references]
     (path := tmp_path / "t.tsv").write_text("document\n" + "".join(f"{one}\n" for one in DOCUMENTS))
-    found = evaluate(metric, hypotheses, references, cluster=["document"], table=path, confidence=True)
+    found = evaluate(
+        metric,
+        hypotheses,
+        references,
+        comparison={"cluster": ["document"], "confidence": True},
+        examples={"table": path},
+    )
     score = found.scored.results[0].whole.figures[found.scored.metric.figures[0]]
     without = []
     for out in dict.fromkeys(DOCUMENTS):
@@ -143,10 +150,10 @@ COMPOUNDS = [compound for compound in ("a cat", "a dog", "a cow") for _ in range
 def test_cter_is_clustered_by_compound_and_context(tmp_path):
     (lexicon := tmp_path / "lexicon").write_text("a\tA\ncat\tCAT\ndog\tDOG\ncow\tCOW\n")
     (atoms := tmp_path / "atoms").write_text("DET\ta\ta\nN\tcat\tcat\nN\tdog\tdog\nN\tcow\tcow\n")
-    options = {"lexicon": lexicon, "atoms": atoms, "keep_blanks": True, "confidence": True}
+    options = {"lexicon": lexicon, "atoms": atoms, "keep_blanks": True}
     words = {"x": "A CAT", "y": "A DOG", "z": "A COW"}
     hypotheses = [words[one.split()[1]] for one in SOURCES]
-    found = cter(hypotheses, SOURCES, COMPOUNDS, **options)
+    found = cter(hypotheses, SOURCES, COMPOUNDS, comparison={"confidence": True}, **options)
     assert "clusters:compound(3)+context(3)|" in str(found.scored.signature)
     first, second = found.scored.sampling.clusters.labels
     assert [len(set(group)) for group in (first, second)] == [3, 3]
@@ -154,7 +161,7 @@ def test_cter_is_clustered_by_compound_and_context(tmp_path):
     # Groups are of a compound: leaving out a context changes rows alone.
     aggregate = found.scored.results[0].whole.figures["aggregate"]
     assert aggregate.design_effect is None
-    by_compound = cter(hypotheses, SOURCES, COMPOUNDS, cluster=["compound"], **options)
+    by_compound = cter(hypotheses, SOURCES, COMPOUNDS, comparison={"cluster": ["compound"]}, **options)
     assert "clusters:compound(3)|" in str(by_compound.scored.signature)
 
 
@@ -169,7 +176,9 @@ def test_groups_that_clusters_cut_have_the_variance_of_the_other_clusters_or_non
     def aggregate(*cluster):
         options = {"lexicon": lexicon, "atoms": atoms, "keep_blanks": True, "paired": True}
         return (
-            cter(systems, sources, COMPOUNDS, cluster=cluster, **options).scored.results[1].whole.figures["aggregate"]
+            cter(systems, sources, COMPOUNDS, comparison={"cluster": cluster}, **options)
+            .scored.results[1]
+            .whole.figures["aggregate"]
         )
 
     alone = aggregate("context")  # contexts cut through all groups: there is no error to be known
@@ -186,8 +195,8 @@ def test_groups_that_clusters_cut_have_the_variance_of_the_other_clusters_or_non
 def test_cter_of_one_context_is_clustered_by_compound(tmp_path):
     (lexicon := tmp_path / "lexicon").write_text("a\tA\ncat\tCAT\ndog\tDOG\ncow\tCOW\n")
     (atoms := tmp_path / "atoms").write_text("DET\ta\ta\nN\tcat\tcat\nN\tdog\tdog\nN\tcow\tcow\n")
-    options = {"lexicon": lexicon, "atoms": atoms, "keep_blanks": True, "confidence": True}
-    found = cter(["A CAT"] * 15, COMPOUNDS, COMPOUNDS, **options)
+    options = {"lexicon": lexicon, "atoms": atoms, "keep_blanks": True}
+    found = cter(["A CAT"] * 15, COMPOUNDS, COMPOUNDS, comparison={"confidence": True}, **options)
     assert "clusters:compound(3)|" in str(found.scored.signature)
 
 
@@ -195,9 +204,10 @@ def test_cter_of_one_context_is_clustered_by_compound(tmp_path):
 def test_drops_and_all_pairs_take_clusters():
     sources = [f"s{number // 3}" for number in range(60)]
     systems = {name: [document_texts(start, seed) for seed in (1, 2)] for start, name in enumerate("abc")}
-    given = {"sources": sources, "cluster": ["source"], "control_systems": systems,
-             "control_references": ["yes"] * 60, "control_sources": sources}  # fmt: skip
-    found = evaluate("exact", systems, ["yes"] * 60, all_pairs=True, **given)
+    found = evaluate(
+        "exact", systems, ["yes"] * 60, sources=sources, comparison={"cluster": ["source"], "all_pairs": True},
+        control=Control(systems, ["yes"] * 60, control_sources=sources),
+    )  # fmt: skip
     pairs = itertools.chain(*(one.whole.figures["exact"].pairs for one in found.scored.results))
     assert all((one.p_value < 0.05) == (not one.difference_low < 0 < one.difference_high) for one in pairs)
     assert found.scored.drops["b"]["exact"].ci_low is not None
@@ -206,22 +216,29 @@ def test_drops_and_all_pairs_take_clusters():
 def test_repeated_sources_that_are_not_clusters_are_warned_of():
     texts = ["yes" if number // 5 % 2 else "no" for number in range(60)]
     with pytest.warns(InputWarning, match=r"48 examples repeat the source .* cluster='source' .* times as wide"):
-        evaluate("exact", texts, ["yes"] * 60, sources=DOCUMENTS, confidence=True)
+        evaluate("exact", texts, ["yes"] * 60, sources=DOCUMENTS, comparison={"confidence": True})
 
 
 def test_what_cannot_be_clustered_is_one_line(tmp_path):
     texts = document_texts(1)
     with pytest.raises(InputError, match="cluster='document' needs a table"):
-        evaluate("exact", texts, ["yes"] * 60, cluster=["document"])
+        evaluate("exact", texts, ["yes"] * 60, comparison={"cluster": ["document"]})
     with pytest.raises(InputError, match="has no column 'paragraph'|no column.*paragraph"):
-        evaluate("exact", texts, ["yes"] * 60, cluster=["paragraph"], table=table(tmp_path))
+        evaluate(
+            "exact", texts, ["yes"] * 60, comparison={"cluster": ["paragraph"]}, examples={"table": table(tmp_path)}
+        )
     with pytest.raises(InputError, match="cluster='source' needs the sources"):
-        evaluate("exact", texts, ["yes"] * 60, cluster=["source"])
+        evaluate("exact", texts, ["yes"] * 60, comparison={"cluster": ["source"]})
     with pytest.raises(InputError, match="at most two ways"):
-        evaluate("exact", texts, ["yes"] * 60, cluster=["a", "b", "c"])
+        evaluate("exact", texts, ["yes"] * 60, comparison={"cluster": ["a", "b", "c"]})
     with pytest.raises(InputError, match="treats examples as independent"):
         evaluate(
-            "exact", {"a": texts, "b": texts}, ["yes"] * 60, sources=DOCUMENTS, cluster=["source"], paired="mcnemar"
+            "exact",
+            {"a": texts, "b": texts},
+            ["yes"] * 60,
+            sources=DOCUMENTS,
+            comparison={"cluster": ["source"]},
+            paired="mcnemar",
         )
 
 
@@ -229,7 +246,11 @@ def test_what_cannot_be_clustered_is_one_line(tmp_path):
 def test_a_cluster_per_example_is_the_error_of_independent_examples(tmp_path):
     texts = document_texts(1)
     (path := tmp_path / "t.tsv").write_text("own\n" + "".join(f"{number}\n" for number in range(60)))
-    score = evaluate("exact", texts, ["yes"] * 60, cluster=["own"], table=path).scored.results[0].whole.figures["exact"]
+    score = (
+        evaluate("exact", texts, ["yes"] * 60, comparison={"cluster": ["own"]}, examples={"table": path})
+        .scored.results[0]
+        .whole.figures["exact"]
+    )
     assert score.design_effect == pytest.approx(1)
     assert score.ci_low is not None  # clusters are named to know an interval
 
@@ -237,10 +258,10 @@ def test_a_cluster_per_example_is_the_error_of_independent_examples(tmp_path):
 def test_one_cluster_of_all_and_an_example_of_none_are_refused_with_the_place(tmp_path):
     texts, references = document_texts(1), ["yes"] * 60
     with pytest.raises(InputError, match="all 60 examples are in one cluster"):
-        evaluate("exact", texts, references, sources=["s"] * 60, cluster=["source"])
+        evaluate("exact", texts, references, sources=["s"] * 60, comparison={"cluster": ["source"]})
     (path := tmp_path / "t.tsv").write_text("id\tdocument\n1\td\n2\t\n" + "3\te\n" * 58)
     with pytest.raises(InputError, match=r"t.tsv:document, row 2: it is empty; name the cluster of each example"):
-        evaluate("exact", texts, references, table=path, cluster=["document"])
+        evaluate("exact", texts, references, examples={"table": path}, comparison={"cluster": ["document"]})
 
 
 @R
@@ -249,8 +270,8 @@ def test_a_bin_of_one_cluster_has_a_score_without_interval_and_test(tmp_path):
     (path := tmp_path / "t.tsv").write_text(
         "document\tgenre\n" + "".join(f"{one}\t{'news' if one == 'd0' else 'books'}\n" for one in DOCUMENTS)
     )
-    options = {"table": path, "by": "column:genre", "cluster": ["document"], "paired": True}
-    found = evaluate("exact", systems, ["yes"] * 60, **options)
+    options = {"examples": {"table": path}, "comparison": {"cluster": ["document"]}, "paired": True}
+    found = evaluate("exact", systems, ["yes"] * 60, by="column:genre", **options)
     parts = {one.label: part.figures["exact"] for one, part in found.scored.results[1].bins}
     alone = parts["news"]
     assert alone.value is not None and (alone.ci_low, alone.p_value, alone.design_effect) == (None,) * 3
@@ -266,7 +287,8 @@ def test_clusters_of_scores_leave_out_missing_ones(tmp_path):
     (path := tmp_path / "s.tsv").write_text("document\tcomet\n" + "".join(rows))
     (kept := tmp_path / "k.tsv").write_text("document\tcomet\n" + "".join(row for row in rows if "\t\n" not in row))
     found, without = (
-        import_scores({"a": f"{one}:comet"}, cluster=["document"], drop_missing=True).scored for one in (path, kept)
+        import_scores({"a": f"{one}:comet"}, comparison={"cluster": ["document"]}, metric={"drop_missing": True}).scored
+        for one in (path, kept)
     )
     assert found.results[0].whole == without.results[0].whole and found.results[0].whole.examples == 54
     assert "clusters:document(11)|" in str(found.signature) and "clusters: 11 by document" in found.clusters
@@ -279,7 +301,7 @@ def test_systems_with_other_numbers_of_seeds_are_compared_in_clusters(tmp_path, 
         name: [document_texts(start, seed) for seed in range(count)]
         for start, (name, count) in enumerate(zip("ab", runs, strict=True))
     }
-    found = evaluate("exact", systems, ["yes"] * 60, sources=DOCUMENTS, cluster=["source"], paired=True)
+    found = evaluate("exact", systems, ["yes"] * 60, sources=DOCUMENTS, comparison={"cluster": ["source"]}, paired=True)
     score = found.scored.results[1].whole.figures["exact"]
     assert (score.p_value < 0.05) == (not score.difference_low < 0 < score.difference_high)
 
@@ -290,13 +312,13 @@ def test_a_control_set_has_clusters_of_its_own_table(tmp_path):
     control = {name: texts[:30] for name, texts in systems.items()}
     path = table(tmp_path)
     (small := tmp_path / "c.tsv").write_text("document\tref\n" + "".join(f"{one}\tyes\n" for one in DOCUMENTS[:30]))
-    options = {"references": f"{path}:reference", "cluster": ["document"], "paired": True, "control_systems": control}
-    found = evaluate("exact", systems, control_references=f"{small}:ref", **options)
+    options = {"references": f"{path}:reference", "comparison": {"cluster": ["document"]}, "paired": True}
+    found = evaluate("exact", systems, control=Control(control, f"{small}:ref"), **options)
     assert found.scored.drops["b"]["exact"].p_value is not None
     with pytest.raises(InputError, match="the control set has no column document; give its texts or scores as columns"):
-        evaluate("exact", systems, control_references=["yes"] * 30, **options)
+        evaluate("exact", systems, control=Control(control, ["yes"] * 30), **options)
 
 
 def test_scores_that_never_vary_give_no_warning_about_their_sources(recwarn):
-    evaluate("exact", ["no"] * 60, ["yes"] * 60, sources=DOCUMENTS, confidence=True)
+    evaluate("exact", ["no"] * 60, ["yes"] * 60, sources=DOCUMENTS, comparison={"confidence": True})
     assert not [one for one in recwarn if one.category is RuntimeWarning or "repeat the source" in str(one.message)]

@@ -42,7 +42,13 @@ def test_the_tests_of_the_books():
 def test_what_was_planted_is_found_and_nothing_else():
     references, good, bad = planted(noise=0.1)
     train = ["the dog"] * 50 + ["rare"] + [word for word in WORDS for _ in range(20)]
-    found = evaluate("chrf", {"bad": bad, "good": good}, references, differences=True, train=train, samples=500)
+    found = evaluate(
+        "chrf",
+        {"bad": bad, "good": good},
+        references,
+        breakdown={"differences": True, "train": train},
+        comparison={"samples": 500},
+    )
     (one,) = found.differences
     assert (one.system, one.against) == ("good", "bad")
     assert {row.what for row in one.ngrams} == {"rare", "the rare"} | {
@@ -60,7 +66,9 @@ def test_what_was_planted_is_found_and_nothing_else():
     assert "n-grams differ (false discovery rate 0.05)" in found.report()
     # of several seeds: the better system's best, the other's worst, so that the texts are never alike
     runs = {"bad": [bad, good], "good": [good, bad, good]}
-    (one,) = evaluate("chrf", runs, references, differences=True, samples=200).differences
+    (one,) = evaluate(
+        "chrf", runs, references, breakdown={"differences": True}, comparison={"samples": 200}
+    ).differences
     assert one.examples and all(example.texts[0] != example.texts[1] for example in one.examples)
     values = json.loads(found.report("json"))
     assert values[0]["differences"] is None
@@ -71,7 +79,7 @@ def test_equal_systems_differ_in_nothing():
     references, good, _ = planted(noise=0.2)
     rng = random.Random(7)
     other = [" ".join("xx" if rng.random() < 0.2 else word for word in line.split()) for line in references]
-    (one,) = evaluate("exact", {"a": good, "b": other}, references, differences=True).differences
+    (one,) = evaluate("exact", {"a": good, "b": other}, references, breakdown={"differences": True}).differences
     assert one.tested > 40
     assert one.ngrams == ()
 
@@ -79,7 +87,14 @@ def test_equal_systems_differ_in_nothing():
 def test_kinds_are_the_bins_that_were_asked_for():
     references, good, bad = planted()
     kinds = ["rare" if row % 3 == 0 else "other" for row in range(len(good))]
-    (one,) = evaluate("exact", {"a": bad, "b": good}, references, by=kinds, differences=True, samples=200).differences
+    (one,) = evaluate(
+        "exact",
+        {"a": bad, "b": good},
+        references,
+        by=kinds,
+        breakdown={"differences": True},
+        comparison={"samples": 200},
+    ).differences
     rows = {row.what: (row.ours, row.theirs, row.q_value < 0.05) for row in one.kinds}
     assert rows == {"rare": (100.0, 0.0, True), "other": (100.0, 100.0, False)}
 
@@ -87,11 +102,13 @@ def test_kinds_are_the_bins_that_were_asked_for():
 def test_seeds_count_as_their_mean():
     references, good, bad = planted(noise=0.1)
     runs = {"a": [bad, bad], "b": [good, planted(noise=0.15)[1]]}
-    (one,) = evaluate("chrf", runs, references, differences=True, train=["rare"], samples=100).differences
+    (one,) = evaluate(
+        "chrf", runs, references, breakdown={"differences": True, "train": ["rare"]}, comparison={"samples": 100}
+    ).differences
     assert "rare" in {row.what for row in one.ngrams}
     assert {row.what for row in one.words} == {"0", "1"}
 
 
 def test_one_system_differs_from_nothing():
     with pytest.raises(InputError, match="differences compares systems"):
-        evaluate("exact", ["a b"], ["a b"], differences=True)
+        evaluate("exact", ["a b"], ["a b"], breakdown={"differences": True})

@@ -18,6 +18,7 @@ from cgbench.benchmark.metrics.bleu import Bleu, ChrF
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.outputs.systems import System
 from cgbench.benchmark.score import estimate as population
+from cgbench.benchmark.score.request import ExampleOptions, ScoreRequest
 from cgbench.errors import InputError
 
 
@@ -198,11 +199,13 @@ def test_a_bin_is_a_domain_whose_size_varies():
     assert found.variance(lambda part: part[:, 0, 0])[0][0] == pytest.approx(expected, rel=0.01)
 
 
+ONE, THREE, _, _ = document_inclusion(np.array([1, 3, 1, 1]), 3).tolist()  # documents of the window by their pairs
 CANDIDATES = {
     "line": [3, 5, 8, 9, 12, 14, 20, 21],
     "stage": ["rest", "window", "selected", "selected", "window", "window", "selected", "dropped"],
     "document": ["a", "a", "b", "b", "b", "c", "d", "d"],
     "stratum": [1, 1, 1, 1, 2, 2, 2, 2],
+    "inclusion": [0.0, ONE, THREE, THREE, THREE, ONE, ONE, 0.0],
     "sample_inclusion": [0.5] * 4 + [0.75] * 4,
 }
 
@@ -217,16 +220,15 @@ def design_of(monkeypatch, lines, drawn="test", pool=8, metric=None, **asked):
     monkeypatch.setattr(population.Release, "open", lambda folder: release)
     monkeypatch.setattr(population, "release_files", lambda folder, name: {"table": name})
     monkeypatch.setattr(population, "table_column", lambda *asked: SimpleNamespace(values=[str(one) for one in lines]))
-    nothing = {"test": None, "control_systems": None, "differences": False, "release": "r", "drawn_set": drawn}
+    monkeypatch.setattr(ExampleOptions, "drawn_set", lambda *asked: drawn)
     test = SimpleNamespace(metric=metric or Mean(len(lines)))
-    return population.design_of(SimpleNamespace(**nothing | asked), test, population.FeatureInputs())
+    request = ScoreRequest(**{"metric": "exact", "systems": "s", "release": "r", **asked})
+    return population.design_of(request, test, population.FeatureInputs())
 
 
 def test_the_units_of_a_test_set_are_its_documents_and_those_of_a_sample_its_pairs(monkeypatch):
     design = design_of(monkeypatch, [20, 9, 8], estimate="window")
-    one, three, _, other = document_inclusion(np.array([1, 3, 1, 1]), 3)
-    np.testing.assert_allclose(design.inclusion, [other, three, three])
-    assert one == pytest.approx(other) and design.pairs == 6 and design.sizes.tolist() == [4]
+    assert design.inclusion.tolist() == [ONE, THREE, THREE] and design.pairs == 6 and design.sizes.tolist() == [4]
     assert design.units.tolist() == [1, 0, 0] and design.strata.tolist() == [0, 0, 0]
     design = design_of(monkeypatch, [3, 21, 12, 5], "sample", estimate="candidates")
     assert design.inclusion.tolist() == [0.5, 0.75, 0.75, 0.5] and design.strata.tolist() == [0, 1, 1, 0]
@@ -240,7 +242,7 @@ def test_what_an_estimate_cannot_compare_is_refused(monkeypatch):
     for asked, said in (
         ({"pool": 9, "drawn": "sample", "estimate": "pool"}, "1 of the 9 pairs of the pool are not candidates"),
         ({"estimate": "candidates"}, "was not drawn from 2 of the 8 candidates"),
-        ({"test": "randomization", "estimate": "window"}, "takes examples as drawn alike"),
+        ({"paired": "randomization", "estimate": "window"}, "takes examples as drawn alike"),
         ({"control_systems": {"a": "b"}, "estimate": "window"}, "control_systems compares the examples as they are"),
         ({"differences": True, "estimate": "window"}, "differences compares the examples as they are"),
         ({"metric": groups(2), "estimate": "window"}, "mean scores groups of examples"),

@@ -108,7 +108,15 @@ def test_references_of_an_example_or_a_file_each(tmp_path):
 
 def test_several_systems_and_runs():
     systems = {"mine": [OTHERS, TEXTS], "base": OTHERS}
-    found = evaluate("exact", systems, TEXTS, paired=True, baseline="base", samples=50, by="length", bins=[6.0])
+    found = evaluate(
+        "exact",
+        systems,
+        TEXTS,
+        paired=True,
+        comparison={"baseline": "base", "samples": 50},
+        by="length",
+        breakdown={"bins": [6.0]},
+    )
     assert found.figures == {"mine": {"exact": 50}, "base": {"exact": 0}}
     assert [result.runs for result in found.results] == [2, 1]
     table = found.to_pandas()
@@ -137,7 +145,7 @@ def test_html_is_escaped():
 def test_given_values_are_bins():
     found = evaluate("exact", OTHERS, TEXTS, by=["short", "long"])
     assert [one.label for one, _ in found.results[0].bins] == ["long", "short"]
-    found = evaluate("exact", OTHERS, TEXTS, by=[0.1, 0.9], bins=[0.5])
+    found = evaluate("exact", OTHERS, TEXTS, by=[0.1, 0.9], breakdown={"bins": [0.5]})
     assert [one.label for one, _ in found.results[0].bins] == ["< 0.5", ">= 0.5"]
     with pytest.raises(InputError, match="has 1 values for 2 examples"):
         evaluate("exact", OTHERS, TEXTS, by=["short"])
@@ -153,17 +161,25 @@ def test_a_metric_made_before_is_taken():
 
 
 def test_training_text_in_memory():
-    found = evaluate("exact", OTHERS, TEXTS, by="degree", train=[TEXTS[0]] * 2, min_count=2, bins=[0.5])
+    found = evaluate(
+        "exact", OTHERS, TEXTS, by="degree", breakdown={"train": [TEXTS[0]] * 2, "min_count": 2, "bins": [0.5]}
+    )
     assert [(one.label, part.examples) for one, part in found.results[0].bins] == [("< 0.5", 1), (">= 0.5", 1)]
 
 
 def test_warnings_speak_of_arguments():
     with pytest.warns(InputWarning, match="one run per system: intervals and tests ignore"):
-        bleu(OTHERS, TEXTS, confidence=True)
+        bleu(OTHERS, TEXTS, comparison={"confidence": True})
     with pytest.warns(InputWarning, match="may be no more than that between seeds"):
         bleu({"a": OTHERS, "b": TEXTS}, TEXTS)
     with pytest.raises(InputError, match="paired='randomization' compares one run with one run .* use paired='calibr"):
-        evaluate("exact", {"a": [OTHERS, TEXTS], "b": [TEXTS, OTHERS]}, TEXTS, paired="randomization", samples=50)
+        evaluate(
+            "exact",
+            {"a": [OTHERS, TEXTS], "b": [TEXTS, OTHERS]},
+            TEXTS,
+            paired="randomization",
+            comparison={"samples": 50},
+        )
 
 
 @pytest.mark.parametrize(
@@ -184,7 +200,7 @@ def test_warnings_speak_of_arguments():
 )
 def test_errors_speak_of_arguments_and_the_command_of_options(given, message, shown):
     with pytest.raises(InputError) as caught:
-        bleu(OTHERS, TEXTS, **given)
+        evaluate(ScoreRequest(**{"metric": "bleu", "systems": OTHERS, "references": TEXTS, **given}))
     assert message in str(caught.value)
     assert "--" not in str(caught.value)
     assert shown in shown_by(ScoreRequest, caught.value.message)
@@ -254,14 +270,16 @@ def test_ids_join_files_and_pandas(tmp_path):
     found = exact_match(hypotheses, references, ids="seg", by="column:kind", table=tmp_path / "meta.csv")
     assert found.score == 100.0
     series = rows.set_index("seg")["text"].iloc[::-1]
-    assert exact_match({"a": series, "b": hypotheses}, references, ids="seg").results[0].whole.examples == 4
-    assert exact_match(series, references, ids="seg").score == 100.0
+    assert (
+        exact_match({"a": series, "b": hypotheses}, references, examples={"ids": "seg"}).results[0].whole.examples == 4
+    )
+    assert exact_match(series, references, examples={"ids": "seg"}).score == 100.0
     with pytest.raises(InputError, match="ids='seg': hypotheses has no ids"):
-        exact_match(list(series), references, ids="seg")
+        exact_match(list(series), references, examples={"ids": "seg"})
     with pytest.raises(InputError, match="lists of references have no ids"):
-        exact_match(series, [[text] for text in rows.text], ids="seg")
+        exact_match(series, [[text] for text in rows.text], examples={"ids": "seg"})
     scores = pandas.Series([1.0, 2.0, 3.0, 4.0], index=list("abcd"))
     found = import_scores(
-        {"a": scores, "b": scores.iloc[::-1]}, by="column:kind", table=tmp_path / "meta.csv", ids="seg"
+        {"a": scores, "b": scores.iloc[::-1]}, by="column:kind", examples={"table": tmp_path / "meta.csv", "ids": "seg"}
     )
     assert [next(iter(part.figures.values())).value for _, part in found.results[1].bins] == [1.5, 3.5]

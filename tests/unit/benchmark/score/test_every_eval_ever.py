@@ -18,7 +18,7 @@ RUNS = [["a b", "c x", *REFERENCES[2:]], ["a b", "c x", "e x", *REFERENCES[3:]]]
 @pytest.fixture
 def found(monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    return evaluate("exact", {"org/one": RUNS, "two": RUNS[0]}, REFERENCES, confidence=True)
+    return evaluate("exact", {"org/one": RUNS, "two": RUNS[0]}, REFERENCES, comparison={"confidence": True})
 
 
 def test_a_record_has_scores_intervals_and_where_its_examples_are(found, tmp_path):

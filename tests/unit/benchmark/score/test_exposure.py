@@ -220,7 +220,12 @@ def test_the_command_reports_bins_and_the_comparison(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = cgbench.evaluate(
-            "exact", {"one": outputs, "two": lines}, lines, by="exposure", exposure=seen, train=train, paired=True
+            "exact",
+            {"one": outputs, "two": lines},
+            lines,
+            by="exposure",
+            breakdown={"exposure": seen, "train": train},
+            paired=True,
         )
     items = found.exposure.signature.items
     assert sum(len(one.rows) for one, _ in found.results[0].bins) == items["exposed"] + items["others"]
@@ -232,6 +237,6 @@ def test_the_command_reports_bins_and_the_comparison(tmp_path):
     assert "exact difference" in found.report("markdown") and f"exposed:{items['exposed']}" in found.report()
     assert found.to_json()[0]["exposure"]["figures"]["difference"]["value"] == pytest.approx(one.value)
     with pytest.raises(InputError, match="needs the corpus; give exposure"):
-        cgbench.evaluate("exact", {"one": outputs}, lines, by="exposure", train=train)
+        cgbench.evaluate("exact", {"one": outputs}, lines, by="exposure", breakdown={"train": train})
     with pytest.raises(InputError, match="exposure belongs to by"):
-        cgbench.evaluate("exact", {"one": outputs}, lines, exposure=seen)
+        cgbench.evaluate("exact", {"one": outputs}, lines, breakdown={"exposure": seen})

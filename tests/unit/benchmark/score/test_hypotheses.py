@@ -10,6 +10,7 @@ from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.score.evaluate import evaluate
 from cgbench.benchmark.score.hypotheses import normalisation_of
 from cgbench.benchmark.score.import_scores import import_scores
+from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.errors import InputError, InputWarning
 
 SUBJECTS = ("the dog", "a cat", "he", "she", "my friend", "the old man", "you and I")
@@ -164,7 +165,8 @@ def form_lines(metric, options, hypotheses, references, **more):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            evaluate(metric, {"A": hypotheses}, references, **options, **more)
+            texts = {"metric": metric, "systems": {"A": hypotheses}, "references": references}
+            evaluate(ScoreRequest(**{**texts, **options, **more}))
         except InputError as error:
             return [str(error)], True
     lines = [str(one.message) for one in caught if issubclass(one.category, InputWarning)]
@@ -199,16 +201,16 @@ def test_the_run_with_another_form_is_named():
 
 def test_the_control_set_is_checked_too():
     with pytest.raises(InputError, match="cased, unlike the references"):
-        evaluate("bleu", {"A": LOW}, LOW, control_systems={"A": EN}, control_references=LOW)
+        evaluate("bleu", {"A": LOW}, LOW, control={"control_systems": {"A": EN}, "control_references": LOW})
 
 
 def test_texts_beside_scores_stop_where_their_words_are_compared():
     scores = {"A": [0.1, 0.9] * 98, "B": [0.2, 0.8] * 98}
-    given = {"references": LOW, "hypotheses": {"A": EN, "B": LOW}}
+    given = {"texts": {"references": LOW, "hypotheses": {"A": EN, "B": LOW}}}
     with pytest.raises(InputError, match="^A: cased"):
-        import_scores(scores, **given, differences=True)
+        import_scores(scores, **given, breakdown={"differences": True})
     with pytest.warns(InputWarning, match="^A: cased"):
-        import_scores(scores, **given, differences=True, accept_text=True)
+        import_scores(scores, **given, breakdown={"differences": True}, examples={"accept_text": True})
     with pytest.warns(InputWarning, match="^A: cased"):
         import_scores(scores, **given)
 
@@ -240,7 +242,7 @@ def test_the_normalisation_of_the_release_is_the_remedy_and_makes_texts_equal(tm
     with pytest.raises(InputError) as caught:
         evaluate("exact", {"A": EN}, release=made)
     assert "Remedy: normalise='release' normalises hypotheses like the release (moses-en+lc);" in str(caught.value)
-    found = evaluate("exact", {"A": EN}, release=made, normalise="release")
+    found = evaluate("exact", {"A": EN}, release=made, examples={"normalise": "release"})
     assert found.score == 100
     assert "|norm:moses-en+lc|" in found.signature
 
@@ -248,15 +250,15 @@ def test_the_normalisation_of_the_release_is_the_remedy_and_makes_texts_equal(tm
 def test_a_run_whose_words_are_apart_is_not_tokenised_again(tmp_path):
     made = release(tmp_path / "release")
     with pytest.warns(InputWarning, match="^B: already tokenised, so normalise did not tokenise again"):
-        found = evaluate("exact", {"A": EN, "B": moses_of(EN)}, release=made, normalise="release")
+        found = evaluate("exact", {"A": EN, "B": moses_of(EN)}, release=made, examples={"normalise": "release"})
     assert [result["exact"] for result in found.figures.values()] == [100, 100]
 
 
 def test_a_tokeniser_by_name():
-    found = evaluate("exact", {"A": EN}, moses_of(EN), normalise="en=moses", lowercase=True)
+    found = evaluate("exact", {"A": EN}, moses_of(EN), examples={"normalise": "en=moses"}, lowercase=True)
     assert found.score == 100 and "norm:moses-en" in found.signature
-    assert evaluate("exact", {"A": moses_of(EN)}, LOW, normalise="en=detokenize").score == 100
-    assert evaluate("exact", {"A": each(solid, ZH)}, each(characters, ZH), normalise="zh").score == 100
+    assert evaluate("exact", {"A": moses_of(EN)}, LOW, examples={"normalise": "en=detokenize"}).score == 100
+    assert evaluate("exact", {"A": each(solid, ZH)}, each(characters, ZH), examples={"normalise": "zh"}).score == 100
 
 
 @pytest.mark.parametrize(
@@ -281,7 +283,7 @@ def test_names_in_logical_forms_cannot_be_replaced_in_hypotheses(tmp_path):
 
 def test_normalise_is_refused_where_nothing_is_compared_with_references():
     with pytest.raises(InputError, match="normalise='jieba' is for metrics that compare"):
-        evaluate(ExactMatch([["a"]]), {"A": ["a"]}, normalise="jieba")
+        evaluate(ExactMatch([["a"]]), {"A": ["a"]}, examples={"normalise": "jieba"})
 
 
 def test_a_training_text_in_another_form_than_the_references_stops(tmp_path):
@@ -289,9 +291,9 @@ def test_a_training_text_in_another_form_than_the_references_stops(tmp_path):
     given = {"references": LOW, "by": "frequency"}
     for train, name in ((tmp_path / "train", f"{tmp_path}/train"), (EN, "train")):
         with pytest.raises(InputError, match=f"^references: in lower case, unlike {name}, which are cased"):
-            evaluate("exact", {"A": LOW}, train=train, **given)
+            evaluate("exact", {"A": LOW}, breakdown={"train": train}, **given)
         with pytest.warns(InputWarning, match="^references: in lower case, unlike"):
-            evaluate("exact", {"A": LOW}, train=train, accept_text=True, **given)
+            evaluate("exact", {"A": LOW}, breakdown={"train": train}, examples={"accept_text": True}, **given)
     with pytest.raises(InputError, match="^references: in lower case"):
-        import_scores({"A": [0.0, 1.0] * 98}, train=EN, **given)
+        import_scores({"A": [0.0, 1.0] * 98}, texts={"references": LOW}, by="frequency", breakdown={"train": EN})
     assert form_lines("exact", {}, LOW, LOW, train=LOW, by="frequency") == ([], False)

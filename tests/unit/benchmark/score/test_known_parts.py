@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from cgbench.benchmark.parts.folder import Piece, Place, text_digest, write_parts
 from cgbench.benchmark.score.evaluate import evaluate
 from cgbench.benchmark.score.output.tables import parts_tables
+from cgbench.benchmark.score.request import Breakdown, ScoreRequest
 from cgbench.benchmark.score.residual import gate_of
 from cgbench.cli import main
 from cgbench.errors import InputError, InputWarning
@@ -60,7 +61,7 @@ def test_words_that_stand_in_a_row_come_out(tmp_path):
     # "a green" is split in one of its two probes, so that it is not known; "houses" is not "house".
     probes = outputs(folder, {4: "so a very green is 4"})
     hypotheses = [text.replace("house", "houses") for text in REFERENCES]
-    found = evaluate("bleu", hypotheses, REFERENCES, parts=folder, probe_systems=probes)
+    found = evaluate("bleu", hypotheses, REFERENCES, breakdown={"parts": folder, "probe_systems": probes})
     assert gate(found).known.tolist() == [True, True, False, True, False]
     assert gate(found).given.tolist() == [True, False, True, False, False] * 4
     run = found.parts.outcomes[0][0]
@@ -93,7 +94,7 @@ def test_a_folder_made_for_another_test_set_is_refused(tmp_path):
     escaped = [f"{text.upper()} &amp;apos;" for text in REFERENCES]  # tokenised, in another case
     sources = [f"quelle {row}" for row in range(20)]
     folder = folder_of(tmp_path, test={"target": text_digest(escaped), "source": text_digest(sources)})
-    given = {"parts": folder, "probe_systems": outputs(folder, {})}
+    given = {"breakdown": {"parts": folder, "probe_systems": outputs(folder, {})}}
     assert evaluate("bleu", REFERENCES, [text + " '" for text in REFERENCES], **given).parts is not None
     turned = [*REFERENCES[1:], REFERENCES[0]]
     for texts in ({"references": turned}, {"references": REFERENCES, "sources": sources[::-1]}):
@@ -105,10 +106,21 @@ def test_case_is_ignored_where_the_metric_ignores_it(tmp_path):
     folder = folder_of(tmp_path)
     upper = [text.upper() for text in outputs(folder, {})]
     found = evaluate(
-        "bleu", REFERENCES, REFERENCES, parts=folder, probe_systems=upper, lowercase=True, accept_text=True
+        "bleu",
+        REFERENCES,
+        REFERENCES,
+        breakdown={"parts": folder, "probe_systems": upper},
+        lowercase=True,
+        examples={"accept_text": True},
     )
     assert gate(found).known.tolist() == [True] * 4 + [False]
-    found = evaluate("bleu", REFERENCES, REFERENCES, parts=folder, probe_systems=upper, accept_text=True)
+    found = evaluate(
+        "bleu",
+        REFERENCES,
+        REFERENCES,
+        breakdown={"parts": folder, "probe_systems": upper},
+        examples={"accept_text": True},
+    )
     assert not gate(found).known.any()
 
 
@@ -116,27 +128,35 @@ def test_whole_sentences_are_exact(tmp_path):
     folder = folder_of(tmp_path, match="exact", side="source")
     probes = outputs(folder, {4: "so a very green is 4"})
     hypotheses = [*REFERENCES[:-1], "a green house"]
-    found = evaluate("exact", hypotheses, REFERENCES, parts=folder, probe_systems=probes)
+    found = evaluate("exact", hypotheses, REFERENCES, breakdown={"parts": folder, "probe_systems": probes})
     assert gate(found).known.tolist() == [True, True, False, True, False]
     assert found.parts.outcomes[0][0].rows.tolist() == [row != 19 for row in found.parts.parts.rows.sentence.tolist()]
     score, rows = of_bins(found)["given"].figures["exact"], [row for row in range(20) if row % 5 in (0, 2)]
     assert score.value == 100
     # The interval is that of so few rows alone.
-    alone = evaluate("exact", *([texts[row] for row in rows] for texts in (hypotheses, REFERENCES)), confidence=True)
+    alone = evaluate(
+        "exact", *([texts[row] for row in rows] for texts in (hypotheses, REFERENCES)), comparison={"confidence": True}
+    )
     assert score.ci_low == alone.results[0].whole.figures["exact"].ci_low < 80
     # Row 19 has a known piece and one that only the other of its two probes shows: given where that one is held back.
     assert figures_of(found)["error"] == pytest.approx(100 * 0.5 / (8 + 4 * 0.5 + 4 * 0.5))
     with pytest.raises(InputError, match="right or wrong as a whole"):
-        evaluate("bleu", hypotheses, REFERENCES, parts=folder, probe_systems=probes)
+        evaluate("bleu", hypotheses, REFERENCES, breakdown={"parts": folder, "probe_systems": probes})
 
 
 def test_bins_are_of_the_degree_of_the_pieces_side(tmp_path):
     folder = folder_of(tmp_path, match="exact", side="source")
-    found = evaluate("exact", REFERENCES, REFERENCES, parts=folder, probe_systems=outputs(folder, {}))
+    found = evaluate("exact", REFERENCES, REFERENCES, breakdown={"parts": folder, "probe_systems": outputs(folder, {})})
     (_, _, low, high) = (bin for bin, _ in found.parts.scored.results[0].bins)
     assert low.label.startswith("given, degree") and low.high == pytest.approx(2 / 3)  # not of the words of references
     assert [part.examples for part in of_bins(found).values()] == [16, 4, 0, 16]
     assert low.rows.tolist() == [row for row in range(20) if row % 5 == 3] and len(high.rows) == 16
+
+
+def of_parts(folder, texts, *probes):
+    """BLEU of a system whose texts are right, with a list of its translations of the probes for each run."""
+    breakdown = Breakdown(parts=folder / "parts", probe_systems={"a": list(probes)})
+    return evaluate("bleu", {"a": [texts] * len(probes)}, texts, breakdown=breakdown)
 
 
 def test_why_there_is_no_residual(tmp_path):
@@ -145,8 +165,7 @@ def test_why_there_is_no_residual(tmp_path):
                 MANIFEST)  # fmt: skip
     for probe, said in (("the red", "a: too few known pieces"), ("a red", "a: no pair is given")):
         with pytest.warns(InputWarning, match=said):
-            found = evaluate("bleu", {"a": ["the red one"] * 20}, ["the red one"] * 20, parts=tmp_path / "parts",
-                             probe_systems={"a": [probe]})  # fmt: skip
+            found = of_parts(tmp_path, ["the red one"] * 20, [probe])
         empty = of_bins(found)["rest" if probe == "the red" else "given"]  # no pairs have no score
         assert empty.examples == 0 and [one.value for one in empty.figures.values()] == [None]
 
@@ -156,8 +175,7 @@ def test_no_given_pair_is_explained_by_the_share_of_known_pieces(tmp_path):
     pieces = [Piece("the", 9, probes=(0,)), Piece("red", 9, probes=(1,))]
     write_parts(tmp_path / "parts", pieces, [("q", "the"), ("r", "red")], places, MANIFEST)
     with pytest.warns(InputWarning, match=r"it knows 50 % of the pieces, and a test pair has 1\.5 on average"):
-        evaluate("bleu", {"a": ["the red"] * 20}, ["the red"] * 20, parts=tmp_path / "parts",
-                 probe_systems={"a": ["the", "green"]})  # fmt: skip
+        of_parts(tmp_path, ["the red"] * 20, ["the", "green"])
 
 
 def test_pairs_given_to_one_of_three_runs_count(tmp_path):
@@ -167,8 +185,7 @@ def test_pairs_given_to_one_of_three_runs_count(tmp_path):
     write_parts(tmp_path / "parts", pieces, [("q", "the red"), ("r", "the red"), ("s", "no bird")], places, MANIFEST)
     right, wrong = ["the red", "the red", "a bird"], ["a", "a", "a bird"]
     with pytest.warns(InputWarning, match="a: too few known pieces"):  # and not "no pair is given"
-        found = evaluate("bleu", {"a": [["the red one"] * 20] * 3}, ["the red one"] * 20, parts=tmp_path / "parts",
-                         probe_systems={"a": [right, wrong, wrong]})  # fmt: skip
+        found = of_parts(tmp_path, ["the red one"] * 20, right, wrong, wrong)
     assert of_bins(found)["given"].examples == 1
 
 
@@ -178,8 +195,7 @@ def test_a_piece_that_only_the_gate_without_a_probe_knows(tmp_path):
     probes = [("q", "the red"), ("r", "the red")]
     write_parts(tmp_path / "parts", [Piece("the red", 9, probes=(0, 1))], probes, places, MANIFEST)
     with pytest.warns(InputWarning, match="a: only 0 given pairs, fewer than 20"):
-        found = evaluate("bleu", {"a": ["the red one"] * 20}, ["the red one"] * 20, parts=tmp_path / "parts",
-                         probe_systems={"a": ["the red", "a red"]})  # fmt: skip
+        found = of_parts(tmp_path, ["the red one"] * 20, ["the red", "a red"])
     assert figures_of(found)["given"] == 0 and figures_of(found)["error"] == 0
     assert figures_of(found)["predicted"] > 50
 
@@ -193,24 +209,25 @@ def test_compounds_are_judged_as_cter_does(tmp_path):
     write_parts(tmp_path / "parts", [Piece("the dog", 3, probes=(0, 1, 2))], probes, places,
                 MANIFEST | {"match": "compound", "side": "source", "pieces": "compounds"})  # fmt: skip
     given = {"sources": sources, "compounds": ["the small dog"] * 10, "lexicon": tmp_path / "lexicon",
-             "atoms": str(tmp_path / "atoms"), "parts": tmp_path / "parts"}  # fmt: skip
+             "atoms": str(tmp_path / "atoms")}  # fmt: skip
     hypotheses = ["小狗"] * 5 + ["狗"] + ["小狗"] * 4
-    found = evaluate("cter", hypotheses, probe_systems=["狗", "狗", "狗"], **given)
+    found = evaluate("cter", hypotheses, breakdown={"parts": tmp_path / "parts", "probe_systems": ["狗"] * 3}, **given)
     assert figures_of(found)["given"] == 100
     assert figures_of(found)["error"] == pytest.approx(10.0)
     parts = of_bins(found)
     assert parts["given"].figures["instance"].value == pytest.approx(10.0)
     assert parts["given"].figures["aggregate"].value == pytest.approx(50.0)
     assert parts["rest"].figures["instance"].value is None
-    found = evaluate("cter", hypotheses, probe_systems=["狗", "狗", "猫"], **given)
+    breakdown = Breakdown(parts=tmp_path / "parts", probe_systems=["狗", "狗", "猫"])
+    found = evaluate("cter", hypotheses, breakdown=breakdown, **given)
     assert figures_of(found)["given"] == 0
     assert of_bins(found)["rest"].figures["aggregate"].value == pytest.approx(50.0)
     with pytest.raises(InputError, match="its probes are compounds, so exact cannot judge them"):
-        evaluate("exact", hypotheses, hypotheses, parts=tmp_path / "parts", probe_systems=["狗"] * 3)
+        evaluate("exact", hypotheses, hypotheses, breakdown={"parts": tmp_path / "parts", "probe_systems": ["狗"] * 3})
     folder = folder_of(tmp_path)
     with pytest.raises(InputError, match="its probes are no compounds, so CTER cannot judge them"):
-        evaluate("cter", ["狗"] * 20, probe_systems=["狗"] * 8,
-                 **given | {"sources": ["a dog"] * 20, "compounds": ["dog"] * 20, "parts": folder})  # fmt: skip
+        evaluate("cter", ["狗"] * 20, breakdown={"parts": folder, "probe_systems": ["狗"] * 8},
+                 **given | {"sources": ["a dog"] * 20, "compounds": ["dog"] * 20})  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -227,9 +244,10 @@ def test_compounds_are_judged_as_cter_does(tmp_path):
 )
 def test_what_does_not_fit_is_refused(tmp_path, changes, said):
     folder = folder_of(tmp_path)
-    given = {"systems": REFERENCES, "references": REFERENCES, "parts": folder, "probe_systems": outputs(folder, {})}
+    given = {"metric": "bleu", "systems": REFERENCES, "references": REFERENCES, "parts": folder}
+    given |= {"probe_systems": outputs(folder, {}), **changes}
     with pytest.raises(InputError, match=said):
-        evaluate("bleu", **{name: value for name, value in (given | changes).items() if value is not None})
+        evaluate(ScoreRequest(**{name: value for name, value in given.items() if value is not None}))
 
 
 def test_every_output_says_the_same(tmp_path, monkeypatch):
@@ -272,7 +290,9 @@ def test_every_output_says_the_same(tmp_path, monkeypatch):
 
 def test_pages_of_whole_sentences_and_of_one_system(tmp_path):
     folder = folder_of(tmp_path, match="exact", side="source")
-    found = evaluate("exact", ["x", *REFERENCES[1:]], REFERENCES, parts=folder, probe_systems=outputs(folder, {}))
+    found = evaluate(
+        "exact", ["x", *REFERENCES[1:]], REFERENCES, breakdown={"parts": folder, "probe_systems": outputs(folder, {})}
+    )
     page = score_page(found)
     assert 'value="1"' in page and "(given)" in page  # without the sources, its pieces alone
     assert found.to_pandas().query("by == 'parts'").shape[0] >= 2

@@ -21,7 +21,7 @@ def rows_of(evaluation, analysis):
 
 
 def test_differences_are_rows_with_their_q_values():
-    found = evaluate("exact", {"a": REFERENCES, "b": READ}, REFERENCES, differences=True)
+    found = evaluate("exact", {"a": REFERENCES, "b": READ}, REFERENCES, breakdown={"differences": True})
     (pair,) = found.differences
     rows = {row["bin"]: row for row in rows_of(found, "differences") if row["by"] == "n-gram"}
     assert len(rows) == len(pair.ngrams) > 3
@@ -34,7 +34,7 @@ def test_differences_are_rows_with_their_q_values():
 def test_means_of_people_are_rows_of_systems_and_of_differences():
     scores = {name: [row % more / more for row in range(60)] for name, more in (("a", 7), ("b", 5))}
     judged = {name: [row % 2 + row % 3 if row < 30 else None for row in range(60)] for name in scores}
-    found = import_scores(scores, people=judged, paired=True)
+    found = import_scores(scores, judgements={"people": judged}, paired=True)
     rows = rows_of(found, "people")
     assert [(row["figure"], row["system"], row["baseline"]) for row in rows[-2:]] == [
         ("judgements alone", "b", "a"), ("with the metric", "b", "a"),

@@ -149,7 +149,7 @@ def test_intervals_of_several_runs_are_those_of_score():
     rng = np.random.default_rng(8)
     runs = [right(share, 400, rng) for share in (0.4, 0.6, 0.8)]
     found = score_parts(ExactMatch([["x"]] * 400), None, {"a": runs}, {"whole": np.arange(400)}, samples=4000, seed=1)
-    (system,) = evaluate("exact", {"a": runs}, ["x"] * 400, confidence=True).results
+    (system,) = evaluate("exact", {"a": runs}, ["x"] * 400, comparison={"confidence": True}).results
     score = next(iter(system.whole.figures.values()))
     assert found.intervals["whole"][0] == pytest.approx((score.ci_low, score.ci_high), abs=1.0)
     assert np.diff(found.intervals["whole"][0]) > 1.3 * np.diff(

@@ -1,0 +1,50 @@
+import inspect
+from pathlib import Path
+
+import pytest
+
+import cgbench
+from cgbench.benchmark.consistency.request import ConsistencyRequest
+from cgbench.benchmark.score.import_scores import ImportRequest
+from cgbench.benchmark.score.request import ScoreRequest
+from cgbench.requests import changed, read_values, to_yaml
+
+
+def test_few_parameters_and_short_ways_to_the_commonest():
+    assert len(inspect.signature(cgbench.evaluate).parameters) <= 12
+    assert len(inspect.signature(cgbench.import_scores).parameters) <= 12
+    assert len(inspect.signature(cgbench.consistency).parameters) <= 12
+    direct = ScoreRequest("bleu", "a", "r", paired=True, by="length", comparison={"samples": 9}, tokenize="none")
+    composed = ScoreRequest(
+        "bleu", "a", "r", comparison=cgbench.Comparison(paired=True, samples=9), breakdown=cgbench.Breakdown("length"),
+        settings={"tokenize": "none"},
+    )  # fmt: skip
+    assert direct == composed and direct.paired == direct.comparison.paired == "calibrated"
+    assert direct == ScoreRequest("bleu", "a", "r", paired=True, samples=9, by="length", tokenize="none")
+    assert changed(direct, paired="mcnemar").paired == "mcnemar" and changed(direct, samples=8).by == "length"
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (ScoreRequest, {"metric": "exact", "systems": {"a": [Path("a"), Path("b")]}, "references": [Path("r")]}),
+        (
+            ScoreRequest,
+            {
+                "metric": "cter", "systems": "a", "lexicon": "cognition", "group_size": "3", "compounds": "c",
+                "control_systems": "k", "control_compounds": "d", "paired": "bootstrap", "seed": 3, "by": "type",
+                "train": "t", "ids": "id", "known": 2, "estimate": "window", "release": "folder",
+            },
+        ),
+        (
+            ImportRequest,
+            {"systems": {"a": "s"}, "scale": "0:1", "name": "COMET", "people": {"a": "h"}, "hypotheses": {"a": "t"}},
+        ),
+        (ConsistencyRequest, {"items": "items.tsv", "systems": "a", "all_pairs": True, "cluster": ["piece"]}),
+    ],
+)  # fmt: skip
+def test_a_request_written_to_yaml_and_read_again_is_equal(kind, values, tmp_path):
+    made = kind(**values)
+    (tmp_path / "request.yaml").write_text(to_yaml(made), encoding="utf-8")
+    again = kind(**read_values(kind, tmp_path / "request.yaml"))
+    assert again == made and to_yaml(again) == to_yaml(made)
