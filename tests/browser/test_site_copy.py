@@ -1,0 +1,19 @@
+"""The copy button of the site: what it copies can be pasted into a shell."""
+
+
+def test_a_copied_example_is_its_commands(browser, site):
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.goto(f"{site}tutorial/score-two-systems/")
+    page.wait_for_selector("[data-clipboard-text]", state="attached")
+    copied = []
+    for button in page.query_selector_all("[data-clipboard-text]"):
+        button.dispatch_event("click")
+        page.wait_for_timeout(50)
+        copied.append(page.evaluate("navigator.clipboard.readText()"))
+    context.close()
+    loop = copied[0].splitlines()
+    assert loop[0] == "cgbench data get demo --out data" and loop[-1] == "done" and "[...]" not in copied[0]
+    # A command over two lines, without the table that it prints.
+    (paired,) = [text for text in copied if "--paired" in text and "exact" not in text]
+    assert len(paired.splitlines()) == 2 and paired.splitlines()[0].endswith("\\")
