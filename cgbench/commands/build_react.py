@@ -39,7 +39,7 @@ def build_react_command(request: BuildRequest, dry_run: bool, explain: bool, for
     from cgbench.benchmark.react.plan import plan_build
 
     _check_members(request)
-    engine = cast("Engine", request.engine)
+    engine = cast("Engine", request.execution.engine)
     plan, workspace = plan_build(request), build.workspace_of(request)
     cost = forecast(plan, workspace, engine) if estimates_wanted() else None
     if dry_run:
@@ -67,7 +67,7 @@ def build_react_command(request: BuildRequest, dry_run: bool, explain: bool, for
 def _check_members(request: BuildRequest) -> None:
     """Refuse options about members that are not trained; ``--set`` may hold what a manifest's command repeats."""
     given = click.get_current_context().params
-    taken = "ensemble" if request.ensemble else "member" if request.member else ""
+    taken = "ensemble" if request.ensemble_options.ensemble else "member" if request.ensemble_options.member else ""
     for name in ("members", "model", "arch", "method"):
         if taken and given.get(name) is not None:
             raise InputError(f"{argument(taken)} takes members as they are; leave {argument(name)} out")

@@ -39,7 +39,7 @@ def train_command(request: TrainRequest, explain: bool, form: str) -> None:
     from cgbench.models.training.single import is_first, train_from
 
     begun = begin(request)
-    request = changed(request, say=_say(explain, request.dry_run) if is_first() else None)
+    request = changed(request, say=_say(explain, request.execution.dry_run) if is_first() else None)
     summary = train_from(begun, request)
     if not summary or not is_first():
         return
@@ -80,7 +80,7 @@ def train_ensemble_command(request: EnsembleRequest, explain: bool, form: str) -
     from cgbench.models.training.ensemble import begin_ensemble, train_ensemble_from
 
     begun = begin_ensemble(request)
-    summary = train_ensemble_from(begun, changed(request, say=_say(explain, request.dry_run)))
+    summary = train_ensemble_from(begun, changed(request, say=_say(explain, request.execution.dry_run)))
     if form == "json":
         click.echo(json.dumps(summary, indent=1))
     elif summary:

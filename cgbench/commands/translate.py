@@ -45,5 +45,5 @@ def translate_command(request: TranslateRequest, options: PromptOptions) -> None
             click.echo(written)
             return
     lines = translated(request)
-    if request.output is None or request.sends_nothing:
+    if request.output is None or request.server.sends_nothing:
         click.echo("".join(line + "\n" for line in lines), nl=False)

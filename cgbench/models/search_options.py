@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from cgbench.requests import KW_ONLY, option, request
 
 
 @request
 class SearchOptions:
-    """How a model searches for translations, and where it runs."""
+    """How a model searches for translations."""
 
     _: KW_ONLY
     beam: int = option(default=5, help="Beam size; 1: greedy", least=1, group="Search")
@@ -21,12 +21,6 @@ class SearchOptions:
     )
     max_length_extra: int = option(
         default=10, help="Number of tokens allowed beyond max_length_ratio", least=0, python_only=True
-    )
-    prompt: str | None = option(
-        default=None, help="Prompt of an external model, with {source} for the sentence", group="Models"
-    )
-    device: Literal["auto", "cpu", "cuda"] = option(
-        default="auto", help="Device that runs the models", group="Execution"
     )
 
     @property

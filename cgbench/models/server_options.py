@@ -82,3 +82,8 @@ class ServerOptions:
     batch_in: Paths = option(
         default=(), help="Read answers from a batch output file; repeatable", group="Server", metavar="FILE"
     )
+
+    @property
+    def sends_nothing(self) -> bool:
+        """Whether requests are only counted or written to a file."""
+        return self.dry_run or self.batch_out is not None

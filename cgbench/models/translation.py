@@ -13,7 +13,7 @@ from cgbench.files import check_output, write_atomic
 from cgbench.models.devices import choose_device
 from cgbench.models.server_options import ServerOptions
 from cgbench.models.translation_request import TranslateRequest
-from cgbench.requests import accepts, changed, fields_of
+from cgbench.requests import accepts, changed, fields_of, given_values
 from cgbench.tables import counted
 from cgbench.text.inputs import files_of, lines_of
 
@@ -34,10 +34,10 @@ def translate(request: TranslateRequest) -> list[Any]:
         with ``dry_run`` or ``batch_out``, lines that say what would be sent.
     :raises InputError: a model cannot be read, a sentence is too long, or arguments are inconsistent.
     """
-    if len(request.prompt) > 1:
+    if len(request.prompting.prompt) > 1:
         return [translate(each) for each in by_prompt(request)]
     lines = translated(request)
-    if request.format == "json" and not request.sends_nothing:
+    if request.format == "json" and not request.server.sends_nothing:
         return [json.loads(line) for line in lines]
     return [line.rpartition("\t")[0] for line in lines] if request.uncertainty else lines
 
@@ -45,11 +45,11 @@ def translate(request: TranslateRequest) -> list[Any]:
 def translated(request: TranslateRequest) -> list[str]:
     """The output lines of :func:`translate`, those of several prompts one after another."""
     _check(request)
-    if len(request.prompt) > 1:
+    if len(request.prompting.prompt) > 1:
         return [
             line
             for each in by_prompt(request)
-            for line in (*[f"{each.output}:"] * request.sends_nothing, *translated(each))
+            for line in (*[f"{each.output}:"] * request.server.sends_nothing, *translated(each))
         ]
     if request.output is not None:
         check_output(as_path(request.output), files_of(request.sources))
@@ -78,21 +78,22 @@ def by_prompt(request: TranslateRequest) -> Iterator[TranslateRequest]:
     from cgbench.models.servers.translation import budget_left
 
     _check(request)
-    if request.batch_out is not None or request.batch_in:
+    if request.server.batch_out is not None or request.server.batch_in:
         raise InputError(f"{argument('prompt')}: a batch file has the requests of one prompt; give one at a time")
-    output, left = as_path(request.output or ""), {} if request.budget is None else {"budget": request.budget}
-    for given, prompt in zip(request.prompt, read_prompts(request.prompt), strict=True):
+    output, budget = as_path(request.output or ""), request.server.budget
+    remaining = {} if budget is None else {"budget": budget}
+    for text, prompt in zip(request.prompting.prompt, read_prompts(request.prompting.prompt), strict=True):
         path = output.with_name(f"{output.stem}.{prompt.name}{output.suffix}")
-        yield changed(request, prompt=given, output=path, **left)
-        if left and not request.dry_run:
-            left = {"budget": budget_left(changed(request, output=path, **left))}
+        yield changed(request, prompt=text, output=path, **remaining)
+        if remaining and not request.server.dry_run:
+            remaining = {"budget": budget_left(changed(request, output=path, **remaining))}
 
 
 def _template(request: TranslateRequest) -> tuple[str | None, list[str] | None]:
     """The prompt of a Hugging Face model, which must be plain, and the text of the shots of each sentence."""
     from cgbench.models.servers.prompts import check_shots, read_prompts, shots_text
 
-    examples, prompts = request.examples, read_prompts(request.prompt)
+    examples, prompts = request.prompting.examples, read_prompts(request.prompting.prompt)
     if any(prompt.is_jinja for prompt in prompts):
         raise InputError(f"{argument('prompt')}: Jinja needs a server; write {{source}} for the sentence")
     check_shots(prompts, examples)
@@ -101,24 +102,23 @@ def _template(request: TranslateRequest) -> tuple[str | None, list[str] | None]:
 
 
 def _check(request: TranslateRequest) -> None:
-    given: frozenset[str] = request.given  # type: ignore[attr-defined]
+    options, beam = given_values(request), request.decoding.beam
     model, system = argument("model"), argument("system")
     if request.nbest and request.format != "json":
         raise InputError(
             f"{argument('nbest')} lists several hypotheses per line; it needs {argument('format', 'json')}"
         )
-    if request.nbest and request.nbest > request.beam and not request.is_server:
+    if request.nbest and request.nbest > beam and not request.is_server:
         raise InputError(
-            f"{argument('nbest', request.nbest)}: a beam of {request.beam} finds at most {request.beam}; raise "
-            f"{argument('beam')}"
+            f"{argument('nbest', request.nbest)}: a beam of {beam} finds at most {beam}; raise {argument('beam')}"
         )
     if bool(request.model) == (request.system is not None):
         raise InputError(f"use one of {model} and {system}")
     of_server = (*fields_of(ServerOptions), "system_message", "answer")
-    if not request.is_server and (found := next((name for name in of_server if name in given), None)):
-        raise InputError(f"{argument(found)} needs a server ({argument('system', 'openai:URL')})")
+    if not request.is_server and (name := next((name for name in of_server if name in options), None)):
+        raise InputError(f"{argument(name)} needs a server ({argument('system', 'openai:URL')})")
     if request.system is None:
-        if request.prompt:
+        if request.prompting.prompt:
             raise InputError(f"{argument('prompt')} needs {system}; a checkpoint has no prompt")
         return
     if request.uncertainty and request.is_server:
@@ -129,9 +129,9 @@ def _check(request: TranslateRequest) -> None:
             )
     elif request.uncertainty:
         raise InputError(f"{argument('uncertainty')} needs {model}; for {system} use cgbench uncertainty")
-    if request.truncate:
+    if request.decoding.truncate:
         raise InputError(f"{argument('truncate')} needs {model}; it does not work with {system}")
-    if request.is_server and (of_search := next((name for name in OF_SEARCH if name in given), None)):
+    if request.is_server and (of_search := next((name for name in OF_SEARCH if name in options), None)):
         raise InputError(
             f"{argument(of_search)} does not work with a server; set ?max_tokens=N or temperature=T in its address "
             "instead"
@@ -150,10 +150,13 @@ def _by_checkpoints(request: TranslateRequest) -> list[str]:
             f"models or an ensemble with {argument('model')}"
         )
     lines, name = lines_of(request.sources, "sources")
-    _check_lengths(ensemble, lines, name, request.truncate)
+    _check_lengths(ensemble, lines, name, request.decoding.truncate)
     _warn_of_unknown(ensemble, lines, name)
-    longest = ensemble.max_length if request.truncate else None
-    found = ensemble.search(lines, **request.search, longest=longest, batch_tokens=request.batch_tokens, progress=True)
+    decoding = request.decoding
+    longest = ensemble.max_length if decoding.truncate else None
+    found = ensemble.search(
+        lines, **decoding.search, longest=longest, batch_tokens=decoding.batch_tokens, progress=True
+    )
     best = [hypotheses[0] for hypotheses in found]
     _warn_of_cut(ensemble, lines, best, longest, request)
     measures = {}
@@ -209,7 +212,7 @@ def _warn_of_cut(
 
     lengths = ensemble.lengths(lines)
     read = lengths if longest is None else lengths.clip(max=longest)
-    limits = limits_of(ensemble.members, read, request.max_length_ratio, request.max_length_extra)
+    limits = limits_of(ensemble.members, read, request.decoding.max_length_ratio, request.decoding.max_length_extra)
     cut = sum(len(item.tokens) > limit for item, limit in zip(found, limits.tolist(), strict=True))
     if cut:
         _warn(

@@ -12,7 +12,7 @@ from cgbench.steps import hash_value
 
 
 def _are_texts(value: Any) -> bool:
-    return bool(value) and all(isinstance(one, str) and one for one in _listed(value))
+    return bool(value) and all(isinstance(text, str) and text for text in _listed(value))
 
 
 def _listed(value: Any) -> Any:
@@ -37,18 +37,29 @@ Examples: TypeAlias = Annotated[
 
 
 @request
-class TranslateRequest(SearchOptions, ServerOptions):
-    """What :func:`~cgbench.models.translation.translate` is asked for."""
+class DecodingOptions(SearchOptions):
+    """How models search for translations."""
 
-    sources: Text = option(help="Sentences to translate", python_only=True)
-    model: Files = option(
-        default=(), help="Checkpoints or an ensemble folder; several models translate together",
-        metavar="FOLDERS", group="Models",
-    )  # fmt: skip
     _: KW_ONLY
-    system: Model | None = option(
-        default=None, help="Use an external model instead: hf:ID@REVISION, hf:FOLDER, openai:URL", group="Models"
+    length_penalty: float = option(
+        default=1.0, help="Length penalty: a score is log-probability / tokens^penalty", group="Search"
     )
+    truncate: bool = option(default=False, help="Truncate long sentences instead of failing", group="Search")
+    batch_tokens: int | None = option(
+        default=None, help="Number of source tokens per batch [default: by device]", least=1, python_only=True
+    )
+
+    @property
+    def search(self) -> dict[str, Any]:
+        """The arguments of a search."""
+        return {"length_penalty": self.length_penalty, **super().search}
+
+
+@request
+class PromptingOptions:
+    """What an external model or a server is asked, and how its answer is read."""
+
+    _: KW_ONLY
     prompt: Prompts = option(
         default=(), help="Prompt of an external model, with {source} for the sentence, or a file with one (also "
         "Jinja); repeatable, one output each", group="Models", metavar="TEXT|FILE",
@@ -65,42 +76,48 @@ class TranslateRequest(SearchOptions, ServerOptions):
         default=None, help="Few-shot examples of each sentence, pairs of source and target, for {shots} in the prompt",
         python_only=True,
     )  # fmt: skip
+
+    @property
+    def shots_identity(self) -> dict[str, str]:
+        """What a translation depends on besides system and prompt: the examples of all sentences, as a hash."""
+        if self.examples is None:
+            return {}
+        return {"shots": hash_value([list(map(list, pairs)) for pairs in self.examples])}
+
+
+@request
+class TranslateRequest:
+    """What :func:`~cgbench.models.translation.translate` is asked for."""
+
+    sources: Text = option(help="Sentences to translate", python_only=True)
+    model: Files = option(
+        default=(), help="Checkpoints or an ensemble folder; several models translate together",
+        metavar="FOLDERS", group="Models",
+    )  # fmt: skip
+    _: KW_ONLY
+    system: Model | None = option(
+        default=None, help="Use an external model instead: hf:ID@REVISION, hf:FOLDER, openai:URL", group="Models"
+    )
     output: File | None = option(default=None, help="Output file, written when it is complete", group="Output")
     format: Literal["text", "json"] = option(
         default="text", help="Print one translation per line, or one JSON object with its scores", group="Output"
     )
-    length_penalty: float = option(
-        default=1.0, help="Length penalty: a score is log-probability / tokens^penalty", group="Search"
-    )
     nbest: int | None = option(
         default=None, help="Print the N best hypotheses (with --format json)", least=1, group="Output"
     )
-    truncate: bool = option(default=False, help="Truncate long sentences instead of failing", group="Search")
     uncertainty: bool = option(
         default=False, help="Add the knowledge uncertainty (RMI) after a tab; with --format json, all measures; of a "
         "server, measures of its --nbest samples",
         group="Output",
     )  # fmt: skip
-    batch_tokens: int | None = option(
-        default=None, help="Number of source tokens per batch [default: by device]", least=1, python_only=True
+    device: Literal["auto", "cpu", "cuda"] = option(
+        default="auto", help="Device that runs the models", group="Execution"
     )
-
-    @property
-    def search(self) -> dict[str, Any]:
-        """The arguments of a search."""
-        return {"beam": self.beam, "length_penalty": self.length_penalty, **super().search}
-
-    @property
-    def shots_identity(self) -> dict[str, str]:
-        """What a translation depends on besides system and prompt: the examples of all sentences, as a hash."""
-        return {} if self.examples is None else {"shots": hash_value([list(map(list, one)) for one in self.examples])}
+    decoding: DecodingOptions = option(default=DecodingOptions(), help="How models search")
+    prompting: PromptingOptions = option(default=PromptingOptions(), help="Prompts, and how answers are read")
+    server: ServerOptions = option(default=ServerOptions(), help="Cost, dry run and batch files of a server")
 
     @property
     def is_server(self) -> bool:
         """Whether a server translates."""
         return str(self.system or "").startswith("openai:")
-
-    @property
-    def sends_nothing(self) -> bool:
-        """Whether the requests to a server are only counted or written to a file."""
-        return self.dry_run or self.batch_out is not None

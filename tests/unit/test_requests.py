@@ -5,6 +5,7 @@ import importlib
 import inspect
 import math
 import pkgutil
+import typing
 from pathlib import Path
 from typing import Literal
 
@@ -211,6 +212,28 @@ def test_a_request_written_to_yaml_and_read_again_is_equal(values, tmp_path):
     again = Scoring(**read_values(Scoring, tmp_path / "request.yaml"))
     assert again == made and hash(again) == hash(made) and again.given <= made.given
     assert to_yaml(again) == to_yaml(made)
+
+
+@pytest.mark.parametrize(
+    ("name", "most", "values"),
+    [
+        ("build_react", 16, {"train": ["a"], "pools": "p", "out": Path("o"), "preset": "demo", "candidates": "1/4",
+                             "min_length": 2, "device": "cpu", "training.max_updates": 5, "licence": "MIT"}),
+        ("translate", 14, {"sources": "s", "beam": 2, "prompt": ["{source}"], "dry_run": True, "nbest": 2}),
+        ("train", 14, {"corpus": ["a", "b"], "out": "o", "arch": "lstm", "lowercase": True, "training.patience": 1}),
+        ("train_ensemble", 14, {"corpus": ["a", "b"], "out": "o", "members": 3, "jobs": 2}),
+    ],
+)  # fmt: skip
+def test_requests_of_several_parts(name, most, values, tmp_path):
+    function = getattr(cgbench, name)
+    assert len(inspect.signature(function).parameters) <= most
+    kind = typing.get_type_hints(function.__wrapped__)["request"]
+    made = kind(**values)
+    (tmp_path / "request.yaml").write_text(to_yaml(made), encoding="utf-8")
+    again = kind(**read_values(kind, tmp_path / "request.yaml"))
+    assert again == made and given_values(again).keys() == given_values(made).keys()
+    assert len(given_values(made)) == len(values)
+    assert changed(made, preset="small") != made if name == "build_react" else changed(made) == made
 
 
 def test_what_yaml_cannot_hold_is_named():

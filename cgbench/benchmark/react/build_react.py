@@ -86,7 +86,9 @@ def build_react(request: BuildRequest) -> Release:
     :raises InputError: an input or a setting is invalid, or too few pairs are left for the selection.
     """
     texts = find_work(*request.folders) / STEPS / TEXTS
-    return run_build(plan_build(request, texts), request.engine or Local(request.jobs), request.say)
+    return run_build(
+        plan_build(request, texts), request.execution.engine or Local(request.execution.jobs), request.execution.say
+    )
 
 
 def run_build(plan: Plan, engine: Engine, say: Callable[[str], None] | None = None) -> Release:
@@ -157,15 +159,17 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
     perplexity = (
         workspace.run(plan.perplexity, lambda out: _score(out, plan, model, candidates)) if plan.perplexity else None
     )
-    table = candidate_table(candidates, pools, perplexity, ngrams, request.degree_side)
+    table = candidate_table(candidates, pools, perplexity, ngrams, request.filters.degree_side)
 
     if difficulty:
         places = zip(table["pool"].to_pylist(), table["pool_line"].to_pylist(), strict=True)
         table = table.append_column(DIFFICULTY, [[float(difficulty[pool - 1][line - 1]) for pool, line in places]])
 
-    if request.document is not None:
+    if request.drawing.document is not None:
         where = table["pool"].to_numpy(), table["pool_line"].to_numpy()
-        table = table.append_column(DOCUMENT, [documents_of(request.document, plan.inputs.pools, pools, *where)])
+        table = table.append_column(
+            DOCUMENT, [documents_of(request.drawing.document, plan.inputs.pools, pools, *where)]
+        )
     # The ensemble translates the candidates and measures its uncertainty.
     quality = None
     if plan.uncertainty and plan.quality:
@@ -197,11 +201,11 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
         table = table.append_column(name, [values])
     # The least likely references (not in the paper) and the most uncertain candidates are mostly noise and dropped; the
     # benchmark is drawn at random from the next.
-    if plan.request.until == "release":
+    if plan.request.execution.until == "release":
         sizes = selection_sizes(request.as_dict(), table.num_rows)
         ranks, stages = select_rows(table.to_pydict(), request.as_dict(), sizes)
         found: dict[str, Any] = {"rank": ranks, "stage": stages}
-        if request.design == "stratified" and request.allocation == "neyman":
+        if request.drawing.design == "stratified" and request.drawing.allocation == "neyman":
             targets = candidate_lines(candidates)[1]
             found[OWN_SCORE] = sentence_chrf(table["hypothesis"].to_pylist(), targets)
         # The probability of each draw, and a stratified sample of all candidates if there is to be one.
@@ -210,11 +214,11 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
             table = table.append_column(name, [values])
     # Optionally, a control set matched to the test set.
     control = None
-    if plan.request.until == "release" and request.control:
+    if plan.request.execution.until == "release" and request.drawing.control:
         control = _draw_control(plan, scans, pools, (train, *exclude), candidates, table, ngrams)
-        if request.document is not None:
+        if request.drawing.document is not None:
             where = control.rows["pool"] + 1, control.rows["line"] + 1
-            documents = documents_of(request.document, plan.inputs.pools, pools, *where)
+            documents = documents_of(request.drawing.document, plan.inputs.pools, pools, *where)
             control = replace(control, rows=control.rows | {DOCUMENT: np.array(documents, object)})
     return Built(
         plan=plan,
@@ -243,7 +247,7 @@ def _check_ensembles(plan: Plan, train: ParallelText) -> None:
 def _scan(out: Path, *, plan: Plan, number: int, pool: ParallelText, learned: Path, engine: Engine) -> None:
     from cgbench.benchmark.candidates.scan import scan_with
 
-    sides = plan.request.degree_side, plan.request.filter_sides
+    sides = plan.request.filters.degree_side, plan.request.filters.filter_sides
     write_json(out / "counts.json", scan_with(engine, pool, number, learned, sides, out))
 
 
@@ -251,9 +255,9 @@ def _cut(
     out: Path, plan: Plan, scans: Sequence[Path], pools: Sequence[ParallelText], seen: Sequence[ParallelText]
 ) -> None:
     request = plan.request
-    bounds = Bounds(request.min_length, request.max_length, request.degree_side)
+    bounds = Bounds(request.filters.min_length, request.filters.max_length, request.filters.degree_side)
     lengths = count_lengths([read_json(scan / "counts.json")["lengths"] for scan in scans], bounds)
-    size = resolve_amount("candidates", request.candidates, lengths["within_length"])
+    size = resolve_amount("candidates", request.filters.candidates, lengths["within_length"])
     result = cut(parts_of(scans), pools, size=size, bounds=bounds, seed=request.seed, seen=seen)
     replace(result, counts={**lengths, **result.counts}).save(out)
 
@@ -278,9 +282,9 @@ def _draw_control(
         pools,
         test,
         ([lines[0][row] for row in chosen], [lines[1][row] for row in chosen]),
-        vocabularies_of(learned, request.degree_side),
+        vocabularies_of(learned, request.filters.degree_side),
         seed=request.seed,
-        bounds=Bounds(request.min_length, request.max_length, request.degree_side),
+        bounds=Bounds(request.filters.min_length, request.filters.max_length, request.filters.degree_side),
         seen=seen,
     )
 
@@ -308,7 +312,7 @@ def _members(plan: Plan, workspace: Workspace, train: ParallelText, engine: Engi
 
 
 def _measure(out: Path, plan: Plan, members: Sequence[Path], candidates: Path, engine: Engine) -> None:
-    beam, limits = plan.request.beam, search_settings(plan.request.as_dict())
+    beam, limits = plan.request.ensemble_options.beam, search_settings(plan.request.as_dict())
     if plan.inputs.members:
         sources, targets = candidate_lines(candidates)
         search = {"beam": beam, **limits}
@@ -338,7 +342,7 @@ def _check_quality(
         train=train.target.path,
         train_lines=train.lines,
         held_out=texts_in(held_out, PARTS[1]) if held_out else None,
-        search={"beam": plan.request.beam, **limits},
+        search={"beam": plan.request.ensemble_options.beam, **limits},
         device=plan.device,
         engine=engine,
         scores=chrf_and_bleu,
@@ -370,7 +374,7 @@ def _warnings(
     found += [warning for planned, text in read for warning in warn_of(odd_characters(text), planned.spec)]
     for pool, scan in zip(plan.pools, scans, strict=True):
         found += warn_of(read_json(scan / "counts.json")["odd"], pool.spec)
-    wanted = resolve_amount("candidates", plan.request.candidates, counts["within_length"])
+    wanted = resolve_amount("candidates", plan.request.filters.candidates, counts["within_length"])
     if counts["candidates"] < wanted:
         found.append(f"only {counts['candidates']:,} candidates are left, of {wanted:,} requested")
     return found

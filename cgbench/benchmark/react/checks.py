@@ -16,6 +16,7 @@ from cgbench.benchmark.candidates.uncertainty import NBEST, REFERENCE
 from cgbench.benchmark.react.inputs import Inputs
 from cgbench.benchmark.react.request import BuildRequest
 from cgbench.errors import InputError, argument
+from cgbench.requests import flat_values
 from cgbench.settings import did_you_mean
 from cgbench.text.corpus import ParallelText
 from cgbench.text.profile import is_unspaced
@@ -45,21 +46,24 @@ def check_measures(request: BuildRequest, inputs: Inputs) -> None:
     """
     from cgbench.models.uncertainty import DISAGREEMENT, SEQUENCE_MEASURES
 
-    name, known = request.uncertainty, (*SEQUENCE_MEASURES, NBEST)
+    name, known = request.ranking.uncertainty, (*SEQUENCE_MEASURES, NBEST)
     if name not in known:
         raise InputError(f"uncertainty: unknown measure {name}{did_you_mean(name, known)}")
     if inputs.members and name == NBEST:
         raise InputError(f"uncertainty={NBEST} needs cgbench's own search; with {argument('member')}, use rmi")
     if request.members < 2 and name in (*DISAGREEMENT, NBEST):
         raise _one_member(name, "uncertainty=expected_entropy")
-    if name == NBEST and request.beam < 2:
+    if name == NBEST and request.ensemble_options.beam < 2:
         raise InputError(f"uncertainty={name}: a beam of 1 has no n-best list; raise beam, or use rmi")
-    name = request.drop_by.removesuffix(GIVEN_DEGREE)
+    name = request.ranking.drop_by.removesuffix(GIVEN_DEGREE)
     references = (*(f"{REFERENCE}{measure}" for measure in SEQUENCE_MEASURES), *NEEDS)
     if name not in references:
         raise InputError(f"drop_by: unknown measure {name}{did_you_mean(name, references)}")
     if name == JOINT:
-        there, how = inputs.lm and (request.lm_side or request.degree_side) == "source", " and lm_side=source"
+        there, how = (
+            inputs.lm and (request.ranking.lm_side or request.filters.degree_side) == "source",
+            " and lm_side=source",
+        )
         option = argument("lm")
     else:
         there, how, option = inputs.reverse, "", argument("reverse_ensemble")
@@ -82,17 +86,18 @@ def check_shares(request: BuildRequest, pool: int | None = None) -> None:
     :param pool: pairs of the pool, if counted: the maximum number of candidates.
     :raises InputError: they do not fit for any number of candidates.
     """
-    amounts = {key: parse_amount(key, getattr(request, key)) for key in ("candidates", *DROPS, "window", "select")}
+    settings = flat_values(request)
+    amounts = {key: parse_amount(key, settings[key]) for key in ("candidates", *DROPS, "window", "select")}
     shares = {key: amount for key, amount in amounts.items() if amount < 1}
     cut = (*DROPS, "window")
     if sum(shares.get(key, Fraction(0)) for key in cut) > 1:
-        named = ", ".join(f"{key}={getattr(request, key)}" for key in cut if shares.get(key))
+        named = ", ".join(f"{key}={settings[key]}" for key in cut if shares.get(key))
         raise InputError(f"{named}: together more than all candidates; lower one of them")
     if "select" in shares and "window" in shares and shares["select"] > shares["window"]:
-        raise InputError(f"select={request.select}: more than window={request.window}, which it is drawn from")
+        raise InputError(f"select={settings['select']}: more than window={settings['window']}, which it is drawn from")
     if amounts["candidates"] < 1 and pool is None:
         return
-    most = resolve_amount("candidates", request.candidates, pool or 0)
+    most = resolve_amount("candidates", request.filters.candidates, pool or 0)
     most = most if pool is None else min(most, pool)
     sizes = selection_sizes(request.as_dict(), most)
     drop = sum(sizes[key] for key in DROPS)
@@ -125,9 +130,9 @@ def check_enough(request: BuildRequest, counts: Mapping[str, int], train: Parall
     for key in ("window", "select"):
         if not sizes[key]:
             raise InputError(
-                f"{key}: {getattr(request, key)} of {counts['candidates']:,} candidates is 0 (left: {left})"
+                f"{key}: {getattr(request.drawing, key)} of {counts['candidates']:,} candidates is 0 (left: {left})"
             )
-    if request.until == "candidates":
+    if request.execution.until == "candidates":
         return
     drop = sum(sizes[key] for key in DROPS)
     if drop + sizes["window"] > counts["candidates"] or sizes["select"] > sizes["window"]:
@@ -135,7 +140,7 @@ def check_enough(request: BuildRequest, counts: Mapping[str, int], train: Parall
             f"too few candidates to drop {drop:,} and draw {sizes['select']:,} of the next "
             f"{sizes['window']:,} (left: {left}); give a larger pool, or lower {_lowerable(sizes)}"
         )
-    strata = request.strata * request.degree_strata
+    strata = request.drawing.strata * request.drawing.degree_strata
     if "sample" in sizes and not FEWEST * strata <= sizes["sample"] <= counts["candidates"]:
         raise InputError(
             f"sample: {sizes['sample']:,} of {counts['candidates']:,} candidates cannot have {FEWEST} draws from each "
@@ -156,20 +161,21 @@ def _why_none(request: BuildRequest, counts: Mapping[str, int], train: ParallelT
         if counts["empty"] == counts["pool"]:
             return "every pair of the pool is empty on one side"
         return (
-            f"pairs with a word that occurs fewer than {request.word_min_count} times in the training corpus: "
+            f"pairs with a word that occurs fewer than {request.filters.word_min_count} times in the training corpus: "
             f"{counts['rare_word']:,}, empty on one side: {counts['empty']:,}; the pool and the training corpus "
             "share too few words: give both the same languages in the same order, the same tokenisation and the same "
             "case, or lower word_min_count"
         )
     bounds = []
     if counts["too_short"]:
-        bounds.append(f"shorter than min_length={request.min_length}: {counts['too_short']:,}")
+        bounds.append(f"shorter than min_length={request.filters.min_length}: {counts['too_short']:,}")
     if counts["too_long"]:
-        bounds.append(f"longer than max_length={request.max_length}: {counts['too_long']:,}")
+        bounds.append(f"longer than max_length={request.filters.max_length}: {counts['too_long']:,}")
     lower = counts["too_short"] >= counts["too_long"]
     return (
-        f"no pair of the pool is within the length bounds: {', '.join(bounds)} (in words, on the {request.degree_side} "
-        f"side); {'lower' if lower else 'raise'} it with {argument('min_length' if lower else 'max_length', 'N')}"
+        f"no pair of the pool is within the length bounds: {', '.join(bounds)} (in words, on the "
+        f"{request.filters.degree_side} side); {'lower' if lower else 'raise'} it with "
+        f"{argument('min_length' if lower else 'max_length', 'N')}"
     )
 
 

@@ -103,7 +103,7 @@ def forecast(plan: Plan, workspace: Workspace, engine: Engine) -> Forecast | Non
             samples = list(engine.run(_time_model, [job] * workers, needs))
             member, candidate = (sum(seconds) / workers for seconds in zip(*samples, strict=True))
             times["members"] = math.ceil(left["members"] / workers) * member
-            candidates = max(1, min(resolve_amount("candidates", request.candidates, pool_pairs), pool_pairs))
+            candidates = max(1, min(resolve_amount("candidates", request.filters.candidates, pool_pairs), pool_pairs))
             shard = min(shard_size(candidates), candidates)
             shards = math.ceil(candidates / shard)
             waves = math.ceil(shards / engine.at_once(shard_needs(plan.device), shards))
@@ -140,14 +140,14 @@ def _time_text(plan: Plan, train: Texts, pool: Texts, folder: Path) -> tuple[flo
     from cgbench.benchmark.known_ngrams.known import learn_sides
     from cgbench.text.corpus import index_pair
 
-    request, pairs = plan.request, index_pair(*pool)
-    files = train if request.degree_side == "source" else train[::-1]
+    filters, pairs = plan.request.filters, index_pair(*pool)
+    files = train if filters.degree_side == "source" else train[::-1]
     for run in ("first", "second"):  # the first loads compiled code
         (folder / run).mkdir()
         began = time.monotonic()
-        ngrams, others = learn_sides(*files, min_count=request.ngram_min_count, word_min_count=request.word_min_count)
+        ngrams, others = learn_sides(*files, min_count=filters.ngram_min_count, word_min_count=filters.word_min_count)
         learned = time.monotonic()
-        scan(Scan(pairs, 0, ngrams, others, request.degree_side, request.filter_sides), folder / run)
+        scan(Scan(pairs, 0, ngrams, others, filters.degree_side, filters.filter_sides), folder / run)
     return (learned - began) / _bytes(files), (time.monotonic() - learned) / max(1, _bytes(pool))
 
 
@@ -173,7 +173,7 @@ def _time_model(
             limits |= {"max_length_ratio": 1.0, "max_length_extra": 1}
         for count in (2, TRANSLATED):  # the first allocates memory
             began = time.monotonic()
-            measure_with(ensemble, sources[:count], targets[:count], beam=request.beam, **limits)
+            measure_with(ensemble, sources[:count], targets[:count], beam=request.ensemble_options.beam, **limits)
         return seconds, (time.monotonic() - began) / max(1, len(sources)) * copies
 
 

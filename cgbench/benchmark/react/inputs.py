@@ -45,26 +45,26 @@ def read_inputs(request: BuildRequest, texts: Path) -> Inputs:
     :param texts: the folder where lists of sentences are written.
     :raises InputError: an input is invalid, or two of them do not fit together.
     """
-    train = as_corpus(request.train, request.columns, "train", texts)
-    languages = languages_of(request.languages, train)
+    columns = request.text_options.columns
+    train = as_corpus(request.train, columns, "train", texts)
+    languages = languages_of(request.text_options.languages, train)
     inputs = Inputs(
         train=train,
-        pools=corpora_of(request.pools, "pool", columns=request.columns, texts=texts),
-        exclude=tuple(
-            sorted(corpora_of(request.exclude, "exclude", columns=request.columns, texts=texts), key=_by_bytes)
-        ),
-        phrases=_path(request.ngrams),
-        known=known_from_of(request.known_from, request.degree_side),
-        ensemble=_path(request.ensemble),
-        reverse=_path(request.reverse_ensemble),
-        lm=_path(request.lm),
-        difficulty=tuple(map(Path, _listed(request.difficulty))),
+        pools=corpora_of(request.pools, "pool", columns=columns, texts=texts),
+        exclude=tuple(sorted(corpora_of(request.exclude, "exclude", columns=columns, texts=texts), key=_by_bytes)),
+        phrases=_path(request.filters.ngrams),
+        known=known_from_of(request.filters.known_from, request.filters.degree_side),
+        ensemble=_path(request.ensemble_options.ensemble),
+        reverse=_path(request.ensemble_options.reverse_ensemble),
+        lm=_path(request.ranking.lm),
+        difficulty=tuple(map(Path, _listed(request.ranking.difficulty))),
         members=_external_members(request),
         languages=languages,
     )
-    if inputs.phrases and request.degree_side in inputs.known:
+    if inputs.phrases and request.filters.degree_side in inputs.known:
         raise InputError(
-            f"{argument('known_from')} and {argument('ngrams')}: give only one of them for the {request.degree_side}"
+            f"{argument('known_from')} and {argument('ngrams')}: give only one of them for the "
+            f"{request.filters.degree_side}"
         )
     if not inputs.pools:
         raise InputError(f"{argument('pools')}: give at least one pool")
@@ -86,16 +86,16 @@ def _listed(value: Any) -> Sequence[Any]:
 
 def _external_members(request: BuildRequest) -> tuple[Planned, ...]:
     """The external models that replace the members, checked to form an ensemble."""
-    names = _listed(request.member)
+    names = _listed(request.ensemble_options.member)
     if not names:
-        if request.prompt is not None:
+        if request.ensemble_options.prompt is not None:
             raise InputError(f"{argument('prompt')} belongs to {argument('member')}")
         return ()
-    if request.ensemble is not None:
+    if request.ensemble_options.ensemble is not None:
         raise InputError(f"{argument('member')} and {argument('ensemble')}: give one; a member may be a checkpoint")
-    if request.until == "candidates":
+    if request.execution.until == "candidates":
         return ()
-    members = tuple(plan_member(str(name), request.prompt) for name in names)
+    members = tuple(plan_member(str(name), request.ensemble_options.prompt) for name in names)
     check_together(members)
     return members
 

@@ -27,11 +27,11 @@ def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[Para
     :raises InputError: no word occurs often enough, or a result of ``cgbench overlap`` belongs to other text.
     """
     request, inputs = plan.request, plan.inputs
-    ours, other = request.degree_side, SIDES[request.degree_side == "source"]
-    least = request.word_min_count
+    ours, other = request.filters.degree_side, SIDES[request.filters.degree_side == "source"]
+    least = request.filters.word_min_count
     if not inputs.known and not inputs.phrases:
         paths = (getattr(train, side).path for side in (ours, other))
-        ngrams, others = learn_sides(*paths, min_count=request.ngram_min_count, word_min_count=least)
+        ngrams, others = learn_sides(*paths, min_count=request.filters.ngram_min_count, word_min_count=least)
     else:
         ngrams = _ngrams(out, plan, train, pools)
         if other in inputs.known:
@@ -51,14 +51,14 @@ def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[Para
 
 
 def _ngrams(out: Path, plan: Plan, train: ParallelText, pools: Sequence[ParallelText]) -> KnownNgrams:
-    request, inputs, side = plan.request, plan.inputs, plan.request.degree_side
-    path, counts = getattr(train, side).path, {"word_min_count": request.word_min_count}
+    request, inputs, side = plan.request, plan.inputs, plan.request.filters.degree_side
+    path, counts = getattr(train, side).path, {"word_min_count": request.filters.word_min_count}
     if side in inputs.known:
         known, texts = KnownOfTest.load(inputs.known[side]), _texts(plan, pools, side)
-        return ngrams_of_pool(known, texts, min_count=request.ngram_min_count, **counts)
+        return ngrams_of_pool(known, texts, min_count=request.filters.ngram_min_count, **counts)
     if not inputs.phrases:
-        return KnownNgrams.learn(path, min_count=request.ngram_min_count, **counts)
-    words = Vocabulary.learn(path, min_count=request.word_min_count)
+        return KnownNgrams.learn(path, min_count=request.filters.ngram_min_count, **counts)
+    words = Vocabulary.learn(path, min_count=request.filters.word_min_count)
     change = normaliser(plan.train.normalisation, inputs.languages[SIDES.index(side)])
     return KnownNgrams.from_phrases(read_phrases(inputs.phrases, change), words=words)
 

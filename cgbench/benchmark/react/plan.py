@@ -95,34 +95,36 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
         with tempfile.TemporaryDirectory() as folder:
             return plan_build(request, Path(folder))
     find_work(*request.folders)
-    notes = read_notes(as_path(request.card_notes)) if request.card_notes is not None else {}
+    notes = (
+        read_notes(as_path(request.release_options.card_notes))
+        if request.release_options.card_notes is not None
+        else {}
+    )
     inputs = read_inputs(request, texts)
-    until, model = request.until, load_preset(request.model).replace(request.model_settings)
-    check_difficulty(inputs.difficulty, len(inputs.pools), request.select_by)
+    until, model = request.execution.until, load_preset(request.model).replace(request.model_settings)
+    check_difficulty(inputs.difficulty, len(inputs.pools), request.ranking.select_by)
     if until != "candidates":
         if members := inputs.members or (inputs.ensemble and member_folders(inputs.ensemble)):
             request = changed(request, members=len(members))
         check_measures(request, inputs)
     if until == "release":
         check_shares(request)
-    device = choose_device("cpu" if until == "candidates" else request.device)
-    normalisation = Normalisation(
-        request.tokenize, request.lowercase, inputs.languages, request.detokenize, request.anonymise
-    )
+    device = choose_device("cpu" if until == "candidates" else request.execution.device)
+    settings, normalisation = request.as_dict(), request.text_options.normalisation_of(inputs.train)
     train = plan_text("train", inputs.train, normalisation)
     pools = tuple(plan_text(f"pool-{number}", spec, normalisation) for number, spec in enumerate(inputs.pools, 1))
     exclude = tuple(
         plan_text(f"exclude-{number}", spec, normalisation) for number, spec in enumerate(inputs.exclude, 1)
     )
-    findings = _inspect_texts(inputs, normalisation, request.accept_text)
-    if request.document is not None:
-        check_documents(request.document, inputs.pools)
-    side = request.degree_side
+    findings = _inspect_texts(inputs, normalisation, request.execution.accept_text)
+    if request.drawing.document is not None:
+        check_documents(request.drawing.document, inputs.pools)
+    side = request.filters.degree_side
     ngrams = Step(
         "known-ngrams",
         {
-            "word_min_count": request.word_min_count,
-            "ngram_min_count": request.ngram_min_count,
+            "word_min_count": request.filters.word_min_count,
+            "ngram_min_count": request.filters.ngram_min_count,
             "degree_side": side,
             # Only if there is one, so that the keys of all other lists stay the same.
             **({"byte_order_mark": True} if inputs.phrases and begins_with_mark(inputs.phrases) else {}),
@@ -136,7 +138,7 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
     scans = tuple(
         Step(
             f"scan-{number}",
-            {"filter_sides": request.filter_sides, "degree_side": side, "number": number},
+            {"filter_sides": request.filters.filter_sides, "degree_side": side, "number": number},
             {"known-ngrams": ngrams.key, "pool": pool.identity},
             revision=2,
         )
@@ -144,7 +146,7 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
     )
     candidates = Step(
         "candidates",
-        {key: getattr(request, key) for key in ("candidates", "min_length", "max_length", "seed", "degree_side")},
+        {key: settings[key] for key in ("candidates", "min_length", "max_length", "seed", "degree_side")},
         {
             "train": train.identity,
             **{scan.name: scan.key for scan in scans},
@@ -176,7 +178,7 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
 def _plan_models(plan: Plan, model: Preset) -> dict[str, Any]:
     request, inputs, device = plan.request, plan.inputs, plan.device
     candidates = {"candidates": plan.candidates.key}
-    searched = {"beam": request.beam, "device": device, **search_settings(request.as_dict())}
+    searched = {"beam": request.ensemble_options.beam, "device": device, **search_settings(request.as_dict())}
     ensemble, reverse = None, None
     if inputs.members:
         uncertainty = uncertainty_step(inputs.members, searched, candidates)
@@ -184,11 +186,11 @@ def _plan_models(plan: Plan, model: Preset) -> dict[str, Any]:
         if inputs.ensemble:
             members = {"ensemble": ensemble_identity(inputs.ensemble)}
         else:
-            together = request.gpus_per_member
-            check_processes(together, request.device, device)
+            together = request.ensemble_options.gpus_per_member
+            check_processes(together, request.execution.device, device)
             ensemble = plan_ensemble(
                 *(model, plan.train, None, request.members, request.seed, device),
-                held_out=request.held_out,
+                held_out=request.ensemble_options.held_out,
                 processes=together,
             )
             members = {step.name: step.key for step in ensemble.members}
@@ -217,9 +219,9 @@ def _plan_known(
     found = {}
     for side, folder in inputs.known.items():
         overlap = read_summary(folder)
-        for name in ("word_min_count", *(["ngram_min_count"] if side == request.degree_side else [])):
-            check_count(folder, overlap["counts_up_to"], getattr(request, name), name)
-        if request.anonymise != "none":
+        for name in ("word_min_count", *(["ngram_min_count"] if side == request.filters.degree_side else [])):
+            check_count(folder, overlap["counts_up_to"], getattr(request.filters, name), name)
+        if request.text_options.anonymise != "none":
             raise InputError(
                 f"{argument('known_from')}: {argument('anonymise')} replaces names pair by pair, which cgbench overlap "
                 "does not; replace the names first, and run both commands on that text"
@@ -236,7 +238,7 @@ def _plan_perplexity(inputs: Inputs, request: BuildRequest, candidates: Step) ->
         if needless := sorted(set(LM_SETTINGS) & set(request.as_dict())):
             raise InputError(f"{needless[0]}: needs a language model; give one with {argument('lm')}")
         return None
-    side = request.lm_side or request.degree_side
+    side = request.ranking.lm_side or request.filters.degree_side
     return Step("perplexity", {"side": side}, {"candidates": candidates.key, "lm": _hash_input(inputs.lm)}, revision=2)
 
 

@@ -6,7 +6,6 @@ Defaults are those of ReaCT (Zheng and Lapata 2023, section 4) where the paper s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -16,10 +15,10 @@ from cgbench.benchmark.candidates.amounts import Amount, PositiveAmount, parse_a
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.strata import Allocation
 from cgbench.errors import InputError, argument
-from cgbench.requests import KW_ONLY, Field, fields_of, option, read_field, request
+from cgbench.requests import KW_ONLY, Field, flat_values, leaves_of, option, request
 from cgbench.settings import unknown_setting
 from cgbench.steps import StepOptions
-from cgbench.text.normalisation import CorpusOptions, Normalising
+from cgbench.text.normalisation import PairOptions
 from cgbench.yaml_text import load_yaml
 
 SIDES = ("source", "target")
@@ -41,21 +40,19 @@ _LATER = (
     "allocation",
 )  # fmt: skip
 """Settings that are stored only if they differ from the default."""
-
-
-def _fields() -> dict[str, Field]:
-    kind: Any = BuildRequest
-    return fields_of(kind)
+_INPUTS = (
+    "train", "pools", "out", "exclude", "preset", "columns", "languages", "ngrams", "known_from", "arch", "method",
+    "gpus_per_member", "ensemble", "member", "prompt", "reverse_ensemble", "lm", "difficulty", "card_notes", "until",
+    "accept_text", "work", "device", "jobs", "engine", "say", "settings",
+)  # fmt: skip
+"""Fields that are no settings: the manifest describes them elsewhere, or they do not change the release."""
 
 
 @request
-class ReactSettings(Normalising):
-    """Every setting of a build. An amount is a number, or a share such as ``1/30`` or ``0.05``."""
+class FilterOptions:
+    """Which pairs are candidates: known words and n-grams, length, degree."""
 
     _: KW_ONLY
-    anonymise: Literal["none", "cogs", "smcalflow", "sparql"] = option(
-        default="none", help="Replace names in target logical forms of this type by placeholders", group="Text"
-    )
     word_min_count: int = option(
         default=3, help="Minimum training count of a word; pairs with a rarer word are dropped", least=1,
         is_setting=True,
@@ -81,13 +78,50 @@ class ReactSettings(Normalising):
         help="Number of pairs with the highest degree to keep as candidates; a share refers to the pairs within the "
         "length limits", is_setting=True,
     )  # fmt: skip
-    members: int = option(default=10, help="Number of members to train", least=1, group="Ensemble")
-    model: str = option(default="transformer_iwslt", help="Model preset of the members", group="Ensemble")
+    ngrams: File | None = option(
+        default=None, help="File of known n-grams, one per line, instead of the training text", group="Advanced"
+    )
+    known_from: KnownFrom = option(
+        default=(),
+        help="Take known n-grams and rare words of that side from an `overlap --out` folder for the pool; repeatable",
+        metavar="[SIDE=]FOLDER", group="Advanced",
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        if self.max_length is not None and self.max_length < self.min_length:
+            raise InputError(
+                f"{argument('max_length', self.max_length)}: it must be at least min_length ({self.min_length})"
+            )
+
+
+@request
+class EnsembleOptions:
+    """The ensemble that translates the candidates: how it is trained, or which trained one; its search."""
+
+    _: KW_ONLY
+    arch: str | None = option(default=None, help="Override the preset's architecture", group="Ensemble")
+    method: Name | None = option(default=None, help="Training method: none, seqmix, creg or bow", group="Ensemble")
     valid: Amount = option(
         default="1/100",
         help="Number or share of the training pairs held out to validate the members, chosen by a hash of the source; "
         "0: none, and the last update is kept", is_setting=True,
     )  # fmt: skip
+    gpus_per_member: int = option(
+        default=1, help="Number of GPUs that train one member together; processes with --device cpu", least=1,
+        is_setting=True,
+    )  # fmt: skip
+    ensemble: Folder | None = option(default=None, help="Use the trained members in this folder", group="Ensemble")
+    member: Models = option(
+        default=(),
+        help="Use an external model: hf:ID@REVISION, hf:FOLDER, mc:...?seed=N, or a checkpoint; repeatable, the first "
+        "one translates", group="Ensemble",
+    )  # fmt: skip
+    prompt: str | None = option(
+        default=None, help="Prompt of an external model, with {source} for the sentence", group="Advanced"
+    )
+    reverse_ensemble: Folder | None = option(
+        default=None, help="Reverse-direction ensemble, for dual conditional cross-entropy", group="Advanced"
+    )
     beam: int = option(default=5, help="Beam size for translating the candidates; 1: greedy", least=1, is_setting=True)
     max_length_ratio: float = option(
         default=1.2, help="Maximum length of a translation, in subwords per source subword", least=0, is_setting=True
@@ -95,6 +129,23 @@ class ReactSettings(Normalising):
     max_length_extra: int = option(
         default=10, help="Number of subwords allowed beyond max_length_ratio", least=0, is_setting=True
     )
+
+    def __post_init__(self) -> None:
+        if not self.max_length_ratio + self.max_length_extra:
+            raise InputError(f"{argument('max_length_ratio')}, {argument('max_length_extra')}: one must be above 0")
+
+    @property
+    def held_out(self) -> str | None:
+        """``valid`` in a form that is the same for equal amounts; None for none."""
+        amount = parse_amount("valid", self.valid)
+        return str(amount) if amount else None
+
+
+@request
+class RankingOptions:
+    """How candidates are ranked, and which are dropped as noise."""
+
+    _: KW_ONLY
     uncertainty: str = option(
         default="rmi",
         help="Measure that ranks the candidates: rmi (reverse mutual information), rmi_nbest (over the n-best list), "
@@ -124,6 +175,24 @@ class ReactSettings(Normalising):
         "reference per token) or joint_cross_entropy (of the pair); with the suffix _given_degree, among candidates "
         "of similar degree and length", is_setting=True,
     )  # fmt: skip
+    lm: File | None = option(
+        default=None, help="Language model from `lm train`, for the perplexity of each candidate", group="Selection"
+    )
+    lm_side: Side | None = option(
+        default=None, help="Side that the language model scores; none: the degree side", is_setting=True
+    )
+    difficulty: Paths = option(
+        default=(),
+        help="File with one value per pair of a pool, from any model; give one per --pool, and --set "
+        "select_by=difficulty", metavar="FILE", group="Advanced",
+    )  # fmt: skip
+
+
+@request
+class DrawingOptions:
+    """How the test set, the control set and the stratified sample are drawn."""
+
+    _: KW_ONLY
     window: PositiveAmount = option(
         default=18_000, help="Number or share of the remaining most uncertain candidates to sample the test set from",
         is_setting=True,
@@ -158,55 +227,57 @@ class ReactSettings(Normalising):
     control: bool = option(
         default=False, help="Also sample a control set, matched in corpus, length and word frequency", group="Selection"
     )
-    seed: int = option(
-        default=1, help="Random seed, also of the first member", least=0, most=2**63 - 1, group="Selection"
-    )
-    lm_side: Side | None = option(
-        default=None, help="Side that the language model scores; none: the degree side", is_setting=True
-    )
     document: str | None = option(
         default=None,
         help="Column of the pool that names the document of each pair, or blank-lines: documents of plain text are "
         "separated by lines that are empty on both sides", metavar="COLUMN", group="Input",
     )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        if self.draw_by == "document" and self.document is None:
+            raise InputError(f"draw_by=document: needs documents; name them with {argument('document')}")
+
+
+@request
+class ReleaseOptions:
+    """What a release holds besides the pairs."""
+
+    _: KW_ONLY
     licence: str | None = option(
         default=None, help="Licence of the input text, for the README of the release", group="Output"
     )
     release_text: Literal["all", "none"] = option(
         default="all", help="Text to include; none: indices and scores only", group="Output", flag="text"
     )
-
-    def __post_init__(self) -> None:
-        if not self.max_length_ratio + self.max_length_extra:
-            raise InputError(f"{argument('max_length_ratio')}, {argument('max_length_extra')}: one must be above 0")
-        if self.max_length is not None and self.max_length < self.min_length:
-            raise InputError(
-                f"{argument('max_length', self.max_length)}: it must be at least min_length ({self.min_length})"
-            )
-        if self.draw_by == "document" and self.document is None:
-            raise InputError(f"draw_by=document: needs documents; name them with {argument('document')}")
-
-    @property
-    def model_settings(self) -> dict[str, Any]:
-        """Changes to the model preset, by dotted name."""
-        return {}
-
-    @property
-    def held_out(self) -> str | None:
-        """``valid`` in a form that is the same for equal amounts; None for none."""
-        amount = parse_amount("valid", self.valid)
-        return str(amount) if amount else None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The settings as in the manifest, model settings flat; those of :data:`_LATER` only if they are set."""
-        names = [field.name for field in fields(ReactSettings)]
-        values = {name: getattr(self, name) for name in names}
-        unset = {name for name in _LATER if values[name] == getattr(ReactSettings, name)}
-        return {name: value for name, value in values.items() if name not in unset} | self.model_settings
+    card_notes: File | None = option(
+        default=None, help="YAML file with further facts for the README of the release, such as origin", metavar="FILE",
+        group="Output",
+    )  # fmt: skip
 
 
 @request
-class BuildRequest(ReactSettings, CorpusOptions, StepOptions):
+class BuildExecution(StepOptions):
+    """How a build runs."""
+
+    _: KW_ONLY
+    until: Literal["candidates", "uncertainty", "release"] = option(
+        default="release",
+        help="Stop early: after filtering and degree (candidates), or before the selection (uncertainty)",
+        group="Selection",
+    )  # fmt: skip
+    accept_text: bool = option(
+        default=False, help="Build even if the checks of the text find serious problems", group="Advanced"
+    )
+    work: Folder | None = option(
+        default=None, help="Workspace: texts, models and finished steps [default: OUT.work]", group="Advanced"
+    )
+    device: Literal["auto", "cpu", "cuda"] = option(
+        default="auto", help="Device that runs the models", group="Execution"
+    )
+
+
+@request
+class BuildRequest:
     """What :func:`~cgbench.benchmark.react.build_react.build_react` is asked for."""
 
     open_field = "settings"
@@ -217,61 +288,21 @@ class BuildRequest(ReactSettings, CorpusOptions, StepOptions):
     exclude: Bitexts = option(
         default=(), help="Corpus whose sentences must not occur in the test set; repeatable", group="Input"
     )
-    accept_text: bool = option(
-        default=False, help="Build even if the checks of the text find serious problems", group="Advanced"
-    )
     preset: Literal["react", "small", "demo"] = option(
         default="react", help="Settings to start from: react (the paper's), small or demo", group="Selection"
     )
-    until: Literal["candidates", "uncertainty", "release"] = option(
-        default="release",
-        help="Stop early: after filtering and degree (candidates), or before the selection (uncertainty)",
-        group="Selection",
-    )  # fmt: skip
-    ngrams: File | None = option(
-        default=None, help="File of known n-grams, one per line, instead of the training text", group="Advanced"
+    seed: int = option(
+        default=1, help="Random seed, also of the first member", least=0, most=2**63 - 1, group="Selection"
     )
-    known_from: KnownFrom = option(
-        default=(),
-        help="Take known n-grams and rare words of that side from an `overlap --out` folder for the pool; repeatable",
-        metavar="[SIDE=]FOLDER", group="Advanced",
-    )  # fmt: skip
-    arch: str | None = option(default=None, help="Override the preset's architecture", group="Ensemble")
-    method: Name | None = option(default=None, help="Training method: none, seqmix, creg or bow", group="Ensemble")
-    gpus_per_member: int = option(
-        default=1, help="Number of GPUs that train one member together; processes with --device cpu", least=1,
-        is_setting=True,
-    )  # fmt: skip
-    ensemble: Folder | None = option(default=None, help="Use the trained members in this folder", group="Ensemble")
-    member: Models = option(
-        default=(),
-        help="Use an external model: hf:ID@REVISION, hf:FOLDER, mc:...?seed=N, or a checkpoint; repeatable, the first "
-        "one translates", group="Ensemble",
-    )  # fmt: skip
-    prompt: str | None = option(
-        default=None, help="Prompt of an external model, with {source} for the sentence", group="Advanced"
-    )
-    reverse_ensemble: Folder | None = option(
-        default=None, help="Reverse-direction ensemble, for dual conditional cross-entropy", group="Advanced"
-    )
-    lm: File | None = option(
-        default=None, help="Language model from `lm train`, for the perplexity of each candidate", group="Selection"
-    )
-    difficulty: Paths = option(
-        default=(),
-        help="File with one value per pair of a pool, from any model; give one per --pool, and --set "
-        "select_by=difficulty", metavar="FILE", group="Advanced",
-    )  # fmt: skip
-    card_notes: File | None = option(
-        default=None, help="YAML file with further facts for the README of the release, such as origin", metavar="FILE",
-        group="Output",
-    )  # fmt: skip
-    work: Folder | None = option(
-        default=None, help="Workspace: texts, models and finished steps [default: OUT.work]", group="Advanced"
-    )
-    device: Literal["auto", "cpu", "cuda"] = option(
-        default="auto", help="Device that runs the models", group="Execution"
-    )
+    model: str = option(default="transformer_iwslt", help="Model preset of the members", group="Ensemble")
+    members: int = option(default=10, help="Number of members to train", least=1, group="Ensemble")
+    text_options: PairOptions = option(default=PairOptions(), help="How text is read and normalised")
+    filters: FilterOptions = option(default=FilterOptions(), help="Which pairs are candidates")
+    ensemble_options: EnsembleOptions = option(default=EnsembleOptions(), help="The ensemble and its search")
+    ranking: RankingOptions = option(default=RankingOptions(), help="How candidates are ranked and dropped")
+    drawing: DrawingOptions = option(default=DrawingOptions(), help="How test set, control set and sample are drawn")
+    release_options: ReleaseOptions = option(default=ReleaseOptions(), help="Licence, text and notes of the release")
+    execution: BuildExecution = option(default=BuildExecution(), help="Where the build runs, and where it stops")
     settings: Mapping[str, Any] | None = option(
         default=None, help="Settings of the model preset by dotted name, such as training.max_updates", python_only=True
     )
@@ -279,26 +310,39 @@ class BuildRequest(ReactSettings, CorpusOptions, StepOptions):
     @classmethod
     def presets(cls, values: Mapping[str, Any]) -> dict[str, Any]:
         """The settings of a preset."""
-        name = values.get("preset", "react")
-        own = load_yaml(files(__package__) / "presets" / f"{name}.yaml")
-        return {key: read_field(_fields()[key], value) for key, value in own.items()}
+        return dict(load_yaml(files(__package__) / "presets" / f"{values.get('preset', 'react')}.yaml"))
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         for key in self.settings or ():
-            if key in _fields():
+            if key in _leaves():
                 raise InputError(f"{argument('settings')}: {key} is a separate argument; pass it directly")
             if not key.startswith(SECTIONS):
-                raise unknown_setting(key, _fields())
+                raise unknown_setting(key, _leaves())
 
     @property
     def folders(self) -> tuple[Path, Path | None]:
         """The folder of the release, and that of the work if set."""
-        return as_path(self.out), None if self.work is None else as_path(self.work)
+        return as_path(self.out), None if self.execution.work is None else as_path(self.execution.work)
 
     @property
     def model_settings(self) -> dict[str, Any]:
         """Changes to the model preset, by dotted name."""
-        named = {"model.architecture": self.arch, "method.name": self.method}
-        found = {**(self.settings or {}), **{key: value for key, value in named.items() if value is not None}}
-        return dict(sorted(found.items()))
+        named = {"model.architecture": self.ensemble_options.arch, "method.name": self.ensemble_options.method}
+        changes = {**(self.settings or {}), **{key: value for key, value in named.items() if value is not None}}
+        return dict(sorted(changes.items()))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The settings as in the manifest, model settings flat; those of :data:`_LATER` only if they are set."""
+        values = {name: value for name, value in flat_values(self).items() if name not in _INPUTS}
+        unset = {name for name in _LATER if values[name] == _leaves()[name].default}
+        return {name: value for name, value in values.items() if name not in unset} | self.model_settings
+
+
+def default_settings() -> dict[str, Any]:
+    """The settings of a build as in the manifest, without a preset: those of the paper."""
+    return {name: field.default for name, field in _leaves().items() if name not in (*_INPUTS, *_LATER)}
+
+
+def _leaves() -> dict[str, Field]:
+    kind: Any = BuildRequest
+    return leaves_of(kind)

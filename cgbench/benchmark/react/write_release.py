@@ -24,7 +24,7 @@ from cgbench.benchmark.candidates.strata import design_of
 from cgbench.benchmark.candidates.table import ROW_KEYS, control_table
 from cgbench.benchmark.candidates.uncertainty import candidate_lines
 from cgbench.benchmark.react.plan import Built
-from cgbench.benchmark.react.request import ReactSettings
+from cgbench.benchmark.react.request import default_settings
 from cgbench.benchmark.release.manifest import (
     CONTROL,
     CORRELATIONS,
@@ -68,7 +68,7 @@ PACKAGES = ("numpy", "numba", "pyarrow", "torch", "tokenizers", "safetensors", "
 def write_release(built: Built, out: Path, workspace: Workspace, notes: Mapping[str, str] | None = None) -> Release:
     """Write the results of a build to ``out``.
 
-    A build that stops early (``built.plan.request.until``) writes the candidates with the measures known so far.
+    A build that stops early (``until``) writes the candidates with the measures known so far.
     Everything is written to the workspace first, so a full disk leaves ``out`` as it was. ``manifest.json`` comes last
     and completes the release.
 
@@ -81,9 +81,9 @@ def write_release(built: Built, out: Path, workspace: Workspace, notes: Mapping[
     texts = candidate_lines(built.candidates)
     for name, content in _texts(built, rows, texts).items():
         write_atomic(staging / name, content)
-    measure = built.plan.request.uncertainty if built.plan.uncertainty else None
+    measure = built.plan.request.ranking.uncertainty if built.plan.uncertainty else None
     write_atomic(staging / CORRELATIONS, as_jsonl(correlations_of(built.table, measure)))
-    tables = data_tables(built.table, texts, built.plan.inputs.languages, built.plan.request.until)
+    tables = data_tables(built.table, texts, built.plan.inputs.languages, built.plan.request.execution.until)
     if control := built.control:
         sides = control.sources, control.targets
         table = control_table(control, built.pools).append_column("content", [content_of(*sides)])
@@ -91,7 +91,7 @@ def write_release(built: Built, out: Path, workspace: Workspace, notes: Mapping[
     names = shown_names(_input_paths(built))
     manifest = _manifest(built, rows, names)
     del rows, texts  # free memory before the tables are written and read for the card
-    if built.plan.request.release_text == "none":
+    if built.plan.request.release_options.release_text == "none":
         tables = {name: without_text(table) for name, table in tables.items()}
         left_out = text_files(manifest)
         manifest |= {"text": "none", "texts": {name: hash_file(staging / name) for name in left_out}}
@@ -115,17 +115,17 @@ def write_release(built: Built, out: Path, workspace: Workspace, notes: Mapping[
 
 
 def _texts(built: Built, rows: list[dict[str, Any]], texts: Sequence[Sequence[str]]) -> dict[str, str]:
-    until = built.plan.request.until
+    until = built.plan.request.execution.until
     chosen = chosen_rows(built.table) if until == "release" else range(len(rows))
     contents = {}
     for lines, language in zip(texts, built.plan.inputs.languages, strict=True):
         contents[f"{stem_of(until)}.{language}"] = "".join(lines[number] + "\n" for number in chosen)
     if until == "release":
         hidden = {"content", "stage"}
-        if built.plan.request.release_text == "none":
+        if built.plan.request.release_options.release_text == "none":
             hidden |= {*built.table.column_names} - {*without_text(built.table).column_names}
         contents[SPLIT] = "".join(_split_row(rows[number], hidden) for number in chosen)
-        if built.plan.request.design == "stratified":
+        if built.plan.request.drawing.design == "stratified":
             sampled = chosen_rows(built.table, "sample")
             for lines, language in zip(texts, built.plan.inputs.languages, strict=True):
                 contents[control_text(language, "sample")] = "".join(lines[number] + "\n" for number in sampled)
@@ -156,14 +156,14 @@ def _manifest(built: Built, rows: list[dict[str, Any]], names: Mapping[str, str]
     if plan.inputs.difficulty:
         measured["difficulty"] = "difficulty"
     if plan.uncertainty:
-        measured |= {"uncertainty": request.uncertainty, "reference": REFERENCE_LIKELIHOOD}
+        measured |= {"uncertainty": request.ranking.uncertainty, "reference": REFERENCE_LIKELIHOOD}
     statistics: dict[str, Any] = {name: summary([row[key] for row in rows]) for name, key in measured.items()}
     counts, design = dict(built.counts), {}
     seeds: dict[str, Any] = {"cut": request.seed}
     if plan.uncertainty:
         members = plan.ensemble.members if plan.ensemble else None
         seeds["members"] = [int(step.config["seed"]) for step in members] if members else None
-    if plan.request.until == "release":
+    if plan.request.execution.until == "release":
         chosen = chosen_rows(built.table)
         counts |= count_stages([row["stage"] for row in rows])
         seeds["selection"] = request.seed
@@ -177,14 +177,14 @@ def _manifest(built: Built, rows: list[dict[str, Any]], names: Mapping[str, str]
     return {
         "format": FORMAT,
         "id": ID,
-        "until": plan.request.until,
+        "until": plan.request.execution.until,
         "version": __version__,
         "versions": _versions(built),
         "configuration": request.as_dict(),
         "device": plan.device,
         "languages": list(plan.inputs.languages),
         "inputs": _inputs(built, names),
-        "licence": request.licence,
+        "licence": request.release_options.licence,
         "counts": counts,
         "figures": statistics,
         **({"design": design} if design else {}),
@@ -298,10 +298,10 @@ def command(built: Built, names: Mapping[str, str]) -> str:
     if built.plan.ensemble and (together := built.plan.ensemble.processes) > 1:
         add("--set", f"gpus_per_member={together}")
     add("--device", built.plan.device, "--out", "DIR")
-    defaults = ReactSettings().as_dict()
+    defaults = default_settings()
     for key, value in request.as_dict().items():
         if value != defaults.get(key):
             add("--set", f"{key}={'none' if value is None else value}")
-    if request.until != "release":
-        add("--until", request.until)
+    if request.execution.until != "release":
+        add("--until", request.execution.until)
     return as_given(shlex.join(words))

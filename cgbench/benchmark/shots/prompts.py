@@ -50,13 +50,14 @@ def write_prompts(path: Path, request: TranslateRequest, choices: Sequence[Choic
 
     :raises InputError: there is not one prompt, or it does not fit the sentences or the shots.
     """
-    prompts = read_prompts(request.prompt)
+    prompts = read_prompts(request.prompting.prompt)
     if len(prompts) != 1:
         raise InputError(
             f"{argument('write_prompts')} needs one {argument('prompt')}, with {{source}} for the sentence"
         )
     check_output(path, files_of(request.sources))
-    system = None if request.system_message is None else read_system_message(request.system_message)
+    message = request.prompting.system_message
+    system = None if message is None else read_system_message(message)
     lines, _ = lines_of(request.sources, "sources")
     shots = None if choices is None else [one.pairs for one in choices]
     made = messages(prompts[0], system, lines, shots, columns_of(request.sources, prompts[0], system))

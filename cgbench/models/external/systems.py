@@ -48,15 +48,15 @@ def translate_by_system(
     lines, _ = lines_of(request.sources, "sources")
     device = choose_device(request.device)
     config: dict[str, Any] = {
-        "system": {**system.identity, **request.shots_identity}, "nbest": nbest or 1, "search": request.search,
-        "device": device, "shard": SHARD, "batch_tokens": request.batch_tokens,
+        "system": {**system.identity, **request.prompting.shots_identity}, "nbest": nbest or 1, "device": device,
+        "search": request.decoding.search, "batch_tokens": request.decoding.batch_tokens, "shard": SHARD,
     }  # fmt: skip
     step = Step("translations", config, {"source": hash_value(lines)})
     check_earlier(output, {**config["system"], "source": step.inputs["source"]})
     workspace = Workspace(work_beside(output) / STEPS)
 
     def make(out: Path) -> None:
-        search = {**request.search, "nbest": nbest or 1, "batch_tokens": request.batch_tokens}
+        search = {**request.decoding.search, "nbest": nbest or 1, "batch_tokens": request.decoding.batch_tokens}
         texts = {} if shots is None else dict(zip(lines, shots, strict=True))
         _by_model(system, lines, out, search, device, texts)
 

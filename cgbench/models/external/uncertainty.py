@@ -7,7 +7,7 @@ import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from cgbench.argument_types import File, Models, Text, as_path
 from cgbench.engines import Local
@@ -35,6 +35,12 @@ class UncertaintyRequest(SearchOptions, TaskOptions):
     _: KW_ONLY
     output: File | None = option(
         default=None, help="Output file, one JSON object per sentence; an interrupted run resumes", group="Output"
+    )
+    prompt: str | None = option(
+        default=None, help="Prompt of an external model, with {source} for the sentence", group="Models"
+    )
+    device: Literal["auto", "cpu", "cuda"] = option(
+        default="auto", help="Device that runs the models", group="Execution"
     )
     hypotheses: Text | None = option(
         default=None, help="Measure these translations instead of the first member's", group="Input"

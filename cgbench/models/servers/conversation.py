@@ -30,16 +30,16 @@ class Conversation:
 
         :raises InputError: there is no prompt, or a part does not fit the endpoint.
         """
-        if not request.prompt:
+        if not request.prompting.prompt:
             raise InputError(
                 f"{server.text}: a server needs a prompt; set {argument('prompt')}, such as 'Translate into English: "
                 "{source}'"
             )
-        (prompt,) = read_prompts(request.prompt)
-        system = None if request.system_message is None else read_system_message(request.system_message)
+        (prompt,), message = read_prompts(request.prompting.prompt), request.prompting.system_message
+        system = None if message is None else read_system_message(message)
         if system is not None and server.endpoint == "completions":
             raise InputError(f"{argument('system_message')}: a completion has none; use ?endpoint=chat")
-        return cls(server, prompt, system, parse_rule(request.answer), request.nbest or 1)
+        return cls(server, prompt, system, parse_rule(request.prompting.answer), request.nbest or 1)
 
     @property
     def identity(self) -> dict[str, str]:

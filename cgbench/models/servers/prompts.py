@@ -57,10 +57,11 @@ class Prompt:
         rows = list(zip(lines, shots or [()] * len(lines), columns or [{}] * len(lines), strict=True))
         if self.is_jinja:
             return self._render_jinja([{**values, SOURCE: line, SHOTS: [*pairs]} for line, pairs, values in rows])
-        return [
-            _SLOTS.sub(lambda slot, row=row: row[0] if slot[1] == SOURCE else shots_text(row[1]), self.text)
-            for row in rows
-        ]
+
+        def filled(line: str, pairs: Iterable[tuple[str, str]]) -> str:
+            return _SLOTS.sub(lambda slot: line if slot[1] == SOURCE else shots_text(pairs), self.text)
+
+        return [filled(line, pairs) for line, pairs, _ in rows]
 
     def _render_jinja(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
         task = json.dumps({"text": self.text, "rows": rows, "path": sys.path})

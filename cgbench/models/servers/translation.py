@@ -42,20 +42,20 @@ def translate_by_server(request: TranslateRequest) -> list[str]:
     server = parse_server(str(request.system))
     lines, _ = lines_of(request.sources, "sources")
     conversation = Conversation.of(request, server)
-    system, source = {**server.identity, **conversation.identity, **request.shots_identity}, hash_value(lines)
+    system, source = {**server.identity, **conversation.identity, **request.prompting.shots_identity}, hash_value(lines)
     check_earlier(output, {**system, "source": source})
     columns = columns_of(request.sources, conversation.prompt, conversation.system)
-    made = conversation.requests(lines, columns, request.examples)
+    made = conversation.requests(lines, columns, request.prompting.examples)
     asked = [each if line.strip() else None for line, each in zip(lines, made, strict=True)]
     requests = [each for each in asked if each is not None]
-    if request.dry_run:
+    if request.server.dry_run:
         return _estimate(request, _client(request, server, journal), requests)
     with locked(journal, wait=False), _client(request, server, journal) as client:
-        for path in [request.batch_in] if is_path(request.batch_in) else request.batch_in:
+        for path in [request.server.batch_in] if is_path(request.server.batch_in) else request.server.batch_in:
             read_batch(as_path(path), client, requests)
-        if request.batch_out is not None:
-            return _write_batch(as_path(request.batch_out), client.waiting(requests))
-        if request.batch_in and (missing := len(client.waiting(requests))):
+        if request.server.batch_out is not None:
+            return _write_batch(as_path(request.server.batch_out), client.waiting(requests))
+        if request.server.batch_in and (missing := len(client.waiting(requests))):
             raise InputError(
                 f"{argument('batch_in')}: {counted(missing, 'request')} still without an answer; write them with "
                 f"{argument('batch_out', 'FILE')}, or ask the server by running the command without both"
@@ -78,7 +78,7 @@ def translate_by_server(request: TranslateRequest) -> list[str]:
         rows = [{**row, "measures": values} for row, values in zip(rows, measures, strict=True)]
     written = write_output(output, rows, request.nbest, request.format, record)
     told = warnings_of(counts, rule, empty)
-    if spent["answers_without_usage"] and request.price is not None:
+    if spent["answers_without_usage"] and request.server.price is not None:
         told.append(f"the server did not count the tokens of {counted(spent['answers_without_usage'], 'answer')}")
     if spent["model"] and not _is_called(spent["model"], server.model):
         told.append(
@@ -98,9 +98,9 @@ def _is_called(model: str, requested: str) -> bool:
 
 def budget_left(request: TranslateRequest) -> Budget:
     """What the output of a request leaves of its budget."""
-    budget = cast("Budget", request.budget)
+    budget = cast("Budget", request.server.budget)
     journal = Journal(_paths(request)[1], parse_server(str(request.system)).url)
-    return replace(budget, amount=max(0, journal.spending.left(budget, request.price)))
+    return replace(budget, amount=max(0, journal.spending.left(budget, request.server.price)))
 
 
 def _paths(request: TranslateRequest) -> tuple[Path, Path]:
@@ -110,7 +110,7 @@ def _paths(request: TranslateRequest) -> tuple[Path, Path]:
 
 
 def _client(request: TranslateRequest, server: Server, journal: Path) -> Client:
-    return Client(server, journal, price=request.price, budget=request.budget)
+    return Client(server, journal, price=request.server.price, budget=request.server.budget)
 
 
 def _write_batch(path: Path, waiting: Sequence[Request]) -> list[str]:
@@ -123,7 +123,7 @@ def _write_batch(path: Path, waiting: Sequence[Request]) -> list[str]:
 
 def _estimate(request: TranslateRequest, client: Client, requests: Sequence[Request]) -> list[str]:
     """What the requests without answers may take, as lines; nothing is sent or written."""
-    waiting, spending, price = client.waiting(requests), client.journal.spending, request.price
+    waiting, spending, price = client.waiting(requests), client.journal.spending, request.server.price
     most = sum((each.most for each in waiting), Usage())
     bounded = all(each.limit for each in waiting)
     rows = [
@@ -136,7 +136,7 @@ def _estimate(request: TranslateRequest, client: Client, requests: Sequence[Requ
         rows += [("cost", f"at most {cost_of(most, price):.4f} USD")]
     if spending.attempts:
         rows += [("spent before", spending.shown(price))]
-    if request.budget is not None:
-        enough = spending.left(request.budget, price, most) >= 0
-        rows += [("budget", f"{request.budget}: {'enough' if enough else 'may end before the last request'}")]
+    if request.server.budget is not None:
+        enough = spending.left(request.server.budget, price, most) >= 0
+        rows += [("budget", f"{request.server.budget}: {'enough' if enough else 'may end before the last request'}")]
     return render(("estimate", ""), rows).splitlines()

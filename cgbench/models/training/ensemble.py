@@ -269,9 +269,10 @@ def train_ensemble(request: EnsembleRequest) -> list[dict[str, Any]]:
 
 def begin_ensemble(request: EnsembleRequest) -> Beginning:
     """Resolve what the members start from; nothing is loaded."""
-    if request.init is not None and not str(request.init).startswith("hf:"):
+    init = request.model_options.init
+    if init is not None and not str(init).startswith("hf:"):
         raise InputError(
-            f"{argument('init', str(request.init))}: members of an ensemble start from an external model: "
+            f"{argument('init', str(init))}: members of an ensemble start from an external model: "
             "hf:ID@REVISION, hf:FOLDER"
         )
     return begin(request, "small")
@@ -284,7 +285,7 @@ def train_ensemble_from(begun: Beginning, request: EnsembleRequest) -> list[dict
     check_processes(processes, request.device, device)
     check_folder(out)
     train_text, valid_text = planned_texts(request)
-    engine = request.engine or Local(request.jobs)
+    engine = request.execution.engine or Local(request.execution.jobs)
     plan = plan_ensemble(
         begun.preset,
         train_text,
@@ -296,8 +297,8 @@ def train_ensemble_from(begun: Beginning, request: EnsembleRequest) -> list[dict
         init=begun.outside,
         processes=processes,
     )
-    workspace = Workspace(out / STEPS, request.say)
-    if request.dry_run:
+    workspace = Workspace(out / STEPS, request.execution.say)
+    if request.execution.dry_run:
         warn_of_length(workspace, plan)
         for step in plan.steps:
             workspace.say(workspace.why(step))

@@ -42,17 +42,10 @@ Duration: TypeAlias = Annotated[
 
 
 @request
-class TrainingOptions(PairOptions, StepOptions):
-    """What both are asked for."""
+class ModelOptions:
+    """The model that is trained, besides its preset."""
 
-    open_field = "settings"
-    corpus: Bitext = option(help="Training corpus: two files, or one with both sides", flag="train", group="Input")
-    out: Folder = option(help="Folder of the result and its finished steps", group="Output")
     _: KW_ONLY
-    valid: Bitext | None = option(
-        default=None, help="Validation corpus, which decides the best checkpoint", group="Input"
-    )
-    model: str | None = option(default=None, help="Model preset (see `cgbench models`)", group="Model")
     arch: str | None = option(
         default=None, help="Override the preset's architecture; without a preset, use its defaults", group="Model"
     )
@@ -63,11 +56,35 @@ class TrainingOptions(PairOptions, StepOptions):
         group="Model",
     )  # fmt: skip
     lexicon: File | None = option(default=None, help="Lexicon, for a model with model.lexicon", group="Model")
+
+
+@request
+class TrainingExecution(StepOptions):
+    """How a training runs."""
+
+    _: KW_ONLY
+    dry_run: bool = option(default=False, help="Print the plan and write nothing", group="Execution")
+
+
+@request
+class TrainingOptions:
+    """What both are asked for."""
+
+    open_field = "settings"
+    corpus: Bitext = option(help="Training corpus: two files, or one with both sides", flag="train", group="Input")
+    out: Folder = option(help="Folder of the result and its finished steps", group="Output")
+    _: KW_ONLY
+    valid: Bitext | None = option(
+        default=None, help="Validation corpus, which decides the best checkpoint", group="Input"
+    )
+    model: str | None = option(default=None, help="Model preset (see `cgbench models`)", group="Model")
     seed: int = option(default=1, help="Random seed; in an ensemble, of the first member", least=0, group="Model")
     device: Literal["auto", "cpu", "cuda"] = option(
         default="auto", help="Device that runs the models", group="Execution"
     )
-    dry_run: bool = option(default=False, help="Print the plan and write nothing", group="Execution")
+    text_options: PairOptions = option(default=PairOptions(), help="How text is read and normalised")
+    model_options: ModelOptions = option(default=ModelOptions(), help="Architecture, method and start of the model")
+    execution: TrainingExecution = option(default=TrainingExecution(), help="Where training runs")
     settings: Mapping[str, Any] | None = option(
         default=None, help="Settings of the model preset by dotted name, such as training.max_updates", python_only=True
     )
@@ -80,7 +97,8 @@ class TrainingOptions(PairOptions, StepOptions):
     @property
     def lexicon_path(self) -> Path | None:
         """The file of the lexicon."""
-        return None if self.lexicon is None else as_path(self.lexicon)
+        lexicon = self.model_options.lexicon
+        return None if lexicon is None else as_path(lexicon)
 
 
 @request
@@ -120,13 +138,14 @@ def begin(request: TrainingOptions, default: str = "") -> Beginning:
 
     :param default: the preset if the request names no preset, architecture or initial model.
     """
-    init = None if request.init is None else str(request.init)
+    options = request.model_options
+    init = None if options.init is None else str(options.init)
     external = init is not None and init.startswith("hf:")
     checkpoint = Path(init) if init and not external else None
     if checkpoint:
         read_config(checkpoint)  # check it; its parameters are read when training begins
-    if request.model or request.arch:
-        preset = load_preset(request.model) if request.model else architecture_preset(str(request.arch))
+    if request.model or options.arch:
+        preset = load_preset(request.model) if request.model else architecture_preset(str(options.arch))
     elif init:
         preset = default_preset() if checkpoint is None else preset_of(checkpoint)
     elif default:
@@ -136,7 +155,7 @@ def begin(request: TrainingOptions, default: str = "") -> Beginning:
             f"name a preset with {argument('model')} or an architecture with {argument('arch')}; cgbench models lists "
             "them"
         )
-    named = {"model.architecture": request.arch, "method.name": request.method}
+    named = {"model.architecture": options.arch, "method.name": options.method}
     changes = {key: value for key, value in named.items() if value is not None}
     preset = preset.replace({**(request.settings or {}), **changes})
     if external:
@@ -150,9 +169,9 @@ def planned_texts(request: TrainingOptions) -> tuple[PlannedText, PlannedText | 
     from cgbench.text.inspection import look_at
 
     lists = request.folder / STEPS / "texts"
-    train = as_corpus(request.corpus, request.columns, "train", lists)
-    valid = None if request.valid is None else as_corpus(request.valid, request.columns, "valid", lists)
-    normalisation = request.normalisation_of(train)
+    train = as_corpus(request.corpus, request.text_options.columns, "train", lists)
+    valid = None if request.valid is None else as_corpus(request.valid, request.text_options.columns, "valid", lists)
+    normalisation = request.text_options.normalisation_of(train)
     with contextlib.suppress(InputError):  # plan_text reports unreadable files
         for finding in look_at(train, [valid] if valid else [], normalisation):
             warnings.warn(InputWarning(finding.text), stacklevel=2)

@@ -60,10 +60,10 @@ def train_from(begun: Beginning, request: TrainRequest) -> dict[str, Any]:
     if known:
         Subwords.load(known)  # refuse damaged ones before reading the text
     train_text, valid_text = planned_texts(request)
-    engine = request.engine or Local(request.jobs)
+    engine = request.execution.engine or Local(request.execution.jobs)
     step = None if known else subwords_step(preset, train_text, outside)
-    workspace = Workspace(out / STEPS, request.say)
-    if request.dry_run:
+    workspace = Workspace(out / STEPS, request.execution.say)
+    if request.execution.dry_run:
         if step:
             workspace.say(workspace.why(step))
         _check_settings(out, preset, request.seed, valid_text is not None)

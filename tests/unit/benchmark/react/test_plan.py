@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from cgbench.benchmark.react.plan import plan_build
-from cgbench.benchmark.react.request import BuildRequest, ReactSettings
+from cgbench.benchmark.react.request import BuildRequest, EnsembleOptions
 from cgbench.errors import InputError
 
 
@@ -44,7 +44,7 @@ def test_the_default_limit_is_that_of_the_search():
     from cgbench.models.search import beam_search
 
     defaults = {name: argument.default for name, argument in inspect.signature(beam_search).parameters.items()}
-    config = ReactSettings()
+    config = EnsembleOptions()
     assert config.max_length_ratio == defaults["max_length_ratio"]
     assert config.max_length_extra == defaults["max_length_extra"]
 

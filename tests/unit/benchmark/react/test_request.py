@@ -8,25 +8,25 @@ from small_build import settings_of
 
 from cgbench.benchmark.candidates.amounts import resolve_amount
 from cgbench.benchmark.candidates.selection import DROPS
-from cgbench.benchmark.react.request import BuildRequest, ReactSettings
+from cgbench.benchmark.react.request import BuildRequest, default_settings
 from cgbench.errors import InputError
-from cgbench.requests import changed
+from cgbench.requests import changed, flat_values
 
 
 def test_every_preset_loads_and_react_is_the_papers():
     presets = {path.name for path in (files("cgbench.benchmark.react") / "presets").iterdir()}
     assert presets == {f"{name}.yaml" for name in get_args(get_type_hints(BuildRequest)["preset"])}
     for name in ("demo", "small"):
-        assert settings_of(name).drop_by == "reference_pe_stu_given_degree"
-    paper = settings_of()
-    assert paper.as_dict() == ReactSettings().as_dict()
-    assert (paper.candidates, paper.drop, paper.window, paper.select) == (60_000, 2_000, 18_000, 3_000)
-    assert (paper.members, paper.beam, paper.min_length, paper.degree_side) == (10, 5, 6, "target")
+        assert settings_of(name).ranking.drop_by == "reference_pe_stu_given_degree"
+    assert settings_of().as_dict() == default_settings()
+    paper = flat_values(settings_of())
+    assert [paper[name] for name in ("candidates", "drop", "window", "select")] == [60_000, 2_000, 18_000, 3_000]
+    assert [paper[name] for name in ("members", "beam", "min_length", "degree_side")] == [10, 5, 6, "target"]
 
 
 def test_shares_of_the_small_preset_are_the_papers_numbers_for_its_pool_but_for_what_is_dropped():
-    small = settings_of("small")
-    sizes = {key: resolve_amount(key, getattr(small, key), 60_000) for key in (*DROPS, "window", "select")}
+    small = flat_values(settings_of("small"))
+    sizes = {key: resolve_amount(key, small[key], 60_000) for key in (*DROPS, "window", "select")}
     assert sizes == {"drop": 0, "drop_perplexity": 0, "drop_reference": 3_000, "window": 18_000, "select": 3_000}
 
 
@@ -35,7 +35,7 @@ def test_amounts():
     assert resolve_amount("x", "0.5", 3) == 2
     assert resolve_amount("x", 7, 3) == 7
     assert resolve_amount("x", 0, 3) == 0
-    assert settings_of(select="1_000").select == 1000 and settings_of(select=0.05).select == "0.05"
+    assert settings_of(select="1_000").drawing.select == 1000 and settings_of(select=0.05).drawing.select == "0.05"
     for wrong in ("a", "1.5", "3/2", "1/0", "-1", True, 1.5):
         with pytest.raises(InputError, match="drop=.*: it must be a whole number, or a share such as 1/30"):
             settings_of(drop=wrong)
@@ -78,4 +78,4 @@ def test_what_came_later_is_stored_only_where_it_is_set():
 
 def test_another_preset_keeps_what_was_given():
     small = changed(settings_of("demo", members=7), preset="small")
-    assert (small.members, small.candidates, small.model) == (7, "1/4", "small")
+    assert (small.members, small.filters.candidates, small.model) == (7, "1/4", "small")
