@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import listed
 from harness import run
 from targets import targets
 
@@ -29,11 +30,13 @@ def main():
     parser.add_argument("--only", default="", help="targets whose name and form hold this")
     parser.add_argument("--light", action="store_true", help="without what imports PyTorch")
     parser.add_argument("--step", type=int, default=500, help="inputs of a target between two saves")
+    parser.add_argument("--listed", action="store_true", help="only the targets of listed.py")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     state = given.out / f"seed-{given.seed}.json"
     counts = json.loads(state.read_text()) if state.is_file() else {}
-    chosen = [one for one in targets(not given.light) if given.only in f"{one.name} {one.form}"]
+    tried = [one for group in listed.GROUPS for one in group()] if given.listed else targets(not given.light)
+    chosen = [one for one in tried if given.only in f"{one.name} {one.form}"]
     share = given.each or -(-given.inputs // len(chosen))
     for target in chosen:
         key = f"{target.name}|{target.form}"

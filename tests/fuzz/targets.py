@@ -7,6 +7,7 @@ import zlib
 from hashlib import sha256
 from pathlib import Path
 
+import listed
 import mutators as m
 import releases
 import stranger_folders
@@ -434,6 +435,7 @@ LIGHT = (
     releases.unfinished,
     strangers.servers,
     strangers.imports,
+    *listed.GROUPS,
 )
 HEAVY = (checkpoints, stranger_folders.hugging_face, releases.finished)
 

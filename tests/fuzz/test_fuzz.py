@@ -30,6 +30,16 @@ def test_damaged_inputs_are_one_line_or_right(tmp_path, inputs):
     assert len(counts) > 20 and all(mine["tried"] == inputs for mine in counts.values())
 
 
+@pytest.mark.parametrize("inputs", few([20, 1340], 20))
+def test_what_a_checksum_lists_is_not_believed(tmp_path, inputs):
+    """20,100 inputs for the fifteen targets of ``listed.py`` in all."""
+    done = call("fuzz.py", "--listed", "--each", inputs, "--out", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    counts = json.loads((tmp_path / "seed-1.json").read_text())
+    assert len(counts) == 15 and all(mine["tried"] == inputs for mine in counts.values())
+    assert all(mine["ok"] and mine["refused"] for mine in counts.values()) or inputs < 100
+
+
 def test_the_same_seed_damages_alike():
     lines = call("-c", DAMAGE).stdout.splitlines()
     again = call("-c", DAMAGE).stdout.splitlines()

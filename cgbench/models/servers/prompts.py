@@ -57,11 +57,10 @@ class Prompt:
         rows = list(zip(lines, shots or [()] * len(lines), columns or [{}] * len(lines), strict=True))
         if self.is_jinja:
             return self._render_jinja([{**values, SOURCE: line, SHOTS: [*pairs]} for line, pairs, values in rows])
+        return [self._fill(line, pairs) for line, pairs, _ in rows]
 
-        def filled(line: str, pairs: Iterable[tuple[str, str]]) -> str:
-            return _SLOTS.sub(lambda slot: line if slot[1] == SOURCE else shots_text(pairs), self.text)
-
-        return [filled(line, pairs) for line, pairs, _ in rows]
+    def _fill(self, line: str, pairs: Pairs) -> str:
+        return _SLOTS.sub(lambda slot: line if slot[1] == SOURCE else shots_text(pairs), self.text)
 
     def _render_jinja(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
         task = json.dumps({"text": self.text, "rows": rows, "path": sys.path})
@@ -188,9 +187,9 @@ def _names(text: str, where: str) -> frozenset[str]:
         names = find_undeclared_variables(environment.parse(text))
         environment.compile(text)
         return frozenset(names - {*environment.globals})
-    except (jinja2.TemplateError, RecursionError, SyntaxError) as error:  # SyntaxError: loops nested too deeply
+    except (jinja2.TemplateError, RecursionError, SyntaxError, ValueError) as error:  # loops too deep, 4,301 digits
         line = f", line {line_number}" if (line_number := getattr(error, "lineno", None)) else ""
-        raise InputError(f"{where}{line}: not a valid Jinja template ({str(error).splitlines()[0]})") from None
+        raise InputError(f"{where}{line}: not a valid Jinja template ({' '.join(str(error).split())[:200]})") from None
 
 
 def _file(text: str) -> Path | None:

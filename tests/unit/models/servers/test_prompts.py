@@ -40,6 +40,7 @@ def test_jinja_with_shots_and_columns():
         ("a\n{{ source", "line 2: not a valid Jinja template"),
         ("{{ source | nothing }}", "not a valid Jinja template"),
         ("{{ source | random }}", "not a valid Jinja template"),
+        ("{{ source * " + "9" * 5000 + " }}", "not a valid Jinja template"),
         ("{% for a in source %}" * 30 + "{% endfor %}" * 30, "not a valid Jinja template"),
     ],
 )
