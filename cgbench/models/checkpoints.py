@@ -88,7 +88,7 @@ class CheckpointConfig:
     :param updates: updates of the kept parameters.
     :param subwords: digest of the subwords, which members of an ensemble share.
     :param corpus: sha256 of the training files, by the caller's names.
-    :param precision: of matrix products in training; ``processes``: number of processes in training.
+    :param processes: number of processes in training.
     :param init: sha256 of the initial parameters, if from another model; ``lexicon``: of the lexicon file, if any.
     """
 
@@ -101,7 +101,6 @@ class CheckpointConfig:
     seed: int = 0
     updates: int = 0
     method: MethodConfig = field(default_factory=MethodConfig)
-    precision: str = "float32"
     processes: int = 1
     init: str = ""
     lexicon: str = ""
@@ -146,6 +145,8 @@ def read_config(folder: Path) -> CheckpointConfig:
         raise InputError(f"{path}: not a checkpoint of format {FORMAT}")
     values = {key: value for key, value in data.items() if key != "format"}
     check_shape(values, _CONFIG, path, DAMAGED)
+    if "precision" in values:  # of 0.2, where training.precision may be auto
+        values["training"]["precision"] = values.pop("precision")
     try:
         values["model"], values["training"] = model_config(values["model"]), training_config(values["training"])
         values["method"] = method_config(values.get("method", {}))

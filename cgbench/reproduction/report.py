@@ -19,6 +19,7 @@ from cgbench.reproduction.running import RESULT, RUNS
 from cgbench.reproduction.tables import PublishedTable, all_benchmarks, all_tables
 
 IID = "IID exact match"
+UNDECIDED = 50.0  # points; an interval this wide is compatible with nearly any score
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,8 @@ class Line:
     :param published: as printed, in percent; ``spread``: its standard deviation, if printed.
     :param low, high: the 95 % confidence interval of the difference (:func:`interval`); None if no spread is known, and
         for medians.
-    :param within: whether the interval contains zero; None if unknown, and for the smoke schedule.
+    :param within: whether the interval contains zero; None if unknown, for the smoke schedule, and if it does because
+        it is wider than :data:`UNDECIDED`.
     :param schedule: of our runs: ``full`` or a fraction, whether the data are the released ones, and the pre-trained
         model; ``best``: the system with this score, if the paper shows the best of several; ``ran``: how many of these
         have runs (``1 of 2``), if not all.
@@ -69,6 +71,7 @@ class Result:
     seconds: int
     device: str
     figures: dict[str, float]
+    precision: str = ""
     preset: str = ""
     generated: Sequence[str] = ()
     init: str = ""
@@ -171,6 +174,8 @@ def _line(table: PublishedTable, row: PublishedScore, runs: dict[tuple[str, str]
         limits = interval(Sample(value, deviation, len(own)), theirs)
     low, high = limits or (None, None)
     within = None if limits is None or own[0].scale == "smoke" else limits[0] <= 0 <= limits[1]
+    if within and limits and limits[1] - limits[0] > UNDECIDED:
+        within = None
     count = len(table.parts(row.benchmark, row.system))
     return Line(
         *(table.name, row.benchmark, row.system, row.metric, value, deviation, len(own), _schedule(own)),
@@ -236,6 +241,8 @@ def _schedule(runs: Sequence[Result]) -> str:
     data = f"; {'generated' if any(run.generated for run in runs) else 'released'} data"
     if first.init:
         data += f"; from {first.init}"
+    if precision := ", ".join(sorted({run.precision for run in runs if run.precision})):
+        data += f"; {precision}"
     if first.scale == "full":
         return "full" + data
     rows = f", {first.rows:,} rows" if first.rows else ""
@@ -245,7 +252,7 @@ def _schedule(runs: Sequence[Result]) -> str:
 
 LEGEND = (
     "In percent; ± is the standard deviation over seeds; 95 %: the confidence interval of the difference, from the\n"
-    "spreads and numbers of runs of both; *within*: it contains zero."
+    "spreads and numbers of runs of both; *within*: it contains zero (not decided if wider than 50)."
 )
 TOO_FEW = "too few updates to compare"
 HEAD = ("system", "metric", "ours", "seeds", "published", "difference", "95 %", "within")
@@ -271,7 +278,7 @@ def rows_of(lines: Sequence[Line]) -> list[tuple[str, ...]]:
 def _within(line: Line) -> str:
     if line.published and line.schedule.startswith("smoke"):
         return TOO_FEW
-    return {None: "", True: "yes", False: "no"}[line.within]
+    return {None: "" if line.low is None else "not decided", True: "yes", False: "no"}[line.within]
 
 
 def _text(line: Line, value: float, sign: str = "") -> str:

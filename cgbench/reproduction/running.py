@@ -206,6 +206,7 @@ def _run_one(
 def execute(run: Run, step: Step, data: Path, folder: Path, device: str, keep_model: bool) -> None:
     """Train, translate and measure, resuming from earlier work in ``folder``."""
     from cgbench.data_recipes.registry import find_recipe
+    from cgbench.models.checkpoints import read_config
 
     if (folder / RESULT).is_file():
         clean(folder, keep_model)  # interrupted while cleaning
@@ -229,6 +230,7 @@ def execute(run: Run, step: Step, data: Path, folder: Path, device: str, keep_mo
             "seed": run.seed,
             "updates": run.preset.training.max_updates if run.system.preset else 0,
             "device": device,
+            **({"precision": read_config(folder / MODEL).training.precision} if run.system.preset else {}),
             **({"init": shown_name(run.start.planned.address)} if run.start else {}),
             "rows": run.rows if cut else 0,
             "generated": generated_splits(record, run.benchmark),

@@ -182,6 +182,7 @@ def _manifest(built: Built, rows: list[dict[str, Any]], names: Mapping[str, str]
         "versions": _versions(built),
         "configuration": request.as_dict(),
         "device": plan.device,
+        **({"precision": plan.ensemble.preset.training.precision} if plan.ensemble else {}),
         "languages": list(plan.inputs.languages),
         "inputs": _inputs(built, names),
         "licence": request.release_options.licence,

@@ -64,7 +64,7 @@ def write_card(release: Release, notes: Mapping[str, str] | None = None) -> str:
         has_text=release.has_text, front=front_matter(manifest), notes=notes or {}, part=part,
         parts=[name for name in PARTS if name != "metadata"],
         larger=" and ".join(larger),
-        members=_members(manifest["seeds"]["members"], config, outside) if release.finished else "",
+        members=_members(manifest, outside) if release.finished else "",
         drop_by=config.get("drop_by", REFERENCE_LIKELIHOOD), given_degree=GIVEN_DEGREE,
         select_by=config.get("select_by", "uncertainty"),
         stages=shown_counts(manifest["counts"]),
@@ -118,7 +118,8 @@ def _examples(release: Release) -> list[dict[str, Any]]:
     return [{**row, "source": s, "target": t} for row, s, t in zip(rows, *texts, strict=False)]
 
 
-def _members(seeds: list[int] | None, config: dict[str, Any], outside: Sequence[Mapping[str, Any]]) -> str:
+def _members(manifest: Mapping[str, Any], outside: Sequence[Mapping[str, Any]]) -> str:
+    seeds: list[int] | None = manifest["seeds"]["members"]
     if outside:
         named = ", ".join(_code(member["name"]) for member in outside)
         native = all(member["identity"]["kind"] == "cgbench" for member in outside)
@@ -126,7 +127,9 @@ def _members(seeds: list[int] | None, config: dict[str, Any], outside: Sequence[
         return f"{len(outside)} {kind if len(outside) > 1 else kind.replace('models', 'model')} ({named})"
     if seeds is None:
         return "an ensemble trained before"
-    return f"{len(seeds)} members of preset {_code(config['model'])} (seeds {seeds[0]} to {seeds[-1]})"
+    precision = f", in {manifest['precision']}" if "precision" in manifest else ""
+    preset = _code(manifest["configuration"]["model"])
+    return f"{len(seeds)} members of preset {preset} (seeds {seeds[0]} to {seeds[-1]}{precision})"
 
 
 def _files(entry: dict[str, Any]) -> str:

@@ -219,7 +219,7 @@ class TrainingConfig(Section):
     precision: Literal["auto", "float32", "bfloat16"] = option(
         "auto",
         "Number format of matrix products: ``float32``, ``bfloat16``, or ``auto`` (bfloat16 where the device "
-        "multiplies it in hardware)",
+        "multiplies it in hardware), which is decided once, where a run is planned",
     )  # fmt: skip
 
     def __post_init__(self) -> None:

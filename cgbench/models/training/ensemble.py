@@ -86,7 +86,7 @@ def plan_ensemble(
 
     check_whole(preset, init)
     check_lexicon(preset.model, lexicon)
-    precision = resolve_precision(preset.training.precision, device)  # "auto" depends on the machine
+    preset = resolve_precision(preset, device)
     subwords = subwords_step(preset, train, init)
     inputs = {"train": train.identity}
     if subwords:
@@ -111,7 +111,6 @@ def plan_ensemble(
                 **{f"method.{key}": value for key, value in to_dict(preset.method).items()},
                 "seed": seed + number,
                 "device": device,
-                "precision": precision,
                 **({"processes": processes} if processes > 1 else {}),
             },
             inputs=inputs,

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 import torch
 
 from cgbench.errors import InputError, argument
+from cgbench.models.config.presets import Preset
+from cgbench.models.parts.cpu.processor import is_amd
 
 
 @contextlib.contextmanager
@@ -31,16 +33,23 @@ def reproducible(threads: int, device: str, seed: int) -> Iterator[None]:
             torch.set_num_threads(before[0])
 
 
-def resolve_precision(precision: str, device: str) -> str:
-    """Return ``float32`` or ``bfloat16``; ``auto`` selects bfloat16 if the device supports it in hardware."""
-    if precision != "auto":
-        return precision
+def resolve_precision(preset: Preset, device: str) -> Preset:
+    """Replace ``training.precision=auto`` by ``bfloat16`` if ``device`` multiplies it in hardware, else ``float32``.
+
+    Called once, where a run is planned: later machines may resolve ``auto`` differently.
+    """
+    if preset.training.precision != "auto":
+        return preset
+    return preset.replace({"training.precision": "bfloat16" if _multiplies_bfloat16(device) else "float32"})
+
+
+def _multiplies_bfloat16(device: str) -> bool:
     if torch.device(device).type == "cuda":
-        native = torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
-    else:
-        # With AMX, matrix products of a small model take a fifth of the time.
-        native = getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)()
-    return "bfloat16" if native else "float32"
+        return torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
+    # Matrix products take a fifth of the time with AMX, and a third with AMD's AVX512-BF16. Intel's takes longer than
+    # float32 (docs/lab/performance.md).
+    feature = "_is_avx512_bf16_supported" if is_amd() else "_is_amx_tile_supported"
+    return bool(getattr(torch.cpu, feature, lambda: False)())
 
 
 def _keep_freed_memory() -> None:

@@ -42,10 +42,12 @@ def train_from(begun: Beginning, request: TrainRequest) -> dict[str, Any]:
     """Implement :func:`train` with a resolved start."""
     check_installed("torch")
     from cgbench.models.text.subwords import Subwords
+    from cgbench.models.training.reproducible import resolve_precision
     from cgbench.models.training.trainer import train_model
 
-    preset, outside, checkpoint = begun.preset, begun.outside, begun.checkpoint
+    outside, checkpoint = begun.outside, begun.checkpoint
     out, device = request.folder, choose_device(request.device)
+    preset = resolve_precision(begun.preset, device)
     check_folder(out)
     if checkpoint is None:
         check_whole(preset, outside)

@@ -166,6 +166,9 @@ def differences(theirs: Sequence[Any], ours: Sequence[Any]) -> str:
         for name in sorted({*there, *here})
         if there.get(name) != here.get(name)
     ]
+    if len(found) == 1 and found[0].startswith(PRECISION):
+        # ``auto`` depends on the processor.
+        found[0] += f"; resume with --set {PRECISION}={there[PRECISION]}"
     for name, old, new in zip(("training text", "validation text"), theirs[1:3], ours[1:3], strict=False):
         if old != new:
             found.append(f"different {name}" if old and new else f"{'a' if old else 'no'} {name} there")
@@ -175,6 +178,7 @@ def differences(theirs: Sequence[Any], ours: Sequence[Any]) -> str:
     return "with other settings, data or seed" + (f" ({'; '.join(found[:MOST])}{more})" if found else "")
 
 
+PRECISION = "training.precision"
 MOST = 6  # maximum number of differences to list
 _SHAPE = {
     "processes": int,

@@ -76,7 +76,9 @@ def train_model(
     :raises InputError: invalid files, a folder with another run, a loss that is not finite, not enough GPU memory.
     """
     deadline = math.inf if max_seconds is None else time.monotonic() + max_seconds
+    preset = resolve_precision(preset, device)
     config = preset.training
+    in_bfloat16 = config.precision == "bfloat16"
     subwords = Subwords.load(subwords) if isinstance(subwords, Path) else subwords
     outside = init if isinstance(init, Start) else None
     init = None if isinstance(init, Start) else init
@@ -86,7 +88,6 @@ def train_model(
             raise InputError(f"training.patience={config.patience}: needs validation data; add some, or set it to 0")
         config = replace(config, keep="last")
     start = None if init is None or subwords is None else _initial(init, preset, subwords)
-    precision = resolve_precision(config.precision, device)
     with init_process_group(device) as processes, reproducible(config.threads, processes.device, seed):
         model: Any
         if outside and outside.whole:
@@ -103,7 +104,7 @@ def train_model(
                 load_lexicon(model, preset.model, subwords, lexicon, seed)
             else:
                 model.load_state_dict(start)  # with its lexicon
-        objectives = build_objectives(model, config, preset.method, subwords.target_size, precision == "bfloat16")
+        objectives = build_objectives(model, config, preset.method, subwords.target_size, in_bfloat16)
         if not processes.is_main:
             torch.manual_seed((seed << 20) + processes.rank)  # models start equal, dropout differs
         data = Data(train, subwords, config)
@@ -117,7 +118,6 @@ def train_model(
             preset=preset.name,
             seed=seed,
             method=preset.method,
-            precision=precision,
             processes=processes.world_size,
             init=outside.key if outside else "" if init is None else hash_file(init / MODEL),
             lexicon="" if lexicon is None else hash_file(lexicon),
@@ -128,9 +128,7 @@ def train_model(
                 remove_leftovers(out, keep_state)
             return True
         out.mkdir(parents=True, exist_ok=True)
-        validation = (
-            Validation(config, held_out, subwords, precision == "bfloat16", processes.device) if held_out else None
-        )
+        validation = Validation(config, held_out, subwords, in_bfloat16, processes.device) if held_out else None
         made_of = _made_of(checkpoint, data, held_out, device)
         run = TrainingRun(
             objectives,
