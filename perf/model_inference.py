@@ -59,11 +59,11 @@ def decode(setting: Setting) -> list[tuple[str, str, str]]:
         assert found.shape == (count, 1 + LENGTH)
 
     def unpacked() -> None:
-        with mock.patch.object(packed, "worth_packing", lambda: False):
+        with mock.patch.object(packed, "onednn_is_faster", lambda: False):
             search()
 
     ways = {"ours": search, "theirs": generate}
-    others = {"weights that are not packed": unpacked} if packed.worth_packing() else {}
+    others = {"weights that are not packed": unpacked} if packed.onednn_is_faster() else {}
     ways |= others if setting.device == "cpu" else {}
     series = in_turn(ways, setting, setting.repeat)
     speed = {name: count * LENGTH / series.median(name) for name in ("ours", "theirs")}

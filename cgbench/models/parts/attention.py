@@ -182,6 +182,11 @@ class KVCache:
         return len(self._stored[0])
 
     @property
+    def capacity(self) -> int:
+        """The length that fits without a copy."""
+        return self._stored[0].shape[2]
+
+    @property
     def keys(self) -> Tensor:
         """Keys [rows, heads, length, d_head]."""
         return self._stored[0].narrow(2, 0, self.length)
@@ -194,15 +199,22 @@ class KVCache:
     def append(self, keys: Tensor, values: Tensor) -> None:
         """Add positions at the end."""
         end = self.length + keys.shape[2]
-        if end > self._stored[0].shape[2]:
+        if end > self.capacity:
             self._stored = self._copy(self.keys, 2 * end), self._copy(self.values, 2 * end)
         for stored, new in zip(self._stored, (keys, values), strict=True):
             stored[:, :, self.length : end] = new
         self.length = end
 
     def select(self, index: Tensor) -> None:
-        """Select the rows ``index``."""
-        self._stored = self.keys.index_select(0, index), self.values.index_select(0, index)
+        """Select the rows ``index``, without gradients.
+
+        The spare capacity stays, so that the next position needs no copy.
+        """
+        shape = len(index), *self._stored[0].shape[1:]
+        selected = self._stored[0].new_empty(shape), self._stored[1].new_empty(shape)
+        for tensor, new in zip((self.keys, self.values), selected, strict=True):
+            torch.index_select(tensor.detach(), 0, index, out=new.narrow(2, 0, self.length))
+        self._stored = selected
 
     def _copy(self, x: Tensor, capacity: int) -> Tensor:
         larger = x.new_empty(*x.shape[:2], capacity, x.shape[3])

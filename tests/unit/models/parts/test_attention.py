@@ -132,7 +132,9 @@ def test_a_memory_grows_and_keeps_rows_as_plain_tensors_do():
         memory.append(*more)
         keys, values = torch.cat((keys, more[0]), 2), torch.cat((values, more[1]), 2)
         if index:
+            capacity = memory.capacity
             memory.select(torch.tensor(index))
+            assert memory.capacity == capacity  # the next position needs no copy
             keys, values = keys[index], values[index]
         assert torch.equal(memory.keys, keys) and torch.equal(memory.values, values)
         assert len(memory) == len(keys)

@@ -1,5 +1,6 @@
-"""Products with packed weights: those of torch, of parts of a parameter, after it has changed, for any batch."""
+"""Products by oneDNN are those of torch, with gradients and with packed weights, for any batch."""
 
+import contextlib
 import copy
 
 import pytest
@@ -7,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from cgbench.models.parts.cpu import packed
+from cgbench.models.parts.cpu import packed, plain_definitions
 from cgbench.models.parts.linear import Linear, linear
 
 needs_onednn = pytest.mark.skipif(
@@ -18,7 +19,7 @@ pytestmark = needs_onednn
 
 @pytest.fixture(autouse=True)
 def anywhere(monkeypatch):
-    monkeypatch.setattr(packed, "worth_packing", lambda: True)
+    monkeypatch.setattr(packed, "onednn_is_faster", lambda: True)
 
 
 @pytest.fixture
@@ -38,6 +39,31 @@ def test_the_products_are_those_of_torch(layer, shape):
         near(layer(x), F.linear(x, layer.weight, layer.bias))
         near(linear(x, layer.weight), F.linear(x, layer.weight))
     assert layer.weight.packed
+
+
+@pytest.mark.parametrize("shape", [(1, 256), (2, 5, 256), (530, 256)])
+@pytest.mark.parametrize("bias", [True, False])
+def test_gradients_are_those_of_torch(shape, bias):
+    torch.manual_seed(0)
+    layer = Linear(256, 768, bias=bias)
+    outputs = []
+    for plain in (False, True):
+        x = torch.randn(shape, generator=torch.Generator().manual_seed(1), requires_grad=True)
+        with plain_definitions() if plain else contextlib.nullcontext():
+            y = layer(x * 1)
+            assert (type(y.grad_fn.next_functions[0][0]).__name__ == "_LinearBackward") is not plain
+            (y * torch.linspace(-1, 1, 768)).mean().backward()
+        outputs.append([y, x.grad, *(parameter.grad.clone() for parameter in layer.parameters())])
+        layer.zero_grad()
+    for fast, reference in zip(*outputs, strict=True):
+        torch.testing.assert_close(fast, reference, rtol=1e-5, atol=1e-5)
+    layer(torch.randn(3, 256)).sum().backward()  # a gradient that is one number, repeated
+    torch.testing.assert_close(layer.weight.grad[0], layer.weight.grad[-1])
+
+
+def test_bfloat16_is_left_to_torch(layer):
+    with torch.autocast("cpu", torch.bfloat16):
+        assert layer(torch.randn(3, 256)).dtype == torch.bfloat16
 
 
 def test_parts_of_a_parameter_are_told_apart(layer):
@@ -79,7 +105,7 @@ def test_what_is_not_packed(layer, monkeypatch):
     assert packed.packed_linear(x[:0], layer.weight, None) is None
     layer(x).sum().backward()  # training
     assert not hasattr(layer.weight, "packed")
-    monkeypatch.setattr(packed, "worth_packing", lambda: False)
+    monkeypatch.setattr(packed, "onednn_is_faster", lambda: False)
     assert packed.packed_linear(x, layer.weight, None) is None
 
 
