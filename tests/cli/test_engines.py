@@ -76,6 +76,7 @@ def test_a_build_that_is_killed_in_the_middle_is_resumed_there(cluster, corpora,
     assert release_bytes(out) == release_bytes(small_release.folder)
 
 
+@pytest.mark.slow
 def test_a_lost_node_and_a_killed_driver_change_no_byte(cluster, corpora, small_release, run, tmp_path):
     out, log = tmp_path / "ray", (tmp_path / "log").open("wb")
     node = cluster.add_node(num_cpus=1)
@@ -99,6 +100,7 @@ def test_a_lost_node_and_a_killed_driver_change_no_byte(cluster, corpora, small_
         assert "another cgbench command is working in this folder" in run("build-react", *words, status=2).stderr
 
 
+@pytest.mark.slow
 def test_a_member_of_several_processes_is_one_task(cluster, demo, run, tmp_path):
     """On a machine that has a core for each; one of them is killed, and the member goes on."""
     text = ("--train", demo / "train.de", demo / "train.en", "--model", "tiny", "--set", "text.merges=100")

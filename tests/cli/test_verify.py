@@ -4,6 +4,7 @@ import os
 import shutil
 
 import pytest
+from few import few
 from small_build import CANDIDATES, copy_build, rehash, release_bytes, rewrite
 
 from cgbench.benchmark.release.release import Release
@@ -208,12 +209,13 @@ def test_whatever_the_manifest_says_is_covered(release, path):
     assert "manifest.json" in failed(release)
 
 
-def test_any_changed_byte_is_found(release):
-    """One bit of every file in turn, at places spread over it: found, or no release at all."""
+@pytest.mark.parametrize("positions", few([40, 6], 6))
+def test_any_changed_byte_is_found(release, positions):
+    """One bit of every file in turn, at positions spread over it: found, or no release at all."""
     files = release_bytes(release) | {"timings.json": (release / "timings.json").read_bytes()}
     assert len(files) == 14
     for name, data in files.items():
-        step = max(1, len(data) // (40 if name == "manifest.json" else 8))
+        step = max(1, len(data) // (positions if name == "manifest.json" else positions // 5))
         for place in range(0, len(data), step):
             (release / name).write_bytes(data[:place] + bytes([data[place] ^ 1 << place % 8]) + data[place + 1 :])
             with contextlib.suppress(InputError):

@@ -85,6 +85,7 @@ def sentences(patterns, words, count, seed=1):
     return lines
 
 
+@pytest.mark.slow
 def test_text_as_people_have_it(demo, data, tmp_path):
     pytest.importorskip("torch")
     pytest.importorskip("sacremoses")
@@ -116,6 +117,7 @@ PATTERNS_ZH = [
 ]
 
 
+@pytest.mark.slow
 def test_chinese(data, tmp_path):
     for package in ("torch", "sacremoses", "sacrebleu", "jieba"):
         pytest.importorskip(package)
@@ -163,6 +165,7 @@ def smcalflow(count, seed, names, flip=False):
     return [json.dumps({"utterance": text, "plan": plan}) for text, plan in sentences(patterns, words, count, seed)]
 
 
+@pytest.mark.slow
 def test_smcalflow(data, tmp_path):
     pytest.importorskip("torch")
     write(data / "num128.train.jsonl", smcalflow(100, 1, ["Elli", "David"]))
@@ -178,6 +181,7 @@ def test_smcalflow(data, tmp_path):
 TAGS = {"The": "DT", "A": "DT", "a": "DT", "the": "DT", "saw": "VBD", "liked": "VBD", ".": ".", "that": "IN"}
 
 
+@pytest.mark.slow
 def test_statistics_with_tags(data, tmp_path):
     pytest.importorskip("spacy")
     lines = cogs(120, 1, ["Emma", "Liam"])
@@ -197,6 +201,7 @@ def test_statistics_with_tags(data, tmp_path):
     assert "|pos:model-best@" in printed
 
 
+@pytest.mark.slow
 def test_stop_and_go_on(demo, data, tmp_path):
     for package in ("torch", "sacrebleu"):
         pytest.importorskip(package)

@@ -15,6 +15,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from few import few
 
 from cgbench.errors import InputWarning
 
@@ -83,7 +84,11 @@ def run(command, folder):
     return done.stdout
 
 
-@pytest.mark.parametrize("page", PAGES)
+# They train models, for a minute or more.
+LONG = [f"docs/tutorial/{name}.md" for name in ("build-a-test-set", "hugging-face-ensemble", "train-and-compare")]
+
+
+@pytest.mark.parametrize("page", few(PAGES, *(page for page in PAGES if page not in LONG)))
 def test_page(page, tmp_path, monkeypatch):
     for package in PACKAGES:
         pytest.importorskip(package)

@@ -2,7 +2,10 @@
 
 import json
 
+import pytest
 
+
+@pytest.mark.slow
 def test_the_demo_finds_what_was_planted(run, tmp_path):
     result = json.loads(run("demo", "--out", tmp_path / "demo", "--format", "json").stdout)
     kinds = result["kinds"]
