@@ -1,51 +1,65 @@
-"""mkdocs: marks in a page become tables, made from the code; search finds guides before measurements.
+"""Reference pages that are made from the code: ``python docs/hooks/tables.py`` writes them; a test holds them current.
 
-``<!-- request: MODULE.CLASS -->``: the fields of a request. ``<!-- settings -->``: the settings of models, one section
-per architecture and method. ``<!-- presets -->``: the presets.
+A page says what stands between its marks: ``<!-- request: MODULE.CLASS -->``, the fields of a request; ``<!-- settings
+-->``, those of models, one section per architecture and method; ``<!-- presets -->``; ``<!-- api: NAME -->``, the
+signature and docstring of a function or class. mkdocs uses :func:`on_page_markdown`: search finds guides before
+measurements.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import cgbench
-from cgbench.requests import Field, leaves_of
+from cgbench.requests import Field, fields_of, leaves_of
 
-MARK = re.compile(r"<!-- request: ([\w.]+)\.(\w+) -->")
-
-
+PAGES = ("options.md", "settings.md", "api.md")
+FOLDER = Path(__file__).parents[1] / "reference"
+_BEGIN = "<!-- (request|settings|presets|api)(?:: ([\\w.]+))? -->\n"
+MARK = re.compile(f"{_BEGIN}(?:(?:(?!{_BEGIN}).)*<!-- end -->\n)?", re.DOTALL)
 BOOST = {"how-to/add-": 4.0, "tutorial/": 1.3, "how-to/": 1.2, "explanation/": 1.3, "lab/": 0.2}
 """Weights in the search, by the beginning of a page's path."""
 
 
-def on_startup(**_: Any) -> None:
-    """Let the API show the arguments of functions, not the request that they become."""
-    for name in cgbench.__all__:
-        if hasattr(function := getattr(cgbench, name), "__wrapped__"):
-            del function.__wrapped__
-
-
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Put the tables in."""
+    """Set the page's weight in the search."""
     boosts = (boost for start, boost in BOOST.items() if page.file.src_uri.startswith(start))
     page.meta["search"] = {"boost": next(boosts, 1.0)}
-    for mark, made in (("<!-- settings -->", settings), ("<!-- presets -->", presets)):
-        if mark in markdown:
-            markdown = markdown.replace(mark, made())
-    return MARK.sub(lambda found: table(getattr(import_module(found[1]), found[2])), markdown)
+    return markdown
+
+
+def written(page: str) -> str:
+    """A page with everything between its marks made again."""
+    makers = {"request": table, "settings": settings, "presets": presets, "api": api}
+
+    def fill(match: re.Match[str]) -> str:
+        mark = match[0].partition("\n")[0]
+        text = makers[match[1]](_named(match[2])) if match[2] else makers[match[1]]()
+        return f"{mark}\n\n{text}\n\n<!-- end -->\n"
+
+    return MARK.sub(fill, page)
+
+
+def _named(name: str) -> Any:
+    module, _, attribute = name.rpartition(".")
+    return getattr(import_module(module), attribute)
 
 
 def table(kind: type) -> str:
     """The fields of a request: option and argument, values, default, help."""
     lines = []
+    parts = {leaf: field.name for field in fields_of(kind).values() if field.part for leaf in leaves_of(field.part)}
     for field in leaves_of(kind).values():
         option = "" if field.python_only else f"`--set {field.name}=`" if field.is_setting else f"`{field.flag}`"
+        name = f"`{parts[field.name]}.{field.name}`" if field.name in parts else f"`{field.name}`"
         help = field.help + (f" (`{field.unit}`)" if field.unit else "")
-        lines.append([option, f"`{field.name}`", field.allowed, _default(field), help])
+        lines.append([option, name, field.allowed, _default(field), help])
     return _markdown(("Option", "Argument", "Values", "Default", "Meaning"), lines)
 
 
@@ -78,6 +92,71 @@ def presets() -> str:
     return _markdown(("Preset", "Architecture", "Method", "From"), [[str(row[name]) for name in names] for row in rows])
 
 
+def api(thing: Any) -> str:
+    """A function, or a class with its public methods and properties: signature and docstring."""
+    name = f"{'' if hasattr(cgbench, thing.__name__) else thing.__module__ + '.'}{thing.__name__}"
+    entries = [(f"### `{name}`", thing)]
+    if inspect.isclass(thing):
+        entries += [(f"#### `{name}.{key}`", member) for key, member in _members(thing)]
+    return "\n\n".join(part for title, member in entries for part in (title, *_described(member)))
+
+
+def _members(kind: type) -> Iterator[tuple[str, Any]]:
+    for name, member in vars(kind).items():
+        is_method = isinstance(member, property | classmethod | staticmethod) or inspect.isfunction(member)
+        if not name.startswith("_") and is_method and inspect.getdoc(member):
+            yield name, member
+
+
+def _described(member: Any) -> Iterator[str]:
+    """The call of a function or class, and its docstring as Markdown."""
+    function = getattr(member, "__func__", member)
+    request = hasattr(function, "__wrapped__") and hasattr(function, "__signature__")
+    is_request = getattr(function, "is_request", False)
+    is_error = inspect.isclass(function) and issubclass(function, Exception)
+    if callable(function) and not is_request and not is_error:
+        yield f"```python\n{_call(function)}\n```"
+    text = inspect.getdoc(function.__wrapped__ if request else member) or ""
+    text = re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"`\1`", text).replace("``", "`")
+    head, *entries = re.split(r"^:(?=param |returns|raises )", text, flags=re.MULTILINE)
+    if head.strip():
+        yield head.strip()
+    lines = []
+    for entry in entries:
+        label, _, words = entry.partition(":")
+        kind, _, name = label.partition(" ")
+        title = {"param": f"`{name}`", "raises": f"Raises `{name}`"}.get(kind, "Returns")
+        lines.append(f"- {title}: {' '.join(words.split())}")
+    if request:
+        lines.append("- All arguments: [Options and arguments](options.md).")
+    if is_request:
+        yield table(function)
+    elif lines:
+        yield "\n".join(lines)
+
+
+def _call(function: Any) -> str:
+    """``split(corpus, out, *, method='mcd')``, in lines of at most 100 characters."""
+    words = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.name in ("self", "cls"):
+            continue
+        marker = {"VAR_POSITIONAL": "*", "VAR_KEYWORD": "**"}.get(parameter.kind.name, "")
+        if parameter.kind.name == "KEYWORD_ONLY" and "*" not in words:
+            words.append("*")
+        default = parameter.default
+        value = f"{type(default).__name__}()" if dataclasses.is_dataclass(default) else repr(default)
+        value = value if len(value) <= 40 else "..."
+        words.append(f"{marker}{parameter.name}" + ("" if default is inspect.Parameter.empty else f"={value}"))
+    lines = [f"{function.__name__}("]
+    for number, word in enumerate(words):
+        word += ", " if number < len(words) - 1 else ""
+        if len(lines[-1]) + len(word) > 98:
+            lines.append("    ")
+        lines[-1] += word
+    return "\n".join(line.rstrip() for line in lines) + ")"
+
+
 def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -87,3 +166,9 @@ def _default(field: Field) -> str:
     if field.default is dataclasses.MISSING:
         return "required"
     return "" if field.default in (None, "", ()) or field.default == [] else f"`{field.default}`"
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        path = FOLDER / page
+        path.write_text(written(path.read_text(encoding="utf-8")), encoding="utf-8")
