@@ -115,7 +115,7 @@ def _described(member: Any) -> Iterator[str]:
     is_request = getattr(function, "is_request", False)
     is_error = inspect.isclass(function) and issubclass(function, Exception)
     if callable(function) and not is_request and not is_error:
-        yield f"```python\n{_call(function)}\n```"
+        yield f"```text\n{_call(function)}\n```"
     text = inspect.getdoc(function.__wrapped__ if request else member) or ""
     text = re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"`\1`", text).replace("``", "`")
     head, *entries = re.split(r"^:(?=param |returns|raises )", text, flags=re.MULTILINE)
