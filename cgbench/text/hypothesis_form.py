@@ -10,10 +10,11 @@ stops; others only warn.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cgbench.errors import argument
+from cgbench.text.damage import displacement, forms_of
 from cgbench.text.languages import LEAST, contradicts, name_of
 from cgbench.text.profile import Profile, much_rarer
 
@@ -29,7 +30,7 @@ class Reading:
     ``case``: it distinguishes upper and lower case. ``words``: what separates words: only ``blanks``; ``marks``: a
     tokeniser also splits off punctuation; ``characters``: blanks do not matter. ``cuts``: unspaced scripts that the
     metric segments itself. ``whole``: it compares whole texts, not words. ``lowercase`` and ``tokenize``: it has these
-    options, for the remedy.
+    options, for the remedy. ``end``: it ignores what follows this.
     """
 
     case: bool = True
@@ -38,6 +39,7 @@ class Reading:
     whole: bool = False
     lowercase: bool = False
     tokenize: bool = False
+    end: str | None = None
 
 
 @dataclass(frozen=True)
@@ -57,10 +59,26 @@ def differences(hypotheses: Profile, references: Profile, reading: Reading) -> l
     """Differences in form between hypotheses and references; those that stop come first."""
     if _variety(hypotheses, references) < FEWEST_WORDS * _variety(references, references):
         return []  # a few words repeated: a bad system, whose form cannot be judged
-    checks = (_language, _blanks, _case, _tokenised, _escapes, _odd_blanks)
+    checks = (_language, _blanks, _case, _tokenised, _escapes)
     in_form = [difference for check in checks for difference in check(hypotheses, references, reading)]
     wrong_language = [first for first in in_form[:1] if not first.normalises]
     return wrong_language or sorted(in_form, key=lambda difference: not difference.stops)
+
+
+def damages(hypotheses: Sequence[str], references: Sequence[str], reading: Reading) -> list[Difference]:
+    """What a program did to hypotheses that keeps them from matching (:mod:`cgbench.text.damage`); all of it stops."""
+    found = [
+        Difference(
+            f"{form.name}, unlike the references" if holder == "hypotheses" else f"unlike the references: {form.name}",
+            form.remedy if holder == "hypotheses" else f"in the references: {form.remedy}",
+            stops=True, normalises=False,
+        )
+        for form, holder in forms_of(hypotheses, references, reading.words, case=reading.case, cut=reading.end)
+    ]  # fmt: skip
+    if not found and (order := displacement(hypotheses, references)):
+        remedy = "write one hypothesis per reference, in the same order (or join tables by a column with ids)"
+        found = [Difference(order, remedy, stops=True, normalises=False)]
+    return found
 
 
 def _variety(text: Profile, references: Profile) -> int:
@@ -82,10 +100,14 @@ def _language(hypotheses: Profile, references: Profile, reading: Reading) -> Ite
 
 
 def _blanks(hypotheses: Profile, references: Profile, reading: Reading) -> Iterator[Difference]:
-    script = references.script
-    if reading.words == CHARACTERS or not (script and hypotheses.script) or script in reading.cuts:
+    script = references.script or (references.solid if hypotheses.solid else None)
+    if (
+        reading.words == CHARACTERS
+        or not (script and (hypotheses.script or hypotheses.solid))
+        or script in reading.cuts
+    ):
         return
-    if hypotheses.unspaced and references.unspaced:
+    if hypotheses.solid and references.solid:
         if not reading.whole:
             text = "no blanks between words, as in the references, so a whole clause counts as one word"
             yield Difference(text, _cutting(script, reading), True, normalises=False)
@@ -160,23 +182,8 @@ def _escapes(hypotheses: Profile, references: Profile, reading: Reading) -> Iter
     if _lacks_escapes(hypotheses, references):
         text = "not escaped, unlike the references, which have escapes such as &apos; (written by Moses)"
         yield Difference(text, "escape both or none", False)
-    elif _lacks_escapes(references, hypotheses):
-        percent = 100 * hypotheses.escaped / hypotheses.lines
-        text = f"escaped (such as &apos; in {percent:.0f} % of the lines), unlike the references"
-        yield Difference(text, "undo the escapes (html.unescape in Python)", False, normalises=False)
 
 
 def _lacks_escapes(text: Profile, compared: Profile) -> bool:
     """A system that writes *'s* more often than the references is not escaped differently: one side must have none."""
     return text.escaped <= text.lines / 200 and much_rarer(text.escaped, text.lines, compared.escaped, compared.lines)
-
-
-def _odd_blanks(hypotheses: Profile, references: Profile, reading: Reading) -> Iterator[Difference]:
-    for holder, lacking, whose in ((hypotheses, references, "hypotheses"), (references, hypotheses, "references")):
-        if reading.words != CHARACTERS and much_rarer(
-            lacking.odd_blanks, lacking.lines, holder.odd_blanks, holder.lines
-        ):
-            percent = 100 * holder.odd_blanks / holder.lines
-            mark = f"U+{ord(holder.odd_blank):04X}"
-            text = f"only the {whose} have {mark} or a similar blank, in {percent:.0f} % of the lines"
-            yield Difference(text, "replace it with an ordinary blank", False, normalises=False)

@@ -253,7 +253,8 @@ def test_case_and_ends_on_request(files, run, values):
     assert "--lowercase: TER ignores case" in run("score", "ter", *words[2:6], "--lowercase", status=2).stderr
     write(files / "ended", [f"{line} </s> more" for line in REFERENCES])
     words = ["score", "exact", "--ref", files / "ref", "--hyp", files / "ended"]
-    assert values(*words) == [0] and values(*words, "--preset", "lexicon") == [100]
+    assert "marks such as </s>" in run(*words, status=2).stderr
+    assert values(*words, "--accept-text") == [0] and values(*words, "--preset", "lexicon") == [100]
     assert (
         "--preset sacrebleu: exact match has only the preset lexicon"
         in run(*words, "--preset", "sacrebleu", status=2).stderr

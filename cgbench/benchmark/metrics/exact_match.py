@@ -37,7 +37,7 @@ class ExactMatch(Metric):
             raise InputError(f"{argument('preset', preset)}: exact match has only the preset lexicon")
         super().__init__(references)
         self.lowercase, self.cut_end = lowercase, preset == "lexicon"
-        self.reading = Reading(case=not lowercase, whole=True, lowercase=True)
+        self.reading = Reading(case=not lowercase, whole=True, lowercase=True, end=END if self.cut_end else None)
         self.references = [{self._normal(reference) for reference in example} for example in references]
         counts = {len(example) for example in references}
         self._references = counts.pop() if len(counts) == 1 else "var"

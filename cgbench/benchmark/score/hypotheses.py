@@ -13,7 +13,7 @@ from cgbench.benchmark.outputs.systems import System
 from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.errors import InputError, argument
 from cgbench.text.columns import Column
-from cgbench.text.hypothesis_form import Reading, differences
+from cgbench.text.hypothesis_form import Reading, damages, differences
 from cgbench.text.inputs import AnyPath, Texts, as_column
 from cgbench.text.profile import Profile, profile
 from cgbench.text.remote import local
@@ -214,12 +214,13 @@ def check_form(
     :param accept: only warn if the score would be meaningless.
     :raises InputError: the score would be meaningless, and ``accept`` is false.
     """
-    theirs = _profile([example[0] for example in references])
+    first = [example[0] for example in references]
+    theirs = _profile(first)
     remedy = _remedy_of_release(request)
     lines: list[str] = []
     for system in systems:
         for number, run in enumerate(system.texts or system.runs):
-            told = differences(_profile(run), theirs, reading)
+            told = damages(run, first, reading) or differences(_profile(run), theirs, reading)
             for stops in (True, False):
                 if some := [one for one in told if one.stops is stops]:
                     do = dict.fromkeys(one.remedy for one in some)

@@ -1,0 +1,204 @@
+"""Recognise hypotheses that would match their references if a program had not changed their form or their order.
+
+Each form has a repair. It is the cause if the repaired hypotheses have clearly more in common with the references,
+which do not have that form themselves: hypotheses are never judged alone, and a single line is enough.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from cgbench.text.plain_text import words_of
+
+Pair = tuple[str, str]
+"""A hypothesis and its reference."""
+LEAST_GAIN = 0.01  # of the units of all references
+RUN = 16  # consecutive lines
+FORM_LINES, ORDER_LINES = 1024, 384  # at most about twice as many are compared
+LONGEST = 2_000  # characters of a line
+FEWEST_LINES = 3  # that tell an order
+FEWEST_WORDS = 3  # in a line that tells an order, without those in many lines
+COMMON = 0.05
+LEAST_LOST = 0.1  # of the lines: unlike their own reference
+MOST_SEARCHED = 200
+ALIKE, APART = 0.4, 0.3  # likeness to the reference of another line, and how much less to that of its own
+_MARKS = re.compile(
+    "[\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"
+    "|[\\w\u00ad\u0300-\u036f\u200b-\u200f\u2060\ufeff]+|[^\\w\\s]"
+)
+
+
+class Form(NamedTuple):
+    """A form that programs give a text: what to look for, how to undo it, and how to say so."""
+
+    name: str
+    sign: re.Pattern[str]
+    repair: Callable[[str], str]
+    remedy: str
+    of_all: bool = False  # all lines have it
+    adds: bool = False  # it adds words and changes none
+
+
+def _mojibake(line: str) -> str:
+    for code in ("cp1252", "latin-1"):
+        try:
+            return line.encode(code).decode("utf-8")
+        except UnicodeError:
+            continue
+    return line
+
+
+def _quoted(line: str) -> str:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return line
+    return value if isinstance(value, str) else line
+
+
+_ESCAPE = re.compile("&(?:[a-zA-Z]{2,6}|#[0-9]{1,5}|#x[0-9a-fA-F]{1,4});")
+_END = re.compile(r"\s*<(?:/?s|pad|eos|bos|\|endoftext\||\|im_end\|)>\s*")
+_ZERO_WIDTH = re.compile("[\u200b-\u200f\u2060\ufeff]")
+_BLANK = re.compile("[\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+_NUMBER = re.compile(r"\"?\d+\"?[,;:.)] ?(?=\S)")
+FORMS = (
+    Form("lines of fairseq's log (H-0, a score, the text)", re.compile(r"^[HDT]-\d+\t", re.M),
+         lambda line: line.rpartition("\t")[2], "take the text of the H- lines by their numbers",
+         of_all=True, adds=True),
+    Form("an ID and a tab before the text", re.compile(r"^[^\t\n]{1,60}\t", re.M),
+         lambda line: line.rpartition("\t")[2], "name the file .tsv and the column (FILE.tsv:2)",
+         of_all=True, adds=True),
+    Form("a number before the text", re.compile(f"^{_NUMBER.pattern}", re.M),
+         lambda line: _NUMBER.sub("", line, count=1), "remove it, or name the file .csv and the column",
+         of_all=True, adds=True),
+    Form("text in quotes of JSON", re.compile('^".*"$', re.M), _quoted,
+         "decode each line (json.loads in Python)", of_all=True, adds=True),
+    Form("decomposed letters (NFD)", re.compile("[\u0300-\u036f\u3099\u309a]"),
+         lambda line: unicodedata.normalize("NFC", line), "compose them (unicodedata.normalize in Python)"),
+    Form("UTF-8 that was read as another encoding (\u00c3\u00bc for \u00fc)",
+         re.compile("[\u00c2-\u00f4][\x80-\u00bf\u0152-\u0192\u02c6\u02dc\u2013-\u2122]"), _mojibake,
+         "write the text again in UTF-8, or repair it (iconv -f UTF-8 -t CP1252)"),
+    Form("marks of SentencePiece (\u2581)", re.compile("\u2581"),
+         lambda line: line.replace(" ", "").replace("\u2581", " ").strip(), "decode the pieces"),
+    Form("pieces of subword-nmt (@@)", re.compile("@@( |$)", re.M), lambda line: re.sub("@@( |$)", "", line),
+         "join the pieces (sed -r 's/(@@ )|(@@ ?$)//g')"),
+    Form("marks such as </s>", _END, lambda line: _END.sub(" ", line).strip(), "remove them", adds=True),
+    Form("soft hyphens", re.compile("\xad"), lambda line: line.replace("\xad", ""), "remove them (U+00AD)"),
+    Form("characters of no width", _ZERO_WIDTH, lambda line: _ZERO_WIDTH.sub("", line),
+         "remove them (such as U+200B)"),
+    Form("other blanks (such as U+00A0)", _BLANK, lambda line: _BLANK.sub(" ", line),
+         "replace them by ordinary blanks"),
+    Form("HTML entities (such as &quot;)", _ESCAPE, html.unescape, "undo them (html.unescape in Python)"),
+)  # fmt: skip
+"""In this order: a repair that comes first leaves nothing for those after it."""
+
+
+def sampled(length: int, most: int) -> list[int]:
+    """Evenly spread rows of a text, in runs of :data:`RUN`."""
+    step = max(1, length // most)
+    return [row for row in range(length) if row // RUN % step == 0]
+
+
+def units_of(text: str, words: str) -> Counter[str]:
+    """What a metric compares, by how it finds words (:class:`~cgbench.text.hypothesis_form.Reading`)."""
+    if words == "blanks":
+        return Counter(words_of(text))
+    if words == "marks":
+        return Counter(_MARKS.findall(text))
+    letters = "".join(text.split())
+    return Counter(letters[start : start + 3] for start in range(max(1, len(letters) - 2)))
+
+
+def forms_of(
+    hypotheses: Sequence[str], references: Sequence[str], words: str, *, case: bool = True, cut: str | None = None
+) -> Iterator[tuple[Form, str]]:
+    """The forms that keep hypotheses from matching, and those that only the references have.
+
+    :param words: how the metric finds words; ``case``: it distinguishes upper and lower case; ``cut``: it ignores what
+        follows this.
+    :returns: of each, ``hypotheses`` or ``references``
+    """
+    pairs = [(hypotheses[row][:LONGEST].partition(cut)[0] if cut else hypotheses[row][:LONGEST],
+              references[row][:LONGEST]) for row in sampled(len(hypotheses), FORM_LINES)]  # fmt: skip
+
+    def counts(text: str) -> Counter[str]:
+        return units_of(text if case else text.lower(), words)
+
+    total, joined = None, ["\n".join(column) for column in zip(*pairs, strict=True)] or ["", ""]
+    for form in FORMS:
+        present = [form.sign.search(text) is not None for text in joined]  # fast: most texts have none
+        if not any(present):
+            continue
+        signs = [[has and form.sign.search(pair[side]) is not None for pair in pairs]
+                 for side, has in enumerate(present)]  # fmt: skip
+        for side, holder in enumerate(("hypotheses", "references")):
+            changed = [pair for pair, has_sign in zip(pairs, signs[side], strict=True) if has_sign]
+            if 4 * sum(signs[1 - side]) >= max(1, len(changed)) or (side and form.sign is _ESCAPE):
+                continue  # both have it, or Moses wrote the references
+            if form.of_all and len(changed) < 0.9 * sum(bool(pair[side]) for pair in pairs):
+                continue
+            gain = 0
+            for pair in changed:
+                before, after, other = counts(pair[side]), counts(form.repair(pair[side])), counts(pair[1 - side])
+                gain += (after & other).total() - (before & other).total()
+                gain += before.total() - after.total() if form.adds else 0
+            total = total or sum(counts(pair[1]).total() for pair in pairs)
+            if gain >= max(1, LEAST_GAIN * total):
+                yield form, holder
+                break
+
+
+def displacement(hypotheses: Sequence[str], references: Sequence[str]) -> str | None:
+    """How hypotheses are out of step with the references: shifted or in another order; None if they are not."""
+    n = len(hypotheses)
+    if n < FEWEST_LINES:
+        return None
+    sample = sampled(n, ORDER_LINES)
+    spread_of = Counter(unit for row in sample for unit in set(words_of(references[row].lower())))
+    common = {unit for unit, count in spread_of.items() if count > max(2, COMMON * len(sample))}
+
+    def content(line: str) -> Counter[str]:
+        """The words of a line that tell it from most others."""
+        return Counter(word for word in words_of(line.lower()) if word not in common)
+
+    texts = {row: words for row in sample if len(words := content(hypotheses[row])) >= FEWEST_WORDS}
+    of_row: dict[int, Counter[str]] = {}
+
+    def likeness(row: int, other: int) -> float:
+        if not 0 <= other < n:
+            return 0.0
+        if other not in of_row:
+            of_row[other] = content(references[other])
+        both = 2 * (texts[row] & of_row[other]).total()
+        return both / (texts[row].total() + of_row[other].total() or 1)
+
+    own = {row: likeness(row, row) for row in texts}
+    least = max(FEWEST_LINES - 1, LEAST_LOST * len(texts))
+    weak = [row for row in texts if own[row] < ALIKE]
+    if len(weak) < least:
+        return None
+    # Neighbours first, then any line that shares a rare word.
+    for shift in (1, -1, 2, -2):
+        near = [row for row in weak if likeness(row, row + shift) > max(ALIKE, own[row] + APART)]
+        if len(near) >= least:
+            return f"shifted by {abs(shift)} line{'s' * (abs(shift) > 1)}, from line {near[0] + 1} on"
+    lost = [row for row in weak if own[row] < ALIKE - APART]
+    if len(lost) < max(FEWEST_LINES - 1, len(texts) / 2):
+        return None
+    rows_with: dict[str, list[int]] = defaultdict(list)
+    for row, reference in enumerate(references):
+        for word in set(words_of(reference.lower())):
+            rows_with[word].append(row)
+    elsewhere = 0
+    for row in lost[:MOST_SEARCHED]:
+        rare = sorted((word for word in texts[row] if word in rows_with), key=lambda word: len(rows_with[word]))[:3]
+        candidates = {other for word in rare for other in rows_with[word][:MOST_SEARCHED]}
+        elsewhere += any(likeness(row, other) > ALIKE for other in candidates)
+    is_mixed = elsewhere >= max(FEWEST_LINES - 1, len(lost[:MOST_SEARCHED]) / 2)
+    return "in another order than the references" if is_mixed else None
