@@ -156,7 +156,7 @@ def templates():
 
 def _recorded(folder):
     from cgbench.benchmark.score.evaluate import evaluate
-    from cgbench.benchmark.score.every_eval_ever import write_records
+    from cgbench.benchmark.score.output.every_eval_ever import write_records
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

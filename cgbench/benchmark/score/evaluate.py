@@ -8,23 +8,23 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from cgbench.benchmark.comparison.design import Sampling
 from cgbench.benchmark.comparison.drop import ControlSet
-from cgbench.benchmark.metrics.bins import Feature, coinciding, feature_of_column, lengths
+from cgbench.benchmark.metrics.bins import Feature, coinciding, feature_of_column
 from cgbench.benchmark.metrics.published import PublishedScore, published_scores
 from cgbench.benchmark.outputs.systems import Runs, System
-from cgbench.benchmark.score.clusters import clusters_of, unused_clusters
 from cgbench.benchmark.score.example_sets import ExampleSet, MetricContext, read_control_set, read_test_set
 from cgbench.benchmark.score.features import FeatureInputs, make_feature
 from cgbench.benchmark.score.hypotheses import check_form, check_training
 from cgbench.benchmark.score.request import FEATURES_OF, Breakdown, ScoreRequest
 from cgbench.benchmark.score.result import Evaluation, EvaluationInputs
+from cgbench.benchmark.score.sampling import sampling_of, unused_clusters
 from cgbench.benchmark.score.scored import Binning, disagreements, made_otherwise, score, warnings_of
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.requests import accepts
@@ -62,18 +62,15 @@ def evaluation_of(request: ScoreRequest, context: MetricContext | None = None) -
     comparison, breakdown = request.comparison, request.breakdown
     systems, lines = with_outputs(request, test, context.outputs if context else {})
     inputs = feature_inputs(request, test)
-    sampling = Sampling.of(test.metric, clusters_of(comparison, test, inputs))
-    if request.examples.estimate is not None:
-        from cgbench.benchmark.score.estimate import design_of
-
-        sampling = replace(sampling, design=design_of(request, test, inputs))
+    sampling = sampling_of(request, test, inputs)
     control_set = None
     if control:
         control_inputs = replace(
             inputs, table=control.table, metric=control.metric, examples=control.examples, columns=control.columns
         )
-        control_sampling = Sampling.of(control.metric, clusters_of(comparison, control, control_inputs))
-        control_set = ControlSet(control.metric, control_sampling, control.systems)
+        control_set = ControlSet(
+            control.metric, sampling_of(request, control, control_inputs, control=True), control.systems
+        )
     if breakdown.train is not None and inputs.text is not None:
         lines += check_training(request, inputs.text, breakdown.train)
     binning = binning_of(breakdown, test.metric.n, inputs) if breakdown.by is not None else None
@@ -89,32 +86,60 @@ def evaluation_of(request: ScoreRequest, context: MetricContext | None = None) -
     lines += [f"control set: {line}" for line in (control.warnings if control else []) if line not in test.warnings]
     lines += warnings_of(test.metric, sampling, test.systems, comparison, bool(binning or control_set))
     lines += made_otherwise(systems, control.systems if control else ())
-    seen = None
-    if binning and breakdown.exposure is not None and inputs.text is not None:
-        from cgbench.benchmark.score.exposure import compare_exposure
-
-        values, sizes = binning.feature.values, lengths(inputs.text.values)
-        found = compare_exposure(test.metric, sampling, test.systems, scored.results, comparison, values, sizes)
-        lines, seen = ([*lines, found], None) if isinstance(found, str) else (lines, found)
+    sources, references = test.sources.values if test.sources else None, test.references or None
+    values = {
+        "request": request, "test": test, "systems": systems, "references": references, "material": inputs,
+        "text": inputs.text,
+        "binning": binning, "comparison": comparison, "metric": test.metric, "sampling": sampling, "scored": scored,
+        "results": scored.results,
+    }  # fmt: skip
+    analyses, more = analyses_of(request, values)
+    lines += more
     if binning and (line := coinciding(binning.feature, binning.how)):
         lines.append(line)
-    parts = None
-    if breakdown.parts is not None:
-        from cgbench.benchmark.score.known_parts import score_parts
-
-        parts, more = score_parts(request, test, scored)
-        lines += more
     warned = tuple(map(InputWarning, [*lines, *disagreements(scored)]))
     for warning in warned:
         warnings.warn(warning, stacklevel=2)
-    sources, references = test.sources.values if test.sources else None, test.references or None
     made_from = EvaluationInputs(comparison, inputs, sources, references, warned, _benchmark(request, test))
-    if not breakdown.differences:
-        return Evaluation(scored, systems, made_from, parts=parts, exposure=seen)
-    from cgbench.benchmark.score.differences import find_differences
+    return Evaluation(scored, systems, made_from, analyses)
 
-    where = find_differences(test.metric, sampling, systems, scored.results, references, inputs, comparison)
-    return Evaluation(scored, systems, made_from, where, parts, seen)
+
+@dataclass(frozen=True)
+class Analysis:
+    """An analysis besides the scores: a function ``MODULE:FUNCTION`` of this folder, and whether a request asks for it.
+
+    The function gets those of the values of :func:`evaluation_of` that its parameters name. It returns rows of the long
+    table, a result that :mod:`~cgbench.benchmark.score.output.analyses` makes rows of, or a line why there is none.
+    """
+
+    function: str
+    is_requested: Callable[[ScoreRequest], bool]
+
+
+ANALYSES = {
+    "parts": Analysis("known_parts:score_parts", lambda request: request.breakdown.parts is not None),
+    "exposure": Analysis(
+        "exposure:exposed_pairs", lambda request: request.breakdown.exposure is not None and request.by is not None
+    ),
+    "differences": Analysis("differences:find_differences", lambda request: request.breakdown.differences),
+}
+
+
+def analyses_of(request: ScoreRequest, values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The results of the requested analyses by name, and warnings."""
+    results, lines = {}, []
+    for name, analysis in ANALYSES.items():
+        if not analysis.is_requested(request):
+            continue
+        module, _, function_name = analysis.function.partition(":")
+        function = getattr(import_module(f"{__package__}.{module}"), function_name)
+        result = function(**{name: values[name] for name in inspect.signature(function).parameters})
+        if isinstance(result, str):
+            lines.append(result)
+        else:
+            results[name] = result
+            lines += getattr(result, "warnings", ())
+    return results, lines
 
 
 def _benchmark(request: ScoreRequest, test: ExampleSet) -> str:

@@ -23,12 +23,14 @@ from cgbench.argument_types import AnyPath
 from cgbench.benchmark.comparison.comparison import CALIBRATED, Comparison, SystemScores
 from cgbench.benchmark.comparison.design import Sampling
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
+from cgbench.benchmark.metrics.bins import lengths
 from cgbench.benchmark.metrics.metric import Metric, Signature
 from cgbench.benchmark.outputs.systems import System
 from cgbench.benchmark.overlap.saved import KnownOfTest
 from cgbench.benchmark.overlap.sources import InfiniGram, ends_from
-from cgbench.benchmark.score.scored import ScoredSystems, score
+from cgbench.benchmark.score.scored import Binning, ScoredSystems, score
 from cgbench.requests import changed
+from cgbench.text.columns import Column
 from cgbench.text.plain_text import words_of
 
 INDEX = "infini-gram:"
@@ -146,6 +148,15 @@ class Matched(Metric):
         parts = (exposed * usable[..., None], others * weights, others * (1 + weights))
         ours, matched, without = (self.metric.compute(part.sum(axis=1)[:, 1:])[:, 0] for part in parts)
         return np.stack([ours, matched, ours - matched, without], axis=1)
+
+
+def exposed_pairs(
+    metric: Metric, sampling: Sampling, systems: Sequence[System], results: Sequence[SystemScores],
+    comparison: Comparison, binning: Binning, text: Column,
+) -> ScoredSystems | str:  # fmt: skip
+    """:func:`compare_exposure` of the values of ``binning``, and the lengths of ``text``."""
+    sizes = lengths(text.values)
+    return compare_exposure(metric, sampling, systems, results, comparison, binning.feature.values, sizes)
 
 
 def compare_exposure(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -50,26 +51,14 @@ def make_feature(name: str, n: int, inputs: FeatureInputs) -> Feature:
     :raises InputError: the name is unknown, an input is missing, or an input has another number of rows.
     """
     if name.startswith("column:"):
-        return feature_of_column(name, table_column(inputs, argument("by", name), (name.removeprefix("column:"),), n))
+        return _of_table(name.removeprefix("column:"))(name, inputs, n)
     if inputs.metric is not None and (own := inputs.metric.feature(name)) is not None:
         return own
-    makers: dict[str, Callable[[], Feature]] = {
-        "length": lambda: Feature(name, lengths(_text(inputs, name).values)),
-        "degree": lambda: _degree(name, inputs, n),
-        "frequency": lambda: _frequency(name, inputs),
-        "one-shot": lambda: _one_shot(name, inputs),
-        "uncertainty": lambda: feature_of_column(name, table_column(inputs, argument("by", name), UNCERTAINTIES, n)),
-        "reference": lambda: feature_of_column(name, table_column(inputs, argument("by", name), (REFERENCE,), n)),
-        "prompt_degree": lambda: feature_of_column(name, table_column(inputs, argument("by", name), (name,), n)),
-        "difficulty": lambda: feature_of_column(name, table_column(inputs, argument("by", name), (name,), n)),
-        "perplexity": lambda: _perplexity(name, inputs, n),
-        "exposure": lambda: _exposure(name, inputs),
-    }
     if name in OF_COMPOUNDS:
         raise InputError(f"{argument('by', name)} is a feature of compounds, for cgbench score cter")
-    if name not in makers:
-        raise InputError(f"{argument('by', name)}{did_you_mean(name, [*makers, *OF_COMPOUNDS, 'column:NAME'])}")
-    return makers[name]()
+    if name not in FEATURES:
+        raise InputError(f"{argument('by', name)}{did_you_mean(name, [*FEATURES, *OF_COMPOUNDS, 'column:NAME'])}")
+    return FEATURES[name](name, inputs, n)
 
 
 def _text(inputs: FeatureInputs, name: str) -> Column:
@@ -117,9 +106,18 @@ def training_lines(train: Texts) -> list[str]:
     return column.values
 
 
+def _length(name: str, inputs: FeatureInputs, n: int) -> Feature:
+    return Feature(name, lengths(_text(inputs, name).values))
+
+
+def _of_table(*names: str) -> Callable[[str, FeatureInputs, int], Feature]:
+    """A feature that is a column of the table, with one of these names."""
+    return lambda name, inputs, n: feature_of_column(name, table_column(inputs, argument("by", name), names, n))
+
+
 def _degree(name: str, inputs: FeatureInputs, n: int) -> Feature:
     if inputs.train is None and inputs.table is not None:
-        return feature_of_column(name, table_column(inputs, argument("by", name), ("degree",), n))
+        return _of_table("degree")(name, inputs, n)
     if inputs.train is None:
         raise InputError(
             f"{argument('by', name)} needs the training text; give {argument('train')} (or {argument('release')})"
@@ -142,13 +140,13 @@ def _counts(name: str, inputs: FeatureInputs) -> list[np.ndarray]:
     return [counts[np.minimum(known.ids(words_of(line)), len(known))] for line in _text(inputs, name).values]
 
 
-def _frequency(name: str, inputs: FeatureInputs) -> Feature:
+def _frequency(name: str, inputs: FeatureInputs, n: int) -> Feature:
     """The training count of the rarest word; 0 for a text without words."""
     lowest = [int(counts.min()) if len(counts) else 0 for counts in _counts(name, inputs)]
     return Feature(name, np.array(lowest, np.float64), zero="unseen")
 
 
-def _one_shot(name: str, inputs: FeatureInputs) -> Feature:
+def _one_shot(name: str, inputs: FeatureInputs, n: int) -> Feature:
     """Whether a text has a word that occurs exactly once in training (Akyürek and Andreas 2021, Table 4)."""
     labels = ("1-shot" if np.any(counts == 1) else "other" for counts in _counts(name, inputs))
     return Feature(name, labels=tuple(labels))
@@ -160,19 +158,33 @@ def _perplexity(name: str, inputs: FeatureInputs, n: int) -> Feature:
             raise InputError(
                 f"{argument('by', name)} needs a language model; give {argument('lm')} (from cgbench lm train)"
             )
-        return feature_of_column(name, table_column(inputs, argument("by", name), ("perplexity",), n))
+        return _of_table("perplexity")(name, inputs, n)
     from cgbench.lm.language_model import LanguageModel
 
     return Feature(name, LanguageModel.load(inputs.lm).perplexity(_text(inputs, name).values))
 
 
-def _exposure(name: str, inputs: FeatureInputs) -> Feature:
+def _exposure(name: str, inputs: FeatureInputs, n: int) -> Feature:
     """The share of new combinations that a corpus has; without a training text, of words in the longest span it has."""
     if inputs.exposure is None:
         raise InputError(
             f"{argument('by', name)} needs the corpus; give {argument('exposure')} (from cgbench overlap --out)"
         )
-    from cgbench.benchmark.score.exposure import exposure_of
-
+    exposure_of = import_module("cgbench.benchmark.score.exposure").exposure_of
     train = None if inputs.train is None else training_lines(inputs.train)
     return Feature(name, exposure_of(_text(inputs, name).values, inputs.exposure, train, inputs.min_count))
+
+
+FEATURES: dict[str, Callable[[str, FeatureInputs, int], Feature]] = {
+    "length": _length,
+    "degree": _degree,
+    "frequency": _frequency,
+    "one-shot": _one_shot,
+    "uncertainty": _of_table(*UNCERTAINTIES),
+    "reference": _of_table(REFERENCE),
+    "prompt_degree": _of_table("prompt_degree"),
+    "difficulty": _of_table("difficulty"),
+    "perplexity": _perplexity,
+    "exposure": _exposure,
+}
+"""The features of examples: functions of the name, the inputs and the number of examples."""

@@ -46,6 +46,7 @@ class PartsScores:
     outcomes: tuple[tuple[Outcomes, ...], ...]
     residual: ScoredSystems
     scored: ScoredSystems
+    warnings: tuple[str, ...] = ()
 
     @property
     def untested(self) -> int:
@@ -54,8 +55,8 @@ class PartsScores:
         return sum(not row or any(not self.folder.pieces[place.piece].probes for place in row) for row in places)
 
 
-def score_parts(request: ScoreRequest, test: ExampleSet, scored: ScoredSystems) -> tuple[PartsScores, list[str]]:
-    """The scores by parts, and warnings.
+def score_parts(request: ScoreRequest, test: ExampleSet, scored: ScoredSystems) -> PartsScores:
+    """The scores by parts.
 
     :param scored: the scores of the systems on the whole test set.
     :raises InputError: the folder does not belong to the test set or to the metric, or probes are missing.
@@ -108,7 +109,7 @@ def score_parts(request: ScoreRequest, test: ExampleSet, scored: ScoredSystems) 
         bins = [replace(one, label=f"given, degree {one.label}") for one in bins]
     given = [np.stack([gate_of(parts, run.probes, breakdown.known).given for run in runs]) for runs in outcomes]
     found = PartsScores(folder, parts, breakdown.known, outcomes, residual, _by_parts(scored, given, bins, request))
-    return found, [f"probes: {line}" for line in probes.warnings] + _warnings(found)
+    return replace(found, warnings=(*(f"probes: {line}" for line in probes.warnings), *_warnings(found)))
 
 
 def _by_parts(

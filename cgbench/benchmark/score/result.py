@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,10 +14,10 @@ from cgbench.argument_types import AnyPath
 from cgbench.benchmark.comparison.comparison import Comparison, SystemScores
 from cgbench.benchmark.outputs.systems import System
 from cgbench.benchmark.score.features import FeatureInputs
-from cgbench.benchmark.score.output.as_json import as_json, differences_as_json
+from cgbench.benchmark.score.output.analyses import analysis_blocks, long_table, scores_as_json
 from cgbench.benchmark.score.output.forms import as_text
-from cgbench.benchmark.score.output.rows import LONG, NUMBERS, long_table
-from cgbench.benchmark.score.output.tables import differences_tables, explained, parts_tables, tables_of
+from cgbench.benchmark.score.output.rows import LONG, NUMBERS
+from cgbench.benchmark.score.output.tables import tables_of
 from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.errors import InputError, InputWarning, argument, require
 from cgbench.files import check_output, write_atomic
@@ -27,8 +27,6 @@ from cgbench.tables import render
 if TYPE_CHECKING:
     import pandas
 
-    from cgbench.benchmark.score.differences import Differences
-    from cgbench.benchmark.score.known_parts import PartsScores
     from cgbench.plots import Chart
 
 
@@ -63,16 +61,28 @@ class Evaluation:
     """Scores of one or more systems.
 
     ``repr`` is what ``cgbench score`` prints; notebooks show it as tables. ``scored`` has all results with their
-    types, ``systems`` the hypotheses, ``inputs`` the other inputs, ``differences`` where systems differ,
-    ``parts`` the scores by known parts, ``exposure`` the comparison of exposed pairs with others.
+    types, ``systems`` the hypotheses, ``inputs`` the other inputs, ``analyses`` the results of analyses by name.
     """
 
     scored: ScoredSystems
     systems: tuple[System, ...]
     inputs: EvaluationInputs | None = None
-    differences: tuple[Differences, ...] = ()
-    parts: PartsScores | None = None
-    exposure: ScoredSystems | None = None
+    analyses: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def differences(self) -> Any:
+        """:class:`~cgbench.benchmark.score.differences.Differences` of every system from the baseline."""
+        return self.analyses.get("differences", ())
+
+    @property
+    def parts(self) -> Any:
+        """The scores by known parts, a :class:`~cgbench.benchmark.score.known_parts.PartsScores`, or None."""
+        return self.analyses.get("parts")
+
+    @property
+    def exposure(self) -> ScoredSystems | None:
+        """The comparison of exposed pairs with others."""
+        return self.analyses.get("exposure")
 
     @property
     def score(self) -> float:
@@ -115,18 +125,10 @@ class Evaluation:
 
     def to_json(self) -> list[dict[str, Any]]:
         """The results as JSON values, one per system; ``docs/reference/formats.md`` has the schema."""
-        rows = as_json(self.scored)
-        if self.parts:
-            found = zip(rows, as_json(self.parts.residual), as_json(self.parts.scored), strict=True)
-            rows = [row | {"parts": own | {"by": "parts", "bins": one["bins"]}} for row, own, one in found]
-        if self.exposure:
-            rows = [row | {"exposure": own} for row, own in zip(rows, as_json(self.exposure), strict=True)]
-        if self.differences:
-            rows = [row | {"differences": differences_as_json(self.differences, row["system"])} for row in rows]
-        return rows
+        return scores_as_json(self.scored, self.analyses)
 
     def _long_table(self) -> list[list[str]]:
-        return [row.cells() for row in long_table(self.scored, self.parts, self.exposure, self.differences)]
+        return [row.cells() for row in long_table(self.scored, self.analyses)]
 
     def to_latex(self, width: int | None = None) -> str:
         """The tables in LaTeX (booktabs), with ``width`` decimals (by default one; four for scores up to 1)."""
@@ -146,11 +148,7 @@ class Evaluation:
         if form == "tsv":
             return render(LONG, self._long_table(), "tsv")
         blocks = tables_of(self.scored, width, reasons, one_line=form == "text")
-        if self.parts:
-            blocks += explained(parts_tables(self.parts, width))
-        if self.exposure:
-            blocks += tables_of(self.exposure, width, False, one_line=form == "text")
-        return as_text([*blocks, *differences_tables(self.differences, width)], form)
+        return as_text([*blocks, *analysis_blocks(self.analyses, width, form == "text")], form)
 
     def plot(self, path: AnyPath | None = None, *, ax: Any = None) -> Any:
         """Draw the scores of all systems, in the bins of ``by`` if given, with 95 % intervals.

@@ -11,7 +11,7 @@ from cgbench.benchmark.comparison.drop import Drop
 from cgbench.benchmark.comparison.significance import LEVEL
 from cgbench.benchmark.comparison.tiers import ranks
 from cgbench.benchmark.metrics.metric import Metric
-from cgbench.benchmark.score.output.rows import rounded
+from cgbench.benchmark.score.output.rows import LONG, Row, rounded
 from cgbench.benchmark.score.scored import ScoredSystems, describe
 
 if TYPE_CHECKING:
@@ -114,6 +114,13 @@ def differences_as_json(found: Iterable[Differences], system: str) -> dict[str, 
             for example in pair.examples
         ],
     }  # fmt: skip
+
+
+def row_as_json(row: Row) -> dict[str, Any]:
+    """The columns of a row that have a value, without the signature."""
+    values = {name: getattr(row, name) for name in LONG if name not in ("signature", "signature_short", "analysis")}
+    values = {name: rounded(value) if isinstance(value, float) else value for name, value in values.items()}
+    return {name: value for name, value in values.items() if value not in (None, "")}
 
 
 def _entry(entry: FoundDifference) -> dict[str, Any]:

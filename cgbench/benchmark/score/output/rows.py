@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,6 @@ from cgbench.benchmark.score.scored import ScoredSystems
 
 if TYPE_CHECKING:
     from cgbench.benchmark.score.differences import Differences
-    from cgbench.benchmark.score.known_parts import PartsScores
 
 
 @dataclass(frozen=True)
@@ -66,24 +65,6 @@ LONG = tuple(field.name for field in fields(Row))
 TEXTS = ("metric", "figure", "system", "by", "bin", "baseline", "signature", "signature_short", "analysis")
 NUMBERS = {name: "Int64" if name in ("n", "runs") else "float64" for name in LONG if name not in TEXTS}
 """Columns with numbers, and their types in pandas."""
-
-
-def long_table(
-    scored: ScoredSystems,
-    parts: PartsScores | None = None,
-    exposure: ScoredSystems | None = None,
-    differences: Iterable[Differences] = (),
-) -> list[Row]:
-    """The rows of all analyses of an evaluation."""
-    rows = list(rows_of(scored))
-    if parts:
-        rows += rows_of(parts.residual)
-        rows += (row for row in rows_of(parts.scored) if row.by == "parts")
-    if exposure:
-        rows += (replace(row, by="exposure", analysis="exposure") for row in rows_of(exposure))
-    for pair in differences:
-        rows += _differences(scored, pair)
-    return rows
 
 
 def rows_of(scored: ScoredSystems) -> Iterator[Row]:
@@ -143,7 +124,7 @@ def _of_compounds(system: Row, scored: ScoredSystems, more: dict[str, Any]) -> I
         yield replace(system, by="human", n=n, figure=name, value=_percent(share), analysis="human")
 
 
-def _differences(scored: ScoredSystems, pair: Differences) -> Iterator[Row]:
+def differences_rows(scored: ScoredSystems, pair: Differences) -> Iterator[Row]:
     """Where a system differs from the baseline; the score is what the analysis compares, the bin what it is of."""
     shared = Row(scored.metric.name, "", pair.system, baseline=pair.against, analysis="differences")
     for by, entries in (("n-gram", pair.ngrams), ("count in training", pair.words), ("kind", pair.kinds)):

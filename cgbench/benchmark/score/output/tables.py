@@ -276,6 +276,19 @@ def _signatures(scored: ScoredSystems) -> Note:
     return Note("\n".join([legend(scored), *lines] if scored.test else lines), code=True)
 
 
+def table_of_rows(rows: Iterable[Row], width: int) -> Table:
+    """Rows of any analysis: what each is of, then the columns of a score; without the columns that are empty."""
+    head = ["figure", "system", "by", "bin", "n", "runs", "value", *SPREAD]
+    lines = [
+        [row.figure, row.title, row.by or "", row.bin or "", "" if row.n is None else f"{row.n:,}",
+         "" if row.runs is None else str(row.runs), *_score(row, width)]
+        for row in rows
+    ]  # fmt: skip
+    used = [place for place in range(len(head)) if any(line[place] for line in lines)]
+    lines = [[line[place] for place in used] for line in lines]
+    return Table([head[place] for place in used], lines, keys=sum(place < 4 for place in used))
+
+
 def parts_tables(scores: PartsScores, width: int) -> list[Table]:
     """The residual composition error, its differences between systems, and scores of given pairs and of the rest.
 

@@ -17,7 +17,8 @@ from cgbench.benchmark.metrics.bins import Bin
 from cgbench.benchmark.metrics.bleu import Bleu, ChrF
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.outputs.systems import System
-from cgbench.benchmark.score import estimate as population
+from cgbench.benchmark.release.release import Release
+from cgbench.benchmark.score import sampling as population
 from cgbench.benchmark.score.request import ExampleOptions, ScoreRequest
 from cgbench.errors import InputError
 
@@ -217,7 +218,7 @@ def design_of(monkeypatch, lines, drawn="test", pool=8, metric=None, **asked):
         folder=Path("r"), configuration=config, manifest={"counts": {"pool": pool + 2, "empty": 2}},
         table=lambda: pyarrow.table(CANDIDATES),
     )  # fmt: skip
-    monkeypatch.setattr(population.Release, "open", lambda folder: release)
+    monkeypatch.setattr(Release, "open", lambda folder: release)
     monkeypatch.setattr(population, "release_files", lambda folder, name: {"table": name})
     monkeypatch.setattr(population, "table_column", lambda *asked: SimpleNamespace(values=[str(one) for one in lines]))
     monkeypatch.setattr(ExampleOptions, "drawn_set", lambda *asked: drawn)

@@ -16,22 +16,41 @@ import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from cgbench import __version__
-from cgbench.benchmark.comparison.comparison import Score
+from cgbench.benchmark.comparison.comparison import Score, SystemScores
+from cgbench.benchmark.outputs.systems import System
+from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.errors import InputError, argument
 from cgbench.files import leftovers, read_json, write_atomic, write_json
 from cgbench.locks import locked
 from cgbench.steps import hash_file
 
-if TYPE_CHECKING:
-    from cgbench.benchmark.score.result import Evaluation
-
 SCHEMA = "0.3.0"
 
 
-def write_records(found: Evaluation, folder: Path) -> list[Path]:
+class Evaluated(Protocol):
+    """Scores and what they were made from: a :class:`~cgbench.benchmark.score.result.Evaluation`."""
+
+    @property
+    def scored(self) -> ScoredSystems:
+        """The scores."""
+
+    @property
+    def systems(self) -> Sequence[System]:
+        """The systems with their hypotheses."""
+
+    @property
+    def inputs(self) -> Any:
+        """The other inputs."""
+
+    @property
+    def results(self) -> Sequence[SystemScores]:
+        """The scores of each system."""
+
+
+def write_records(found: Evaluated, folder: Path) -> list[Path]:
     """Write a record and its examples for every system; records that an earlier command has written stay.
 
     :param folder: where ``data`` is written, an existing folder or a new one.
@@ -43,7 +62,7 @@ def write_records(found: Evaluation, folder: Path) -> list[Path]:
         return _write_records(found, folder)
 
 
-def _write_records(found: Evaluation, folder: Path) -> list[Path]:
+def _write_records(found: Evaluated, folder: Path) -> list[Path]:
     benchmark = found.inputs.benchmark if found.inputs else found.scored.metric.name
     seconds = os.environ.get("SOURCE_DATE_EPOCH") or str(int(time.time()))
     prepared = []
@@ -106,7 +125,7 @@ def _part(name: str) -> str:
     return found
 
 
-def _record(found: Evaluation, number: int, benchmark: str, model: str) -> dict[str, Any]:
+def _record(found: Evaluated, number: int, benchmark: str, model: str) -> dict[str, Any]:
     scored, result, system = found.scored, found.results[number], found.systems[number]
     metric = scored.metric
     results = [
@@ -158,7 +177,7 @@ def _uncertainty(score: Score, examples: int, jackknife: bool) -> dict[str, Any]
     return values
 
 
-def _samples(found: Evaluation, number: int, benchmark: str, model: str) -> list[dict[str, Any]]:
+def _samples(found: Evaluated, number: int, benchmark: str, model: str) -> list[dict[str, Any]]:
     """The examples of every seed; none if the metric has no score per example, or there are no texts."""
     metric, inputs = found.scored.metric, found.inputs
     sources: Sequence[str] = (inputs.sources if inputs else None) or [""] * metric.n

@@ -1,0 +1,89 @@
+"""What is shown of the analyses of an evaluation: rows of the long table, tables, and values of JSON.
+
+An analysis whose result is rows needs nothing here: they are printed as a table, and are JSON as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cgbench.benchmark.score.output.as_json import as_json, differences_as_json, row_as_json
+from cgbench.benchmark.score.output.forms import Note, Table
+from cgbench.benchmark.score.output.rows import Row, differences_rows, rows_of
+from cgbench.benchmark.score.output.tables import (
+    differences_tables,
+    explained,
+    parts_tables,
+    table_of_rows,
+    tables_of,
+)
+from cgbench.benchmark.score.scored import ScoredSystems
+
+Blocks = list[Table | Note]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the results of an analysis are shown."""
+
+    rows: Callable[[Any, ScoredSystems], list[Row]]
+    blocks: Callable[[Any, int, bool], Blocks]
+    """Of a result, the number of decimals, and whether one system may be printed in one line."""
+    json: Callable[[Any, Sequence[str]], list[Any]]
+    """A value for each of the systems."""
+
+
+def _parts_rows(parts: Any, scored: ScoredSystems) -> list[Row]:
+    return [*rows_of(parts.residual), *(row for row in rows_of(parts.scored) if row.by == "parts")]
+
+
+def _parts_json(parts: Any, systems: Sequence[str]) -> list[Any]:
+    both = zip(as_json(parts.residual), as_json(parts.scored), strict=True)
+    return [residual | {"by": "parts", "bins": scores["bins"]} for residual, scores in both]
+
+
+LAYOUTS = {
+    "exposure": Layout(
+        lambda exposure, scored: [replace(row, by="exposure", analysis="exposure") for row in rows_of(exposure)],
+        lambda exposure, width, one_line: tables_of(exposure, width, False, one_line),
+        lambda exposure, systems: as_json(exposure),
+    ),
+    "parts": Layout(_parts_rows, lambda parts, width, one_line: explained(parts_tables(parts, width)), _parts_json),
+    "differences": Layout(
+        lambda pairs, scored: [row for pair in pairs for row in differences_rows(scored, pair)],
+        lambda pairs, width, one_line: differences_tables(pairs, width),
+        lambda pairs, systems: [differences_as_json(pairs, system) for system in systems],
+    ),
+}
+"""Layouts of their own, by name."""
+ROWS = Layout(
+    lambda rows, scored: list(rows),
+    lambda rows, width, one_line: [table_of_rows(rows, width)],
+    lambda rows, systems: [[row_as_json(row) for row in rows if row.system == system] for system in systems],
+)
+
+
+def long_table(scored: ScoredSystems, analyses: Mapping[str, Any]) -> list[Row]:
+    """The rows of the scores and of all analyses."""
+    rows = list(rows_of(scored))
+    for name, result in analyses.items():
+        rows += LAYOUTS.get(name, ROWS).rows(result, scored)
+    return rows
+
+
+def analysis_blocks(analyses: Mapping[str, Any], width: int, one_line: bool) -> Blocks:
+    """The tables of all analyses, in the order in which they are printed."""
+    layouts = [(LAYOUTS.get(name, ROWS), result) for name, result in analyses.items()]
+    return [block for layout, result in layouts for block in layout.blocks(result, width, one_line)]
+
+
+def scores_as_json(scored: ScoredSystems, analyses: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The scores of each system, with every analysis under its name."""
+    values = as_json(scored)
+    systems = [result.system for result in scored.results]
+    for name, result in analyses.items():
+        of_systems = LAYOUTS.get(name, ROWS).json(result, systems)
+        values = [value | {name: of_system} for value, of_system in zip(values, of_systems, strict=True)]
+    return values

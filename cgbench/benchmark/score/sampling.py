@@ -1,0 +1,199 @@
+"""What examples stand for: clusters that are not independent (``--cluster document``), and a population
+(``--estimate``) from which the set of a release was drawn.
+
+For an estimate, every drawn pair counts as many pairs of the population as its probability says (Hajek 1971): sums of
+statistics are weighted by 1 / inclusion, so means, corpus BLEU and any other metric of sums become estimates for the
+population. Their variance is that of the design
+(:func:`~cgbench.benchmark.comparison.variance.covariance_of_design`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cgbench.benchmark.comparison.comparison import CALIBRATED, Comparison
+from cgbench.benchmark.comparison.dependence import cluster_numbers, widening
+from cgbench.benchmark.comparison.design import Clusters, Design, Sampling
+from cgbench.benchmark.metrics.metric import Metric
+from cgbench.benchmark.score.example_sets import ExampleSet, release_files
+from cgbench.benchmark.score.features import FeatureInputs, table_column
+from cgbench.benchmark.score.request import ScoreRequest
+from cgbench.errors import InputError, argument
+
+if TYPE_CHECKING:
+    from cgbench.benchmark.metrics.cter import Cter
+
+OF_CTER = ("compound", "context")
+"""The clusters of CTER, unless others are named."""
+WIDER = 1.05
+"""Unused clusters are reported if they would widen an interval by this factor."""
+
+
+def sampling_of(request: ScoreRequest, test: ExampleSet, inputs: FeatureInputs, *, control: bool = False) -> Sampling:
+    """The clusters of a set, and the design of its draw; ``control``: only the test set is drawn.
+
+    :raises InputError: as :func:`clusters_of` and :func:`design_of` do.
+    """
+    sampling = Sampling.of(test.metric, clusters_of(request.comparison, test, inputs))
+    return sampling if control else replace(sampling, design=design_of(request, test, inputs))
+
+
+def clusters_of(comparison: Comparison, test: ExampleSet, inputs: FeatureInputs) -> Clusters | None:
+    """The clusters of a test set (compounds and contexts for CTER); None if all examples are independent.
+
+    :raises InputError: more than two kinds of clusters are named, or one cannot be formed.
+    """
+    names = list(dict.fromkeys(name.removeprefix("column:") for name in comparison.cluster))  # as in --by column:NAME
+    if len(names) > 2:
+        raise InputError(
+            f"{argument('cluster', names[2])}: at most two ways to form clusters are supported; leave one out"
+        )
+    if comparison.test not in (None, CALIBRATED):
+        if not names:
+            return None
+        raise InputError(
+            f"{argument('paired', comparison.test)} treats examples as independent; with {argument('cluster')} use "
+            f"{argument('paired', CALIBRATED)}"
+        )
+    rows = test.metric.counted(np.arange(test.metric.n))
+    found = {}
+    for name in names or (OF_CTER if _as_cter(test.metric) else ()):
+        labels = cluster_numbers(_labels(name, test, inputs))
+        if len(np.unique(labels[rows])) > 1:
+            found[name] = labels
+        elif names:
+            raise InputError(
+                f"{argument('cluster', name)}: all {len(rows):,} examples are in one cluster, but intervals need at "
+                "least two; leave it out"
+            )
+    return Clusters(tuple(found), tuple(found.values()), rows) if found else None
+
+
+def _labels(name: str, test: ExampleSet, inputs: FeatureInputs) -> Sequence[str]:
+    metric = test.metric
+    if name == "source":
+        if test.sources is None:
+            raise InputError(f"{argument('cluster', name)} needs the sources; give {argument('sources')}")
+        return test.sources.values
+    if name in OF_CTER and (cter := _as_cter(metric)):
+        if name == "compound":
+            return cter.compounds
+        return [
+            source.replace(compound, "\0", 1) for source, compound in zip(cter.sources, cter.compounds, strict=True)
+        ]
+    try:
+        column = table_column(inputs, argument("cluster", name), (name,), metric.n)
+    except InputError:
+        if inputs.table is not None or not test.control:
+            raise
+        raise InputError(
+            f"{argument('cluster', name)}: the control set has no column {name}; give its texts or scores as columns "
+            "of a table that has one (TABLE:COLUMN)"
+        ) from None
+    if (empty := next((row for row, label in enumerate(column.values) if not label.strip()), None)) is not None:
+        raise InputError(
+            f"{column.row(empty)}: it is empty; name the cluster of each example (one of its own if it is independent)"
+        )
+    return column.values
+
+
+def _as_cter(metric: Metric) -> Cter | None:
+    if metric.needs != "sources":
+        return None
+    from cgbench.benchmark.metrics.cter import Cter
+
+    return metric if isinstance(metric, Cter) else None
+
+
+def unused_clusters(
+    metric: Metric, sampling: Sampling, statistics: Sequence[np.ndarray], sources: Sequence[str] | None
+) -> list[str]:
+    """A warning if several examples have the same source, but are treated as independent.
+
+    :param statistics: of each system ``[runs, n, k]``.
+    """
+    if sampling.clusters or sources is None or len(set(sources)) in (1, len(sources)):
+        return []
+    wider = widening(metric, sampling, statistics, Clusters(("source",), (cluster_numbers(sources),)))
+    if wider < WIDER:
+        return []
+    return [
+        f"{len(sources) - len(set(sources)):,} examples repeat the source of another and are not independent: with "
+        f"{argument('cluster', 'source')} intervals are up to {wider:.2f} times as wide"
+    ]
+
+
+def design_of(request: ScoreRequest, test: ExampleSet, inputs: FeatureInputs) -> Design | None:
+    """How the examples were drawn from the population of the request's ``estimate``; None without it.
+
+    :raises InputError: the set of the release does not speak for that population, or the metric or test is not one of
+        sums over independent draws.
+    """
+    population, drawn = request.examples.estimate, request.examples.drawn_set(request.release)
+    if population is None:
+        return None
+    asked = argument("estimate", population)
+    if type(test.metric).collect is not Metric.collect:
+        raise InputError(f"{asked}: {test.metric.name} scores groups of examples, which are not drawn one by one")
+    if request.comparison.test not in (None, "calibrated"):
+        test_name = argument("paired", request.comparison.test)
+        raise InputError(f"{asked}: {test_name} takes examples as drawn alike; use {argument('paired', 'calibrated')}")
+    for name, value in (
+        ("control_systems", request.control.control_systems), ("differences", request.breakdown.differences),
+    ):  # fmt: skip
+        if value:
+            raise InputError(f"{asked}: {argument(name)} compares the examples as they are; leave one of them out")
+    from cgbench.benchmark.candidates.documents import DOCUMENT
+    from cgbench.benchmark.candidates.inclusion import INCLUSION
+    from cgbench.benchmark.candidates.strata import SAMPLE_INCLUSION, STRATUM
+    from cgbench.benchmark.release.manifest import ID
+    from cgbench.benchmark.release.release import Release
+
+    # what the release says of its candidates
+    assert request.release is not None  # checked with the request
+    release = Release.open(request.release)
+    config, counts, columns = release.configuration, release.manifest["counts"], release.table().to_pydict()
+    lines = columns[ID]
+    if drawn == "sample":
+        inclusion, stratum = np.array(columns[SAMPLE_INCLUSION]), np.array(columns[STRATUM]) - 1
+    else:
+        inclusion, stratum = np.array(columns[INCLUSION]), np.zeros(len(lines), np.int64)
+    # the population, of which every member must have had a chance
+    members = np.isin(np.array(columns["stage"], str), ("window", "selected")) | (population != "window")
+    pool = counts["pool"] - counts["empty"]
+    if population == "pool" and pool > len(lines):
+        raise InputError(
+            f"{release.folder}: {asked}: {pool - len(lines):,} of the {pool:,} pairs of the pool are not candidates "
+            "(they have a rare word, a seen sentence or a low degree), so they are never drawn, and no sample of "
+            f"candidates says anything about them; use {argument('estimate', 'candidates')}, or score a random sample "
+            f"of the pool without {argument('estimate')}"
+        )
+    if never := int((members & (inclusion <= 0)).sum()):
+        raise InputError(
+            f"{release.folder}: {asked}: the {'sample' if drawn == 'sample' else 'test set'} was not drawn from "
+            f"{never:,} of the {members.sum():,} candidates; build with {argument('design', 'stratified')} (finished "
+            f"steps are kept), or use {argument('estimate', 'window')}"
+        )
+    # the units of the draw, and the drawn rows
+    units = np.arange(len(lines))
+    if drawn == "test" and config.get("draw_by") == DOCUMENT:
+        units = np.unique(np.array(columns[DOCUMENT], str), return_inverse=True)[1]
+    first = np.unique(units[members], return_index=True)[1]  # one pair of each unit
+    row_of = {line: row for row, line in enumerate(lines)}
+    drawn_inputs = replace(inputs, table=release_files(release.folder, drawn)["table"], columns={})
+    try:
+        rows = np.array([row_of[int(line)] for line in table_column(drawn_inputs, asked, (ID,), test.metric.n).values])
+    except (KeyError, ValueError):
+        raise InputError(f"{release.folder}: a pair is not among the candidates; see cgbench verify") from None
+    return Design(
+        population,
+        pairs=int(members.sum()),
+        inclusion=inclusion[rows],
+        strata=stratum[rows],
+        units=np.unique(units[rows], return_inverse=True)[1],
+        sizes=np.bincount(stratum[members][first]),
+    )
