@@ -158,7 +158,7 @@ def write_parts(
         "pieces": len(pieces),
         "probed": sum(bool(piece.probes) for piece in pieces),
         "full": sum(len(piece.probes) >= manifest["k"] for piece in pieces),
-        "rows_probed": sum(bool(row) and all(pieces[place.piece].probes for place in row) for row in rows),
+        "rows_probed": sum(bool(row) and all(pieces[position.piece].probes for position in row) for row in rows),
         "probes": len(probes),
     }
     reasons = {name: lacking.count(name) for name in REASONS if name in lacking}
@@ -217,14 +217,15 @@ def _read_rows(path: Path, piece_count: int) -> list[tuple[Place, ...]]:
     rows = []
     for where, row in _rows(path):
         check_shape(row, [[int]], where, _REMEDY)
-        places = tuple(Place(place[0] - 1, *place[1:]) for place in row if len(place) == 3)
+        positions = tuple(Place(position[0] - 1, *position[1:]) for position in row if len(position) == 3)
         valid = all(
-            0 <= place.piece < piece_count and (0 <= place.start < place.end or place.start == place.end == -1)
-            for place in places
+            0 <= position.piece < piece_count
+            and (0 <= position.start < position.end or position.start == position.end == -1)
+            for position in positions
         )
-        if not valid or len(places) != len(row):
+        if not valid or len(positions) != len(row):
             raise InputError(f"{where}: not the pieces of a test row; {_REMEDY}")
-        rows.append(places)
+        rows.append(positions)
     return rows
 
 

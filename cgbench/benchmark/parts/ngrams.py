@@ -56,22 +56,22 @@ class NgramPieces:
         pieces, starts = places_of(self._ids, ids, lengths)
         return np.repeat(np.arange(len(lengths)), lengths)[starts], pieces, starts
 
-    def lines_with(self, ids: np.ndarray, lengths: np.ndarray, found: Places) -> Places:
+    def lines_with(self, ids: np.ndarray, lengths: np.ndarray, occurrences: Places) -> Places:
         """Lines with their pieces, each pair of them once, by line; and at the best place of the piece in the line, how
         many of its neighbours, 0 to 2, are not known together with it. The edge of a sentence is known."""
-        lines, pieces, starts = found
+        lines, pieces, starts = occurrences
         ends, after = np.cumsum(lengths, dtype=np.int64), starts + self.sizes[pieces]
         new = 2 - self._are_known(ids, np.maximum(starts - 1, (ends - lengths)[lines]), after)
         new -= self._are_known(ids, starts, np.minimum(after + 1, ends[lines]))
-        size = max(len(self), 1)
-        both = np.unique((lines * size + pieces) * 3 + new)
-        both = both[np.unique(both // 3, return_index=True)[1]]
-        return both // 3 // size, both // 3 % size, both % 3
+        piece_count = max(len(self), 1)
+        keys = np.unique((lines * piece_count + pieces) * 3 + new)
+        keys = keys[np.unique(keys // 3, return_index=True)[1]]
+        return keys // 3 // piece_count, keys // 3 % piece_count, keys % 3
 
     def _are_known(self, ids: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarray:
         sizes = last - first
-        places = np.repeat(first - (np.cumsum(sizes) - sizes), sizes) + np.arange(int(sizes.sum()))
-        return (self.known.count_pieces(ids[places], sizes.astype(np.int32))[0] == 1).astype(np.int64)
+        columns = np.repeat(first - (np.cumsum(sizes) - sizes), sizes) + np.arange(int(sizes.sum()))
+        return (self.known.count_pieces(ids[columns], sizes.astype(np.int32))[0] == 1).astype(np.int64)
 
 
 class Search:
@@ -81,8 +81,8 @@ class Search:
     :param max_length: of a source, in words. ``k``: the probes wanted per piece.
     """
 
-    def __init__(self, pieces: NgramPieces, side: str, held: Sequence[np.ndarray], max_length: int, k: int) -> None:
-        self.pieces, self.held, self.own, self.max_length, self.k = pieces, held, SIDES.index(side), max_length, k
+    def __init__(self, pieces: NgramPieces, side: str, excluded: Sequence[np.ndarray], max_length: int, k: int) -> None:
+        self.pieces, self.held, self.own, self.max_length, self.k = pieces, excluded, SIDES.index(side), max_length, k
         self.words = [filter_arrays(pieces.known.words if name == side else None, False) for name in SIDES]
         self._worst = np.full(len(pieces), _NO_RANK)  # pairs of a higher rank are not kept
 
@@ -90,21 +90,21 @@ class Search:
         """Find the best pairs of each piece; they depend neither on the number of cores nor on the order of pairs."""
         jobs = usable_cores()
         waiting: list[Rows] = []
-        for number, corpus in enumerate(corpora):
+        for corpus_number, corpus in enumerate(corpora):
             with (
                 open_sides(corpus) as files,
-                bar(corpus.lines, f"probes in {corpus.target.path.name}", "pair") as shown,
+                bar(corpus.lines, f"probes in {corpus.target.path.name}", "pair") as progress,
             ):
                 chunks = chunks_of(corpus, files)
-                read = partial(self._read_chunk, corpus, number, files)
+                read = partial(self._read_chunk, corpus, corpus_number, files)
                 for chunk, rows in zip(chunks, in_threads(read, chunks, jobs, jobs), strict=True):
                     waiting.append(rows)
-                    if sum(len(one["piece"]) for one in waiting[1:]) > max(WAITING, len(waiting[0]["piece"])):
+                    if sum(len(batch["piece"]) for batch in waiting[1:]) > max(WAITING, len(waiting[0]["piece"])):
                         waiting = [self._keep(waiting)]
-                    shown.update(chunk[1][0] - chunk[0][0])
+                    progress.update(chunk[1][0] - chunk[0][0])
         self.kept = self._keep(waiting)
 
-    def _read_chunk(self, corpus: ParallelText, number: int, files: Sequence[int], chunk: Chunk) -> Rows:
+    def _read_chunk(self, corpus: ParallelText, corpus_number: int, files: Sequence[int], chunk: Chunk) -> Rows:
         """The rows of a chunk that may be kept."""
         from cgbench.text import word_kernels
 
@@ -118,34 +118,36 @@ class Search:
             read_range(files[at], buffer, start, stop, text.path)
             block = check_text(buffer, stop - start, first, text.path)
             ids = np.empty(block.size // 2 + 1 if at == self.own else 0, np.int32)
-            found = offsets[at], lengths[at], codes[at]
-            _, filled = word_kernels.filter_lines(block.buffer, block.size, *self.words[at], states, ids, *found)  # type: ignore[call-arg]
+            neighbours = offsets[at], lengths[at], codes[at]
+            _, filled = word_kernels.filter_lines(block.buffer, block.size, *self.words[at], states, ids, *neighbours)  # type: ignore[call-arg]
             offsets[at] += start - text.begin
         ids = ids[:filled]
         fits = lengths[0] <= self.max_length
         fits &= ~(np.isin(codes[0], self.held[0]) | np.isin(codes[1], self.held[1]))
-        content, own = pair_hash(*codes), lengths[self.own]
-        rank = _rank(self.pieces.known.count_pieces(ids, own)[0], lengths[0] + lengths[1], content)
-        lines, pieces, starts = self.pieces.find(ids, own)
-        left = fits[lines] & (rank[lines] <= self._worst[pieces])
-        lines, pieces, new = self.pieces.lines_with(ids, own, (lines[left], pieces[left], starts[left]))
+        content, own_lengths = pair_hash(*codes), lengths[self.own]
+        rank = _rank(self.pieces.known.count_pieces(ids, own_lengths)[0], lengths[0] + lengths[1], content)
+        lines, pieces, starts = self.pieces.find(ids, own_lengths)
+        remaining = fits[lines] & (rank[lines] <= self._worst[pieces])
+        lines, pieces, new = self.pieces.lines_with(
+            ids, own_lengths, (lines[remaining], pieces[remaining], starts[remaining])
+        )
         columns = (
             *(pieces, new, rank[lines], content[lines], codes[0][lines]),
-            *(np.full(len(lines), number), lines + first, offsets[0][lines], offsets[1][lines]),
+            *(np.full(len(lines), corpus_number), lines + first, offsets[0][lines], offsets[1][lines]),
         )
         return dict(zip(_COLUMNS, columns, strict=True))
 
-    def _keep(self, parts: Sequence[Rows]) -> Rows:
+    def _keep(self, batches: Sequence[Rows]) -> Rows:
         """The best pairs of each piece, of different sources."""
-        rows = {name: np.concatenate([part[name] for part in parts]) for name in _COLUMNS}
+        rows = {name: np.concatenate([batch[name] for batch in batches]) for name in _COLUMNS}
         rows = _ordered(rows, "line", "pool", "content", "rank", "new", "source", "piece")
         first = np.ones(len(rows["piece"]), bool)
         first[1:] = (np.diff(rows["piece"]) != 0) | (rows["source"][1:] != rows["source"][:-1])
         rows = _ordered({name: values[first] for name, values in rows.items()}, "content", "rank", "new", "piece")
-        place, choices = _places(rows["piece"]), max(CHOICES, self.k)
-        last = (place == choices - 1) & (rows["new"] == 0)
+        rank, choices = _places(rows["piece"]), max(CHOICES, self.k)
+        last = (rank == choices - 1) & (rows["new"] == 0)
         self._worst[rows["piece"][last]] = rows["rank"][last]
-        return {name: values[place < choices] for name, values in rows.items()}
+        return {name: values[rank < choices] for name, values in rows.items()}
 
     def served(self, corpora: Sequence[ParallelText]) -> tuple[list[list[str]], list[np.ndarray]]:
         """The texts of the pairs kept by side, the best first; and the pieces of each: all whose neighbours are known
@@ -158,9 +160,9 @@ class Search:
         rows = {name: values[first] for name, values in rows.items()}
         texts = [[text.decode() for text in fetch_texts(rows, corpora, side)[0]] for side in SIDES]
         ids, lengths = self.pieces.words.read_lines(texts[self.own])
-        lines, mine, new = self.pieces.lines_with(ids, lengths, self.pieces.find(ids, lengths))
-        good = new <= most[mine]
-        served = np.split(mine[good], np.searchsorted(lines[good], np.arange(len(lengths))))[1:]
+        lines, pieces, new = self.pieces.lines_with(ids, lengths, self.pieces.find(ids, lengths))
+        good = new <= most[pieces]
+        served = np.split(pieces[good], np.searchsorted(lines[good], np.arange(len(lengths))))[1:]
         return texts, once_per_source(texts[0], served)
 
 
@@ -169,7 +171,7 @@ def ngram_candidates(
     train: ParallelText,
     corpora: Sequence[ParallelText],
     side: str,
-    held: Sequence[np.ndarray],
+    excluded: Sequence[np.ndarray],
     *,
     min_count: int,
     max_length: int,
@@ -178,24 +180,26 @@ def ngram_candidates(
     """The pieces of a test text, and the pairs of corpora that may be their probes.
 
     :param lines: the test text on ``side``, that of the pieces.
-    :param held: and the rest as for :class:`Search`.
+    :param excluded: and the rest as for :class:`Search`.
     """
     text = getattr(train, side).path
     known = KnownNgrams.learn(text, min_count=min_count)
     covers = known.cover(lines)
     distinct = dict.fromkeys(piece for cover in covers for piece in cover)
     good = [piece for piece in distinct if piece in known]
-    numbers = {piece: number for number, piece in enumerate(dict.fromkeys([*good, *distinct]))}
+    numbers = {piece: index for index, piece in enumerate(dict.fromkeys([*good, *distinct]))}
     pieces = NgramPieces(known, good)
-    search = Search(pieces, side, held, max_length, k)
+    search = Search(pieces, side, excluded, max_length, k)
     search.read(corpora)
     texts, served = search.served(corpora)
     counts = [known.words.count(piece[0]) for piece in numbers]
-    in_train = [np.bincount(pieces.find(*pieces.words.read(one))[1], minlength=len(good)) for one in read_blocks(text)]
+    in_train = [
+        np.bincount(pieces.find(*pieces.words.read(block))[1], minlength=len(good)) for block in read_blocks(text)
+    ]
     counts[: len(good)] = np.sum(in_train, axis=0).tolist()
     listed = [
-        Piece(" ".join(piece), count, reason="absent" if number < len(good) else "unknown")
-        for (piece, number), count in zip(numbers.items(), counts, strict=True)
+        Piece(" ".join(piece), count, reason="absent" if index < len(good) else "unknown")
+        for (piece, index), count in zip(numbers.items(), counts, strict=True)
     ]
     rows = []
     for cover in covers:
@@ -212,8 +216,8 @@ def _ordered(rows: Rows, *names: str) -> Rows:
 
 def _places(sorted_pieces: np.ndarray) -> np.ndarray:
     """The place of each row among those of its piece."""
-    found: np.ndarray = np.arange(len(sorted_pieces)) - np.searchsorted(sorted_pieces, sorted_pieces)
-    return found
+    ranks: np.ndarray = np.arange(len(sorted_pieces)) - np.searchsorted(sorted_pieces, sorted_pieces)
+    return ranks
 
 
 def _rank(covers: np.ndarray, words: np.ndarray, content: np.ndarray) -> np.ndarray:

@@ -63,8 +63,8 @@ class Agreement:
     def as_dict(self) -> dict[str, Any]:
         """The overlaps and the correlation as JSON."""
         low, high = self.rho_interval or (None, None)
-        parts = {name: getattr(self, name).as_dict() for name in ("window", "dropped", "selected")}
-        return {"releases": [self.first, self.second], "rho": self.rho, "rho_low": low, "rho_high": high, **parts}
+        sets = {name: getattr(self, name).as_dict() for name in ("window", "dropped", "selected")}
+        return {"releases": [self.first, self.second], "rho": self.rho, "rho_low": low, "rho_high": high, **sets}
 
 
 @dataclass(frozen=True)
@@ -99,47 +99,49 @@ def selected_of(name: str, release: Release) -> tuple[Selected, np.ndarray]:
 
 def select_alike(releases: Mapping[str, Release]) -> list[Selected]:
     """The selection of each release, in the order of the first one's candidates."""
-    found: list[Selected] = []
+    selections: list[Selected] = []
     first: np.ndarray | None = None
     for name, release in releases.items():
-        one, content = selected_of(name, release)
+        selection, content = selected_of(name, release)
         if first is None:
             first, start = np.sort(content), release
-            place = np.argsort(np.argsort(content))
+            rank = np.argsort(np.argsort(content))
         elif not np.array_equal(np.sort(content), first):
             shared = len(np.intersect1d(content, first))
             raise InputError(
                 f"{release.folder}: its {len(content):,} candidates are not those of {start.folder} ({shared:,} are "
                 "in both); compare releases with the same training text, pool and settings before the ensemble"
             )
-        order = np.argsort(content)[place]
-        found.append(Selected(name, one.uncertainty[order], one.stage[order], one.seed))
-    return found
+        order = np.argsort(content)[rank]
+        selections.append(Selected(name, selection.uncertainty[order], selection.stage[order], selection.seed))
+    return selections
 
 
 def agreements(selected: Sequence[Selected]) -> list[Agreement]:
     """The agreement of every two selections."""
-    return [_agreement(one, other) for number, one in enumerate(selected) for other in selected[number + 1 :]]
+    return [_agreement(first, second) for position, first in enumerate(selected) for second in selected[position + 1 :]]
 
 
-def _agreement(one: Selected, other: Selected) -> Agreement:
-    total = len(one.stage)
-    numbers = [np.where(np.isnan(values), np.inf, values) for values in (one.uncertainty, other.uncertainty)]
+def _agreement(release: Selected, other_release: Selected) -> Agreement:
+    total = len(release.stage)
+    numbers = [
+        np.where(np.isnan(values), np.inf, values) for values in (release.uncertainty, other_release.uncertainty)
+    ]
     rho = spearman(*numbers)
 
     def common(*stages: str) -> Common:
-        first, second = one.rows(*stages), other.rows(*stages)
+        first, second = release.rows(*stages), other_release.rows(*stages)
         return Common(
             len(first), len(second), len(np.intersect1d(first, second)), len(first) * len(second) / total, total
         )
 
     window, drawn = common(*WINDOW), common("selected")
-    if one.seed == other.seed and window.first and window.second:
+    if release.seed == other_release.seed and window.first and window.second:
         # Both draw by the same hash of content, so most pairs in both windows are drawn by both or by neither. Windows
         # that overlap by chance alone would share this many drawn pairs.
-        share = min(drawn.first / window.first, drawn.second / window.second)
-        drawn = Common(drawn.first, drawn.second, drawn.common, share * window.expected, total)
+        smaller = min(drawn.first / window.first, drawn.second / window.second)
+        drawn = Common(drawn.first, drawn.second, drawn.common, smaller * window.expected, total)
     return Agreement(
-        *(one.name, other.name, rho, None if rho is None else interval(rho, total)),
+        *(release.name, other_release.name, rho, None if rho is None else interval(rho, total)),
         *(window, common("dropped"), drawn),
     )

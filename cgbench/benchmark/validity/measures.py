@@ -75,19 +75,19 @@ class SystemMeasures:
         head = ["measure", "PRR", "ROC-AUC", "AURC", "rho given length", f"PRR minus {self.selects}", "p (Holm)"]
         rows = [
             [
-                one.measure, shown(one.prr, one.intervals["prr"]), shown(one.auc, one.intervals["auc"]),
-                fixed(one.aurc, 3), shown(one.given_length, one.given_length_interval),
-                "" if one.difference is None else shown(one.difference, one.difference_interval),
-                p_text(one.p_holm),
+                row.measure, shown(row.prr, row.intervals["prr"]), shown(row.auc, row.intervals["auc"]),
+                fixed(row.aurc, 3), shown(row.given_length, row.given_length_interval),
+                "" if row.difference is None else shown(row.difference, row.difference_interval),
+                p_text(row.p_holm),
             ]
-            for one in self.measures
+            for row in self.measures
         ]  # fmt: skip
         return head, rows
 
     def report(self) -> str:
         """As a table."""
-        several = f" ({self.runs})" if self.runs > 1 else ""
-        title = f"measures and the errors of {self.system}{several}, mean loss {self.loss:.3f}"
+        runs = f" ({self.runs})" if self.runs > 1 else ""
+        title = f"measures and the errors of {self.system}{runs}, mean loss {self.loss:.3f}"
         return f"{title}\n{render(*self.table())}"
 
 
@@ -126,10 +126,10 @@ def figures_of(ordering: Ordering, oracle: Ordering, counts: np.ndarray, loss: n
         if losses are 0 and 1, else above their median.
     """
     wrong = counts * (loss > (0 if np.isin(loss, (0, 1)).all() else np.median(loss)))
-    size, bad = ordering.sums(counts), ordering.sums(wrong)
-    area = ordering.area(size, ordering.sums(counts * loss))
+    totals, bad = ordering.sums(counts), ordering.sums(wrong)
+    area = ordering.area(totals, ordering.sums(counts * loss))
     best = oracle.area(oracle.sums(counts), oracle.sums(counts * loss))
-    chance, good = (counts * loss).sum(-1) / counts.sum(-1), size - bad
+    chance, good = (counts * loss).sum(-1) / counts.sum(-1), totals - bad
     with np.errstate(divide="ignore", invalid="ignore"):
         prr = (chance - area) / (chance - best)
         pairs = (bad * (good.cumsum(-1) - good / 2)).sum(-1)
@@ -139,12 +139,12 @@ def figures_of(ordering: Ordering, oracle: Ordering, counts: np.ndarray, loss: n
 
 def losses_of(metric: Metric, runs: Sequence[Sequence[str]]) -> np.ndarray:
     """The loss of each example, ``[runs, n]``: 1 less its score, or its error rate (TER), as fractions."""
-    found = []
+    losses = []
     for texts, statistics in zip(runs, metric.all_statistics(runs), strict=True):
         rows = metric.per_example(texts, statistics)
-        scores = [one["correct"] if "correct" in one else one["score"] / 100 for one in rows]
-        found.append(np.array(scores) if metric.lower_is_better else 1 - np.array(scores))
-    return np.stack(found)
+        scores = [example["correct"] if "correct" in example else example["score"] / 100 for example in rows]
+        losses.append(np.array(scores) if metric.lower_is_better else 1 - np.array(scores))
+    return np.stack(losses)
 
 
 def measure_errors(
@@ -165,12 +165,12 @@ def measure_errors(
                 f"{system}: all candidates have the same score, so there are no errors to predict; choose another "
                 f"{argument('metric')}, or leave the system out"
             )
-    kept = {}
+    usable = {}
     for name, values in numeric(columns).items():
-        one = np.asarray(values, np.float64)
-        if TWICE not in name and not np.isnan(one).any() and one.min() < one.max():
-            kept[name] = -one if name in EASIER else one
-    orderings = {name: Ordering(one) for name, one in kept.items()}
+        array = np.asarray(values, np.float64)
+        if TWICE not in name and not np.isnan(array).any() and array.min() < array.max():
+            usable[name] = -array if name in EASIER else array
+    orderings = {name: Ordering(numbers) for name, numbers in usable.items()}
     runs = np.concatenate(list(losses.values()))
     oracles = [Ordering(loss) for loss in runs]
     units = runs.shape[1] if clusters is None else int(clusters.max()) + 1
@@ -178,7 +178,7 @@ def measure_errors(
     def figures(counts: np.ndarray) -> np.ndarray:
         """``[measures, samples, runs, 3]``."""
         pairs = list(zip(oracles, runs, strict=True))
-        every = [[figures_of(one, oracle, counts, loss) for oracle, loss in pairs] for one in orderings.values()]
+        every = [[figures_of(array, oracle, counts, loss) for oracle, loss in pairs] for array in orderings.values()]
         return np.array(every).swapaxes(1, 2)
 
     observed = figures(np.ones((1, runs.shape[1])))[:, 0]
@@ -204,7 +204,7 @@ def measure_errors(
         named = [name for name in orderings if (system, name) != (ENSEMBLE, OWN_SCORE)]  # which is its own error
         at = [list(orderings).index(name) for name in named]
         chosen = {name: orderings[name] for name in named}
-        scores = _scores(chosen, ours[at], ours_drawn[at], units, selects, {**kept, LOSS: loss})
+        scores = _scores(chosen, ours[at], ours_drawn[at], units, selects, {**usable, LOSS: loss})
         result.append(SystemMeasures(system, len(parts), float(loss.mean()), selects, tuple(scores)))
     return result
 
@@ -217,22 +217,22 @@ def _scores(
     high for hard, and the loss."""
     covariance, runs, names = covariance_of_samples(list(drawn), units), observed.shape[1], list(orderings)
     contrasts = Contrasts(list(observed), covariance, shared_seeds=True)
-    others = [at for at, name in enumerate(names) if name != selects and selects in names]
-    tests = {at: contrasts.of(at, names.index(selects)) for at in others}
+    alternatives = [at for at, name in enumerate(names) if name != selects and selects in names]
+    tests = {at: contrasts.of(at, names.index(selects)) for at in alternatives}
     adjusted = holm([float(tests[at].p_value()[0]) if at in tests else None for at in range(len(names))])
-    spearman = {one.second if one.first == LOSS else one.first: one
-                for one in correlations(columns, LOSS) if LOSS in (one.first, one.second)}  # fmt: skip
-    found = []
+    spearman = {pair.second if pair.first == LOSS else pair.first: pair
+                for pair in correlations(columns, LOSS) if LOSS in (pair.first, pair.second)}  # fmt: skip
+    scores = []
     for at, (name, p_holm) in enumerate(zip(names, adjusted, strict=True)):
-        own = slice(at * runs, (at + 1) * runs)
+        rows = slice(at * runs, (at + 1) * runs)
         intervals: dict[str, Interval] = {}
-        for number, figure in enumerate(FIGURES):  # in percent, from the best: the interval ends there
-            part = covariance.of_runs(number, own).select(lambda block: 1e4 * block)
-            ends = score_interval(part, 100 * (1 - observed[at, :, number]), None if figure == "prr" else 100.0)
+        for index, figure in enumerate(FIGURES):  # in percent, from the best: the interval ends there
+            estimate = covariance.of_runs(index, rows).select(lambda block: 1e4 * block)
+            ends = score_interval(estimate, 100 * (1 - observed[at, :, index]), None if figure == "prr" else 100.0)
             intervals[figure] = ends and (1 - ends[1] / 100, 1 - ends[0] / 100)
-        prr, auc, aurc = (float(one) for one in observed[at].mean(axis=0))
+        prr, auc, aurc = (float(correlation) for correlation in observed[at].mean(axis=0))
         low, high = (float(end[0]) for end in tests[at].interval()) if at in tests else (np.nan, np.nan)
-        found.append(
+        scores.append(
             MeasureScore(
                 measure=name, prr=prr, auc=auc, aurc=aurc, intervals=intervals,
                 given_length=spearman[name].given_length,
@@ -243,4 +243,4 @@ def _scores(
                 risks=tuple(orderings[name].risks(columns[LOSS]).tolist()),
             )
         )  # fmt: skip
-    return sorted(found, key=lambda one: -one.prr)
+    return sorted(scores, key=lambda score: -score.prr)

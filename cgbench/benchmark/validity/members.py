@@ -104,16 +104,18 @@ def draw_members(
     rows = np.sort(np.argsort(seeded_hash(content, seed, "sample"), kind="stable")[:sample])
     columns = {name: [values[row] for row in rows] for name, values in table.items()}
     plan = plan_draws(len(folders), draws, seed)
-    wanted = sorted({one for pair in plan.values() for some in pair for one in some} | {tuple(range(len(folders)))})
-    scored = _score(folders, wanted, measure, [sources[row] for row in rows], columns["hypothesis"], device, batch)
+    subsets = sorted(
+        {subset for pair in plan.values() for some in pair for subset in some} | {tuple(range(len(folders)))}
+    )
+    scored = _score(folders, subsets, measure, [sources[row] for row in rows], columns["hypothesis"], device, batch)
     windows = {members: _window(release, columns, measure, values) for members, values in scored.items()}
-    found = [
-        DrawnEnsembles(size, how, *_compare(pairs, scored, windows))
-        for (size, how), pairs in sorted(plan.items())
+    ensembles = [
+        DrawnEnsembles(count, how, *_compare(pairs, scored, windows))
+        for (count, how), pairs in sorted(plan.items())
         if pairs
     ]
     some = len(next(iter(windows.values())))
-    return Draws(measure, len(rows), len(folders), some / len(rows), tuple(found))
+    return Draws(measure, len(rows), len(folders), some / len(rows), tuple(ensembles))
 
 
 Members = tuple[int, ...]
@@ -124,13 +126,20 @@ def plan_draws(members: int, draws: int, seed: int) -> dict[tuple[int, str], lis
     chance = random.Random(seed)
     everyone = tuple(range(members))
     plan: dict[tuple[int, str], list[tuple[Members, Members]]] = {}
-    for size in range(SMALLEST, members):
+    for members_per_draw in range(SMALLEST, members):
         orders = [chance.sample(everyone, members) for _ in range(draws)]
-        subsets = {tuple(sorted(order[:size])) for order in orders}
-        plan[size, "all"] = [(subset, everyone) for subset in sorted(subsets)]
-        if 2 * size <= members:
-            pairs = {tuple(sorted((tuple(sorted(o[:size])), tuple(sorted(o[size : 2 * size]))))) for o in orders}
-            plan[size, "apart"] = [(one, other) for one, other in sorted(pairs)]
+        subsets = {tuple(sorted(order[:members_per_draw])) for order in orders}
+        plan[members_per_draw, "all"] = [(subset, everyone) for subset in sorted(subsets)]
+        if 2 * members_per_draw <= members:
+            pairs = {
+                tuple(
+                    sorted(
+                        (tuple(sorted(o[:members_per_draw])), tuple(sorted(o[members_per_draw : 2 * members_per_draw])))
+                    )
+                )
+                for o in orders
+            }
+            plan[members_per_draw, "apart"] = [(first, second) for first, second in sorted(pairs)]
     drawn = {tuple(sorted(chance.choices(everyone, k=members))) for _ in range(draws)}
     plan[members, "bootstrap"] = [(some, everyone) for some in sorted(drawn) if len(set(some)) >= SMALLEST]
     return plan
@@ -138,7 +147,7 @@ def plan_draws(members: int, draws: int, seed: int) -> dict[tuple[int, str], lis
 
 def _score(
     folders: Sequence[Path],
-    wanted: Sequence[Members],
+    subsets: Sequence[Members],
     measure: str,
     sources: Sequence[str],
     hypotheses: Sequence[str],
@@ -150,22 +159,23 @@ def _score(
 
     ensemble = Ensemble.open(folders, device)
     tokens = ensemble.subwords.encode_target(hypotheses)
-    scored: dict[Members, list[np.ndarray]] = {members: [] for members in wanted}
-    with bar(len(sources) * len(wanted), "drawn ensembles", "pair") as progress:
+    scored: dict[Members, list[np.ndarray]] = {members: [] for members in subsets}
+    with bar(len(sources) * len(subsets), "drawn ensembles", "pair") as progress:
         for start in range(0, len(sources), batch):
-            part = slice(start, start + batch)
-            for members in wanted:
-                drawn = replace(ensemble, members=tuple(ensemble.members[number] for number in members))
-                scored[members].append(drawn.score(sources[part], tokens[part])[measure])
-                progress.update(len(sources[part]))
-    return {members: np.concatenate(parts) for members, parts in scored.items()}
+            batch_rows = slice(start, start + batch)
+            for members in subsets:
+                drawn = replace(ensemble, members=tuple(ensemble.members[member] for member in members))
+                scored[members].append(drawn.score(sources[batch_rows], tokens[batch_rows])[measure])
+                progress.update(len(sources[batch_rows]))
+    return {members: np.concatenate(pieces) for members, pieces in scored.items()}
 
 
 def _window(release: Release, columns: Mapping[str, Sequence[Any]], measure: str, values: np.ndarray) -> np.ndarray:
     """The candidates in the window if the measure had these values."""
     total = release.table().num_rows
     sizes = {
-        key: round(size * len(values) / total) for key, size in selection_sizes(release.configuration, total).items()
+        key: round(amount * len(values) / total)
+        for key, amount in selection_sizes(release.configuration, total).items()
     }
     sizes |= {"window": max(1, sizes["window"]), "select": 1}
     _, stages = select_rows({**columns, measure: values.tolist()}, release.configuration, sizes)
@@ -177,6 +187,6 @@ def _compare(
     scored: Mapping[Members, np.ndarray],
     windows: Mapping[Members, np.ndarray],
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    rhos = [spearman(scored[one], scored[other]) for one, other in pairs]
-    shares = [len(np.intersect1d(windows[one], windows[other])) / len(windows[one]) for one, other in pairs]
+    rhos = [spearman(scored[first], scored[second]) for first, second in pairs]
+    shares = [len(np.intersect1d(windows[first], windows[second])) / len(windows[first]) for first, second in pairs]
     return tuple(0.0 if rho is None else rho for rho in rhos), tuple(shares)

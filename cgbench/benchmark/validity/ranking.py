@@ -47,40 +47,45 @@ def score_parts(
     metric: Metric,
     clusters: Clusters | None,
     systems: Mapping[str, Sequence[Sequence[str]]],
-    parts: Mapping[str, np.ndarray],
+    sets: Mapping[str, np.ndarray],
     *,
     samples: int,
     seed: int,
 ) -> PartScores:
     """Score the runs of each system on each part.
 
-    :param parts: the examples of each part, ascending.
+    :param sets: the examples of each part, ascending.
     """
     names = tuple(systems)
     of_runs = iter(metric.all_statistics([run for runs in systems.values() for run in runs]))
     statistics = [np.stack([next(of_runs) for _ in runs]) for runs in systems.values()]
     # Scores, intervals and tests, each part on its own.
-    several = len(names) > 1
-    comparison = Comparison(paired="calibrated" if several else None, all_pairs=several, confidence=True, seed=seed)
+    many = len(names) > 1
+    comparison = Comparison(paired="calibrated" if many else None, all_pairs=many, confidence=True, seed=seed)
     results = [
         SystemScores(name, len(runs), SubsetScores(0, 0, {}), statistics=runs)
         for name, runs in zip(names, statistics, strict=True)
     ]
     scores = {
-        part: parts_of(metric, Sampling.of(metric, clusters), results, comparison, [Bin(part, rows)])[0]
-        for part, rows in parts.items()
+        set_name: parts_of(metric, Sampling.of(metric, clusters), results, comparison, [Bin(set_name, rows)])[0]
+        for set_name, rows in sets.items()
     }
-    main = {part: [of.figures[metric.figures[0]] for of in subsets] for part, subsets in scores.items()}
+    main = {set_name: [of.figures[metric.figures[0]] for of in subsets] for set_name, subsets in scores.items()}
     unknown = AllPairs(list(range(len(names))), [list(range(len(names)))], {}, {})
     return PartScores(
         names,
-        {part: len(rows) for part, rows in parts.items()},
-        {part: np.array([math.nan if one.value is None else one.value for one in of]) for part, of in main.items()},
-        _samples(metric, clusters, statistics, parts, samples, seed),
-        {part: compare_all(metric, names, subsets) or unknown for part, subsets in scores.items()},
+        {set_name: len(rows) for set_name, rows in sets.items()},
         {
-            part: [None if one.ci_low is None or one.ci_high is None else (one.ci_low, one.ci_high) for one in of]
-            for part, of in main.items()
+            set_name: np.array([math.nan if score.value is None else score.value for score in of])
+            for set_name, of in main.items()
+        },
+        _samples(metric, clusters, statistics, sets, samples, seed),
+        {set_name: compare_all(metric, names, subsets) or unknown for set_name, subsets in scores.items()},
+        {
+            set_name: [
+                None if score.ci_low is None or score.ci_high is None else (score.ci_low, score.ci_high) for score in of
+            ]
+            for set_name, of in main.items()
         },
     )
 
@@ -89,24 +94,24 @@ def _samples(
     metric: Metric,
     clusters: Clusters | None,
     statistics: Sequence[np.ndarray],
-    parts: Mapping[str, np.ndarray],
+    sets: Mapping[str, np.ndarray],
     samples: int,
     seed: int,
 ) -> dict[str, np.ndarray]:
     """The first score of each system ``[samples, systems]`` by part, from the same samples of examples and seeds."""
-    drawn: dict[str, list[list[np.ndarray]]] = {part: [[] for _ in statistics] for part in parts}
+    drawn: dict[str, list[list[np.ndarray]]] = {name: [[] for _ in statistics] for name in sets}
     labels = clusters.labels[0] if clusters else None
     for counts in bootstrap_counts(metric.n if labels is None else int(labels.max()) + 1, samples, seed):
         if labels is not None:
             counts = counts[:, labels]
-        for part, rows in parts.items():
+        for name, rows in sets.items():
             weights = counts[:, rows]
             for system, runs in enumerate(statistics):
                 scores = [metric.compute(weights @ run[rows])[:, :1] for run in runs]
-                drawn[part][system].append(np.stack(scores, axis=1))
+                drawn[name][system].append(np.stack(scores, axis=1))
     # The same sample of seeds on each part: the generator restarts.
-    joined = {part: draw_runs([np.concatenate(blocks) for blocks in of], seed) for part, of in drawn.items()}
-    return {part: np.stack([of[:, 0] for of in systems], axis=1) for part, systems in joined.items()}
+    joined = {name: draw_runs([np.concatenate(blocks) for blocks in of], seed) for name, of in drawn.items()}
+    return {name: np.stack([of[:, 0] for of in systems], axis=1) for name, systems in joined.items()}
 
 
 def kendall(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray) -> float:
@@ -163,29 +168,29 @@ class Ranking:
         }
 
 
-def rank(scores: PartScores, part: str, whole: str) -> Ranking:
+def rank(scores: PartScores, subset: str, whole_set: str) -> Ranking:
     """Compare the order of the systems on a part with that on the whole."""
-    tau = kendall(scores.values[part], scores.values[whole])
-    samples = [kendall(a, b) for a, b in zip(scores.samples[part], scores.samples[whole], strict=True)]
-    tests = {name: scores.pairs[name] for name in (whole, part)}
+    tau = kendall(scores.values[subset], scores.values[whole_set])
+    samples = [kendall(a, b) for a, b in zip(scores.samples[subset], scores.samples[whole_set], strict=True)]
+    tests = {name: scores.pairs[name] for name in (whole_set, subset)}
     count = len(scores.systems)
-    signs = {name: np.sign(np.subtract.outer(scores.values[name], scores.values[name])) for name in (whole, part)}
+    signs = {name: np.sign(np.subtract.outer(scores.values[name], scores.values[name])) for name in (whole_set, subset)}
     pairs = list(itertools.combinations(range(count), 2))
-    decided = [pair for pair in pairs if differ(tests[whole], *pair)]
-    both = [pair for pair in decided if differ(tests[part], *pair)]
-    kept = sum(signs[whole][pair] == signs[part][pair] for pair in both)
+    decided = [pair for pair in pairs if differ(tests[whole_set], *pair)]
+    decided_in_both = [pair for pair in decided if differ(tests[subset], *pair)]
+    agreed = sum(signs[whole_set][pair] == signs[subset][pair] for pair in decided_in_both)
     ties = any(not signs[name][pair] for name in signs for pair in pairs)
     return Ranking(
         tau=tau,
         interval=percentile_interval(np.array(samples)),
-        chance=None if ties else chance_of(scores.values[part], scores.values[whole]),
+        chance=None if ties else chance_of(scores.values[subset], scores.values[whole_set]),
         pairs=len(pairs),
-        swapped=sum(bool(signs[whole][pair] * signs[part][pair] < 0) for pair in pairs),
+        swapped=sum(bool(signs[whole_set][pair] * signs[subset][pair] < 0) for pair in pairs),
         decided=len(decided),
-        kept=int(kept),
-        reversed=len(both) - int(kept),
-        whole=tests[whole],
-        part=tests[part],
+        kept=int(agreed),
+        reversed=len(decided_in_both) - int(agreed),
+        whole=tests[whole_set],
+        part=tests[subset],
     )
 
 
@@ -205,31 +210,31 @@ class OwnFamily:
 
 def own_family(
     scores: PartScores,
-    parts: Mapping[str, str],
+    selected_sets: Mapping[str, str],
     families: Sequence[str | None],
-    whole: str,
+    whole_set: str,
     lower_is_better: bool = False,
 ) -> list[OwnFamily]:
     """The disadvantage of each family with systems and a part; empty if there is only one.
 
-    :param parts: the part that each family selected.
+    :param selected_sets: the part that each family selected.
     :param families: of the systems; None for systems of no such family.
-    :param whole: the part from which losses are measured.
+    :param whole_set: the part from which losses are measured.
     """
-    present = [family for family in parts if family in families]
+    present = [family for family in selected_sets if family in families]
     sign = -1.0 if lower_is_better else 1.0
     rows = {family: [row for row, name in enumerate(families) if name == family] for family in present}
 
-    def loss(family: str, part: str) -> tuple[float, np.ndarray]:
-        value = scores.values[whole][rows[family]].mean() - scores.values[part][rows[family]].mean()
-        samples = scores.samples[whole][:, rows[family]] - scores.samples[part][:, rows[family]]
+    def loss(family: str, set_name: str) -> tuple[float, np.ndarray]:
+        value = scores.values[whole_set][rows[family]].mean() - scores.values[set_name][rows[family]].mean()
+        samples = scores.samples[whole_set][:, rows[family]] - scores.samples[set_name][:, rows[family]]
         return sign * float(value), sign * samples.mean(axis=1)
 
-    found = []
+    differences = []
     for family in present if len(present) > 1 else ():
-        value, samples = loss(family, parts[family])
-        others = [loss(other, parts[family]) for other in present if other != family]
-        value -= float(np.mean([points for points, _ in others]))
-        samples = samples - np.mean([drawn for _, drawn in others], axis=0)
-        found.append(OwnFamily(family, value, percentile_interval(samples)))
-    return found
+        value, samples = loss(family, selected_sets[family])
+        competitors = [loss(competitor, selected_sets[family]) for competitor in present if competitor != family]
+        value -= float(np.mean([points for points, _ in competitors]))
+        samples = samples - np.mean([drawn for _, drawn in competitors], axis=0)
+        differences.append(OwnFamily(family, value, percentile_interval(samples)))
+    return differences

@@ -58,17 +58,17 @@ class Validity:
         return _as_json(self) if form == "json" else _as_text(self)
 
 
-def _as_json(found: Validity) -> str:
+def _as_json(validity: Validity) -> str:
     return json.dumps(
         {
-            "release": str(found.release.folder),
-            "signature": found.release.signature,
-            "correlations": [one.as_dict() for one in found.correlations],
-            "overlaps": [one.as_dict() for one in found.agreements],
-            "draws": dataclasses.asdict(found.draws) if found.draws else None,
-            "scored": _scored_dict(found.scored) if found.scored else None,
-            "measures": [dataclasses.asdict(one) for one in found.measures],
-            "notes": list(found.notes),
+            "release": str(validity.release.folder),
+            "signature": validity.release.signature,
+            "correlations": [item.as_dict() for item in validity.correlations],
+            "overlaps": [item.as_dict() for item in validity.agreements],
+            "draws": dataclasses.asdict(validity.draws) if validity.draws else None,
+            "scored": _scored_dict(validity.scored) if validity.scored else None,
+            "measures": [dataclasses.asdict(item) for item in validity.measures],
+            "notes": list(validity.notes),
         },
         ensure_ascii=False,
         indent=1,
@@ -85,71 +85,78 @@ def _scored_dict(scored: RankedSystems) -> dict[str, Any]:
         "systems": {
             name: {
                 "family": family,
-                "scores": {part: float(values[row]) for part, values in scored.scores.values.items()},
-                "intervals": {part: scored.scores.intervals[part][row] for part in scored.scores.sizes},
+                "scores": {set_name: float(values[row]) for set_name, values in scored.scores.values.items()},
+                "intervals": {set_name: scored.scores.intervals[set_name][row] for set_name in scored.scores.sizes},
             }
             for row, (name, family) in enumerate(zip(systems, scored.families, strict=True))
         },
-        "rankings": {part: one.as_dict(systems) for part, one in scored.rankings.items()},
-        "own_family": [{"family": one.family, "points": one.points, "interval": one.interval} for one in scored.own],
+        "rankings": {set_name: entry.as_dict(systems) for set_name, entry in scored.rankings.items()},
+        "own_family": [
+            {"family": entry.family, "points": entry.points, "interval": entry.interval} for entry in scored.own
+        ],
     }
 
 
-def _as_text(found: Validity) -> str:
-    parts = [found.release.signature, _correlations(found)]
-    if found.agreements:
-        parts.append(_agreements(found.agreements))
-    if found.draws:
-        parts.append(_draws(found.draws))
-    if found.scored:
-        parts += [_scores(found.scored), *(_ranking(part, found.scored) for part in found.scored.rankings)]
-        if found.scored.own:
-            parts.append(_own(found.scored))
-    several = any(one.system == OUTSIDE for one in found.measures)  # a table per system is too much to read
-    tables = [one for one in found.measures if not several or one.system in (ENSEMBLE, OUTSIDE)]
-    parts += [one.report() for one in tables]
-    if len(tables) < len(found.measures):
-        parts.append("tables of single systems: --report or --format json")
-    parts += [f"note: {line}" for line in found.notes]
-    return "\n\n".join(parts)
+def _as_text(validity: Validity) -> str:
+    blocks = [validity.release.signature, _correlations(validity)]
+    if validity.agreements:
+        blocks.append(_agreements(validity.agreements))
+    if validity.draws:
+        blocks.append(_draws(validity.draws))
+    if validity.scored:
+        blocks += [
+            _scores(validity.scored),
+            *(_ranking(set_name, validity.scored) for set_name in validity.scored.rankings),
+        ]
+        if validity.scored.own:
+            blocks.append(_own(validity.scored))
+    has_families = any(
+        measures.system == OUTSIDE for measures in validity.measures
+    )  # a table per system is too much to read
+    tables = [measures for measures in validity.measures if not has_families or measures.system in (ENSEMBLE, OUTSIDE)]
+    blocks += [measures.report() for measures in tables]
+    if len(tables) < len(validity.measures):
+        blocks.append("tables of single systems: --report or --format json")
+    blocks += [f"note: {line}" for line in validity.notes]
+    return "\n\n".join(blocks)
 
 
-def _correlations(found: Validity) -> str:
-    columns, rows = correlation_table(found.correlations, str(found.release.configuration.get("uncertainty")))
+def _correlations(validity: Validity) -> str:
+    columns, rows = correlation_table(validity.correlations, str(validity.release.configuration.get("uncertainty")))
     head = ("", *(word for column in columns for word in (column, "given length")))
     return "correlations (Spearman over the candidates)\n" + render(head, [[name, *cells] for name, cells in rows])
 
 
-def _agreements(found: Sequence[Agreement]) -> str:
+def _agreements(agreements: Sequence[Agreement]) -> str:
     rows = [
         [
-            f"{one.first}, {one.second}",
-            shown(one.rho, one.rho_interval),
-            *(_common(getattr(one, part)) for part in ("window", "dropped", "selected")),
+            f"{agreement.first}, {agreement.second}",
+            shown(agreement.rho, agreement.rho_interval),
+            *(_common(getattr(agreement, name)) for name in ("window", "dropped", "selected")),
         ]
-        for one in found
+        for agreement in agreements
     ]
     head = ("releases", "rho of uncertainty", "window: common", "dropped: common", "selected: common")
     return "selections of other ensembles from the same candidates (in brackets: by chance)\n" + render(head, rows)
 
 
-def _common(one: Common) -> str:
-    return f"{one.common:,} of {min(one.first, one.second):,} ({one.expected:,.0f})"
+def _common(common: Common) -> str:
+    return f"{common.common:,} of {min(common.first, common.second):,} ({common.expected:,.0f})"
 
 
 def _draws(draws: Draws) -> str:
     names = {"all": "with all", "apart": "two disjoint", "bootstrap": "bootstrap, with all"}
     rows = [
         [
-            f"{one.members}, {names[one.how]}",
-            str(len(one.rho)),
-            f"{np.mean(one.rho):.3f}",
-            f"{min(one.rho):.3f}",
-            f"{np.mean(one.window):.3f}",
-            f"{min(one.window):.3f}",
+            f"{draw.members}, {names[draw.how]}",
+            str(len(draw.rho)),
+            f"{np.mean(draw.rho):.3f}",
+            f"{min(draw.rho):.3f}",
+            f"{np.mean(draw.window):.3f}",
+            f"{min(draw.window):.3f}",
         ]
-        for one in draws.draws
-        if one.rho
+        for draw in draws.draws
+        if draw.rho
     ]
     head = ("members", "pairs", f"rho of {draws.measure}", "minimum", "window in common", "minimum")
     return (
@@ -160,29 +167,29 @@ def _draws(draws: Draws) -> str:
 
 def _scores(scored: RankedSystems) -> str:
     scores = scored.scores
-    head = ("system", *(f"{part} ({size:,})" for part, size in scores.sizes.items()))
+    head = ("system", *(f"{set_name} ({count:,})" for set_name, count in scores.sizes.items()))
     rows = [
-        [name, *(shown(scores.values[part][row], scores.intervals[part][row], 1) for part in scores.sizes)]
+        [name, *(shown(scores.values[set_name][row], scores.intervals[set_name][row], 1) for set_name in scores.sizes)]
         for row, name in enumerate(scores.systems)
     ]
     return f"{scored.metric} ({scored.signature})\n" + render(head, rows)
 
 
-def _ranking(part: str, scored: RankedSystems) -> str:
-    one: Ranking = scored.rankings[part]
-    chance = "" if one.chance is None else f", p = {one.chance:.2g} for a random order"
+def _ranking(set_name: str, scored: RankedSystems) -> str:
+    ranking: Ranking = scored.rankings[set_name]
+    chance = "" if ranking.chance is None else f", p = {ranking.chance:.2g} for a random order"
     lines = [
-        f"does {part} rank systems like {scored.whole}? Kendall's tau {shown(one.tau, one.interval)}{chance}; "
-        f"{one.swapped} of {one.pairs} pairs in another order",
-        f"of {one.decided} pairs that differ on {scored.whole}: {one.kept} differ in the same direction on {part}, "
-        f"{one.reversed} in the other, {one.decided - one.kept - one.reversed} do not",
+        f"does {set_name} rank systems like {scored.whole}? Kendall's tau "
+        f"{shown(ranking.tau, ranking.interval)}{chance}; {ranking.swapped} of {ranking.pairs} pairs in another order",
+        f"of {ranking.decided} pairs that differ on {scored.whole}: {ranking.kept} differ in the same direction on "
+        f"{set_name}, {ranking.reversed} in the other, {ranking.decided - ranking.kept - ranking.reversed} do not",
     ]
-    for name, pairs in ((scored.whole, one.whole), (part, one.part)):
+    for name, pairs in ((scored.whole, ranking.whole), (set_name, ranking.part)):
         groups = " > ".join(", ".join(scored.scores.systems[row] for row in tier) for tier in pairs.tiers)
         lines.append(f"clusters on {name}: {groups}")
     return "\n".join(lines)
 
 
 def _own(scored: RankedSystems) -> str:
-    rows = [[one.family, shown(one.points, one.interval, 2)] for one in scored.own]
+    rows = [[row.family, shown(row.points, row.interval, 2)] for row in scored.own]
     return "disadvantage of a family on the part that its own kind selected\n" + render(("family", "points"), rows)

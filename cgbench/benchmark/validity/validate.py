@@ -38,15 +38,15 @@ def validate(request: ValidateRequest) -> Validity:
     :raises InputError: releases have different candidates, files have wrong lengths, there are fewer than three systems
         or members, or something required is not here.
     """
-    name, others, systems, control = request.name, request.others or {}, request.systems, request.control_systems
+    name, further, systems, control = request.name, request.others or {}, request.systems, request.control_systems
     opened = _open(request.release)
-    releases = {name or "release": opened, **{key: _open(one) for key, one in others.items()}}
-    if len(releases) <= len(others):
+    releases = {name or "release": opened, **{key: _open(folder) for key, folder in further.items()}}
+    if len(releases) <= len(further):
         raise InputError(f"{argument('others')}: {name or 'release'} is the name of the release itself; use another")
     if control and not systems:
         raise InputError(f"{argument('control_systems')} needs {argument('systems')}, for the test set")
     selected = select_alike(releases) if opened.finished else []
-    if not opened.finished and (others or systems or request.measures):
+    if not opened.finished and (further or systems or request.measures):
         opened.check_finished()
     if request.measures and control:
         raise InputError(
@@ -55,15 +55,15 @@ def validate(request: ValidateRequest) -> Validity:
     measures = _measures(opened, request) if request.measures else ()
     scored = None
     if systems and not (request.measures and len(systems) < FEWEST_SYSTEMS):
-        parts, references = (
+        sets, references = (
             _test_and_control(opened, systems, control)
             if control
-            else _candidates(opened, {one.name: one.rows("selected") for one in selected})
+            else _candidates(opened, {selection.name: selection.rows("selected") for selection in selected})
         )
-        read = _read(opened, systems, control, parts, references)
+        read = _read(opened, systems, control, sets, references)
         metric = _metric(request, references)
         clusters, samples = _clusters(opened, request), request.samples or SAMPLES["bootstrap"]
-        scored = _score(metric, clusters, read, parts, list(releases), samples=samples, seed=request.seed)
+        scored = _score(metric, clusters, read, sets, list(releases), samples=samples, seed=request.seed)
     draws = None
     if request.draws:
         device = choose_device(request.device)
@@ -84,15 +84,15 @@ def _measures(release: Release, request: ValidateRequest) -> list[SystemMeasures
     references = _candidates(release, {})[1]
     metric, clusters = _metric(request, references), _clusters(release, request)
     read = _read_candidates(release, request.systems, references) if request.systems else []
-    own = {ENSEMBLE: [columns["hypothesis"]]} if "hypothesis" in columns else {}
-    runs = {**own, **{one.name: one.runs for one in read}}
+    ensemble = {ENSEMBLE: [columns["hypothesis"]]} if "hypothesis" in columns else {}
+    runs = {**ensemble, **{system.name: system.runs for system in read}}
     if not runs:
         raise InputError(f"{release.folder}: has no translations of its candidates; give {argument('systems')}")
     return measure_errors(
         columns,
         {name: losses_of(metric, of) for name, of in runs.items()},
         selecting_measure(release.configuration),
-        [one.name for one in read if one.name.split("/")[0] != request.name],
+        [system.name for system in read if system.name.split("/")[0] != request.name],
         samples=request.samples or SAMPLES["bootstrap"],
         seed=request.seed,
         clusters=clusters.labels[0] if clusters else None,
@@ -112,13 +112,13 @@ def _cluster_names(release: Release, name: str, control: bool) -> list[str]:
     if name == "source":
         return [*release.lines(name), *release.control_lines(name)] if control else candidate_texts(release)[0]
     if control:
-        found = [row.get(name) for row in (*release.split(), *release.control_rows())]
+        documents = [row.get(name) for row in (*release.split(), *release.control_rows())]
     else:
         table = release.table()
-        found = table[name].to_pylist() if name in table.column_names else [None]
-    if None in found:
+        documents = table[name].to_pylist() if name in table.column_names else [None]
+    if None in documents:
         raise InputError(f"{argument('cluster', name)}: the release does not name documents; build it with documents")
-    return [str(one) for one in found]
+    return [str(document) for document in documents]
 
 
 def _open(release: Release | AnyPath) -> Release:
@@ -144,8 +144,11 @@ def _test_and_control(
         raise InputError(
             f"{argument('control_systems')}: {lacking[0]} needs hypotheses of both the test set and the control set"
         )
-    test, other = release.lines("target"), release.control_lines("target")
-    return {"test": np.arange(len(test)), "control": np.arange(len(test), len(test) + len(other))}, [*test, *other]
+    test, control_targets = release.lines("target"), release.control_lines("target")
+    return {"test": np.arange(len(test)), "control": np.arange(len(test), len(test) + len(control_targets))}, [
+        *test,
+        *control_targets,
+    ]
 
 
 def _read_candidates(release: Release, systems: Mapping[str, Runs], references: Sequence[str]) -> list[System]:
@@ -159,7 +162,7 @@ def _read(
     release: Release,
     systems: Mapping[str, Runs],
     control: Mapping[str, Runs] | None,
-    parts: Parts,
+    sets: Parts,
     references: list[str],
 ) -> list[System]:
     if len(systems) < FEWEST_SYSTEMS:
@@ -170,21 +173,23 @@ def _read(
     if not control:
         return _read_candidates(release, systems, references)
     texts = {"reference": release.lines("target"), "source": release.lines("source")}
-    test = read_systems(systems, len(parts["test"]), "the test set",
+    test = read_systems(systems, len(sets["test"]), "the test set",
                         Examples.of("the test set", texts, release.folder / SPLIT))  # fmt: skip
     texts = {"reference": release.control_lines("target"), "source": release.control_lines("source")}
-    other = {one.name: one for one in read_systems(
-        control, len(parts["control"]), "the control set",
+    control_runs = {system.name: system for system in read_systems(
+        control, len(sets["control"]), "the control set",
         Examples.of("the control set", texts, release.folder / CONTROL),
     )}  # fmt: skip
-    for one in test:
-        if len(one.runs) != len(other[one.name].runs):
+    for system in test:
+        files = len(control_runs[system.name].runs)
+        if len(system.runs) != files:
             raise InputError(
-                f"{argument('control_systems')}: {one.name} has {len(other[one.name].runs)} files for the control set "
-                f"and {len(one.runs)} for the test set; give the same number"
+                f"{argument('control_systems')}: {system.name} has {files} files for the control set "
+                f"and {len(system.runs)} for the test set; give the same number"
             )
     return [
-        System(one.name, tuple([*a, *b] for a, b in zip(one.runs, other[one.name].runs, strict=True))) for one in test
+        System(system.name, tuple([*a, *b] for a, b in zip(system.runs, control_runs[system.name].runs, strict=True)))
+        for system in test
     ]
 
 
@@ -192,24 +197,26 @@ def _score(
     metric: Any,
     clusters: Clusters | None,
     systems: list[System],
-    parts: Parts,
+    sets: Parts,
     families: list[str],
     *,
     samples: int,
     seed: int,
 ) -> RankedSystems:
-    whole = list(parts)[-1]
-    scores = score_parts(metric, clusters, {one.name: one.runs for one in systems}, parts, samples=samples, seed=seed)
+    whole = list(sets)[-1]
+    scores = score_parts(
+        metric, clusters, {system.name: system.runs for system in systems}, sets, samples=samples, seed=seed
+    )
     lower = metric.lower_is_better
-    of = tuple(next((f for f in families if one.name.split("/")[0] == f), None) for one in systems)
-    own = {name: name for name in families if name in parts}
+    of = tuple(next((f for f in families if system.name.split("/")[0] == f), None) for system in systems)
+    own = {name: name for name in families if name in sets}
     return RankedSystems(
         metric=metric.name,
         signature=str(metric.signature()),
         lower_is_better=lower,
         whole=whole,
         scores=scores,
-        rankings={part: rank(scores, part, whole) for part in parts if part != whole},
+        rankings={set_name: rank(scores, set_name, whole) for set_name in sets if set_name != whole},
         own=tuple(own_family(scores, own, of, whole, lower)),
         families=of,
     )
@@ -219,12 +226,14 @@ def _cautions(scored: RankedSystems) -> list[str]:
     systems = len(scored.scores.systems)
     notes = []
     if systems < 6:
-        best = min((one.chance for one in scored.rankings.values() if one.chance is not None), default=None)
+        best = min((ranking.chance for ranking in scored.rankings.values() if ranking.chance is not None), default=None)
         best_p = "" if best is None else f"; a random order would reach the highest tau here with p = {best:.2g}"
         notes.append(f"{systems} systems are few: tau has {systems * (systems - 1) // 2} pairs{best_p}")
-    for part, size in scored.scores.sizes.items():
-        if size < 200:
-            notes.append(f"{part} has {size:,} pairs: intervals are wide, and percentile intervals slightly too narrow")
-    if single := [one.family for one in scored.own if scored.families.count(one.family) < 2]:
+    for name, count in scored.scores.sizes.items():
+        if count < 200:
+            notes.append(
+                f"{name} has {count:,} pairs: intervals are wide, and percentile intervals slightly too narrow"
+            )
+    if single := [family.family for family in scored.own if scored.families.count(family.family) < 2]:
         notes.append(f"one system only in {', '.join(single)}: the disadvantage is that of a single training run")
     return notes

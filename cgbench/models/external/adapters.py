@@ -22,9 +22,9 @@ PATTERN_SECONDS = 10
 
 def find_adapter(address: Address) -> Path | None:
     """The folder of the LoRA adapter of an address, or None."""
-    if (named := address.options.get("adapter")) is None:
+    if (folder_name := address.options.get("adapter")) is None:
         return None
-    folder = Path(named)
+    folder = Path(folder_name)
     if not (folder / ADAPTER_CONFIG).is_file():
         raise InputError(f"{address.text}: {folder} is not an adapter: {ADAPTER_CONFIG} is missing")
     if not (folder / ADAPTER).is_file():
@@ -48,7 +48,7 @@ def _check_ranks(folder: Path, config: dict[str, Any]) -> None:
     """Refuse a rank larger than the stored matrices, because they are allocated before the weights are read."""
     with open_tensors(folder / ADAPTER) as file:
         shapes = [file.get_slice(name).get_shape() for name in file.keys()]  # noqa: SIM118
-    most = max((size for shape in shapes for size in shape), default=0)
+    most = max((width for shape in shapes for width in shape), default=0)
     for name in ("r", "rank_pattern"):
         for _, rank in numbers_in(config.get(name)):
             if rank > most:
@@ -80,8 +80,8 @@ def _check_patterns(adapter: Path, modules: Sequence[str]) -> None:
     fields = ("target_modules", "exclude_modules", "layers_pattern", "modules_to_save", "rank_pattern", "alpha_pattern")
     patterns: set[str] = set()
     for value in map(config.get, fields):
-        found = [value] if isinstance(value, str) else value if isinstance(value, (list, dict)) else []
-        patterns |= {one for one in found if isinstance(one, str) and re.search(r"[^\w.]", one)}
+        values = [value] if isinstance(value, str) else value if isinstance(value, (list, dict)) else []
+        patterns |= {pattern for pattern in values if isinstance(pattern, str) and re.search(r"[^\w.]", pattern)}
     if not patterns:
         return
     try:
@@ -132,6 +132,6 @@ def save_adapter(adapter: Any, folder: Path) -> None:
     (folder / "README.md").unlink(missing_ok=True)
     config = read_json(folder / ADAPTER_CONFIG)
     for key, value in config.items():
-        if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
             config[key] = sorted(value)  # peft writes a set, whose order differs between processes
     write_atomic(folder / ADAPTER_CONFIG, to_json(config))

@@ -45,25 +45,25 @@ class Address:
 
 def parse_address(text: str) -> Address:
     """Parse a model address. The only look-up is whether a folder of that name exists."""
-    rest, seed = text, None
-    if sampled := rest.startswith("mc:"):
-        rest = rest.removeprefix("mc:")
-    if rest.startswith("openai:"):
+    name_and_options, seed = text, None
+    if sampled := name_and_options.startswith("mc:"):
+        name_and_options = name_and_options.removeprefix("mc:")
+    if name_and_options.startswith("openai:"):
         raise InputError(
             f"{text}: a server returns no distributions, so it can only translate (cgbench translate "
             f"{argument('system')}); write {FORM}"
         )
-    kind = "hf" if rest.startswith("hf:") else "own"
-    rest = rest.removeprefix("hf:")
-    name, sign, query = rest.partition("?")
+    kind = "hf" if name_and_options.startswith("hf:") else "own"
+    name_and_options = name_and_options.removeprefix("hf:")
+    name, sign, query = name_and_options.partition("?")
     options = read_options(text, query) if sign else {}
     if sampled:
         seed = _seed(text, options.pop(_SEED, None))
     known = _OPTIONS[kind]
     for option in options:
         if option not in known:
-            more = "; seed needs mc:" if option == _SEED else did_you_mean(option, known) if known else ""
-            raise InputError(f"{text}: unknown option {option!r}{more}")
+            hint = "; seed needs mc:" if option == _SEED else did_you_mean(option, known) if known else ""
+            raise InputError(f"{text}: unknown option {option!r}{hint}")
     if options.get("dtype", DTYPES[0]) not in DTYPES:
         raise InputError(f"{text}: dtype must be one of {', '.join(DTYPES)}")
     if options.get("chat", "yes") != "yes":
@@ -106,8 +106,8 @@ def read_template(template: str, where: str) -> str:
     :param where: prefix of the error message.
     """
     if PLACE not in template:
-        shown = template if len(template) <= 60 else template[:57] + "..."
-        raise InputError(f"{where}: the template {shown!r} has no {PLACE} for the sentence")
+        beginning = template if len(template) <= 60 else template[:57] + "..."
+        raise InputError(f"{where}: the template {beginning!r} has no {PLACE} for the sentence")
     return template
 
 
@@ -139,10 +139,10 @@ def placed_name(address: Address, commit: str = "") -> str:
     return _name(pinned, lambda path: str(path.absolute()), lambda value: quote(value, safe="/"))
 
 
-def _name(address: Address, place: Callable[[Path], str], quoted: Callable[[str], str] = str) -> str:
-    name = f"{address.name}@{address.revision}" if address.revision else place(Path(address.name))
+def _name(address: Address, shorten: Callable[[Path], str], quoted: Callable[[str], str] = str) -> str:
+    name = f"{address.name}@{address.revision}" if address.revision else shorten(Path(address.name))
     options = {
-        key: quoted(place(Path(value)) if key in ("adapter", "prompt") else value)
+        key: quoted(shorten(Path(value)) if key in ("adapter", "prompt") else value)
         for key, value in address.options.items()
     }
     if address.seed is not None:

@@ -34,12 +34,12 @@ def masks(model: nn.Module, seed: int, sentence: str) -> Iterator[None]:
             model.eval()
 
 
-def check_dropout(model: nn.Module, config: Any, shown: str) -> None:
+def check_dropout(model: nn.Module, config: Any, label: str) -> None:
     """Check that a model has dropout."""
     rates = [module.p for module in model.modules() if isinstance(module, nn.Dropout)]
     rates += [value for name, value in vars(config).items() if "dropout" in name and isinstance(value, float)]
     if not any(rate > 0 for rate in rates):
-        raise InputError(f"{shown}: the model has no dropout (its rates are 0), so all members would be identical")
+        raise InputError(f"{label}: the model has no dropout (its rates are 0), so all members would be identical")
 
 
 class DropoutMember(HuggingFaceMember):
@@ -56,8 +56,8 @@ class DropoutMember(HuggingFaceMember):
 
     def states(self, lines: Sequence[str], targets: Sequence[np.ndarray]) -> Tensor:
         """See :meth:`.member.Member.states`."""
-        parts = []
+        state_groups = []
         for line, target in zip(lines, targets, strict=True):
             with masks(self.model, self._seed, line):
-                parts.append(super().states([line], [target]))
-        return torch.cat(parts) if parts else super().states([], [])
+                state_groups.append(super().states([line], [target]))
+        return torch.cat(state_groups) if state_groups else super().states([], [])

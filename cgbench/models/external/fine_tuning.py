@@ -45,8 +45,8 @@ class TrainableModel(nn.Module):
         self._begin = torch.from_numpy(member.prefix(np.zeros(0, np.int64)))
         self._tied = _second_names(self.inner)
         self.register_load_state_dict_pre_hook(self._add_tied)
-        for part in _frozen(self.inner, freeze):
-            part.requires_grad_(False)
+        for module in _frozen(self.inner, freeze):
+            module.requires_grad_(False)
 
     @property
     def longest(self) -> int | None:
@@ -76,9 +76,9 @@ class TrainableModel(nn.Module):
 
         :param extra: tokens beyond 1.2 times the source length.
         """
-        read = [part.cpu().numpy() for part in source.ids.split(source.layout.lengths.tolist())]
-        found = self._member.search(read, length_limits(source.layout.lengths, 1.2, extra), beam)
-        return [[Hypothesis(tokens, 0.0, 0.0)] for tokens in found]
+        read = [ids.cpu().numpy() for ids in source.ids.split(source.layout.lengths.tolist())]
+        outputs = self._member.search(read, length_limits(source.layout.lengths, 1.2, extra), beam)
+        return [[Hypothesis(tokens, 0.0, 0.0)] for tokens in outputs]
 
     def save_checkpoint(
         self, folder: Path, config: CheckpointConfig, tensors: Mapping[str, Tensor], subwords: TokenizerText
@@ -124,7 +124,7 @@ class TrainableModel(nn.Module):
                 del state[name]
         return state
 
-    def _add_tied(self, module: nn.Module, state: dict[str, Any], prefix: str, *others: object) -> None:
+    def _add_tied(self, module: nn.Module, state: dict[str, Any], prefix: str, *rest_of_hook: object) -> None:
         if self._adapter:
             for name, tensor in super().state_dict(prefix=prefix).items():
                 state.setdefault(name, tensor)
@@ -174,33 +174,33 @@ def _grid(ids: Tensor, lengths: np.ndarray) -> tuple[Tensor, Tensor]:
 def _second_names(model: nn.Module) -> dict[str, str]:
     """Further names of tied parameters and buffers, mapped to the first name."""
     first: dict[int, str] = {}
-    found = {}
+    aliases = {}
     for name, tensor in model.state_dict(keep_vars=True).items():
         if id(tensor) in first:
-            found[name] = first[id(tensor)]
+            aliases[name] = first[id(tensor)]
         else:
             first[id(tensor)] = name
-    return found
+    return aliases
 
 
-def _frozen(model: Any, what: str) -> list[nn.Module]:
-    if what == "none":
+def _frozen(model: Any, choice: str) -> list[nn.Module]:
+    if choice == "none":
         return []
     embeddings = model.get_input_embeddings()
     encoder = model.get_encoder()
-    if what == "embeddings":
-        return [part for part in (embeddings, encoder.get_input_embeddings()) if part is not None]
+    if choice == "embeddings":
+        return [module for module in (embeddings, encoder.get_input_embeddings()) if module is not None]
     return [encoder]
 
 
-def check_fit(model: TrainableModel, text: TokenizerText, max_length: int, shown: str) -> None:
+def check_fit(model: TrainableModel, text: TokenizerText, max_length: int, label: str) -> None:
     """Check that the model has embeddings for the tokeniser's ids and positions for the longest training sentence."""
     if text.largest >= text.source_size:
         raise InputError(
-            f"{shown}: the tokeniser belongs to another model: it has ids up to {text.largest:,}, but the model has "
+            f"{label}: the tokeniser belongs to another model: it has ids up to {text.largest:,}, but the model has "
             f"{text.source_size:,} embeddings"
         )
     if model.longest is not None and max_length > model.longest:
         raise InputError(
-            f"training.max_length={max_length}: {shown} has positions for {model.longest} tokens; lower it"
+            f"training.max_length={max_length}: {label} has positions for {model.longest} tokens; lower it"
         )

@@ -22,30 +22,31 @@ def generate(
     beam: int,
     nbest: int,
     length_penalty: float,
-    more: int = 0,
+    forced_tokens: int = 0,
     **tokens: Any,
 ) -> list[np.ndarray]:
     """The best ``nbest`` outputs of each sentence of a batch, in order: ids with the end token.
 
     :param ids: model input, ``[rows, columns]``, with its ``mask``.
-    :param limits: maximum tokens of each output before its end; ``more``: forced tokens, not counted in ``limits``.
+    :param limits: maximum tokens of each output before its end.
+    :param forced_tokens: forced tokens, not counted in ``limits``.
     :param begin: number of tokens before the target; ``ends``: tokens that end an output; ``end``: the default one.
     :param tokens: other ids, by their names in transformers' ``GenerationConfig``.
     """
     from transformers import GenerationConfig, LogitsProcessorList
 
-    own = model.generation_config
+    configured = model.generation_config
     settings = GenerationConfig(
         num_beams=beam,
         num_return_sequences=nbest,
         do_sample=False,
-        max_new_tokens=int(limits.max()) + 1 + more,
+        max_new_tokens=int(limits.max()) + 1 + forced_tokens,
         early_stopping=beam > 1,
         length_penalty=length_penalty,
-        bos_token_id=own.bos_token_id,
+        bos_token_id=configured.bos_token_id,
         eos_token_id=list(ends),
-        bad_words_ids=own.bad_words_ids,
-        suppress_tokens=own.suppress_tokens,
+        bad_words_ids=configured.bad_words_ids,
+        suppress_tokens=configured.suppress_tokens,
         **tokens,
     )
     model.generation_config = GenerationConfig()  # otherwise generate fills in its values
@@ -57,12 +58,12 @@ def generate(
             logits_processor=LogitsProcessorList([_EndAtLimit(limits, ends, end, begin)]),
         )
     finally:
-        model.generation_config = own
-    found = []
+        model.generation_config = configured
+    outputs = []
     for path in output[:, begin:].cpu().numpy():
         over = np.flatnonzero(np.isin(path, ends))
-        found.append((path[: over[0] + 1] if len(over) else np.append(path, end)).astype(np.int32))
-    return found
+        outputs.append((path[: over[0] + 1] if len(over) else np.append(path, end)).astype(np.int32))
+    return outputs
 
 
 class _EndAtLimit:

@@ -39,7 +39,7 @@ class HuggingFaceMember(Member):
     :param template: prompt with ``{source}`` for the sentence; None: the sentence itself.
     :param special_tokens: whether the tokeniser adds special tokens to the input; a chat template has its own.
     :param source: language code, for multilingual models; also ``target``.
-    :param shown: name of the model in messages.
+    :param label: name of the model in messages.
     """
 
     def __init__(
@@ -52,17 +52,17 @@ class HuggingFaceMember(Member):
         source: str | None = None,
         target: str | None = None,
         device: str = "cpu",
-        shown: str = "the model",
+        label: str = "the model",
     ) -> None:
         self.model, self.tokenizer = model, tokenizer
         self._template, self._special_tokens = template, special_tokens
-        self._device, self._shown = torch.device(device), shown
+        self._device, self._shown = torch.device(device), label
         self._shots: Mapping[str, str] = {}
         config, settings = model.config, model.generation_config
         self._encodes = bool(config.is_encoder_decoder)
         if not self._encodes and template is None:
             raise InputError(
-                f"{shown}: a model without an encoder needs a prompt; set {argument('prompt')}, such as "
+                f"{label}: a model without an encoder needs a prompt; set {argument('prompt')}, such as "
                 f"'German: {PLACE}\\nEnglish:', or add ?prompt=FILE"
             )
         ends = settings.eos_token_id if settings.eos_token_id not in (None, []) else tokenizer.eos_token_id
@@ -71,7 +71,7 @@ class HuggingFaceMember(Member):
             self._ends += tuple(_line_breaks(tokenizer))
         if self._ends[0] is None:
             raise InputError(
-                f"{shown}: neither its configuration nor its tokeniser defines an end token (eos_token_id)"
+                f"{label}: neither its configuration nor its tokeniser defines an end token (eos_token_id)"
             )
         self._end = tokenizer.eos_token_id if tokenizer.eos_token_id in self._ends else self._ends[0]
         pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else settings.pad_token_id
@@ -80,7 +80,7 @@ class HuggingFaceMember(Member):
         start = getattr(config, "decoder_start_token_id", None) if start is None else start
         self._start = start if self._encodes else None
         if self._encodes and self._start is None:
-            raise InputError(f"{shown}: its configuration defines no decoder_start_token_id")
+            raise InputError(f"{label}: its configuration defines no decoder_start_token_id")
         self._forced = settings.forced_bos_token_id if self._encodes else None
         self._check_ids()
         self._set_languages(source, target)
@@ -112,33 +112,33 @@ class HuggingFaceMember(Member):
 
     def _ids(self, **arguments: Any) -> list[list[int]]:
         try:
-            found: list[list[int]] = self.tokenizer(**arguments, verbose=False)["input_ids"]
+            ids: list[list[int]] = self.tokenizer(**arguments, verbose=False)["input_ids"]
         except BaseException as error:
             raise tokenizer_fault(error, f"{self._shown}: its tokeniser cannot encode the text") from None
-        return found
+        return ids
 
     def _check_read(self, read: list[np.ndarray], rows: int) -> list[np.ndarray]:
-        for number, ids in enumerate(read, 1):
+        for line_number, ids in enumerate(read, 1):
             if len(ids) and int(ids.max()) >= rows:
                 raise InputError(
-                    f"{self._shown}: the tokeniser belongs to another model: line {number} has id {int(ids.max()):,}, "
-                    f"but the model has {rows:,} rows"
+                    f"{self._shown}: the tokeniser belongs to another model: line {line_number} has id "
+                    f"{int(ids.max()):,}, but the model has {rows:,} rows"
                 )
         return read
 
     def _set_languages(self, source: str | None, target: str | None) -> None:
-        tokenizer, shown = self.tokenizer, self._shown
+        tokenizer, label = self.tokenizer, self._shown
         if not hasattr(tokenizer, "src_lang"):
             if source or target:
-                raise InputError(f"{shown}: its tokeniser has no language codes; leave out source= and target=")
+                raise InputError(f"{label}: its tokeniser has no language codes; leave out source= and target=")
             return
         if not source or not target:
             raise InputError(
-                f"{shown}: a multilingual model needs language codes, as its tokeniser names them: "
+                f"{label}: a multilingual model needs language codes, as its tokeniser names them: "
                 "?source=CODE&target=CODE"
             )
-        _language(tokenizer, source, shown)
-        written = _language(tokenizer, target, shown)
+        _language(tokenizer, source, label)
+        written = _language(tokenizer, target, label)
         tokenizer.src_lang, tokenizer.tgt_lang = source, target
         if self._start in (*self._ends, self._pad, tokenizer.bos_token_id):
             self._forced = written
@@ -155,8 +155,8 @@ class HuggingFaceMember(Member):
         self._shots = shots
 
     def _prompt(self, template: str, line: str) -> str:
-        parts = template.split(SHOTS) if self._shots else [template]  # braces in shots have no meaning
-        return self._shots.get(line, "").join(part.replace(PLACE, line) for part in parts)
+        pieces = template.split(SHOTS) if self._shots else [template]  # braces in shots have no meaning
+        return self._shots.get(line, "").join(piece.replace(PLACE, line) for piece in pieces)
 
     # Ids of inputs and outputs.
 
@@ -172,8 +172,8 @@ class HuggingFaceMember(Member):
         """Tokens of the sentences without the template, with an end token: the basis of length limits."""
         if self._template is None:
             return np.array([len(ids) for ids in read], np.int64)
-        found = self._ids(text=list(lines), add_special_tokens=False) if lines else []
-        return np.array([len(ids) + 1 for ids in found], np.int64)
+        sentences = self._ids(text=list(lines), add_special_tokens=False) if lines else []
+        return np.array([len(ids) + 1 for ids in sentences], np.int64)
 
     @cached_property
     def _begin(self) -> list[int]:
@@ -189,8 +189,8 @@ class HuggingFaceMember(Member):
         if not texts:
             return []
         side = "text_target" if self._encodes else "text"
-        found = self._ids(**{side: list(texts)}, add_special_tokens=False)
-        ids = [np.array([*self._begin, *ids, self._end], np.int64) for ids in found]
+        targets = self._ids(**{side: list(texts)}, add_special_tokens=False)
+        ids = [np.array([*self._begin, *ids, self._end], np.int64) for ids in targets]
         return self._check_read(ids, self._rows[1])
 
     def text(self, ids: Sequence[int]) -> str:
@@ -212,8 +212,8 @@ class HuggingFaceMember(Member):
             states = _before_last_layer(self.model, inputs)
             ends = [len(wholes[row]) for row in batch]
             return [
-                states[place, end - len(targets[row]) : end].float().cpu()
-                for place, (row, end) in enumerate(zip(batch, ends, strict=True))
+                states[position, end - len(targets[row]) : end].float().cpu()
+                for position, (row, end) in enumerate(zip(batch, ends, strict=True))
             ]
 
         reading, writing = (np.array([len(ids) for ids in rows], np.int64) for rows in (read, wholes))
@@ -238,13 +238,13 @@ class HuggingFaceMember(Member):
         source, seen = self._grid(read)
         return {"input_ids": source, "attention_mask": seen, "decoder_input_ids": ids, "use_cache": False}
 
-    def _grid(self, rows: Sequence[Any], left: bool = False) -> tuple[Tensor, Tensor]:
+    def _grid(self, rows: Sequence[Any], pad_left: bool = False) -> tuple[Tensor, Tensor]:
         """Ids padded on the right or on the left, and their mask."""
         width = max(map(len, rows))
         ids, mask = np.full((len(rows), width), self._pad), np.zeros((len(rows), width), np.int64)
-        for place, row in enumerate(rows):
-            part = slice(width - len(row), width) if left else slice(0, len(row))
-            ids[place, part], mask[place, part] = row, 1
+        for position, row in enumerate(rows):
+            columns = slice(width - len(row), width) if pad_left else slice(0, len(row))
+            ids[position, columns], mask[position, columns] = row, 1
         return torch.from_numpy(ids).to(self._device), torch.from_numpy(mask).to(self._device)
 
     @torch.inference_mode()
@@ -277,9 +277,9 @@ class HuggingFaceMember(Member):
         probe = [[self._end, self._pad, self._end]]
         inputs = self._inputs(probe, probe)
         expected = self.model(**inputs).logits.float()
-        found = head.logits(_before_last_layer(self.model, inputs).float())
+        logits = head.logits(_before_last_layer(self.model, inputs).float())
         tolerance = TOLERANCE if self.model.dtype == torch.float32 else 0.05
-        if float((found - expected).abs().max()) > tolerance * max(1.0, float(expected.abs().max())):
+        if float((logits - expected).abs().max()) > tolerance * max(1.0, float(expected.abs().max())):
             raise InputError(
                 f"{self._shown}: its logits are not a function of its last layer alone; such models are not supported "
                 f"for uncertainty, only for translation (translate {argument('system')})"
@@ -312,10 +312,12 @@ class HuggingFaceMember(Member):
             head = None
         with one_thread(self._device):
             for batch in make_batches(sizes, sizes, rows, search.batch_tokens or self.batch_tokens):
-                found = self.search([read[row] for row in batch], limits[batch], search.beam, nbest, length_penalty)
+                batch_translations = self.search(
+                    [read[row] for row in batch], limits[batch], search.beam, nbest, length_penalty
+                )
                 chosen = [lines[row] for row in batch for _ in range(nbest)]
                 # generate would need the scores of every step over the whole vocabulary for these.
-                log_probs = self._sequence_log_probs(head, chosen, found)
+                log_probs = self._sequence_log_probs(head, chosen, batch_translations)
                 most = np.repeat(limits[batch], nbest).tolist()
                 translations = [
                     Translation(
@@ -325,7 +327,7 @@ class HuggingFaceMember(Member):
                         log_prob / (len(tokens) + self._forced_tokens) ** length_penalty,
                         len(tokens) > limit,
                     )
-                    for tokens, log_prob, limit in zip(found, log_probs, most, strict=True)
+                    for tokens, log_prob, limit in zip(batch_translations, log_probs, most, strict=True)
                 ]
                 for place, row in enumerate(batch.tolist()):
                     result[row] = translations[place * nbest : (place + 1) * nbest]
@@ -341,7 +343,7 @@ class HuggingFaceMember(Member):
 
         :param read: ids of the sentences (:meth:`read`); ``limits``: maximum tokens of each before the end.
         """
-        ids, mask = self._grid(read, left=not self._encodes)
+        ids, mask = self._grid(read, pad_left=not self._encodes)
         return generate(
             self.model,
             ids,
@@ -371,13 +373,13 @@ class HuggingFaceMember(Member):
         if head is not None:
             # Without the masks of Monte-Carlo dropout, as in the search.
             states = HuggingFaceMember.states(self, lines, targets).split([len(target) for target in targets])
-        found = []
-        for number, (line, target) in enumerate(zip(lines, targets, strict=True)):
-            logits = self._own_logits(line, target) if head is None else head.logits(states[number].to(self._device))
+        log_probs = []
+        for row, (line, target) in enumerate(zip(lines, targets, strict=True)):
+            logits = self._own_logits(line, target) if head is None else head.logits(states[row].to(self._device))
             log_p = torch.log_softmax(logits, 1)
             chosen = log_p[torch.arange(len(target)), torch.from_numpy(target.astype(np.int64))]
-            found.append(float(chosen.double().sum()))
-        return found
+            log_probs.append(float(chosen.double().sum()))
+        return log_probs
 
     def _own_logits(self, line: str, target: np.ndarray) -> Tensor:
         read = self.read([line])
@@ -391,17 +393,17 @@ class _Reached(Exception):  # noqa: N818 - not an error
 
 def _before_last_layer(model: Any, inputs: Mapping[str, Any]) -> Tensor:
     """The input of a model's last layer, ``[rows, columns, width]``; the layer itself does not run."""
-    found: list[Tensor] = []
+    inputs_of_layer: list[Tensor] = []
 
     def stop(layer: object, arguments: tuple[Any, ...]) -> None:
-        found.append(arguments[0])
+        inputs_of_layer.append(arguments[0])
         raise _Reached
 
     hook = model.get_output_embeddings().register_forward_pre_hook(stop)
     try:
         model(**inputs)
     except _Reached:
-        return found[0]
+        return inputs_of_layer[0]
     finally:
         hook.remove()
     raise AssertionError("a model without its last layer")
@@ -415,28 +417,28 @@ def _joined(lists: Any) -> list[Any]:
     """The ids of nested lists; anything else becomes a list, which fails the check for ids."""
     if not isinstance(lists, list) or not lists:
         return [[lists]]
-    return [one for ids in lists for one in (ids if isinstance(ids, list) and ids else [[ids]])]
+    return [item for ids in lists for item in (ids if isinstance(ids, list) and ids else [[ids]])]
 
 
 def _positions(config: Any) -> int | None:
     """Maximum number of tokens by a model's positions; None: no limit (T5)."""
     if getattr(config, "model_type", "") in ("t5", "mt5", "umt5", "longt5"):
         return None
-    found = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
-    return int(found) if found else None
+    positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
+    return int(positions) if positions else None
 
 
 def _line_breaks(tokenizer: Any) -> list[int]:
     """The ids of tokens that contain a line break, in byte-level and SentencePiece vocabularies."""
-    found = tokenizer.get_vocab().items()
-    return sorted(number for token, number in found if "\u010a" in token or "\n" in token or token == "<0x0A>")
+    vocabulary = tokenizer.get_vocab().items()
+    return sorted(token_id for token, token_id in vocabulary if "\u010a" in token or "\n" in token or token == "<0x0A>")
 
 
-def _language(tokenizer: Any, code: str, shown: str) -> int:
+def _language(tokenizer: Any, code: str, label: str) -> int:
     vocabulary = tokenizer.get_vocab()
     for token in (code, f"__{code}__"):
         if token in vocabulary and vocabulary[token] != tokenizer.unk_token_id:
             return int(vocabulary[token])
     special = {str(token).strip("_") for token in tokenizer.all_special_tokens if len(str(token)) > 1}
     special |= {str(token) for token in getattr(tokenizer, "added_tokens_encoder", {})}
-    raise InputError(f"{shown}: its tokeniser has no language {code!r}{did_you_mean(code, sorted(special)[:300])}")
+    raise InputError(f"{label}: its tokeniser has no language {code!r}{did_you_mean(code, sorted(special)[:300])}")

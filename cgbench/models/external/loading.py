@@ -69,28 +69,30 @@ def vocabulary_of(tokenizer: Any) -> str:
     """A hash of the mapping from tokens to ids; of a Marian tokeniser with two vocabularies, the target's."""
     separate = getattr(tokenizer, "separate_vocabs", False)
     table = tokenizer.target_encoder if separate else tokenizer.get_vocab()
-    return hash_value(sorted((int(number), str(token)) for token, number in table.items()))
+    return hash_value(sorted((int(token_id), str(token)) for token, token_id in table.items()))
 
 
 def output_size(folder: Path) -> int | None:
     """Rows of the last layer according to the configuration; None if unknown."""
     config = read_json(folder / "config.json")
-    parts = [
+    sections = [
         config,
         *(value for value in config.values() if isinstance(value, dict)),
     ]  # text_config of a multimodal model
-    found = [part[name] for part in parts for name in ("decoder_vocab_size", "vocab_size") if part.get(name)]
-    return int(found[0]) if found else None
+    sizes = [
+        section[name] for section in sections for name in ("decoder_vocab_size", "vocab_size") if section.get(name)
+    ]
+    return int(sizes[0]) if sizes else None
 
 
-def load_weights(address: Address, folder: Path, whole: bool) -> Mapping[str, Any]:
+def load_weights(address: Address, folder: Path, both_sides: bool) -> Mapping[str, Any]:
     """The parameters of an encoder, by their names in transformers, without task heads.
 
-    :param whole: load encoder and decoder; the output layer must be the embedding matrix.
+    :param both_sides: load encoder and decoder; the output layer must be the embedding matrix.
     """
     with quietly():
-        model = load_model(address, folder, encoder=not whole)
-    if whole:
+        model = load_model(address, folder, encoder=not both_sides)
+    if both_sides:
         tied = model.get_output_embeddings().weight is model.get_input_embeddings().weight
         if not tied or bool(getattr(model, "final_logits_bias", model.model.shared.weight.new_zeros(1)).any()):
             raise InputError(f"{address.text}: its output layer is not its embedding matrix alone, as in BART")
@@ -135,11 +137,11 @@ def load_model(
         raise
     except Exception as error:
         raise InputError(f"{address.text}: {folder} cannot be loaded ({_reason(error)})") from None
-    for name, what in (("mismatched_keys", "has another shape than in"), ("missing_keys", "is missing, required by")):
-        if wrong := sorted(str(one[0] if isinstance(one, tuple) else one) for one in info.get(name, ())):
-            more = f" and {len(wrong) - 1:,} more" if len(wrong) > 1 else ""
+    for name, fault in (("mismatched_keys", "has another shape than in"), ("missing_keys", "is missing, required by")):
+        if wrong := sorted(str(key[0] if isinstance(key, tuple) else key) for key in info.get(name, ())):
+            further = f" and {len(wrong) - 1:,} more" if len(wrong) > 1 else ""
             raise InputError(
-                f"{address.text}: the weights do not fit the configuration: {wrong[0]}{more} {what} config.json"
+                f"{address.text}: the weights do not fit the configuration: {wrong[0]}{further} {fault} config.json"
             )
     check_finite(folder, model.state_dict())
     return model if device_map else model.to(device)
@@ -156,12 +158,12 @@ def _check_size(model_class: Any, config: Any, folder: Path) -> None:
         model = model_class.from_config(config)
         model.tie_weights()
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    size = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+    weight_bytes = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
     # Parameters have at least four bits; tables of positions may be computed, not stored.
-    if parameters > 2 * size + COMPUTED:
+    if parameters > 2 * weight_bytes + COMPUTED:
         raise InputError(
-            f"{folder / 'config.json'}: has {parameters:,} parameters, too many for {size:,} bytes of weights; it "
-            "belongs to another model"
+            f"{folder / 'config.json'}: has {parameters:,} parameters, too many for {weight_bytes:,} bytes of weights; "
+            "it belongs to another model"
         )
 
 

@@ -139,12 +139,12 @@ class Head:
 
 def check_lengths(address: str, lengths: Sequence[int], most: int | None, what: str = "line") -> None:
     """Check that no sentence is longer than a model's positions."""
-    over = [number for number, length in enumerate(lengths, 1) if most is not None and length > most]
+    over = [line_number for line_number, length in enumerate(lengths, 1) if most is not None and length > most]
     if over:
-        more = f" (and {len(over) - 1:,} more)" if len(over) > 1 else ""
+        further = f" (and {len(over) - 1:,} more)" if len(over) > 1 else ""
         raise InputError(
-            f"{address}: {what} {over[0]}{more} has {lengths[over[0] - 1]:,} tokens, but the model has positions for "
-            f"{most:,}; shorten or remove such sentences"
+            f"{address}: {what} {over[0]}{further} has {lengths[over[0] - 1]:,} tokens, but the model has positions "
+            f"for {most:,}; shorten or remove such sentences"
         )
 
 
@@ -152,7 +152,7 @@ def in_order(batches: Iterable[np.ndarray], states_of: Callable[[np.ndarray], It
     """The states ``[T, width]`` of all sentences in row order, from those of each batch of rows."""
     import torch
 
-    found: dict[int, Tensor] = {}
+    by_row: dict[int, Tensor] = {}
     for batch in batches:
-        found.update(zip(batch.tolist(), states_of(batch), strict=True))
-    return torch.cat([found[row] for row in sorted(found)]) if found else torch.zeros(0, width)
+        by_row.update(zip(batch.tolist(), states_of(batch), strict=True))
+    return torch.cat([by_row[row] for row in sorted(by_row)]) if by_row else torch.zeros(0, width)

@@ -29,18 +29,18 @@ def describe_native(folder: Path) -> tuple[dict[str, Any], str, int]:
     return {"kind": "cgbench", "weights": ensemble_identity(folder)}, config.subwords, config.target_size
 
 
-def check_native_lengths(shown: str, folder: Path, lines: Sequence[str], hypotheses: Sequence[str] | None) -> None:
+def check_native_lengths(label: str, folder: Path, lines: Sequence[str], hypotheses: Sequence[str] | None) -> None:
     """Check the length of sentences before a checkpoint is loaded."""
     config, subwords = read_config(folder), Subwords.load(folder)
     count, problem = longer_than_trained(subwords, lines, config.training.max_length)
     if count:
         raise InputError(
-            f"{shown}: {problem}; shorten or remove such lines, or train with a larger training.max_length"
+            f"{label}: {problem}; shorten or remove such lines, or train with a larger training.max_length"
         )
     most = getattr(config.model, "longest_target", None)
     if hypotheses is not None and most is not None:
         lengths = [len(ids) for ids in subwords.encode_target(hypotheses)]
-        check_lengths(shown, lengths, most, "the hypothesis of line")
+        check_lengths(label, lengths, most, "the hypothesis of line")
 
 
 class NativeMember(Member):
@@ -49,21 +49,21 @@ class NativeMember(Member):
     :param seed: of the masks of Monte-Carlo dropout; None: no dropout.
     """
 
-    def __init__(self, folder: Path, device: str, seed: int | None, shown: str) -> None:
+    def __init__(self, folder: Path, device: str, seed: int | None, label: str) -> None:
         self._ensemble = Ensemble.open(folder, device)
         self._model: Any = self._ensemble.members[0]
-        self._device, self._seed, self._shown = torch.device(device), seed, shown
+        self._device, self._seed, self._shown = torch.device(device), seed, label
         if seed is not None:
-            check_dropout(self._model, read_config(folder).model, shown)
+            check_dropout(self._model, read_config(folder).model, label)
 
     def search_lines(self, lines: Sequence[str], search: Search, done: Done | None) -> list[list[Translation]]:
         """Beam search, as in ``cgbench translate --model``."""
         settings = vars(search).copy()
         nbest = settings.pop("nbest")
-        found = self._ensemble.search(lines, **settings)
+        translations = self._ensemble.search(lines, **settings)
         if done:
             done(len(lines))
-        return [hypotheses[:nbest] for hypotheses in found]
+        return [hypotheses[:nbest] for hypotheses in translations]
 
     def encode_targets(self, texts: Sequence[str]) -> list[np.ndarray]:
         """See :meth:`.member.Member.encode_targets`."""
@@ -81,7 +81,7 @@ class NativeMember(Member):
             source, target = source_rows.take(batch, self._device), target_rows.take(batch, self._device)
             with nullcontext() if self._seed is None else masks(self._model, self._seed, lines[batch[0]]):
                 states = self._decode(source, target)
-            return [part.float().cpu() for part in states.split(target.layout.lengths.tolist())]
+            return [sentence_states.float().cpu() for sentence_states in states.split(target.layout.lengths.tolist())]
 
         every = np.arange(len(lines))
         batches = make_batches(source_rows.lengths, target_rows.lengths, every, self.batch_tokens)

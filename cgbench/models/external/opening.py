@@ -89,7 +89,7 @@ class Planned:
                 source=options.get("source"),
                 target=options.get("target"),
                 device=str(model.device) if "device_map" in options else str(torch.device(device)),
-                shown=address.text,
+                label=address.text,
             )
             member.check_runs()
         return member
@@ -106,8 +106,8 @@ def plan_member(text: str, prompt: str | None = None, *, fetch: bool = True) -> 
     if address.kind == "own":
         from cgbench.models.external.native import describe_native
 
-        identity, vocabulary, size = describe_native(Path(address.name))
-        return Planned(address, Path(address.name), _with_seed(identity, address), vocabulary, size)
+        identity, vocabulary, rows = describe_native(Path(address.name))
+        return Planned(address, Path(address.name), _with_seed(identity, address), vocabulary, rows)
     require("torch", "models")
     require("transformers", "hf")
     from cgbench.models.external.adapters import find_adapter
@@ -136,19 +136,19 @@ def plan_member(text: str, prompt: str | None = None, *, fetch: bool = True) -> 
 
 def check_together(members: Sequence[Planned]) -> None:
     """Check that the distributions of members can be compared."""
-    for number, other in enumerate(members):
-        if twin := next((one for one in members[:number] if one.key == other.key), None):
-            raise InputError(f"{other.address.text}: the same member as {twin.address.text}; remove one of them")
-        one = members[0]
-        if one.vocabulary != other.vocabulary:
+    for position, member in enumerate(members):
+        if twin := next((first for first in members[:position] if first.key == member.key), None):
+            raise InputError(f"{member.address.text}: the same member as {twin.address.text}; remove one of them")
+        first = members[0]
+        if first.vocabulary != member.vocabulary:
             raise InputError(
-                f"{other.address.text}: its vocabulary differs from that of {one.address.text}, so their token "
+                f"{member.address.text}: its vocabulary differs from that of {first.address.text}, so their token "
                 "distributions cannot be compared; choose members that share a tokeniser"
             )
-        if one.size != other.size:
+        if first.size != member.size:
             raise InputError(
-                f"{other.address.text}: its output layer has {other.size} rows, but that of {one.address.text} has "
-                f"{one.size} for the same tokens; resize one of them (resize_token_embeddings)"
+                f"{member.address.text}: its output layer has {member.size} rows, but that of {first.address.text} has "
+                f"{first.size} for the same tokens; resize one of them (resize_token_embeddings)"
             )
 
 

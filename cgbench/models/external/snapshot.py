@@ -72,8 +72,8 @@ def _check(address: Address, folder: Path) -> None:
     if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
         raise InputError(f"{folder / 'config.json'}: not the configuration of a Hugging Face model (no model_type)")
     for path in (folder / "config.json", folder / "tokenizer_config.json"):
-        found = read_json(path) if path.is_file() else None
-        if isinstance(found, dict) and found.get("auto_map"):
+        contents = read_json(path) if path.is_file() else None
+        if isinstance(contents, dict) and contents.get("auto_map"):
             raise InputError(
                 f"{address.text}: {path.name} requires code that comes with the model (auto_map), which is never run"
             )
@@ -105,16 +105,16 @@ def _check_weights(folder: Path, config: dict[str, Any], names: list[str]) -> No
             f"{folder / 'config.json'}: names other configuration files (configuration_files), which is not supported"
         )
     indices = [name for name in names if name.endswith(INDEX)]
-    named = config.get("transformers_weights")
-    if named is not None and not (named in names and named.endswith((".safetensors", INDEX))):
+    weights_name = config.get("transformers_weights")
+    if weights_name is not None and not (weights_name in names and weights_name.endswith((".safetensors", INDEX))):
         raise InputError(
-            f"{folder / 'config.json'}: transformers_weights is {named!r}, not a .safetensors file in the folder"
+            f"{folder / 'config.json'}: transformers_weights is {weights_name!r}, not a .safetensors file in the folder"
         )
     for index in indices:
         path = folder / index
-        found = read_json(path)
-        check_shape(found, {"metadata?": dict, "weight_map": {str: str}}, path, "save the model again")
-        for name in sorted(set(found["weight_map"].values())):
+        contents = read_json(path)
+        check_shape(contents, {"metadata?": dict, "weight_map": {str: str}}, path, "save the model again")
+        for name in sorted(set(contents["weight_map"].values())):
             if name not in names or not name.endswith(".safetensors"):
                 raise InputError(
                     f"{path}: names {name!r} as weights, not a .safetensors file in the folder; "
@@ -175,10 +175,10 @@ def convert(saved_by: str) -> str:
 def _fetch(address: Address, fetch: bool) -> Path:
     hub: Any = require("huggingface_hub", "hf")
     try:
-        found = hub.snapshot_download(
+        folder = hub.snapshot_download(
             address.name, revision=address.revision, allow_patterns=list(_FETCHED), local_files_only=not fetch
         )
-        return Path(found)
+        return Path(folder)
     except Exception as error:
         if (reason := _reason(error, address)) is None:
             raise

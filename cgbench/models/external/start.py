@@ -95,29 +95,31 @@ def plan_start(text: str, preset: Preset) -> tuple[Start, Preset]:
     """Resolve ``hf:...``, and complete the preset from the model's configuration; nothing is loaded."""
     from cgbench.models.external.opening import plan_member
 
-    whole, named = preset.model.architecture in OUTSIDE, argument("init", text)
-    if not whole and not needs_encoder(preset):
+    both_sides, option = preset.model.architecture in OUTSIDE, argument("init", text)
+    if not both_sides and not needs_encoder(preset):
         raise InputError(
-            f"{named}: {preset.model.architecture} has its own encoder; to fine-tune the model itself, leave out "
+            f"{option}: {preset.model.architecture} has its own encoder; to fine-tune the model itself, leave out "
             f"{argument('model')} and {argument('arch')}; to use its encoder, choose a preset for one (cgbench models) "
             "or set model.encoder"
         )
     planned = plan_member(text)
     config: Any = read_json(planned.folder / "config.json")
     if planned.address.seed is not None:
-        raise InputError(f"{named}: mc: is only for translation; write hf:...")
-    if whole and not config.get("is_encoder_decoder"):
+        raise InputError(f"{option}: mc: is only for translation; write hf:...")
+    if both_sides and not config.get("is_encoder_decoder"):
         raise InputError(
-            f"{named}: {config['model_type']} is not an encoder-decoder (T5, BART, Marian, NLLB), as "
+            f"{option}: {config['model_type']} is not an encoder-decoder (T5, BART, Marian, NLLB), as "
             "fine-tuning needs; to use it as an encoder, choose a preset for one (cgbench models)"
         )
     if planned.address.options.get("dtype", "float32") != "float32" or "device_map" in planned.address.options:
-        raise InputError(f"{named}: training uses float32 on one device; leave out dtype and device_map")
+        raise InputError(f"{option}: training uses float32 on one device; leave out dtype and device_map")
     if getattr(preset.model, "adapter_rank", 0) and "adapter" in planned.address.options:
-        raise InputError(f"{named}: has an adapter already; leave out adapter= or model.adapter_rank")
-    values = _shape(config) if whole else _encoder_shape(text, config, preset)
+        raise InputError(f"{option}: has an adapter already; leave out adapter= or model.adapter_rank")
+    values = _shape(config) if both_sides else _encoder_shape(text, config, preset)
     decodes = isinstance(preset.model, OverEncoderConfig) and preset.model.pretrained_decoder
-    return Start(planned, whole, decodes), preset.replace({f"model.{name}": value for name, value in values.items()})
+    return Start(planned, both_sides, decodes), preset.replace(
+        {f"model.{name}": value for name, value in values.items()}
+    )
 
 
 def needs_encoder(preset: Preset) -> bool:
@@ -188,7 +190,7 @@ def _encoder_shape(text: str, config: Any, preset: Preset) -> dict[str, int]:
         raise InputError(
             f"training.max_length={preset.training.max_length}: {text} has positions for {most:,} tokens; lower it"
         )
-    found = {ours: config[theirs] for ours, theirs in _NAMES[model.encoder].items()}
+    found = {our_name: config[theirs] for our_name, theirs in _NAMES[model.encoder].items()}
     found |= {"encoder_layers": layers, "encoder_positions": rows}
     return found | ({"width": found["encoder_width"]} if model.positions == "encoder" else {})
 
@@ -199,9 +201,9 @@ def _shape(config: Any) -> dict[str, int]:
         "decoder_layers": ("decoder_layers", "num_decoder_layers", "num_layers"),
         "width": ("d_model", "hidden_size"),
     }
-    found = {}
-    for name, theirs in names.items():
-        value = next((config[key] for key in theirs if isinstance(config.get(key), int)), None)
+    shape = {}
+    for name, their_name in names.items():
+        value = next((config[key] for key in their_name if isinstance(config.get(key), int)), None)
         if value is not None:
-            found[name] = value
-    return found
+            shape[name] = value
+    return shape

@@ -87,20 +87,25 @@ def _by_model(
     if not waiting:
         return
     finished = sum(len(lines[start : start + SHARD]) for start in starts if start not in waiting)
-    with bar(len(lines), "translating", "sentence", initial=finished) as shown:
+    with bar(len(lines), "translating", "sentence", initial=finished) as progress:
         member = system.open(device)
         if shots:
             member.give_shots(shots)
         for start in waiting:
-            found = member.translate(lines[start : start + SHARD], **search, done=shown.update)
+            translations = member.translate(lines[start : start + SHARD], **search, done=progress.update)
             rows = [
                 {
                     "nbest": [
-                        {"hypothesis": one.text, "score": one.score, "log_prob": one.log_prob, "cut": one.cut}
-                        for one in each
+                        {
+                            "hypothesis": translation.text,
+                            "score": translation.score,
+                            "log_prob": translation.log_prob,
+                            "cut": translation.cut,
+                        }
+                        for translation in nbest_list
                     ]
                 }
-                for each in found
+                for nbest_list in translations
             ]
             _write(paths[start], rows)
 

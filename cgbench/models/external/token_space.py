@@ -107,7 +107,7 @@ def _run(
         if not _path(task, folder, member, shard).is_file()
     ]
     total = sum(len(part_of(work, shard).lines) for _, shard in every)
-    finished = total - sum(len(part.lines) for part, *_ in tasks)
+    finished = total - sum(len(batch.lines) for batch, *_ in tasks)
     with bar(total, title, "sentence", initial=finished) as progress:
         for done in engine.run(task, tasks, Needs(gpus=float(work.device == "cuda"))):
             progress.update(done)
@@ -121,15 +121,15 @@ def _path(task: Callable[..., int], folder: Path, member: int, shard: int) -> Pa
 
 def part_of(work: Measurement, shard: int) -> Measurement:
     """The measurement of one shard."""
-    part = slice(shard * SHARD, (shard + 1) * SHARD)
-    hypotheses = None if work.hypotheses is None else work.hypotheses[part]
-    references = None if work.references is None else work.references[part]
-    return replace(work, lines=work.lines[part], hypotheses=hypotheses, references=references)
+    rows = slice(shard * SHARD, (shard + 1) * SHARD)
+    hypotheses = None if work.hypotheses is None else work.hypotheses[rows]
+    references = None if work.references is None else work.references[rows]
+    return replace(work, lines=work.lines[rows], hypotheses=hypotheses, references=references)
 
 
 def _translate(work: Measurement, member: int, shard: int, scratch: Path) -> int:
-    found = open_member(work.members[member], work.device).translate(work.lines, **work.search)
-    rows = [{"text": best.text, "tokens": best.tokens.tolist()} for best, *_ in found]
+    translations = open_member(work.members[member], work.device).translate(work.lines, **work.search)
+    rows = [{"text": best.text, "tokens": best.tokens.tolist()} for best, *_ in translations]
     write_atomic(_path(_translate, scratch, member, shard), json.dumps(rows, ensure_ascii=False))
     return len(work.lines)
 
@@ -158,20 +158,22 @@ def _targets(
     if work.hypotheses is None:
         rows = json.loads(_path(_translate, scratch, 0, shard).read_text(encoding="utf-8"))
         texts: Sequence[str] = [row["text"] for row in rows]
-        found = {"": (texts, [np.array(row["tokens"], np.int64) for row in rows])}
+        targets = {"": (texts, [np.array(row["tokens"], np.int64) for row in rows])}
     else:
-        found = {"": (work.hypotheses, member.encode_targets(work.hypotheses))}
+        targets = {"": (work.hypotheses, member.encode_targets(work.hypotheses))}
     if work.references is not None:
-        found["reference_"] = (work.references, member.encode_targets(work.references))
-    return found
+        targets["reference_"] = (work.references, member.encode_targets(work.references))
+    return targets
 
 
 def _write_measures(work: Measurement, member: int, shard: int, out: Path) -> int:
     from cgbench.models.checkpoints import read_tensors
 
     scratch = out / _SCRATCH
-    heads = _heads(tuple(_head_path(scratch, number) for number in range(len(work.members))), work.device)
-    files = [read_tensors(_path(_write_states, scratch, number, shard)) for number in range(len(work.members))]
+    heads = _heads(tuple(_head_path(scratch, member_number) for member_number in range(len(work.members))), work.device)
+    files = [
+        read_tensors(_path(_write_states, scratch, member_number, shard)) for member_number in range(len(work.members))
+    ]
     tokens = [json.loads(text or "") for _, text in files]
     columns: dict[str, list[Any]] = {}
     if work.hypotheses is None:
@@ -180,10 +182,10 @@ def _write_measures(work: Measurement, member: int, shard: int, out: Path) -> in
     else:
         columns["hypothesis"] = list(work.hypotheses)
     for name in tokens[0]:
-        _check_tokens(work, [one[name] for one in tokens], shard)
+        _check_tokens(work, [tables[name] for tables in tokens], shard)
         states = [tensors[name] for tensors, _ in files]
-        found = measure_states(heads, states, [np.array(ids, np.int64) for ids in tokens[0][name]], work.device)
-        columns |= {f"{name}{measure}": values.tolist() for measure, values in found.items()}
+        measures = measure_states(heads, states, [np.array(ids, np.int64) for ids in tokens[0][name]], work.device)
+        columns |= {f"{name}{measure}": values.tolist() for measure, values in measures.items()}
     write_columns(part_path(out, shard), columns)
     return len(work.lines)
 
@@ -191,12 +193,12 @@ def _write_measures(work: Measurement, member: int, shard: int, out: Path) -> in
 def _check_tokens(work: Measurement, tokens: Sequence[Any], shard: int) -> None:
     from cgbench.errors import InputError
 
-    for number, other in enumerate(tokens):
-        for row, (one, two) in enumerate(zip(tokens[0], other, strict=True), shard * SHARD + 1):
-            if one != two:
+    for member_number, member_tokens in enumerate(tokens):
+        for row, (expected, two) in enumerate(zip(tokens[0], member_tokens, strict=True), shard * SHARD + 1):
+            if expected != two:
                 raise InputError(
-                    f"{work.members[number].address.text}: splits the translation of line {row} into other tokens than "
-                    f"{work.members[0].address.text}: they share a vocabulary but not the tokeniser"
+                    f"{work.members[member_number].address.text}: splits the translation of line {row} into other "
+                    f"tokens than {work.members[0].address.text}: they share a vocabulary but not the tokeniser"
                 )
 
 
@@ -216,12 +218,12 @@ def measure_states(
     def logits_of(head: Any, states: Any) -> Logits:
         return lambda part, out: head.logits(states[part].to(device), out)
 
-    size = len(heads[0].weight)
+    vocabulary_size = len(heads[0].weight)
     ids = torch.from_numpy(np.concatenate([*targets, np.zeros(0, np.int64)]).astype(np.int64)).to(device)
-    members = [logits_of(*one) for one in zip(heads, states, strict=True)]
-    at_once = max(1, min(TOKENS, _NUMBERS // size))
+    members = [logits_of(*member) for member in zip(heads, states, strict=True)]
+    at_once = max(1, min(TOKENS, _NUMBERS // vocabulary_size))
     with torch.inference_mode(), one_thread(torch.device(device)):
-        return measure_members(members, ids, [len(target) for target in targets], size, at_once)
+        return measure_members(members, ids, [len(target) for target in targets], vocabulary_size, at_once)
 
 
 def _head_path(scratch: Path, member: int) -> Path:

@@ -56,10 +56,10 @@ class Server(ServerSettings):
     @property
     def sampling(self) -> dict[str, Any]:
         """The fields of a request's body that the address sets."""
-        found = {name: value for name in SENT if (value := getattr(self, name)) is not None}
-        if "max_completion_tokens" in found:
-            found.pop("max_tokens", None)
-        return found
+        fields = {name: value for name in SENT if (value := getattr(self, name)) is not None}
+        if "max_completion_tokens" in fields:
+            fields.pop("max_tokens", None)
+        return fields
 
     def headers(self) -> dict[str, str]:
         """The key for the server, if there is one.

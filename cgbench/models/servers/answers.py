@@ -138,8 +138,8 @@ def warnings_of(counts: Mapping[str, Any], rule: AnswerRule, positions: Sequence
     """One line each for empty answers, in the lines ``positions``, and for those with faults."""
     causes, total = counts["causes"], f"of {counts['asked']:,} answers, "
     option = argument("answer", rule.text) if rule.text else argument("answer")
-    empty = [f"{causes[name]:,} {what.format(answer=option)}" for name, what in EMPTYING.items() if name in causes]
-    faulty = [f"{causes[name]:,} {what.format(answer=option)}" for name, what in FAULTS.items() if name in causes]
+    empty = [f"{causes[name]:,} {cause.format(answer=option)}" for name, cause in EMPTYING.items() if name in causes]
+    faulty = [f"{causes[name]:,} {cause.format(answer=option)}" for name, cause in FAULTS.items() if name in causes]
     where = ", ".join(map(str, positions[:NAMED])) + (", ..." if len(positions) > NAMED else "")
     lines = []
     if empty:

@@ -34,39 +34,41 @@ def read_batch(path: Path, client: Client, requests: Sequence[Request]) -> None:
 
     :raises InputError: it is no such file, or has no answer to any of the requests.
     """
-    asked = {request.key: request for request in requests}
-    lines, others, failed = 0, 0, dict[str, str]()
+    by_key = {request.key: request for request in requests}
+    lines, unrelated, failed = 0, 0, dict[str, str]()
     with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
+        for line_number, line in enumerate(file, 1):
             if not line.strip():
                 continue
             try:
-                found = parse_json(line, path)
-                request, body = asked.get(found["custom_id"]), _body(found)
+                row = parse_json(line, path)
+                request, body = by_key.get(row["custom_id"]), _body(row)
             except (InputError, LookupError, TypeError, AttributeError):
-                raise InputError(f"{path}, line {number}: not a line of a batch output file") from None
+                raise InputError(f"{path}, line {line_number}: not a line of a batch output file") from None
             lines += 1
             if request is None:
-                others += 1
+                unrelated += 1
             elif request.key not in client.journal.replies:
                 try:
                     client.keep(request, body, "", origin="batch")
                 except BadAnswerError as error:
-                    failed[request.key] = str(found.get("error") or error)
-    if others == lines:
+                    failed[request.key] = str(row.get("error") or error)
+    if unrelated == lines:
         raise InputError(f"{path}: answers no request of this command; use the same source, prompt and settings")
     still = [reason for key, reason in failed.items() if key not in client.journal.replies]
-    if others or still:
+    if unrelated or still:
         first = f"; the first failure: {still[0][:200]}" if still else ""
-        text = f"{path}: {counted(len(still), 'request')} failed, {counted(others, 'line')} for other requests{first}"
+        text = (
+            f"{path}: {counted(len(still), 'request')} failed, {counted(unrelated, 'line')} for other requests{first}"
+        )
         warnings.warn(InputWarning(text), stacklevel=2)
 
 
-def _body(found: Any) -> Any:
+def _body(row: Any) -> Any:
     """The reply in a line; None if the request failed."""
-    response = found["response"]
+    response = row["response"]
     if response is None:
-        found["error"]["message"]  # a line has one or the other
+        row["error"]["message"]  # a line has one or the other
         return None
     body = response["body"]
     return body if response["status_code"] == 200 or is_filtered(body) else None

@@ -56,8 +56,8 @@ class Client:
         self._stop = threading.Event()
         self._pace = Pace(server.tokens_per_minute, self._stop)
         self._seen: dict[str, tuple[str, str]] = {}  # model and software that answer, by the model asked for
-        for kept in self.journal.replies.values():
-            self._check_same(kept["model"], kept["reply"], kept["server"])
+        for answer in self.journal.replies.values():
+            self._check_same(answer["model"], answer["reply"], answer["server"])
 
     def __enter__(self) -> Client:
         self.journal.open()
@@ -74,11 +74,14 @@ class Client:
         :raises InputError: the server fails or changes, or the budget ends; what was answered is kept.
         """
         if waiting := self.waiting(requests):
-            number = len({request.key for request in requests})
-            with bar(number, "asking", "request", initial=number - len(waiting)) as shown:
-                self._ask_all(waiting, shown)
+            request_count = len({request.key for request in requests})
+            with bar(request_count, "asking", "request", initial=request_count - len(waiting)) as progress:
+                self._ask_all(waiting, progress)
         try:
-            known = {one.key: read_answer(self.journal.replies[one.key]["reply"], one) for one in requests}
+            known = {
+                asked_for.key: read_answer(self.journal.replies[asked_for.key]["reply"], asked_for)
+                for asked_for in requests
+            }
         except BadAnswerError as error:
             raise InputError(f"{self.journal.path}: is damaged ({error}); {REMEDY}") from None
         return [known[request.key] for request in requests]
@@ -97,29 +100,29 @@ class Client:
         """
         read_answer(reply, request)
         self._check_same(request.body["model"], reply, server)
-        asked = {"endpoint": request.endpoint, "body": request.body}
+        sent = {"endpoint": request.endpoint, "body": request.body}
         marked = {} if origin is None else {"origin": origin}
-        self.journal.write({"key": request.key, "request": asked, "server": server, **marked, "reply": reply})
+        self.journal.write({"key": request.key, "request": sent, "server": server, **marked, "reply": reply})
 
     def record(self, requests: Sequence[Request]) -> dict[str, Any]:
         """What was answered and what it took, for a sidecar."""
-        kept = [self.journal.replies[key] for key in {request.key for request in requests}]
-        origins = Counter(one["origin"] for one in kept)
+        answers = [self.journal.replies[key] for key in {request.key for request in requests}]
+        origins = Counter(answer["origin"] for answer in answers)
         model, software = self._seen.get(self.server.model, ("", ""))
         return {
             "model": model,
             "software": software,
-            "requests": len(kept),
+            "requests": len(answers),
             "from_batch": origins["batch"],
             **self.journal.spending.as_dict(self.price),
             **({} if self.budget is None else {"budget": str(self.budget)}),
         }
 
-    def _check_same(self, asked: str, reply: Mapping[str, Any], server: str) -> None:
+    def _check_same(self, requested: str, reply: Mapping[str, Any], server: str) -> None:
         """Refuse an answer by another model or another server than those before it."""
-        before, now = self._seen.get(asked, ("", "")), (str(reply.get("model") or ""), server)
-        if all(one == other or not one or not other for one, other in zip(before, now, strict=True)):
-            self._seen[asked] = (before[0] or now[0], before[1] or now[1])  # what is not named may be the same
+        before, now = self._seen.get(requested, ("", "")), (str(reply.get("model") or ""), server)
+        if all(earlier == later or not earlier or not later for earlier, later in zip(before, now, strict=True)):
+            self._seen[requested] = (before[0] or now[0], before[1] or now[1])  # what is not named may be the same
             return
         first, second = (
             f"{printable(model)!r}" + (f" on {printable(software)!r}" if software else "")
@@ -130,7 +133,7 @@ class Client:
             f"and run the command again, or choose another {argument('output')}"
         )
 
-    def _ask_all(self, waiting: Sequence[Request], shown: Any) -> None:
+    def _ask_all(self, waiting: Sequence[Request], progress: Any) -> None:
         self._stop.clear()
         headers = self.server.headers()
 
@@ -138,7 +141,7 @@ class Client:
             try:
                 if self._ask(request, headers):
                     with self._free:
-                        shown.update(1)
+                        progress.update(1)
             except BaseException:
                 self._halt()  # before this thread takes its next request
                 raise

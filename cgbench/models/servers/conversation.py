@@ -53,9 +53,9 @@ class Conversation:
     ) -> list[Request]:  # fmt: skip
         """One request per sentence; see :func:`~cgbench.models.servers.prompts.messages`."""
         body: dict[str, Any] = {**self.server.sampling, "n": self.n}
-        made = messages(self.prompt, self.system, lines, shots, columns)
+        chats = messages(self.prompt, self.system, lines, shots, columns)
         if self.server.endpoint == "chat":
-            return [Request({**body, "messages": each}) for each in made]
+            return [Request({**body, "messages": chat}) for chat in chats]
         if not self.rule.text:  # ends at a line break, as those of Hugging Face models do
             body["stop"] = ["\n"]
-        return [Request({**body, "prompt": each[-1]["content"]}) for each in made]
+        return [Request({**body, "prompt": chat[-1]["content"]}) for chat in chats]

@@ -36,8 +36,8 @@ class Usage:
     cached: int = 0
     reasoning: int = 0
 
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(*(one + more for one, more in zip(vars(self).values(), vars(other).values(), strict=True)))
+    def __add__(self, usage: Usage) -> Usage:
+        return Usage(*(count + addend for count, addend in zip(vars(self).values(), vars(usage).values(), strict=True)))
 
     @property
     def total(self) -> int:
@@ -77,14 +77,14 @@ class Request:
     @property
     def limit(self) -> int | None:
         """The maximum number of tokens of a choice; None without a limit."""
-        found: int | None = self.body.get("max_completion_tokens", self.body.get("max_tokens"))
-        return found
+        tokens: int | None = self.body.get("max_completion_tokens", self.body.get("max_tokens"))
+        return tokens
 
     @property
     def most(self) -> Usage:
         """An upper bound on its tokens: a token of the prompt has at least one byte. Without a limit, output is 0."""
-        size = len(json.dumps(self.body, ensure_ascii=False).encode())
-        return Usage(size + _TEMPLATE, (self.limit or 0) * self.n)
+        length = len(json.dumps(self.body, ensure_ascii=False).encode())
+        return Usage(length + _TEMPLATE, (self.limit or 0) * self.n)
 
 
 class Choice(NamedTuple):
@@ -111,28 +111,28 @@ def read_answer(raw: Any, request: Request) -> Answer:
     if is_filtered(raw):
         return Answer((Choice(None, finish_reason=FILTERED),) * request.n, raw)
     try:
-        choices = tuple(_choice(each, request.is_chat) for each in raw["choices"])
+        choices = tuple(_choice(content, request.is_chat) for content in raw["choices"])
     except (LookupError, TypeError, AttributeError):
         raise BadAnswerError("an answer without choices") from None
     if len(choices) != request.n:
         raise BadAnswerError(f"{len(choices)} choices, not {request.n}, which this server may not support")
-    texts = [each for choice in choices for each in (choice.text, choice.reasoning, choice.refusal)]
+    texts = [content for choice in choices for content in (choice.text, choice.reasoning, choice.refusal)]
     if not all(text is None or isinstance(text, str) for text in texts):
         raise BadAnswerError("a choice is not text")
     return Answer(choices, raw)
 
 
-def _choice(found: Mapping[str, Any], is_chat: bool) -> Choice:
-    ended = found.get("finish_reason")
+def _choice(choice: Mapping[str, Any], is_chat: bool) -> Choice:
+    ended = choice.get("finish_reason")
     if not is_chat:
-        return Choice(found["text"], finish_reason=ended)
-    message = found["message"]
+        return Choice(choice["text"], finish_reason=ended)
+    message = choice["message"]
     reasoning, refusal = message.get("reasoning_content") or message.get("reasoning"), message.get("refusal")
     content = message.get("content")
     if isinstance(content, list):  # of parts: text, and perhaps reasoning or a refusal
-        texts = [part["text"] for part in content if part["type"] in ("text", "output_text")]
-        refusals = [part["refusal"] for part in content if part["type"] == "refusal"]
-        reasoning = reasoning or next((part["type"] for part in content if part["type"] in THINKING_PARTS), None)
+        texts = [block["text"] for block in content if block["type"] in ("text", "output_text")]
+        refusals = [block["refusal"] for block in content if block["type"] == "refusal"]
+        reasoning = reasoning or next((block["type"] for block in content if block["type"] in THINKING_PARTS), None)
         content, refusal = "".join(texts) if texts else None, refusal or "".join(refusals) or None
     return Choice(content, reasoning, ended, refusal)
 

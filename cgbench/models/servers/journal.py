@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from cgbench.errors import InputError
+from cgbench.errors import InputError, printable
 from cgbench.files import parse_json
 from cgbench.models.server_options import Budget, Price
 from cgbench.models.servers.exchange import TOO_MANY, Usage, read_usage
@@ -67,14 +67,14 @@ class Spending:
         if "reply" in line:
             if line.get("origin") == "batch":
                 bounds.append(Usage())  # it was not sent here
-            found = read_usage(line["reply"])
-            self.silent += found is None
+            usage = read_usage(line["reply"])
+            self.silent += usage is None
         else:
-            found = None if line["usage"] is None else _usage(line["usage"])
+            usage = None if line["usage"] is None else _usage(line["usage"])
             self.failures[str(line["reason"])] += 1
-        if found is not None:
+        if usage is not None:
             bounds.pop()
-            self.usage += found
+            self.usage += usage
 
     @property
     def lost(self) -> int:
@@ -86,9 +86,9 @@ class Spending:
         """An upper bound on everything that the server can have counted."""
         return sum((bound for bounds in self._open.values() for bound in bounds), self.usage)
 
-    def left(self, budget: Budget, price: Price | None, more: Usage = Usage()) -> float:  # noqa: B008 - it is frozen
-        """What is left of a budget at the least after ``more`` tokens, in its unit."""
-        after = self.most + more
+    def left(self, budget: Budget, price: Price | None, further: Usage = Usage()) -> float:  # noqa: B008 - it is frozen
+        """What is left of a budget at the least after ``further`` tokens, in its unit."""
+        after = self.most + further
         return budget.amount - (after.total if price is None or budget.unit == "tokens" else cost_of(after, price))
 
     def shown(self, price: Price | None) -> str:
@@ -98,7 +98,7 @@ class Spending:
 
     def as_dict(self, price: Price | None) -> dict[str, Any]:
         """For the sidecar."""
-        found = {
+        counts = {
             "attempts": self.attempts,
             "without_reply": self.lost,
             "failures": dict(sorted(self.failures.items())),
@@ -106,9 +106,9 @@ class Spending:
             "answers_without_usage": self.silent,
         }
         if price is None:
-            return found
+            return counts
         costs = {"cost_usd": cost_of(self.usage, price), "cost_usd_at_most": cost_of(self.most, price)}
-        return {**found, "price": vars(price), **costs}
+        return {**counts, "price": vars(price), **costs}
 
 
 def _usage(counts: Sequence[int]) -> Usage:
@@ -149,7 +149,9 @@ class Journal:
             except (InputError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
                 raise InputError(f"{path}, line {line_number}: is damaged; {REMEDY}") from None
             if line_number == 1 and (first_format not in (1, FORMAT) or first_url != url):
-                raise InputError(f"{path}: has answers of another server ({first_url}); choose another output")
+                raise InputError(
+                    f"{path}: has answers of another server ({printable(str(first_url))[:200]}); choose another output"
+                )
 
     def open(self) -> None:
         """Write from here on; an incomplete last line is removed."""

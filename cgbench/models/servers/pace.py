@@ -18,7 +18,7 @@ class Pace:
         with self._lock:
             turn = max(time.monotonic(), self._turn)
             self._turn = turn + self._seconds * tokens
-        while (left := max(turn, self._after) - time.monotonic()) > 0 and not self._stop.wait(left):
+        while (delay := max(turn, self._after) - time.monotonic()) > 0 and not self._stop.wait(delay):
             pass
 
     def spent(self, fewer: int) -> None:

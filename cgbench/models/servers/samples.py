@@ -41,8 +41,8 @@ def sample_measures(samples: Sequence[Sequence[str]]) -> list[dict[str, float]]:
 def semantic_entropy(clusters: Iterable[Hashable]) -> float:
     """Entropy of the relative frequencies of clusters, in nats, given the cluster of each answer."""
     counts = Counter(clusters)
-    shares = [n / counts.total() for n in counts.values()]
-    return 0.0 - sum(share * math.log(share) for share in shares)
+    probabilities = [n / counts.total() for n in counts.values()]
+    return 0.0 - sum(probability * math.log(probability) for probability in probabilities)
 
 
 def chrf_disagreement(answers: Sequence[str]) -> float:

@@ -77,15 +77,15 @@ def translate_by_server(request: TranslateRequest) -> list[str]:
         measures = sample_measures([[one.text for one in each] for each in readings])
         rows = [{**row, "measures": values} for row, values in zip(rows, measures, strict=True)]
     written = write_output(output, rows, request.nbest, request.format, record)
-    told = warnings_of(counts, rule, empty)
+    notes = warnings_of(counts, rule, empty)
     if spent["answers_without_usage"] and request.server.price is not None:
-        told.append(f"the server did not count the tokens of {counted(spent['answers_without_usage'], 'answer')}")
+        notes.append(f"the server did not count the tokens of {counted(spent['answers_without_usage'], 'answer')}")
     if spent["model"] and not _is_called(spent["model"], server.model):
-        told.append(
+        notes.append(
             f"{server.text}: every answer names another model, {printable(spent['model'])!r}; check what the server "
             "runs"
         )
-    for text in told:
+    for text in notes:
         warnings.warn(InputWarning(text), stacklevel=2)
     return written
 
@@ -124,11 +124,11 @@ def _write_batch(path: Path, waiting: Sequence[Request]) -> list[str]:
 def _estimate(request: TranslateRequest, client: Client, requests: Sequence[Request]) -> list[str]:
     """What the requests without answers may take, as lines; nothing is sent or written."""
     waiting, spending, price = client.waiting(requests), client.journal.spending, request.server.price
-    most = sum((each.most for each in waiting), Usage())
-    bounded = all(each.limit for each in waiting)
+    most = sum((unsent.most for unsent in waiting), Usage())
+    bounded = all(unsent.limit for unsent in waiting)
     rows = [
         ("requests to send", f"{len(waiting):,}"),
-        ("with an answer already", f"{len({each.key for each in requests}) - len(waiting):,}"),
+        ("with an answer already", f"{len({unsent.key for unsent in requests}) - len(waiting):,}"),
         ("input tokens", f"at most {most.input:,}"),
         ("output tokens", f"at most {most.output:,}" if bounded else "no limit; set ?max_tokens=N"),
     ]
