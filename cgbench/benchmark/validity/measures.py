@@ -178,7 +178,9 @@ def measure_errors(
     def figures(counts: np.ndarray) -> np.ndarray:
         """``[measures, samples, runs, 3]``."""
         pairs = list(zip(oracles, runs, strict=True))
-        every = [[figures_of(array, oracle, counts, loss) for oracle, loss in pairs] for array in orderings.values()]
+        every = [
+            [figures_of(ordering, oracle, counts, loss) for oracle, loss in pairs] for ordering in orderings.values()
+        ]
         return np.array(every).swapaxes(1, 2)
 
     observed = figures(np.ones((1, runs.shape[1])))[:, 0]
@@ -230,7 +232,7 @@ def _scores(
             estimate = covariance.of_runs(index, rows).select(lambda block: 1e4 * block)
             ends = score_interval(estimate, 100 * (1 - observed[at, :, index]), None if figure == "prr" else 100.0)
             intervals[figure] = ends and (1 - ends[1] / 100, 1 - ends[0] / 100)
-        prr, auc, aurc = (float(correlation) for correlation in observed[at].mean(axis=0))
+        prr, auc, aurc = (float(mean) for mean in observed[at].mean(axis=0))
         low, high = (float(end[0]) for end in tests[at].interval()) if at in tests else (np.nan, np.nan)
         scores.append(
             MeasureScore(

@@ -267,7 +267,7 @@ def test_the_command(tmp_path, monkeypatch):
     drawn = []
     monkeypatch.setattr(charts, "lines", lambda chart: drawn.extend(chart.series))
     measures_page.measures_page(result, "")
-    assert list(drawn[0].values) == list(result.measures[0].measures[0].risks)
+    assert list(drawn[0].values) == list(result.measures[0].measures[0].risks)[::-1]
     assert clustered.measures[0].prr == result.measures[0].measures[0].prr
     assert clustered.measures[0].intervals != result.measures[0].measures[0].intervals
     refused = CliRunner().invoke(main, ["validate", str(release.folder), "--report", str(page)])

@@ -125,7 +125,7 @@ def test_a_language_that_is_forced_is_measured_nowhere(tmp_path):
     from cgbench.models.external.hugging_face import HuggingFaceMember
 
     model = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "m").eval()
-    given = {"shown": address}
+    given = {"label": address}
     with pytest.raises(InputError, match="has no language codes; leave out source"):
         HuggingFaceMember(model, made, source="deu_Latn", target="eng_Latn", **given)
     made.__class__ = Languages
