@@ -56,8 +56,8 @@ def first_damaged(folder: Path, digests: Mapping[str, str]) -> str | None:
     for name in digests:
         if not (folder / name).is_file():
             return name
-    found = digests_of(folder, digests)
-    return next((name for name in digests if found[name] != digests[name]), None)
+    actual = digests_of(folder, digests)
+    return next((name for name in digests if actual[name] != digests[name]), None)
 
 
 def check_digests(folder: Path, digests: Mapping[str, str], remedy: str) -> None:
@@ -70,8 +70,8 @@ def check_digests(folder: Path, digests: Mapping[str, str], remedy: str) -> None
         path = folder / name
         if os.path.lexists(path):
             ordinary_file(path, link=True)
-        what = "is damaged: its checksum differs" if path.exists() else "no such file"
-        raise InputError(f"{path}: {what}; {remedy}")
+        fault = "is damaged: its checksum differs" if path.exists() else "no such file"
+        raise InputError(f"{path}: {fault}; {remedy}")
 
 
 def write_sums(folder: Path, digests: Mapping[str, str]) -> None:
@@ -109,10 +109,10 @@ def check_recorded(path: Path, sums: Path | None = None) -> None:
     ordinary_file(sums, link=sums.name != SUMS)
     try:
         rows = [line.split("  ") for line in sums.read_text(encoding="utf-8").splitlines()]
-        found = {name: digest for digest, name in rows}
+        recorded = {name: digest for digest, name in rows}
     except ValueError:
         raise InputError(f"{sums}: is damaged: a line is not a checksum and a name; copy the folder again") from None
-    if path.name not in found:
+    if path.name not in recorded:
         raise InputError(f"{sums}: is damaged: {path.name} is not in it; copy the folder again")
     remedy = f"copy it again, or delete {sums.name} if you changed the file on purpose"
-    check_digests(path.parent, {path.name: found[path.name]}, remedy)
+    check_digests(path.parent, {path.name: recorded[path.name]}, remedy)

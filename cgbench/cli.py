@@ -51,7 +51,7 @@ COMMANDS = {
     },
 }
 """By group of ``cgbench --help``: the place of each command (``FILE:NAME`` in ``commands/``) and its summary."""
-_ALL = {name: found for commands in COMMANDS.values() for name, found in commands.items()}
+_ALL = {name: entry for commands in COMMANDS.values() for name, entry in commands.items()}
 
 
 class Commands(Group):
@@ -66,8 +66,8 @@ class Commands(Group):
         if cmd_name not in _ALL:
             return None
         module, _, name = _ALL[cmd_name][0].partition(":")
-        found: click.Command = getattr(import_module(f"cgbench.commands.{module}"), name)
-        return found
+        command: click.Command = getattr(import_module(f"cgbench.commands.{module}"), name)
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands by group."""
@@ -77,8 +77,8 @@ class Commands(Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete the name of a command."""
-        found = [CompletionItem(name, help=text) for name, (_, text) in _ALL.items() if name.startswith(incomplete)]
-        return found or click.Command.shell_complete(self, ctx, incomplete)
+        items = [CompletionItem(name, help=text) for name, (_, text) in _ALL.items() if name.startswith(incomplete)]
+        return items or click.Command.shell_complete(self, ctx, incomplete)
 
 
 @click.group(

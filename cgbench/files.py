@@ -61,9 +61,11 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 def leftovers(path: Path, ending: str = "tmp") -> list[Path]:
     """Temporary files or folders that commands which were killed left beside ``path``."""
-    named = re.compile(rf"\.{re.escape(path.name)}\.([0-9]+)\.{ending}")
-    matches = [(other, named.fullmatch(other.name)) for other in path.parent.iterdir()] if path.parent.is_dir() else []
-    return sorted(other for other, match in matches if match and not _runs(int(match[1])))
+    pattern = re.compile(rf"\.{re.escape(path.name)}\.([0-9]+)\.{ending}")
+    matches = (
+        [(entry, pattern.fullmatch(entry.name)) for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+    )
+    return sorted(entry for entry, match in matches if match and not _runs(int(match[1])))
 
 
 def _runs(process: int) -> bool:
@@ -99,8 +101,8 @@ def check_output(path: Path, inputs: Iterable[Path]) -> None:
         raise InputError(f"{path}: a folder; give the name of a file")
     if not path.absolute().parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}; create it first")
-    for other in inputs:
-        if path.exists() and other.exists() and path.samefile(other):
+    for source in inputs:
+        if path.exists() and source.exists() and path.samefile(source):
             raise InputError(f"{path}: is also an input; give another name")
     if path.parent != Path("/dev") and (not path.exists() or path.is_file()):
         for leftover in leftovers(path):
@@ -154,11 +156,11 @@ def ordinary_file(path: Path, *, link: bool = False, largest: int | None = None)
     :param largest: maximum size in bytes.
     :raises InputError: it is not a regular file, or too large.
     """
-    found = _status(path, link)
-    if not stat.S_ISREG(found.st_mode):
-        raise InputError(f"{path}: not a regular file (it is {_kind(found.st_mode)}); copy the file itself there")
-    if largest is not None and found.st_size > largest:
-        raise InputError(f"{path}: {found.st_size:,} bytes are too many for such a file (at most {largest:,})")
+    status = _status(path, link)
+    if not stat.S_ISREG(status.st_mode):
+        raise InputError(f"{path}: not a regular file (it is {_kind(status.st_mode)}); copy the file itself there")
+    if largest is not None and status.st_size > largest:
+        raise InputError(f"{path}: {status.st_size:,} bytes are too many for such a file (at most {largest:,})")
     return path
 
 
@@ -167,9 +169,9 @@ def ordinary_folder(path: Path) -> Path:
 
     :raises InputError: it is not.
     """
-    found = _status(path, False)
-    if not stat.S_ISDIR(found.st_mode):
-        raise InputError(f"{path}: not a regular folder (it is {_kind(found.st_mode)}); copy the folder itself there")
+    status = _status(path, False)
+    if not stat.S_ISDIR(status.st_mode):
+        raise InputError(f"{path}: not a regular folder (it is {_kind(status.st_mode)}); copy the folder itself there")
     return path
 
 
@@ -230,11 +232,11 @@ def parse_json(
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    values = dict(pairs)
+    if len(values) < len(pairs):
         names = [name for name, _ in pairs]
         raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} occurs twice")
-    return found
+    return values
 
 
 def _finite(text: str) -> float:
@@ -281,18 +283,18 @@ def file_name(value: Any) -> bool:
 def _fault(value: Any, shape: Any, name: str) -> str:
     """A description of the first fault; empty if the shape fits."""
     if isinstance(shape, tuple):
-        return "" if any(not _fault(value, one, name) for one in shape) else _wrong(value, name)
+        return "" if any(not _fault(value, item, name) for item in shape) else _wrong(value, name)
     if isinstance(shape, list):
         if not isinstance(value, list):
             return _wrong(value, name)
-        faults = (_fault(one, shape[0], f"{name}[{number}]") for number, one in enumerate(value))
+        faults = (_fault(item, shape[0], f"{name}[{index}]") for index, item in enumerate(value))
         return next(filter(None, faults), "")
     if isinstance(shape, dict):
         if not isinstance(value, dict):
             return _wrong(value, name)
         if names := next((key for key in shape if not isinstance(key, str)), None):
             faults = (
-                _fault(key, names, name) or _fault(one, shape[names], _join(name, key)) for key, one in value.items()
+                _fault(key, names, name) or _fault(item, shape[names], _join(name, key)) for key, item in value.items()
             )
             return next(filter(None, faults), "")
         for key, inner in shape.items():

@@ -36,13 +36,13 @@ def size_of(name: str, example: object) -> int | None:
 
     :raises InputError: it is not such a number, or is 0.
     """
-    given = os.environ.get(name)
-    if not given:
+    text = os.environ.get(name)
+    if not text:
         return None
-    number, unit = (given[:-1], given[-1].upper()) if given[-1].isalpha() else (given, "")
-    if unit not in _UNITS or not number.isascii() or not number.isdigit() or len(number) > 15 or not int(number):
-        raise InputError(f"{name}={given[:40]}: a number above 0 is needed, such as {example} or 2G")
-    return int(number) * _UNITS[unit]
+    digits, unit = (text[:-1], text[-1].upper()) if text[-1].isalpha() else (text, "")
+    if unit not in _UNITS or not digits.isascii() or not digits.isdigit() or len(digits) > 15 or not int(digits):
+        raise InputError(f"{name}={text[:40]}: a number above 0 is needed, such as {example} or 2G")
+    return int(digits) * _UNITS[unit]
 
 
 def free_memory() -> int | None:
@@ -50,20 +50,22 @@ def free_memory() -> int | None:
 
     On Linux: memory available without swapping, within the limits of the control group and of the process.
     """
-    if (given := size_of(SETTING, "8G")) is not None:
-        return given
-    found = []
+    if (setting := size_of(SETTING, "8G")) is not None:
+        return setting
+    limits = []
     try:
         rows = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
-        found.append(int(rows["MemAvailable"].split()[0]) << 10)
+        limits.append(int(rows["MemAvailable"].split()[0]) << 10)
     except (OSError, LookupError, ValueError):
         return None
     try:
         most, used = ((_GROUP / f"memory.{name}").read_text().strip() for name in ("max", "current"))
-        kept = [line.split() for line in (_GROUP / "memory.stat").read_text().splitlines()]
-        files = sum(int(size) for name, size in kept if name in ("inactive_file", "active_file"))  # reclaimable
+        rows_of_group = [line.split() for line in (_GROUP / "memory.stat").read_text().splitlines()]
+        files = sum(
+            int(amount) for name, amount in rows_of_group if name in ("inactive_file", "active_file")
+        )  # reclaimable
         if most != "max":
-            found.append(max(0, int(most) - int(used) + files))
+            limits.append(max(0, int(most) - int(used) + files))
     except (OSError, ValueError):
         pass
     try:
@@ -72,21 +74,21 @@ def free_memory() -> int | None:
         most_here = resource.getrlimit(resource.RLIMIT_AS)[0]
         if most_here != resource.RLIM_INFINITY:
             used_here = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-            found.append(max(0, most_here - used_here))
+            limits.append(max(0, most_here - used_here))
     except (OSError, ValueError, ImportError):
         pass
-    return min(found)
+    return min(limits)
 
 
-def check_memory(what: object, needed: float, remedy: str) -> None:
+def check_memory(stage: object, needed: float, remedy: str) -> None:
     """Check that about ``needed`` bytes are free.
 
-    :param what: beginning of the message; ``remedy``: how to need less.
+    :param stage: beginning of the message; ``remedy``: how to need less.
     :raises InputError: less is free.
     """
     free = free_memory()
     if free is not None and needed > free:
         raise InputError(
-            f"{what} needs about {needed / 1e9:,.1f} GB of memory but {free / 1e9:,.1f} GB are free; {remedy}, or set "
+            f"{stage} needs about {needed / 1e9:,.1f} GB of memory but {free / 1e9:,.1f} GB are free; {remedy}, or set "
             f"{SETTING} (such as 32G) if it will fit"
         )

@@ -87,16 +87,16 @@ class Chart:
     ends: tuple[float, float] | None = None
 
 
-def is_picture(path: Path, argument: str, others: Sequence[str] = ()) -> bool:
+def is_picture(path: Path, argument: str, endings: Sequence[str] = ()) -> bool:
     """Check, before any work, that ``path``, which ``argument`` names, can be written; whether a picture is.
 
-    :param others: endings of files that are no pictures.
+    :param endings: those of files that are no pictures.
     :raises InputError: its name ends in no known form, or matplotlib is not installed.
     """
-    if path.suffix in others:
+    if path.suffix in endings:
         return False
     if path.suffix not in METADATA:
-        *first, last = *others, *METADATA
+        *first, last = *endings, *METADATA
         raise InputError(f"{argument}: the name must end in {', '.join(first)} or {last}")
     require("matplotlib", "plots")
     return True

@@ -53,8 +53,8 @@ def bar(total: float | None, description: str, unit: str = "it", show: bool = Tr
     if not hasattr(plain_tqdm, "_lock"):
         plain_tqdm.set_lock(threading.RLock())  # tqdm's own lock leaves a semaphore behind when killed
 
-    place = "".join(f"{number_of(step)}: " for step in _running[-1:] if step in _steps)
-    options |= {"total": total, "desc": printable(place + description), "unit": unit, "unit_scale": True}
+    prefix = "".join(f"{number_of(step)}: " for step in _running[-1:] if step in _steps)
+    options |= {"total": total, "desc": printable(prefix + description), "unit": unit, "unit_scale": True}
     if not show or tqdm is not plain_tqdm or (sys.stderr and sys.stderr.isatty()):
         hidden = None if show else True
         return tqdm(disable=hidden, dynamic_ncols=True, bar_format=None if total is None else _FORMAT, **options)

@@ -94,8 +94,8 @@ def request(cls: C) -> C:
     plain_init = kind.__init__
 
     @functools.wraps(plain_init)
-    def init(self: Any, *values: Any, **named: Any) -> None:
-        fields, arguments = fields_of(kind), _arguments(kind, values, named)
+    def init(self: Any, *values: Any, **keywords: Any) -> None:
+        fields, arguments = fields_of(kind), _arguments(kind, values, keywords)
         converted = {name: read_field(fields[name], value) for name, value in arguments.items()}
         for section, name in short_ways(kind):
             if name in getattr(converted.get(section), "given", ()):
@@ -103,10 +103,10 @@ def request(cls: C) -> C:
         object.__setattr__(self, "given", frozenset(arguments))
         plain_init(self, **_with_preset(kind, converted) if hasattr(kind, "presets") else converted)
 
-    def equal(self: Any, other: Any) -> bool:
-        if type(self) is not type(other):
+    def equal(self: Any, request: Any) -> bool:
+        if type(self) is not type(request):
             return NotImplemented
-        return all(_plain(getattr(self, name)) == _plain(getattr(other, name)) for name in fields_of(kind))
+        return all(_plain(getattr(self, name)) == _plain(getattr(request, name)) for name in fields_of(kind))
 
     kind.__init__, kind.__eq__, kind.is_request = init, equal, True
     kind.__hash__ = lambda self: hash(type(self))
@@ -130,7 +130,7 @@ def _plain(value: Any) -> Any:
     return {name: _plain(item) for name, item in value.items()} if isinstance(value, Mapping) else value
 
 
-def _arguments(kind: Any, values: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+def _arguments(kind: Any, values: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a request by field, not yet converted.
 
     :raises InputError: a name is unknown, or a value is missing.
@@ -141,9 +141,9 @@ def _arguments(kind: Any, values: Sequence[Any], named: Mapping[str, Any]) -> di
         last = positional[-1] if positional else "none"
         raise InputError(f"{len(values)} arguments without a name; name those after {last}")
     by_name = dict(zip(positional, values, strict=False))
-    if repeated := [name for name in by_name if name in named]:
+    if repeated := [name for name in by_name if name in keywords]:
         raise InputError(f"{argument(repeated[0])}: it is given twice")
-    arguments = _nested(kind, {**by_name, **named})
+    arguments = _nested(kind, {**by_name, **keywords})
     if unknown := {name: arguments.pop(name) for name in [*arguments] if name not in fields}:
         if not hasattr(kind, "open_field"):
             name = next(iter(unknown))
@@ -169,8 +169,8 @@ def _nested(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     return arguments
 
 
-def _as_mapping(part: Any) -> Mapping[str, Any]:
-    return given_values(part) if hasattr(part, "is_request") else part or {}
+def _as_mapping(section: Any) -> Mapping[str, Any]:
+    return given_values(section) if hasattr(section, "is_request") else section or {}
 
 
 def _with_preset(kind: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -179,9 +179,9 @@ def _with_preset(kind: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
     for name, default in _nested(kind, kind.presets(arguments)).items():
         field = fields_of(kind)[name]
         if field.part:
-            given = _as_mapping(values.get(name))
-            values[name] = read_field(field, {**default, **given})
-            object.__setattr__(values[name], "given", frozenset(_nested(field.part, given)))
+            arguments_of_part = _as_mapping(values.get(name))
+            values[name] = read_field(field, {**default, **arguments_of_part})
+            object.__setattr__(values[name], "given", frozenset(_nested(field.part, arguments_of_part)))
         elif name not in values:
             values[name] = read_field(field, default)
     return values
@@ -229,9 +229,9 @@ def leaves_of(kind: Any) -> dict[str, Field]:
 
 def _leaf_name(kind: Any, name: str) -> str:
     """``samples`` for ``comparison.samples``, a field of a part; other names as they are."""
-    section, _, rest = name.partition(".")
+    section, _, inner = name.partition(".")
     field = fields_of(kind).get(section)
-    return _leaf_name(field.part, rest) if rest and field and field.part else name
+    return _leaf_name(field.part, inner) if inner and field and field.part else name
 
 
 def given_values(request: Any) -> dict[str, Any]:
@@ -379,9 +379,9 @@ def accepts(kind: Callable[P, R]) -> Callable[[Callable[[R], T]], Accepts[P, R, 
 
     def decorate(function: Callable[[R], T]) -> Accepts[P, R, T]:
         @functools.wraps(function)
-        def call(*values: Any, **named: Any) -> T:
-            ready = len(values) == 1 and isinstance(values[0], cls) and not named
-            return function(values[0] if ready else cls(*values, **named))
+        def call(*values: Any, **keywords: Any) -> T:
+            ready = len(values) == 1 and isinstance(values[0], cls) and not keywords
+            return function(values[0] if ready else cls(*values, **keywords))
 
         signature = inspect.signature(cls).replace(return_annotation=inspect.signature(function).return_annotation)
         call.__signature__ = signature  # type: ignore[attr-defined]
@@ -394,5 +394,5 @@ def accepts(kind: Callable[P, R]) -> Callable[[Callable[[R], T]], Accepts[P, R, 
 
 def changed(request: T2, **values: Any) -> T2:
     """The same request with some values changed; presets are read again."""
-    kind, given = type(request), getattr(request, "given", ())
-    return kind(**{name: getattr(request, name) for name in given} | values)
+    kind, names = type(request), getattr(request, "given", ())
+    return kind(**{name: getattr(request, name) for name in names} | values)

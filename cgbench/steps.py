@@ -112,30 +112,34 @@ class Workspace:
         record = _read_record(result / "step.json")
         if record is None or {key: record.get(key) for key in step.recipe} != step.recipe:
             return result / "step.json"
-        for name, size in record["sizes"].items():
-            if not (result / name).is_file() or (result / name).stat().st_size != size:
+        for name, length in record["sizes"].items():
+            if not (result / name).is_file() or (result / name).stat().st_size != length:
                 return result / name
         name = first_damaged(result, record["outputs"])
         return None if name is None else result / name
 
     def smaller(self, step: Step) -> Path | None:
         """The intact result with the largest smaller value of the setting ``step.grows``, to start from, or None."""
-        return self.result(found) if (found := self._smaller(step)) else None
+        return self.result(step_before) if (step_before := self._smaller(step)) else None
 
     def _smaller(self, step: Step) -> Step | None:
         if step.grows is None:
             return None
         setting, file = step.grows
-        found = []
+        results = []
         for path in (self.root / step.name).glob("*/step.json"):
             value = ((_read_record(path) or {}).get("config") or {}).get(setting)
             if type(value) is not int or value >= step.config[setting]:
                 continue
-            other = replace(step, config={**step.config, setting: value})
-            if self.result(other) == path.parent and (path.parent / file).is_file():
-                found.append((value, other))
-        whole = (other for _, other in sorted(found, key=lambda each: -each[0]) if self.damaged(other) is None)
-        return next(whole, None)
+            candidate = replace(step, config={**step.config, setting: value})
+            if self.result(candidate) == path.parent and (path.parent / file).is_file():
+                results.append((value, candidate))
+        intact = (
+            candidate
+            for _, candidate in sorted(results, key=lambda result: -result[0])
+            if self.damaged(candidate) is None
+        )
+        return next(intact, None)
 
     def _finished(self, step: Step) -> bool:
         return (self.result(step) / "step.json").is_file()
@@ -148,8 +152,8 @@ class Workspace:
     def _elsewhere(self, step: Step) -> str:
         """``, made on HOST`` if another machine made the result."""
         record = _read_record(self.result(step) / "step.json") or {}
-        made = record.get("host")
-        return f", made on {printable(str(made))}" if made and made != host() else ""
+        machine = record.get("host")
+        return f", made on {printable(str(machine))}" if machine and machine != host() else ""
 
     def why(self, step: Step) -> str:
         """One line: whether the step has to run, and what has changed since its last run."""
@@ -170,14 +174,14 @@ class Workspace:
         if before is None:
             return f"{step.name}: runs (no earlier result)"
         changes = [
-            f"{part}.{name} {_short(before[part].get(name))} -> {_short(now.get(name))}"
-            for part, now in (("config", step.config), ("inputs", step.inputs))
-            for name in sorted(set(before[part]) | set(now))
-            if before[part].get(name) != now.get(name)
+            f"{section}.{name} {_short(before[section].get(name))} -> {_short(now.get(name))}"
+            for section, now in (("config", step.config), ("inputs", step.inputs))
+            for name in sorted(set(before[section]) | set(now))
+            if before[section].get(name) != now.get(name)
         ]
-        for part, new in (("revision", step.revision), ("version", __version__)):
-            if before.get(part) != new:
-                changes.append(f"{part} {before.get(part)} -> {new}")
+        for section, new in (("revision", step.revision), ("version", __version__)):
+            if before.get(section) != new:
+                changes.append(f"{section} {before.get(section)} -> {new}")
         return f"{step.name}: runs (changed: {'; '.join(changes)})"
 
     def run(

@@ -46,10 +46,10 @@ def fixed(value: float | None, places: int, sign: str = "", none: str = "") -> s
     return text if float(text) else f"{0:{sign}.{places}f}"
 
 
-def counted(number: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
     """``1 line``, ``2,000 lines``, ``2 entries``."""
     many = f"{noun.removesuffix('y')}ies" if noun.endswith("ry") else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else many}"
+    return f"{count:,} {noun if count == 1 else many}"
 
 
 def p_text(value: float | None, none: str = "") -> str:
@@ -95,12 +95,12 @@ def _text(lines: Sequence[Sequence[str]], left: int, keys: int) -> str:
     room = columns()
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     least = [0] * len(widths)
-    for number, line in enumerate(lines):
-        for place, cell in enumerate(line):
-            wraps = cell.split() and (not number or 0 < place < left or len(cell) > _SHORT)
-            least[place] = max(least[place], max(map(len, cell.split())) if wraps else len(cell))
+    for line_number, line in enumerate(lines):
+        for column, cell in enumerate(line):
+            wraps = cell.split() and (not line_number or 0 < column < left or len(cell) > _SHORT)
+            least[column] = max(least[column], max(map(len, cell.split())) if wraps else len(cell))
     while sum(widths) + 2 * (len(widths) - 1) > room and (
-        wide := [place for place, width in enumerate(widths) if width > least[place]]
+        wide := [column for column, width in enumerate(widths) if width > least[column]]
     ):
         widths[max(wide, key=widths.__getitem__)] -= 1
     wrapped = [
@@ -110,26 +110,29 @@ def _text(lines: Sequence[Sequence[str]], left: int, keys: int) -> str:
         ]
         for line in lines
     ]
-    widths = [max(len(part) for cell in column for part in cell) for column in zip(*wrapped, strict=True)]
+    widths = [max(len(text) for cell in column for text in cell) for column in zip(*wrapped, strict=True)]
     first = sum(widths[:keys]) + 2 * (keys - 1)
     blocks, used = [list(range(keys))], first
-    for place, width in enumerate(widths[keys:], keys):
+    for column, width in enumerate(widths[keys:], keys):
         if used + 2 + width > room and len(blocks[-1]) > keys:
             blocks.append(list(range(keys)))
             used = first
-        blocks[-1].append(place)
+        blocks[-1].append(column)
         used += 2 + width
 
     def row(cells: Sequence[str], block: Sequence[int]) -> str:
         return "  ".join(
-            cells[place].ljust(widths[place]) if place < left else cells[place].rjust(widths[place]) for place in block
+            cells[column].ljust(widths[column]) if column < left else cells[column].rjust(widths[column])
+            for column in block
         ).rstrip()
 
     return "\n\n".join(
         "\n".join(
             row(cells, block)
             for line in wrapped
-            for cells in zip_longest(*(cell if place in block else [] for place, cell in enumerate(line)), fillvalue="")
+            for cells in zip_longest(
+                *(cell if column in block else [] for column, cell in enumerate(line)), fillvalue=""
+            )
         )
         for block in blocks
     )
@@ -160,10 +163,10 @@ def latex_cell(text: str) -> str:
     text = _plain(text)
     if text == "-":
         return "--"  # no value
-    if found := _RANGE.match(text):
-        return f"{found[1]}--{found[2]}"
+    if match := _RANGE.match(text):
+        return f"{match[1]}--{match[2]}"
     text = text.replace(">=", "≥").replace("<=", "≤")
-    return _SIGNED.sub(r"$\1$", "".join(_LATEX.get(one, one) for one in text))
+    return _SIGNED.sub(r"$\1$", "".join(_LATEX.get(sign, sign) for sign in text))
 
 
 def raised(mark: str) -> str:
@@ -173,11 +176,11 @@ def raised(mark: str) -> str:
 
 def latex_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table (booktabs) of cells that are LaTeX, the first column to the left."""
-    first, *others = [" & ".join(line) + r" \\" for line in (head, *rows)]
-    others = ["{}" + row if row.startswith("[") else row for row in others]  # else an option of the row's end before it
+    first, *body = [" & ".join(line) + r" \\" for line in (head, *rows)]
+    body = ["{}" + row if row.startswith("[") else row for row in body]  # else an option of the row's end before it
     shape = "l" + "r" * (len(head) - 1)
     return "\n".join(
-        [rf"\begin{{tabular}}{{{shape}}}", r"\toprule", first, r"\midrule", *others, r"\bottomrule", r"\end{tabular}"]
+        [rf"\begin{{tabular}}{{{shape}}}", r"\toprule", first, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
     )
 
 

@@ -40,18 +40,18 @@ def geca_command(request: AugmentRequest, form: str) -> None:
             f"--out took {out[0]} and {out[1]}, which leaves {train[0]} alone for TRAIN; put TRAIN first, and name two "
             "files behind --out, or one that ends in .tsv"
         )
-    made = augment_corpus(request)
-    augmented = made.augmented
+    result = augment_corpus(request)
+    augmented = result.augmented
     figures = {
-        "out": [str(path) for path in made.out],
+        "out": [str(path) for path in result.out],
         "pairs": len(augmented.pairs),
-        "written": made.written,
+        "written": result.written,
         "training_pairs": augmented.training_pairs,
         "templates": augmented.templates,
         "shared_templates": augmented.shared,
         "tuples": augmented.tuples,
         "settings": request.as_dict,
-        "tests": [{"test": str(test), **vars(share)} for test, share in made.tests],
+        "tests": [{"test": str(test), **vars(seen)} for test, seen in result.tests],
     }
     if form == "json":
         click.echo(json.dumps(figures, ensure_ascii=False, indent=1))
@@ -60,11 +60,11 @@ def geca_command(request: AugmentRequest, form: str) -> None:
         f"{counted(augmented.training_pairs, 'pair')}, {counted(augmented.templates, 'template')}, "
         f"{counted(augmented.tuples, 'fragment tuple')}; {counted(augmented.shared, 'template')} with several tuples\n"
         f"{counted(len(augmented.pairs), 'new pair')}, "
-        + (f"in a training corpus of {made.written:,}, " if request.mix else "")
-        + f"written to {' '.join(map(str, made.out))}"
+        + (f"in a training corpus of {result.written:,}, " if request.mix else "")
+        + f"written to {' '.join(map(str, result.out))}"
     )
-    for test, share in made.tests:
+    for test, seen in result.tests:
         click.echo(
-            f"{test}: the new pairs contain {share.pairs:,} of its {counted(share.rows, 'pair')} and {share.sources:,} "
-            f"of its sources ({share.sources / max(share.rows, 1):.1%})"
+            f"{test}: the new pairs contain {seen.pairs:,} of its {counted(seen.rows, 'pair')} and {seen.sources:,} "
+            f"of its sources ({seen.sources / max(seen.rows, 1):.1%})"
         )

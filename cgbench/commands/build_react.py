@@ -56,8 +56,8 @@ def build_react_command(request: BuildRequest, dry_run: bool, explain: bool, for
         print_cost(cost)
     release = build.run_build(plan, engine, say_if(explain))
     if form == "json":
-        shown = {"out": str(request.out), **release.manifest}
-        click.echo(printable_json(json.dumps(shown, ensure_ascii=False, indent=1)))
+        summary = {"out": str(request.out), **release.manifest}
+        click.echo(printable_json(json.dumps(summary, ensure_ascii=False, indent=1)))
     else:
         from cgbench.commands.build_report import report
 
@@ -66,8 +66,8 @@ def build_react_command(request: BuildRequest, dry_run: bool, explain: bool, for
 
 def _check_members(request: BuildRequest) -> None:
     """Refuse options about members that are not trained; ``--set`` may hold what a manifest's command repeats."""
-    given = click.get_current_context().params
-    taken = "ensemble" if request.ensemble_options.ensemble else "member" if request.ensemble_options.member else ""
+    values = click.get_current_context().params
+    source = "ensemble" if request.ensemble_options.ensemble else "member" if request.ensemble_options.member else ""
     for name in ("members", "model", "arch", "method"):
-        if taken and given.get(name) is not None:
-            raise InputError(f"{argument(taken)} takes members as they are; leave {argument(name)} out")
+        if source and values.get(name) is not None:
+            raise InputError(f"{argument(source)} takes members as they are; leave {argument(name)} out")

@@ -36,10 +36,10 @@ def report(release: Release) -> str:
     finished = release.finished
     ngrams = release.ngrams()
     assert ngrams is not None  # the build has just made or kept them
-    parts = [counts_table(manifest["counts"]), quantile_table(manifest["figures"], config["uncertainty"])]
-    parts.append(balance_table(manifest.get("balance", [])))
+    sections = [counts_table(manifest["counts"]), quantile_table(manifest["figures"], config["uncertainty"])]
+    sections.append(balance_table(manifest.get("balance", [])))
     if quality := manifest.get("ensemble"):
-        parts.append(render(*table_of(quality)))
+        sections.append(render(*table_of(quality)))
     texts = [release.lines(side)[:EXAMPLES] if release.has_text else [] for side in ("source", "target")]
     rows: list[dict[str, Any]] = release.split() if finished else [{}] * EXAMPLES
     blocks = []
@@ -55,16 +55,16 @@ def report(release: Release) -> str:
             block.append(f"  ensemble  {row['hypothesis']}")
         block.append("  cover  " + " | ".join(" ".join(piece) for piece in pieces))
         blocks.append("\n".join(map(printable, block)))
-    parts.append("\n".join(blocks))
-    parts.append(_next(release))
-    return "\n\n".join(filter(None, parts))
+    sections.append("\n".join(blocks))
+    sections.append(_next(release))
+    return "\n\n".join(filter(None, sections))
 
 
 def _next(release: Release) -> str:
     out = release.folder
     if not release.finished:
-        rest = "selects" if release.until == "uncertainty" else "trains the ensemble and selects"
-        return f"written to {out}\nnext: the same command without --until {release.until} {rest}"
+        remaining_steps = "selects" if release.until == "uncertainty" else "trains the ensemble and selects"
+        return f"written to {out}\nnext: the same command without --until {release.until} {remaining_steps}"
     test = out / f"test.{release.languages[0]}"
     translate = f"       cgbench translate --model {release.ensemble} < {test} > hypotheses"
     return "\n".join(
@@ -96,5 +96,5 @@ def kinds_table(kinds: dict[str, dict[str, int]]) -> str:
 def noise_table(noise: dict[str, dict[str, float]]) -> str:
     """The demo's record: how much noise each way of selection leaves, and how much of what is hard it keeps."""
     head = ("share of noise", "drawn from", "in the test set", "hard good pairs kept")
-    rows = [(way, *(f"{found[key]:.1%}" for key in ("window", "test set", "kept"))) for way, found in noise.items()]
+    rows = [(way, *(f"{shares[key]:.1%}" for key in ("window", "test set", "kept"))) for way, shares in noise.items()]
     return render(head, rows)

@@ -22,10 +22,10 @@ def clean_command(request: CleanRequest, form: str) -> None:
     """
     removed, dry_run = clean(request), request.dry_run
     if form == "json":
-        rows = [{"path": str(one.path), "bytes": one.size} for one in removed]
+        rows = [{"path": str(entry.path), "bytes": entry.size} for entry in removed]
         click.echo(json.dumps({"removed": not dry_run, "found": rows}, ensure_ascii=False, indent=1))
         return
-    for one in removed:
-        click.echo(f"{'would delete' if dry_run else 'deleted'}  {one.path} ({one.size:,} bytes)")
-    total = sum(one.size for one in removed)
+    for entry in removed:
+        click.echo(f"{'would delete' if dry_run else 'deleted'}  {entry.path} ({entry.size:,} bytes)")
+    total = sum(entry.size for entry in removed)
     click.echo(f"{total:,} bytes {'to free' if dry_run else 'freed'}" if removed else "nothing to delete")

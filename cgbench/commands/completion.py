@@ -22,13 +22,13 @@ _NAMES = {
 """What has a closed list of names, and where the list is: names by themselves, or a function that returns them."""
 
 
-def names(what: str) -> Completion:
+def names(list_name: str) -> Completion:
     """Complete one of a list of :data:`_NAMES`, which is imported at the completion."""
 
     def complete(context: Any, param: Any, incomplete: str) -> list[CompletionItem]:
-        module, _, attribute = _NAMES[what].partition(":")
-        found = getattr(import_module(module), attribute)
-        return _starting(found() if callable(found) else found, incomplete)
+        module, _, attribute = _NAMES[list_name].partition(":")
+        choices = getattr(import_module(module), attribute)
+        return _starting(choices() if callable(choices) else choices, incomplete)
 
     return complete
 
@@ -47,5 +47,5 @@ def completion_of(field: Field) -> Completion | None:
     return names(field.flag) if field.flag in _NAMES else None
 
 
-def _starting(found: Any, incomplete: str) -> list[CompletionItem]:
-    return [CompletionItem(name) for name in map(str, found) if name.startswith(incomplete)]
+def _starting(choices: Any, incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(name) for name in map(str, choices) if name.startswith(incomplete)]

@@ -25,27 +25,27 @@ def consistency_group() -> None:
 @consistency_group.command("make", cls=Command, example=EXAMPLE)
 @click.argument("text", metavar="TEXT", type=PATH)
 @takes(ItemsRequest, but=("text",))
-def make_command(found: dict[str, Any], text: Path) -> None:
+def make_command(values: dict[str, Any], text: Path) -> None:
     """Draw or change sentences of TEXT that share pieces, for systems to translate.
 
     TEXT is monolingual, with one sentence per line.
     """
     from cgbench.benchmark.consistency.make import make_items
 
-    click.echo(make_items(ItemsRequest(str(text), **found)).report())
+    click.echo(make_items(ItemsRequest(str(text), **values)).report())
 
 
 @consistency_group.command("score", cls=Command, example=SCORE)
 @click.argument("items", metavar="ITEMS", type=PATH)
 @takes(ConsistencyRequest, but=("items", "seed"))
 @takes(ScoreOutput, but=("reasons",))
-def score_command(found: dict[str, Any], output: dict[str, Any], items: Path) -> None:
+def score_command(values: dict[str, Any], output: dict[str, Any], items: Path) -> None:
     """Score how alike systems translate what the sentences of ITEMS share.
 
     ITEMS is a table of `cgbench consistency make`, or another with the columns source and piece.
     """
     from cgbench.benchmark.consistency.agreement import consistency
 
-    request, shown = ConsistencyRequest(**{"items": str(items), **found}), ScoreOutput(**output)
-    shown.check(request)
-    shown.show(consistency(request))
+    request, printer = ConsistencyRequest(**{"items": str(items), **values}), ScoreOutput(**output)
+    printer.check(request)
+    printer.show(consistency(request))

@@ -30,13 +30,13 @@ def degree_command(request: DegreeRequest, cover: bool, form: str) -> None:
 
     if request.train is not None:
         warn_of(look_at_texts(Path(request.train), [Path(request.texts)], request.normalisation))
-    for number, row in enumerate(degree_rows(request)):
-        if form == "text" and not number:
+    for row_number, row in enumerate(degree_rows(request)):
+        if form == "text" and not row_number:
             click.echo("pieces\tlength\tdegree" + ("\tcover" if cover else ""))
         if not cover:
             del row["cover"]
         if form == "json":
             click.echo(json.dumps(row, ensure_ascii=False))
         else:
-            shown = "\t" + " | ".join(row["cover"]) if cover else ""
-            click.echo(f"{row['pieces']}\t{row['length']}\t{row['degree']:.4f}{shown}")
+            cover_text = "\t" + " | ".join(row["cover"]) if cover else ""
+            click.echo(f"{row['pieces']}\t{row['length']}\t{row['degree']:.4f}{cover_text}")

@@ -73,9 +73,9 @@ def learn_command(request: LexiconRequest, show: Path | None, words: str | None,
         return
     from cgbench.tables import counted, render
 
-    shown = list(islice(lexicon.items(), SHOWN))
-    width = max(len(word) for word, _ in shown)
-    click.echo(render((), [(f"{word:{width}}  {_targets(row)}",) for word, row in shown]))
+    first_words = list(islice(lexicon.items(), SHOWN))
+    width = max(len(word) for word, _ in first_words)
+    click.echo(render((), [(f"{word:{width}}  {_targets(row)}",) for word, row in first_words]))
     if len(lexicon.source_words) > SHOWN:
         click.echo(f"[... {len(lexicon.source_words) - SHOWN:,} more]")
     click.echo(

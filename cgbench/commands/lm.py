@@ -47,8 +47,8 @@ def train_command(request: LmRequest, form: str) -> None:
         (str(order), f"{ngrams:,}", *(f"{discount:.4f}" for discount in discounts))
         for order, (ngrams, discounts) in enumerate(zip(figures["ngrams"], figures["discounts"], strict=True), 1)
     ]
-    size = f"{counted(figures['tokens'], 'word')} in {counted(figures['sentences'], 'sentence')}"
-    click.echo(f"{size}\nSHA-256 {figures['sha256']}\n")
+    text_size = f"{counted(figures['tokens'], 'word')} in {counted(figures['sentences'], 'sentence')}"
+    click.echo(f"{text_size}\nSHA-256 {figures['sha256']}\n")
     click.echo(render(("order", "n-grams", "D1", "D2", "D3+"), rows))
     click.echo(f"\n{figures['signature']}\nnext:  cgbench lm score --lm {request.out} TEXT")
 
@@ -77,13 +77,13 @@ def score_command(lm: Path, summary: bool, text: Path, form: str) -> None:
 
     model = LanguageModel.load(lm)
     total = CorpusScore()
-    for number, score in enumerate(model.scores(read_text(text), total)):
+    for row_number, score in enumerate(model.scores(read_text(text), total)):
         if summary:
             continue
         if form == "json":
             click.echo(json.dumps(score.as_dict()))
         else:
-            if not number:
+            if not row_number:
                 click.echo("log10\twords\toovs\tperplexity")
             click.echo(f"{score.log10:.4f}\t{score.words}\t{score.oovs}\t{score.perplexity:.4f}")
     if not total.sentences:

@@ -37,41 +37,41 @@ def models_command(
         raise InputError("--source-size and --target-size belong together; give both")
     sizes = (source_size, target_size) if source_size and target_size else None
     count = parameters and find_spec("torch") is not None
-    found = describe(name, sizes, count) if name else catalogue(sizes, count)
+    description = describe(name, sizes, count) if name else catalogue(sizes, count)
     if form == "json":
-        click.echo(json.dumps(found, ensure_ascii=False, indent=1))
+        click.echo(json.dumps(description, ensure_ascii=False, indent=1))
     elif name:
-        _show_model(found)
+        _show_model(description)
     else:
-        _show_catalogue(found)
+        _show_catalogue(description)
 
 
-def _show_catalogue(found: dict[str, Any]) -> None:
+def _show_catalogue(catalogue: dict[str, Any]) -> None:
     from cgbench.tables import render
 
     for kind in ("architectures", "methods"):
-        rows = [(row["name"], f"{row['summary']} ({row['paper']})") for row in found[kind]]
+        rows = [(row["name"], f"{row['summary']} ({row['paper']})") for row in catalogue[kind]]
         click.echo(render((kind, "summary"), rows, left=2) + "\n")
     head = ("presets", "architecture", "paper", "parameters", "without vocabulary")
-    presets = [(row["name"], row["architecture"], row["paper"], *_counts(row)[::2]) for row in found["presets"]]
+    presets = [(row["name"], row["architecture"], row["paper"], *_counts(row)[::2]) for row in catalogue["presets"]]
     click.echo(render(head, presets, left=3))
     click.echo("\nnext:  cgbench models NAME, for its settings")
 
 
-def _show_model(found: dict[str, Any]) -> None:
+def _show_model(model: dict[str, Any]) -> None:
     import textwrap
 
     from cgbench.tables import columns
 
-    click.echo(f"{found['kind']} {found['name']}" + (f" ({found['paper']})" if found["paper"] else ""))
+    click.echo(f"{model['kind']} {model['name']}" + (f" ({model['paper']})" if model["paper"] else ""))
     width = min(columns(), 120)
-    if found["comment"]:
-        click.echo(textwrap.fill(found["comment"].replace("``", ""), width))
-    if found.get("parameters_without_vocabulary"):
-        total, sizes, rest = _counts(found)
+    if model["comment"]:
+        click.echo(textwrap.fill(model["comment"].replace("``", ""), width))
+    if model.get("parameters_without_vocabulary"):
+        total, sizes, without = _counts(model)
         counts = f"{total} with vocabularies of {sizes}; " if total else ""
-        click.echo(f"parameters: {counts}{rest} without")
-    for row in found["settings"]:
+        click.echo(f"parameters: {counts}{without} without")
+    for row in model["settings"]:
         changed = "" if row["value"] == row["default"] else f"   (default: {row['default']})"
         click.echo(f"\n{row['name']}={row['value']}{changed}")
         if row["help"]:
@@ -81,6 +81,6 @@ def _show_model(found: dict[str, Any]) -> None:
 
 def _counts(row: dict[str, Any]) -> tuple[str, str, str]:
     """Parameters, sizes of the dictionaries, parameters without them, as text; empty where not known."""
-    total, rest = (row[key] for key in ("parameters", "parameters_without_vocabulary"))
+    total, without = (row[key] for key in ("parameters", "parameters_without_vocabulary"))
     sizes = f"{row['source_size']:,} / {row['target_size']:,}" if row["source_size"] else ""
-    return f"{total:,}" if total else "", sizes, f"{rest:,}" if rest else ""
+    return f"{total:,}" if total else "", sizes, f"{without:,}" if without else ""

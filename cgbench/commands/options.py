@@ -141,5 +141,5 @@ def _value(field: Field, words: Any) -> Any:
         return list(map(Path, words))
     lists = [choice for choice in choices_of(field.type) if get_origin(choice) in (list, tuple)]
     if isinstance(words, tuple) and not field.kind and any(get_args(choice)[0] is not str for choice in lists):
-        return [number for word in words for number in word.split(",")]
+        return [text for word in words for text in word.split(",")]
     return words

@@ -29,7 +29,7 @@ SAMPLED = 4  # files of a corpus that are checked
 @engine_options
 @format_option
 def overlap_command(
-    found: dict[str, Any], test: tuple[str, ...], per_example: Path | None, form: str, engine: Any
+    values: dict[str, Any], test: tuple[str, ...], per_example: Path | None, form: str, engine: Any
 ) -> None:  # fmt: skip
     """Measure how much of TEST occurs in a corpus: n-grams by length, longest spans, compositional degree.
 
@@ -44,9 +44,9 @@ def overlap_command(
 
     if len(test) > 2:
         raise InputError(f"{len(test)} test texts are given; give one text, or source and target")
-    request = OverlapRequest(test[0] if len(test) == 1 else test, engine=engine, **found)
+    request = OverlapRequest(test[0] if len(test) == 1 else test, engine=engine, **values)
     if per_example:
-        check_output(per_example, [split_name(one)[0] for one in (*test, *map(str, request.corpus or ()))])
+        check_output(per_example, [split_name(name)[0] for name in (*test, *map(str, request.corpus or ()))])
     if request.corpus and not request.tokenizer:
         _inspect(test, request)
     result = overlap(request)
@@ -62,5 +62,5 @@ def _inspect(test: tuple[str, ...], request: OverlapRequest) -> None:
 
     with contextlib.suppress(InputError):  # errors are raised, or skipped, when the whole corpus is read
         files = find_files(request.corpus or (), request.column)
-        names = [f"{one.path}:{one.column}" if one.column else str(one.path) for one in files[:SAMPLED]]
+        names = [f"{file.path}:{file.column}" if file.column else str(file.path) for file in files[:SAMPLED]]
         warn_of(look_at_texts(names[0], [*test, *names[1:]], request.normalisation))

@@ -17,7 +17,7 @@ from cgbench.files import to_json
 @click.argument("release", required=False, type=click.Path())
 @takes(PartsRequest, but=("release",))
 @format_option
-def parts_command(found: dict[str, Any], release: str | None, form: str) -> None:
+def parts_command(values: dict[str, Any], release: str | None, form: str) -> None:
     """Find probes: pairs that show whether a system knows the parts of a test set.
 
     The parts are the pieces of each test sentence: the fewest n-grams that cover it and are known from the training
@@ -28,8 +28,8 @@ def parts_command(found: dict[str, Any], release: str | None, form: str) -> None
     """
     from cgbench.benchmark.parts.parts import parts, report
 
-    made = parts(PartsRequest(release=release, **found))
+    result = parts(PartsRequest(release=release, **values))
     if form == "json":
-        click.echo(printable_json(to_json(made.manifest)))
+        click.echo(printable_json(to_json(result.manifest)))
         return
-    click.echo(f"{report(made)}\n\nwritten to {made.folder}")
+    click.echo(f"{report(result)}\n\nwritten to {result.folder}")

@@ -71,8 +71,8 @@ def list_command(name: str | None, form: str) -> None:
         rows = table.rows
         known = len([row for row in rows if not row.why])
         if known:
-            parts = (_short(table.benchmarks), f"{known} of {counted(len(rows), 'row')}", _seed_counts(table))
-            say("; ".join(parts))
+            facts = (_short(table.benchmarks), f"{known} of {counted(len(rows), 'row')}", _seed_counts(table))
+            say("; ".join(facts))
         for init in dict.fromkeys(row.init for row in rows if row.init and not row.why):
             names = list(dict.fromkeys(row.system for row in rows if row.init == init and not row.why))
             say(f"with --init {hub_name(init)}: {', '.join(names)}")
@@ -114,8 +114,8 @@ def _seed_counts(table: PublishedTable) -> str:
     """``10 seeds (Colors: 20)``."""
     counts = {name: len(table.seeds_of(name)) for name in table.benchmarks}
     usual = max(counts.values(), key=lambda count: (list(counts.values()).count(count), -count))
-    others = ", ".join(f"{name}: {count}" for name, count in counts.items() if count != usual)
-    return counted(usual, "seed") + (f" ({others})" if others else "")
+    exceptions = ", ".join(f"{name}: {count}" for name, count in counts.items() if count != usual)
+    return counted(usual, "seed") + (f" ({exceptions})" if exceptions else "")
 
 
 def _details(table: PublishedTable) -> str:
@@ -138,18 +138,18 @@ def _details(table: PublishedTable) -> str:
     ]
     lines += ["", render(("benchmark", "system", "scores", "runs"), rows, left=4)]
     known = [name for benchmark in table.benchmarks for name in all_benchmarks()[benchmark].systems]
-    if others := [name for name in dict.fromkeys(known) if name not in table.systems and name != "test set"]:
-        lines += ["", "not in the table, but can be run by name:"] + [f"  {name}" for name in others]
+    if extra_names := [name for name in dict.fromkeys(known) if name not in table.systems and name != "test set"]:
+        lines += ["", "not in the table, but can be run by name:"] + [f"  {name}" for name in extra_names]
     return "\n".join(lines)
 
 
 def _how(table: PublishedTable, row: Row) -> str:
     from cgbench.reproduction.plan import hub_name
 
-    parts, system = table.parts(row.benchmark, row.system), row.system
+    systems, system = table.parts(row.benchmark, row.system), row.system
     if row.init:
         return f"with --init {hub_name(row.init)}"
-    return "yes" if list(parts) == [system] else f"best of {', '.join(parts)}" if len(parts) > 1 else parts[0]
+    return "yes" if list(systems) == [system] else f"best of {', '.join(systems)}" if len(systems) > 1 else systems[0]
 
 
 def _short(names: Sequence[str]) -> str:
@@ -163,15 +163,15 @@ def _names(words: tuple[str, ...]) -> list[str]:
 def _seeds(words: tuple[str, ...]) -> list[int]:
     """``5`` for the first five, ``3,4`` or ``6-10`` for these."""
     text = ",".join(words)
-    parts = [re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part.strip()) for part in text.split(",")]
-    spans = [range(int(part[1]), int(part[2] or part[1]) + 1) for part in parts if part]
-    if len(spans) == len(parts) == 1 and not text.strip().count("-"):
+    matches = [re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", match.strip()) for match in text.split(",")]
+    spans = [range(int(match[1]), int(match[2] or match[1]) + 1) for match in matches if match]
+    if len(spans) == len(matches) == 1 and not text.strip().count("-"):
         spans = [range(1, spans[0].stop)]
-    if None in parts or not any(spans) or min(span.start for span in spans) < 1:
+    if None in matches or not any(spans) or min(span.start for span in spans) < 1:
         raise InputError(f"{argument('seeds', text, text=text)}: write how many (5), or which (3,4 or 6-10)")
     if (count := sum(map(len, spans))) > MOST_SEEDS:
         raise InputError(f"{argument('seeds', text, text=text)}: {count:,} seeds, where {MOST_SEEDS:,} are the most")
-    return [number for span in spans for number in span]
+    return [seed for span in spans for seed in span]
 
 
 @reproduce_group.command("run", cls=Resumable, example="cgbench reproduce run lexicon-8 --seeds 5 --out runs")
@@ -187,10 +187,10 @@ def run_command(request: ReproduceRequest, dry_run: bool) -> None:
     from cgbench.reproduction.plan import plan
     from cgbench.reproduction.tables import find_table
 
-    found, scale, out = find_table(request.table), request.scale, request.out
+    published, scale, out = find_table(request.table), request.scale, request.out
     runs = plan(request)
-    for left, why in dict.fromkeys((found.left(row), row.why) for row in found.rows if row.why):
-        note(f"without {left}: {why}")
+    for omitted, why in dict.fromkeys((published.left(row), row.why) for row in published.rows if row.why):
+        note(f"without {omitted}: {why}")
     if dry_run:
         from cgbench.reproduction.cost import forecast
 
@@ -201,8 +201,8 @@ def run_command(request: ReproduceRequest, dry_run: bool) -> None:
     failed = run_all(runs, changed(request, say=note))
     if failed:
         raise InputError(f"{counted(len(failed), 'problem')}, listed above; finished runs are in {out}")
-    others = any(run.system.name not in found.systems for run in runs)
-    options = _scale_option(scale) + (" --others" if others else "")
+    has_others = any(run.system.name not in published.systems for run in runs)
+    options = _scale_option(scale) + (" --others" if has_others else "")
     click.echo(f"{counted(len(runs), 'run')} in {out}\nnext:  cgbench reproduce show {out}{options}")
 
 

@@ -31,10 +31,10 @@ def scores_by_system(items: Sequence[str], option: str = "--scores") -> dict[str
             of_all = not name and (is_of_systems(path) or is_judgements(path))
             key = "" if of_all else name or short_name(names[0])
             if key in systems:
-                what = (
+                fault = (
                     f"the system {key} is given twice; join its runs" if key else "a file of all systems is given twice"
                 )
-                raise InputError(f"{option} {item}: {what} ({key}=FILE1,FILE2)")
+                raise InputError(f"{option} {item}: {fault} ({key}=FILE1,FILE2)")
             systems[key] = [Path(path) for path in names]
     return systems
 

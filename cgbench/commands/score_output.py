@@ -38,7 +38,7 @@ class ScoreOutput(ReportRequest):
         default=None, help="Write records of Every Eval Ever into this folder, under data/", group="Output"
     )
 
-    def check(self, asked: Any) -> None:
+    def check(self, scored: Any) -> None:
         """Check that the outputs fit together, and that none is written over an input.
 
         :raises InputError: they do not, or a file cannot be written there.
@@ -50,42 +50,42 @@ class ScoreOutput(ReportRequest):
         if self.every_eval_ever and Path(self.every_eval_ever).is_file():
             raise InputError(f"--every-eval-ever {self.every_eval_ever}: it is a file; give a folder")
         written = [Path(path) for path in (self.per_example, self.plot, self.page) if path]
-        read = list(inputs_of(asked)) if written else []
+        read = list(inputs_of(scored)) if written else []
         for path in written:
             check_output(path, read)
 
-    def show(self, found: Evaluation) -> None:
+    def show(self, evaluation: Evaluation) -> None:
         """Write the files and print the scores."""
         if self.per_example:
-            found.write_per_example(self.per_example)
+            evaluation.write_per_example(self.per_example)
         if self.every_eval_ever:
             from cgbench.benchmark.score.output.every_eval_ever import write_records
 
-            write_records(found, Path(self.every_eval_ever))
+            write_records(evaluation, Path(self.every_eval_ever))
         if self.page:
             from cgbench.report.score_page import score_page
 
-            warned = [as_options(warning.message) for warning in found.inputs.warned] if found.inputs else []
-            write_atomic(Path(self.page), score_page(found, command=command_line(), notes=warned))
-        click.echo(found.report(self.form, self.width, self.reasons))
+            warned = [as_options(warning.message) for warning in evaluation.inputs.warned] if evaluation.inputs else []
+            write_atomic(Path(self.page), score_page(evaluation, command=command_line(), notes=warned))
+        click.echo(evaluation.report(self.form, self.width, self.reasons))
         if self.plot:
-            found.plot(self.plot)
+            evaluation.plot(self.plot)
 
 
-def inputs_of(asked: Any) -> Iterator[Path]:
+def inputs_of(scored: Any) -> Iterator[Path]:
     """Every file that a request names."""
-    kind: Any = type(asked)
+    kind: Any = type(scored)
     leaves = leaves_of(kind)
-    for name, value in given_values(asked).items():
+    for name, value in given_values(scored).items():
         if name == "release":
             yield from release_files(Path(value)).values()
         if name not in leaves or leaves[name].kind:  # an option of a metric, or a text or file
             yield from _paths(value)
 
 
-def _paths(given: Any) -> Iterator[Path]:
-    if isinstance(given, (str, Path)):
-        yield split_name(str(given))[0]
-    elif isinstance(given, (Mapping, list, tuple)):
-        for one in given.values() if isinstance(given, Mapping) else given:
-            yield from _paths(one)
+def _paths(value: Any) -> Iterator[Path]:
+    if isinstance(value, (str, Path)):
+        yield split_name(str(value))[0]
+    elif isinstance(value, (Mapping, list, tuple)):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _paths(item)

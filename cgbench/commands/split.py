@@ -19,10 +19,10 @@ def split_command(request: SplitRequest, form: str) -> None:
     """Split a corpus so that the test set has new combinations of known parts."""
     from cgbench.benchmark.splits.split import split, summary
 
-    made = split(request)
-    for warning in made.warnings:
+    result = split(request)
+    for warning in result.warnings:
         note(f"warning: {warning}")
     if form == "json":
-        click.echo(printable_json(json.dumps(made.release.manifest, ensure_ascii=False, indent=1)))
+        click.echo(printable_json(json.dumps(result.release.manifest, ensure_ascii=False, indent=1)))
         return
-    click.echo(f"{summary(made)}\n\nwritten to {request.out}")
+    click.echo(f"{summary(result)}\n\nwritten to {request.out}")

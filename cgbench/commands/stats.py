@@ -21,15 +21,15 @@ def _labelled(tests: tuple[tuple[Path, ...], ...]) -> list[tuple[str, list[Path]
 
     :raises InputError: a name is empty.
     """
-    found = []
+    labelled = []
     for paths in tests:
-        label, sign, rest = str(paths[0]).partition("=")
+        label, sign, first = str(paths[0]).partition("=")
         if not sign or split_name(paths[0])[0].exists():
-            label, rest = short_name(paths[0]), str(paths[0])
-        if not label or not rest:
+            label, first = short_name(paths[0]), str(paths[0])
+        if not label or not first:
             raise InputError(f"{argument('tests', paths[0])}: write it as NAME=FILE")
-        found.append((label, [Path(rest), *paths[1:]]))
-    return found
+        labelled.append((label, [Path(first), *paths[1:]]))
+    return labelled
 
 
 @click.command("stats", cls=Command, example="cgbench stats --train train.en --test test.en --orders 1-4")

@@ -58,13 +58,13 @@ def train_command(request: TrainRequest, explain: bool, form: str) -> None:
         click.echo(render((), rows) + "\n\nnot finished\nnext:  give the same command again")
         return
     rows.append(("parameters", f"{summary['parameters']:,}"))
-    named = f"--system {_named(outside, preset, out)}" if outside and outside.whole else f"--model {out}"
-    whole = preset.training.validate_metric == "exact_match"
+    model_option = f"--system {_named(outside, preset, out)}" if outside and outside.whole else f"--model {out}"
+    is_exact = preset.training.validate_metric == "exact_match"
     # As validation decodes: a wide beam looks for early ends, which make no whole sentence right.
-    search = f" --beam {preset.training.validate_beam}" if whole else ""
+    search = f" --beam {preset.training.validate_beam}" if is_exact else ""
     click.echo(
-        f"{render((), rows)}\n\nnext:  cgbench translate SOURCE {named}{search} --output HYPOTHESES\n"
-        f"       cgbench score {'exact' if whole else 'bleu'} --ref TARGET --hyp HYPOTHESES"
+        f"{render((), rows)}\n\nnext:  cgbench translate SOURCE {model_option}{search} --output HYPOTHESES\n"
+        f"       cgbench score {'exact' if is_exact else 'bleu'} --ref TARGET --hyp HYPOTHESES"
     )
 
 
@@ -107,5 +107,5 @@ def _named(outside: Start | None, preset: Preset, out: Path) -> str:
     """How commands know a model from outside that was trained into ``out``; an adapter goes with its model."""
     if outside is None or not getattr(preset.model, "adapter_rank", 0):
         return f"hf:{out}"
-    given = outside.shown
-    return f"'{given}{'&' if '?' in given else '?'}adapter={out}'"
+    address = outside.shown
+    return f"'{address}{'&' if '?' in address else '?'}adapter={out}'"

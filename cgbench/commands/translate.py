@@ -14,8 +14,8 @@ from cgbench.requests import changed
 from cgbench.text.streams import is_stdin, split_name
 
 
-def _folders(given: tuple[tuple[Path, ...], ...]) -> list[Path]:
-    return [path for paths in given for path in paths]
+def _folders(words: tuple[tuple[Path, ...], ...]) -> list[Path]:
+    return [path for paths in words for path in paths]
 
 
 @click.command("translate", cls=Command, example="cgbench translate test.de --model models/run --output hypotheses.en")

@@ -16,15 +16,15 @@ from cgbench.errors import InputError
 
 def _others(words: tuple[str, ...]) -> dict[str, str]:
     """Folders by family, from ``FAMILY=DIR``."""
-    found: dict[str, str] = {}
+    folders: dict[str, str] = {}
     for word in words:
         name, folder = _named(word)
         if name is None:
             raise InputError(f"--other {folder}: say whose selection it is: --other FAMILY={folder}")
-        if name in found:
+        if name in folders:
             raise InputError(f"--other {name}: the name is given twice; name releases apart")
-        found[name] = folder
-    return found
+        folders[name] = folder
+    return folders
 
 
 @click.command("validate", cls=Command, example="cgbench validate transformer=release --other lstm=other-release")
@@ -45,7 +45,7 @@ def _others(words: tuple[str, ...]) -> dict[str, str]:
 @work_option
 @format_option
 def validate_command(
-    found: dict[str, Any], release: str, sources: Path | None, page: Path | None, work: Path | None, form: str
+    values: dict[str, Any], release: str, sources: Path | None, page: Path | None, work: Path | None, form: str
 ) -> None:
     """Check whether a release is compositional or only hard, ranks systems as its pool does, and is stable.
 
@@ -63,11 +63,11 @@ def validate_command(
         check_output(sources, [opened.folder])
         write_atomic(sources, "".join(f"{line}\n" for line in candidate_texts(opened)[0]))
         return
-    if page and not found.get("measures"):
+    if page and not values.get("measures"):
         raise InputError("--report belongs to --measures")
     if page:
         check_output(page, [opened.folder])
-    result = validate(ValidateRequest(opened, name=family, **found))
+    result = validate(ValidateRequest(opened, name=family, **values))
     if page:
         from cgbench.report.measures_page import measures_page
 

@@ -30,20 +30,20 @@ def warm_up_command(context: click.Context) -> None:
         source.write_text(SOURCE * 5)
         target.write_text(TARGET * 5)
         phrases.write_text("a b\nb c d\n")
-        more = folder / "pool.l1", folder / "pool.l2"
-        more[0].write_text("a b c d e f g\nd e a b\nb a b a\n")
-        more[1].write_text("r s t u v w x\nu v r s\ns r s r\n")
+        pool = folder / "pool.l1", folder / "pool.l2"
+        pool[0].write_text("a b c d e f g\nd e a b\nb a b a\n")
+        pool[1].write_text("r s t u v w x\nu v r s\ns r s r\n")
         for words in (
-            ("degree", more[0], "--train", source),
-            ("degree", more[0], "--train", source, "--ngrams", phrases),
-            ("stats", "--train", source, "--test", more[0]),
-            ("overlap", more[0], "--corpus", source, "--jobs", 1),
+            ("degree", pool[0], "--train", source),
+            ("degree", pool[0], "--train", source, "--ngrams", phrases),
+            ("stats", "--train", source, "--test", pool[0]),
+            ("overlap", pool[0], "--corpus", source, "--jobs", 1),
             ("split", "--corpus", source, target, "--out", folder / "split", "--set", "exchanges=1"),
             ("lm", "train", source, "--order", 3, "--out", folder / "lm.arpa", "--jobs", 1),
             ("lm", "train", source, "--order", 3, "--out", folder / "lm.binary", "--jobs", 1),
             ("lexicon", "learn", source, target, "--out", folder / "lexicon.tsv", "--method", "ibm2"),
             (
-                *("build-react", "--train", source, target, "--pool", *more, "--out", folder / "build"),
+                *("build-react", "--train", source, target, "--pool", *pool, "--out", folder / "build"),
                 *("--until", "candidates", "--jobs", 1, "--set", "min_length=1", "--set", "candidates=2"),
                 *("--set", "drop=0", "--set", "window=2", "--set", "select=1"),
             ),
@@ -64,4 +64,4 @@ def _measure() -> None:
 
     from cgbench.models.teacher_forcing import measure_members
 
-    measure_members([lambda part, _: torch.zeros(1, 2)], torch.zeros(1, dtype=torch.int64), [1], 2, 1)
+    measure_members([lambda batch, _: torch.zeros(1, 2)], torch.zeros(1, dtype=torch.int64), [1], 2, 1)

@@ -64,12 +64,14 @@ def _stream(url: str, path: Path, most: int) -> None:
     with requests.get(url, stream=True, timeout=TIMEOUT, headers=headers) as response:
         response.raise_for_status()
         total = response.raw.length_remaining or 0  # as announced by the server
-        size = 0
+        received = 0
         with bar(total or None, path.stem, "B") as progress, path.open("wb") as file:
             for chunk in response.iter_content(CHUNK):
-                size += len(chunk)
-                if max(size, total) > most:
-                    raise DownloadError(f"{url}: has {max(size, total):,} bytes or more; at most {most:,} are allowed")
+                received += len(chunk)
+                if max(received, total) > most:
+                    raise DownloadError(
+                        f"{url}: has {max(received, total):,} bytes or more; at most {most:,} are allowed"
+                    )
                 file.write(chunk)
                 progress.update(len(chunk))
 

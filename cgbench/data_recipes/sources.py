@@ -86,12 +86,12 @@ def hash_content(path: Path, algorithm: str = "sha256", prefix: bytes = b"") -> 
     :raises InputError: a compressed file is damaged or cut short.
     """
     digest = hashlib.new(algorithm, prefix, usedforsecurity=False)
-    size = 0
+    length = 0
     with open_bytes(path) as file:
         while data := file.read(CHUNK):
             digest.update(data)
-            size += len(data)
-    return digest.hexdigest(), size
+            length += len(data)
+    return digest.hexdigest(), length
 
 
 class Sources:
@@ -246,14 +246,14 @@ class Sources:
         The file is read once, and once more for a git blob id, which begins with the size.
         """
         try:
-            sha256, size = hash_content(path)
+            sha256, length = hash_content(path)
             actual = [f"sha256:{sha256}"]
             if actual[0] not in source.hashes and any(known.startswith("git:") for known in source.hashes):
-                blob, _ = hash_content(path, "sha1", b"blob %d\0" % size)
+                blob, _ = hash_content(path, "sha1", b"blob %d\0" % length)
                 actual.append(f"git:{blob}")
         except InputError as error:
             return str(error).removeprefix(f"{path}: ")  # the caller names the file
         if source.hashes and set(source.hashes).isdisjoint(actual):
             return f"the hash is {', '.join(actual)}, but {' or '.join(source.hashes)} is expected by the recipe"
-        self.used[source.name] = {"path": source.place, "url": source.url, "sha256": sha256, "bytes": size}
+        self.used[source.name] = {"path": source.place, "url": source.url, "sha256": sha256, "bytes": length}
         return ""

@@ -32,14 +32,14 @@ def open_engine(name: str | None = None, jobs: int | None = None) -> Engine:
     :raises InputError: the engine is unknown, Ray is not installed, or no cluster answers.
     """
     name = name or os.environ.get("CGBENCH_ENGINE") or "local"
-    share = os.environ.get("CGBENCH_GPU_SHARE") or "1"
-    if not share.isdecimal() or not 1 <= int(share) <= 1000:
-        raise InputError(f"CGBENCH_GPU_SHARE={share}: a number of parallel tasks per GPU is needed, such as 2")
+    tasks_per_gpu = os.environ.get("CGBENCH_GPU_SHARE") or "1"
+    if not tasks_per_gpu.isdecimal() or not 1 <= int(tasks_per_gpu) <= 1000:
+        raise InputError(f"CGBENCH_GPU_SHARE={tasks_per_gpu}: a number of parallel tasks per GPU is needed, such as 2")
     kind, _, address = name.partition(":")
     if name == "local":
-        return Local(jobs, gpu_share=int(share))
+        return Local(jobs, gpu_share=int(tasks_per_gpu))
     if kind != "ray":
         raise InputError(f"{argument('engine')} {name}: unknown engine; use local, ray or ray:ADDRESS")
     from cgbench.engines.ray import Ray
 
-    return Ray((name if address.startswith("//") else address) or None, jobs, int(share))
+    return Ray((name if address.startswith("//") else address) or None, jobs, int(tasks_per_gpu))

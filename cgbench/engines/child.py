@@ -70,19 +70,19 @@ class Child:
                 sizes = _SIZES.unpack(self._read(_SIZES.size))
                 if sum(sizes) > most:
                     raise EOFError
-                answer, more = json.loads(self._read(sizes[0])), self._read(sizes[1])
+                answer, attached = json.loads(self._read(sizes[0])), self._read(sizes[1])
             except (OSError, EOFError, ValueError):
                 self._process.kill()
                 self._process.wait()  # otherwise `alive` stays true for a moment
                 raise InputError(died) from None
         if "error" in answer:
             raise InputError(answer["error"])
-        return answer["answer"], more
+        return answer["answer"], attached
 
-    def _read(self, size: int) -> bytes:
+    def _read(self, count: int) -> bytes:
         assert self._process.stdout
-        data = self._process.stdout.read(size)
-        if len(data) < size:
+        data = self._process.stdout.read(count)
+        if len(data) < count:
             raise EOFError
         return data
 
@@ -104,8 +104,8 @@ def serve(handler: str, memory: int | None) -> None:
     answer: Answer = getattr(import_module(module), name)()
     if memory is not None:
         _limit(memory)
-    while size := sys.stdin.buffer.read(8):
-        question = json.loads(sys.stdin.buffer.read(int.from_bytes(size, "little")))
+    while length := sys.stdin.buffer.read(8):
+        question = json.loads(sys.stdin.buffer.read(int.from_bytes(length, "little")))
         reply, data = None, b""
         try:
             result, data = answer(question)

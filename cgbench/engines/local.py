@@ -107,10 +107,12 @@ class Local(Engine):
             return [""] * min(max(1, self.jobs // needs.cores), tasks)
         devices = visible_gpus()[: self._gpus]
         if needs.gpus > 1:
-            whole = int(needs.gpus)
-            groups = [",".join(devices[start : start + whole]) for start in range(0, len(devices) - whole + 1, whole)]
+            per_task = int(needs.gpus)
+            groups = [
+                ",".join(devices[start : start + per_task]) for start in range(0, len(devices) - per_task + 1, per_task)
+            ]
             if not groups:
-                raise InputError(f"a task needs {whole} GPUs and there are {len(devices)}; use fewer per member")
+                raise InputError(f"a task needs {per_task} GPUs and there are {len(devices)}; use fewer per member")
         else:
             groups = devices * max(self._share, int(1 / needs.gpus))
         return groups[: min(len(groups), tasks, self._jobs or len(groups))]
@@ -118,12 +120,12 @@ class Local(Engine):
 
 def visible_gpus() -> list[str]:
     """The GPUs that this process may use, named as in ``CUDA_VISIBLE_DEVICES``."""
-    named = os.environ.get(VISIBLE)
-    if named is not None:
-        return [device for device in named.split(",") if device.strip() not in ("", "-1")]
+    visible = os.environ.get(VISIBLE)
+    if visible is not None:
+        return [device for device in visible.split(",") if device.strip() not in ("", "-1")]
     import torch
 
-    return [str(number) for number in range(torch.cuda.device_count())]
+    return [str(index) for index in range(torch.cuda.device_count())]
 
 
 @contextlib.contextmanager

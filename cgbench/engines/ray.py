@@ -103,9 +103,9 @@ class Ray(Engine):
         """See :meth:`Engine.check_fits`; otherwise a task that fits no machine would wait for ever."""
         gpus = self._gpus_of(needs)
         machines = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
-        wanted = {"CPU": needs.cores, "GPU": gpus, "memory": needs.memory or 0}
-        if not any(all(machine.get(name, 0) >= amount for name, amount in wanted.items()) for machine in machines):
-            text = ", ".join(f"{amount:g} {name}" for name, amount in wanted.items() if amount)
+        resources = {"CPU": needs.cores, "GPU": gpus, "memory": needs.memory or 0}
+        if not any(all(machine.get(name, 0) >= amount for name, amount in resources.items()) for machine in machines):
+            text = ", ".join(f"{amount:g} {name}" for name, amount in resources.items() if amount)
             raise InputError(f"no machine of the Ray cluster has the resources of a task ({text}); add a larger one")
 
     def share(self, folder: Path) -> None:
@@ -123,8 +123,8 @@ class Ray(Engine):
     def sees(self, paths: Sequence[Path]) -> bool:
         """See :meth:`Engine.sees`."""
         names = [str(path.resolve()) for path in paths]
-        mine = _fingerprints(names)
-        return all(found == mine for found in self._everywhere(_fingerprints, names))
+        here = _fingerprints(names)
+        return all(there == here for there in self._everywhere(_fingerprints, names))
 
     def _everywhere(self, function: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
         """Call a function on each machine and yield the results; skip machines that have just left."""
@@ -141,12 +141,12 @@ class Ray(Engine):
         ]
         for answer in answers:
             try:
-                found = self._ray.get(answer)
+                result = self._ray.get(answer)
             except RayTaskError as error:
                 raise _task_error(error) from None
             except RayError:
                 continue
-            yield found
+            yield result
 
     def run(
         self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], needs: Needs = ONE_CORE
@@ -158,8 +158,8 @@ class Ray(Engine):
         running = deque(hand_in)
         try:
             while running:
-                done, left = self._ray.wait(list(running), num_returns=1)
-                running = deque(left)
+                done, unfinished = self._ray.wait(list(running), num_returns=1)
+                running = deque(unfinished)
                 running.extend(call(function, task) for task in islice(waiting, 1))
                 yield self._get(done[0])
         except BaseException:
@@ -301,18 +301,18 @@ def _call(
 
 def _fingerprints(names: Sequence[str]) -> list[Any]:
     """Size, and a digest of the beginning and end of each file: tells files apart without reading them whole."""
-    found: list[Any] = []
+    fingerprints: list[Any] = []
     for name in names:
         try:
             with Path(name).open("rb") as file:
-                size = file.seek(0, os.SEEK_END)
-                file.seek(max(0, size - SAMPLE))
+                length = file.seek(0, os.SEEK_END)
+                file.seek(max(0, length - SAMPLE))
                 end = file.read(SAMPLE)
                 file.seek(0)
-                found.append((size, hashlib.sha256(file.read(SAMPLE) + end).hexdigest()))
+                fingerprints.append((length, hashlib.sha256(file.read(SAMPLE) + end).hexdigest()))
         except OSError:
-            found.append(None)
-    return found
+            fingerprints.append(None)
+    return fingerprints
 
 
 def _check_machine(folder: Path, token: str, version: str) -> str:
@@ -321,10 +321,10 @@ def _check_machine(folder: Path, token: str, version: str) -> str:
     if version != __version__:
         return f"the machine {host} has cgbench {__version__}, this one {version}; install the same on both"
     try:
-        found = (folder / TOKEN).read_text(encoding="utf-8")
+        text = (folder / TOKEN).read_text(encoding="utf-8")
     except OSError:
-        found = ""
-    if found != token:
+        text = ""
+    if text != token:
         return f"{folder}: the machine {host} does not see this folder; write to a folder that all machines share"
     try:
         (folder / f"{TOKEN}.{host}").touch()

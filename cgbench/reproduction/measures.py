@@ -56,8 +56,8 @@ def bleu_one_shot(tested: Translated) -> dict[str, float]:
     source, target = tested.sides
     references: dict[str, dict[str, None]] = defaultdict(dict)
     for split in (*tested.training, tested.split):
-        for line, other in zip(tested.column(source, split), tested.column(target, split), strict=True):
-            references[line][other] = None
+        for line, translation in zip(tested.column(source, split), tested.column(target, split), strict=True):
+            references[line][translation] = None
     metric = Bleu([list(references[line]) for line in tested.sources], preset="lexicon")
     statistics = metric.statistics(tested.hypotheses)
     counts: dict[str, int] = defaultdict(int)
@@ -65,11 +65,11 @@ def bleu_one_shot(tested: Translated) -> dict[str, float]:
         for word in words_of(line):
             counts[word] += 1
     once = [any(counts[word] == 1 for word in words_of(line)) for line in tested.sources]
-    found = {"BLEU full": float(metric.value(statistics)[0])}
+    scores = {"BLEU full": float(metric.value(statistics)[0])}
     if any(once):
-        part = metric.collect(statistics, np.flatnonzero(once)).sum(axis=0, keepdims=True)
-        found["BLEU 1-shot"] = float(metric.compute(part)[0][0])
-    return found
+        sums = metric.collect(statistics, np.flatnonzero(once)).sum(axis=0, keepdims=True)
+        scores["BLEU 1-shot"] = float(metric.compute(sums)[0][0])
+    return scores
 
 
 def cter(tested: Translated) -> dict[str, float]:
@@ -79,25 +79,26 @@ def cter(tested: Translated) -> dict[str, float]:
     from cgbench.text.columns import Column
 
     compounds = tested.column("compound")
-    whole = len(compounds) % 5 == 0
+    has_groups = len(compounds) % 5 == 0
     metric = Cter(
         Column("source", list(tested.sources)),
         Column("compound", compounds),
         TranslationLexicon.read(str(tested.data / "lexicon")),
         Atoms.read("cognition"),
-        group_size=5 if whole else 1,
+        group_size=5 if has_groups else 1,
     )
     statistics = metric.statistics(tested.hypotheses)
-    found = {}
+    scores = {}
     kinds = {"": np.arange(metric.n)} | {
-        f" {kind}": np.flatnonzero([own == kind for own in metric.kinds]) for kind in sorted(set(metric.kinds))
+        f" {kind}": np.flatnonzero([row_kind == kind for row_kind in metric.kinds])
+        for kind in sorted(set(metric.kinds))
     }
     for kind, rows in kinds.items():
         figures = metric.compute(metric.collect(statistics, rows).sum(axis=0, keepdims=True))[0]
         for figure, value in zip(metric.figures, figures, strict=True):
-            if whole or figure == "instance":
-                found[f"CTER {figure}{kind}"] = float(value)
-    return found
+            if has_groups or figure == "instance":
+                scores[f"CTER {figure}{kind}"] = float(value)
+    return scores
 
 
 def _exact(tested: Translated) -> Metric:
@@ -122,8 +123,8 @@ def _whole(figure: str, metric: Callable[[Translated], Metric]) -> Callable[[Tra
     """The main score of a metric, under its name in the published tables."""
 
     def measured(tested: Translated) -> dict[str, float]:
-        made = metric(tested)
-        return {figure: float(made.value(made.statistics(tested.hypotheses))[0])}
+        scorer = metric(tested)
+        return {figure: float(scorer.value(scorer.statistics(tested.hypotheses))[0])}
 
     return measured
 
@@ -131,8 +132,8 @@ def _whole(figure: str, metric: Callable[[Translated], Metric]) -> Callable[[Tra
 def _grouped(tested: Translated, keys: Sequence[str]) -> dict[str, float]:
     right = _exact(tested).statistics(tested.hypotheses)[:, 0]
     rows: dict[str, list[int]] = defaultdict(list)
-    for number, key in enumerate(keys):
-        rows[key].append(number)
+    for row, key in enumerate(keys):
+        rows[key].append(row)
     return {f"exact match: {key}": 100 * float(right[group].mean()) for key, group in sorted(rows.items())}
 
 

@@ -191,22 +191,27 @@ def plan(request: ReproduceRequest) -> list[Run]:
     benchmarks = [all_benchmarks()[name] for name in table.benchmarks if name in names or not names]
     known = list(dict.fromkeys(name for benchmark in benchmarks for name in benchmark.systems))
     # A row with the best of several systems stands for all of them.
-    parts = {name: [part for part in own if part in known] for name, own in table.best_of.items()}
-    systems = list(dict.fromkeys(part for name in systems for part in parts.get(name) or (name,)))
+    members = {name: [member for member in variants if member in known] for name, variants in table.best_of.items()}
+    systems = list(dict.fromkeys(member for name in systems for member in members.get(name) or (name,)))
     for name in systems:
         if name in table.left_out:
             raise InputError(f"{argument('systems', name)}: cannot be run: {table.left_out[name]}")
         if name not in known:
-            raise InputError(f"{argument('systems', name)}: not in {table.name}{did_you_mean(name, [*parts, *known])}")
+            raise InputError(
+                f"{argument('systems', name)}: not in {table.name}{did_you_mean(name, [*members, *known])}"
+            )
         if (needed := _init_of(name, benchmarks)) and not init:
             raise InputError(
                 f"{argument('systems', name)}: starts from a pre-trained model; give "
                 f"{argument('init', hub_name(needed))}"
             )
-    shown = {
-        (row.benchmark, part) for row in table.rows if not row.why for part in table.parts(row.benchmark, row.system)
+    published_rows = {
+        (row.benchmark, member)
+        for row in table.rows
+        if not row.why
+        for member in table.parts(row.benchmark, row.system)
     }
-    own = {
+    seeds_by_benchmark = {
         benchmark.name: list(seeds) if seeds is not None else table.seeds_of(benchmark.name) for benchmark in benchmarks
     }
     # Once per system, since its files are hashed.
@@ -216,23 +221,23 @@ def plan(request: ReproduceRequest) -> list[Run]:
             benchmark.as_for(benchmark.systems[name]),
             benchmark.systems[name],
             scale,
-            own[benchmark.name][number],
+            seeds_by_benchmark[benchmark.name][position],
             updates,
             begun.get(name),
         )
-        for number in range(max((len(numbers) for numbers in own.values()), default=0))
+        for position in range(max((len(numbers) for numbers in seeds_by_benchmark.values()), default=0))
         for benchmark in benchmarks
-        if number < len(own[benchmark.name])
+        if position < len(seeds_by_benchmark[benchmark.name])
         for name in systems or table.systems
-        if name in benchmark.systems and (systems or (benchmark.name, name) in shown)
+        if name in benchmark.systems and (systems or (benchmark.name, name) in published_rows)
         if init or not benchmark.systems[name].init
     ]
     if init and not any(run.start for run in runs):
         raise InputError(f"{argument('init', init)}: no chosen row starts from a pre-trained model; leave it out")
     if not runs:
         starts = dict.fromkeys(argument("init", hub_name(row.init)) for row in table.rows if row.init and not row.why)
-        more = f"; its rows start from a pre-trained model: {' or '.join(starts)}" if starts else ""
-        raise InputError(f"{table.name}: no run matches {argument('systems')} and {argument('benchmarks')}{more}")
+        hint = f"; its rows start from a pre-trained model: {' or '.join(starts)}" if starts else ""
+        raise InputError(f"{table.name}: no run matches {argument('systems')} and {argument('benchmarks')}{hint}")
     return list({run.name: run for run in runs}.values())
 
 
@@ -247,7 +252,7 @@ def paper_preset(system: PublishedSystem) -> Preset:
 
 
 def _init_of(system: str, benchmarks: Sequence[Benchmark]) -> str:
-    return next((one.systems[system].init for one in benchmarks if system in one.systems), "")
+    return next((benchmark.systems[system].init for benchmark in benchmarks if system in benchmark.systems), "")
 
 
 def _begin(init: str, name: str, benchmarks: Sequence[Benchmark]) -> tuple[Start, Preset] | None:
@@ -255,7 +260,9 @@ def _begin(init: str, name: str, benchmarks: Sequence[Benchmark]) -> tuple[Start
 
     if not _init_of(name, benchmarks):
         return None
-    return plan_start(init, paper_preset(next(one.systems[name] for one in benchmarks if name in one.systems)))
+    return plan_start(
+        init, paper_preset(next(benchmark.systems[name] for benchmark in benchmarks if name in benchmark.systems))
+    )
 
 
 def scaled(preset: Preset, scale: str, fraction: float) -> dict[str, Any]:

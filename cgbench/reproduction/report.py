@@ -84,30 +84,30 @@ def read_results(out: Path) -> tuple[list[Result], list[str]]:
 
     :raises InputError: the folder has no run.
     """
-    found, kept, warnings = [], [], []
+    results_read, newest_results, warnings = [], [], []
     for path in sorted((out / RUNS).glob(f"*/*/{RESULT}")):
         if not path.parent.name.endswith(".partial"):
             try:
-                found.append(_read(path))
+                results_read.append(_read(path))
             except InputError as error:
                 warnings.append(str(error))
-    if not found and warnings:
+    if not results_read and warnings:
         raise InputError(warnings[0])
-    if not found:
+    if not results_read:
         raise InputError(f"{out}: no finished runs; run cgbench reproduce run TABLE --out {out}")
     groups: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
-    for result in found:
+    for result in results_read:
         groups[result.benchmark, result.system, result.scale].append(result)
     for (benchmark, system, scale), results in groups.items():
         newest = max(results, key=lambda result: (result.ended, result.settings)).settings
         ordered = sorted(results, key=lambda result: result.ended)
         chosen = {result.seed: result for result in ordered if result.settings == newest}
-        kept += [chosen[seed] for seed in sorted(chosen)]
-        if others := len({result.settings for result in results}) - 1:
+        newest_results += [chosen[seed] for seed in sorted(chosen)]
+        if older := len({result.settings for result in results}) - 1:
             warnings.append(
-                f"{benchmark}, {system}, {scale}: {others} older {'setting' if others == 1 else 'settings'} left out"
+                f"{benchmark}, {system}, {scale}: {older} older {'setting' if older == 1 else 'settings'} left out"
             )
-    return kept, warnings
+    return newest_results, warnings
 
 
 def _read(path: Path) -> Result:
@@ -138,50 +138,63 @@ def compare(results: Iterable[Result], scale: str, tables: Sequence[PublishedTab
 
 def extra_lines(results: Iterable[Result], scale: str, lines: Sequence[Line]) -> list[Line]:
     """Scores of runs at ``scale`` without a published counterpart: our own systems and variants."""
-    shown = {(line.benchmark, line.best or line.system) for line in lines}
+    published = {(line.benchmark, line.best or line.system) for line in lines}
     groups: dict[tuple[str, str], list[Result]] = defaultdict(list)
     for result in results:
-        if result.scale == scale and (result.benchmark, result.system) not in shown:
+        if result.scale == scale and (result.benchmark, result.system) not in published:
             groups[result.benchmark, result.system].append(result)
-    found = []
+    lines_found = []
     for (benchmark, system), runs in groups.items():
         for metric in runs[0].figures:
             if ":" not in metric and all(metric in run.figures for run in runs):
-                ours = _summary([run.figures[metric] for run in runs])
-                found.append(Line("", benchmark, system, metric, *ours, len(runs), _schedule(runs), "", ""))
-    return found
+                summary = _summary([run.figures[metric] for run in runs])
+                lines_found.append(Line("", benchmark, system, metric, *summary, len(runs), _schedule(runs), "", ""))
+    return lines_found
 
 
 def _line(table: PublishedTable, row: PublishedScore, runs: dict[tuple[str, str], list[Result]]) -> Line | None:
     metric, _, statistic = row.metric.partition(" (")  # exact match (median)
-    found: list[tuple[float, list[Result], str]] = []
+    choices: list[tuple[float, list[Result], str]] = []
     for name in table.best_of.get(row.system, (row.system,)):
         system = all_benchmarks()[row.benchmark].systems.get(name) if row.benchmark in all_benchmarks() else None
-        own = [run for run in runs.get((row.benchmark, system.name if system else name), ()) if metric in run.figures]
-        if own:
+        system_runs = [
+            run for run in runs.get((row.benchmark, system.name if system else name), ()) if metric in run.figures
+        ]
+        if system_runs:
             # The best on the compositional test, even if another of its scores is shown.
             chosen_by = "exact match" if metric == IID else metric
-            found.append((_summary([run.figures.get(chosen_by, 0.0) for run in own], statistic)[0], own, name))
-    if not found:
+            choices.append(
+                (_summary([run.figures.get(chosen_by, 0.0) for run in system_runs], statistic)[0], system_runs, name)
+            )
+    if not choices:
         return None
-    _, own, name = max(found, key=lambda entry: entry[0])
-    value, deviation = _summary([run.figures[metric] for run in own], statistic)
+    _, system_runs, name = max(choices, key=lambda entry: entry[0])
+    value, deviation = _summary([run.figures[metric] for run in system_runs], statistic)
     published = float(row.value)
     limits = None
     if not statistic:
         spread = float(row.spread) if row.spread else None
-        theirs = Sample(published, spread, int(row.runs or 0), last_unit(row.value))
-        limits = interval(Sample(value, deviation, len(own)), theirs)
+        published_sample = Sample(published, spread, int(row.runs or 0), last_unit(row.value))
+        limits = interval(Sample(value, deviation, len(system_runs)), published_sample)
     low, high = limits or (None, None)
-    within = None if limits is None or own[0].scale == "smoke" else limits[0] <= 0 <= limits[1]
+    within = None if limits is None or system_runs[0].scale == "smoke" else limits[0] <= 0 <= limits[1]
     if within and limits and limits[1] - limits[0] > UNDECIDED:
         within = None
     count = len(table.parts(row.benchmark, row.system))
     return Line(
-        *(table.name, row.benchmark, row.system, row.metric, value, deviation, len(own), _schedule(own)),
+        *(
+            table.name,
+            row.benchmark,
+            row.system,
+            row.metric,
+            value,
+            deviation,
+            len(system_runs),
+            _schedule(system_runs),
+        ),
         *(row.value, row.spread, value - published, low, high, within),
         best=name if name != row.system else "",
-        ran=f"{len(found)} of {count}" if len(found) < count else "",
+        ran=f"{len(choices)} of {count}" if len(choices) < count else "",
     )
 
 
@@ -210,24 +223,33 @@ def interval(ours: Sample, theirs: Sample) -> tuple[float, float] | None:
     A side with an unknown spread (one run, or none printed) is assumed to have the spread of the other. None if both
     are unknown.
     """
-    known = [(one.deviation**2, one.runs - 1) for one in (ours, theirs) if one.deviation is not None and one.runs > 1]
+    known = [
+        (sample.deviation**2, sample.runs - 1)
+        for sample in (ours, theirs)
+        if sample.deviation is not None and sample.runs > 1
+    ]
     if not known:
         return None
     # A mean of an unknown number of runs is treated as exact.
     variances = known[0][0], known[-1][0]
-    parts = [part / one.runs if one.runs else 0.0 for part, one in zip(variances, (ours, theirs), strict=True)]
-    error = math.sqrt(sum(parts))
+    variances_of_means = [
+        variance / sample.runs if sample.runs else 0.0
+        for variance, sample in zip(variances, (ours, theirs), strict=True)
+    ]
+    error = math.sqrt(sum(variances_of_means))
     degrees = float(sum(freedom for _, freedom in known))
     if len(known) == 2 and error:
-        degrees = sum(parts) ** 2 / sum(part**2 / own for part, (_, own) in zip(parts, known, strict=True))
+        degrees = sum(variances_of_means) ** 2 / sum(
+            variance**2 / freedom for variance, (_, freedom) in zip(variances_of_means, known, strict=True)
+        )
     half = student_quantile(degrees) * error + (ours.unit + theirs.unit) / 2
     difference = ours.mean - theirs.mean
     return difference - half, difference + half
 
 
-def last_unit(number: str) -> float:
+def last_unit(text: str) -> float:
     """The unit of the last digit of a number as printed: 0.1 of ``61.5``."""
-    exponent = Decimal(number).as_tuple().exponent
+    exponent = Decimal(text).as_tuple().exponent
     return 10.0**exponent if isinstance(exponent, int) else 0.0
 
 
@@ -246,8 +268,8 @@ def _schedule(runs: Sequence[Result]) -> str:
     if first.scale == "full":
         return "full" + data
     rows = f", {first.rows:,} rows" if first.rows else ""
-    part = f" ({first.fraction:.1%})" if first.fraction else ""
-    return f"{first.scale}: {first.updates:,} updates{part}{rows}{data}"
+    percent = f" ({first.fraction:.1%})" if first.fraction else ""
+    return f"{first.scale}: {first.updates:,} updates{percent}{rows}{data}"
 
 
 LEGEND = (
@@ -296,12 +318,12 @@ def grouped(lines: Iterable[Line]) -> dict[tuple[str, str, str], list[Line]]:
 
 def markdown(lines: Sequence[Line]) -> str:
     """A report in Markdown, with one table per published table and benchmark."""
-    parts = [f"# Reproduction\n\n{LEGEND}\n"]
+    sections = [f"# Reproduction\n\n{LEGEND}\n"]
     for (table, benchmark, schedule), group in grouped(lines).items():
         title = f"{table}: {all_tables()[table].title}" if table else "Other forms"
-        parts.append(f"## {title}\n\n{benchmark}; schedule: {schedule}\n")
-        parts.append(_pipes([HEAD, *rows_of(group)]) + "\n")
-    return "\n".join(parts)
+        sections.append(f"## {title}\n\n{benchmark}; schedule: {schedule}\n")
+        sections.append(_pipes([HEAD, *rows_of(group)]) + "\n")
+    return "\n".join(sections)
 
 
 def _pipes(rows: Sequence[Sequence[str]]) -> str:
@@ -325,7 +347,9 @@ def draw(lines: Sequence[Line]) -> Any:
             low, high = ([value + sign * spread for value, spread in scores] for sign in (-1, 1))
             series.append(Series(name, [value for value, _ in scores], low, high))
         metrics = [line.metric.removeprefix("exact match").removeprefix(": ") for line in group]
-        labels = [", ".join(filter(None, (x.best or x.system, one))) for x, one in zip(group, metrics, strict=True)]
+        labels = [
+            ", ".join(filter(None, (x.best or x.system, metric))) for x, metric in zip(group, metrics, strict=True)
+        ]
         title = " · ".join(filter(None, (table, benchmark, schedule)))
         charts.append(Chart(labels, series, title, down=True))
     return draw_charts(charts)

@@ -156,14 +156,14 @@ class PublishedTable:
     @property
     def rows(self) -> list[Row]:
         """One row per system and benchmark."""
-        found: dict[tuple[str, str], list[PublishedScore]] = {}
+        figures_by_row: dict[tuple[str, str], list[PublishedScore]] = {}
         for figure in self.figures:
-            found.setdefault((figure.benchmark, figure.system), []).append(figure)
+            figures_by_row.setdefault((figure.benchmark, figure.system), []).append(figure)
         for benchmark in self.benchmarks:
             for name in self.also:
                 if name in all_benchmarks()[benchmark].systems:
-                    found.setdefault((benchmark, name), [])
-        return [Row(*key, figures, self._why(*key), self._init(*key)) for key, figures in found.items()]
+                    figures_by_row.setdefault((benchmark, name), [])
+        return [Row(*key, figures, self._why(*key), self._init(*key)) for key, figures in figures_by_row.items()]
 
     def left(self, row: Row) -> str:
         """The part left out with a row that cannot be run: its system, or its whole benchmark."""
@@ -175,7 +175,7 @@ class PublishedTable:
         return why
 
     def _init(self, benchmark: str, system: str) -> str:
-        return next((all_benchmarks()[benchmark].systems[part].init for part in self.parts(benchmark, system)), "")
+        return next((all_benchmarks()[benchmark].systems[name].init for name in self.parts(benchmark, system)), "")
 
     def parts(self, benchmark: str, system: str) -> list[str]:
         """The systems that are run for a row; several if the paper shows the best of them."""
@@ -212,23 +212,23 @@ def _of_text(row: PublishedRow) -> list[PublishedScore]:
 @cache
 def all_benchmarks() -> dict[str, Benchmark]:
     """Every benchmark by name."""
-    found: dict[str, Benchmark] = {}
+    benchmarks: dict[str, Benchmark] = {}
     folder = resources.files("cgbench.reproduction").joinpath("benchmarks")
     for file in sorted(folder.iterdir(), key=lambda file: file.name):
         if not file.name.endswith(".yaml"):
             continue
         for name, values in load_yaml(file, aliases=True).items():
-            given = values.pop("systems")
+            system_specs = values.pop("systems")
             # One entry stands for several benchmarks that differ only in a number.
-            for number in values.pop("each", [None]):
-                made = _filled({"name": name, **values}, number)
+            for value in values.pop("each", [None]):
+                fields = _filled({"name": name, **values}, value)
                 systems = {
-                    key: make_settings(PublishedSystem, {"name": key, **_filled(spec, number)}, f"{name}.{key}")
-                    for key, spec in given.items()
+                    key: make_settings(PublishedSystem, {"name": key, **_filled(spec, value)}, f"{name}.{key}")
+                    for key, spec in system_specs.items()
                 }
                 systems = {key: systems.get(system.same_as, system) for key, system in systems.items()}
-                found[made["name"]] = make_settings(Benchmark, {**made, "systems": systems}, made["name"])
-    return found
+                benchmarks[fields["name"]] = make_settings(Benchmark, {**fields, "systems": systems}, fields["name"])
+    return benchmarks
 
 
 @cache
@@ -264,12 +264,12 @@ def named_table(name: str) -> PublishedTable:
     return tables[name]
 
 
-def _filled(value: Any, number: int | None) -> Any:
+def _filled(value: Any, count: int | None) -> Any:
     """``value`` with every ``{}`` in its text replaced."""
-    if number is None:
+    if count is None:
         return value
     if isinstance(value, str):
-        return value.replace("{}", str(number))
+        return value.replace("{}", str(count))
     if isinstance(value, Mapping):
-        return {_filled(key, number): _filled(item, number) for key, item in value.items()}
-    return [_filled(item, number) for item in value] if isinstance(value, list) else value
+        return {_filled(key, count): _filled(item, count) for key, item in value.items()}
+    return [_filled(item, count) for item in value] if isinstance(value, list) else value

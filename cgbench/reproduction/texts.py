@@ -23,7 +23,7 @@ def training_texts(run: Run, data: Path, sides: tuple[str, str], folder: Path) -
     benchmark, system = run.benchmark, run.system
     pairs = read_split(benchmark, data, benchmark.train, sides)
     if run.scale == "smoke" and len(pairs) > SMOKE["pairs"]:
-        pairs = [pairs[number * len(pairs) // SMOKE["pairs"]] for number in range(SMOKE["pairs"])]
+        pairs = [pairs[position * len(pairs) // SMOKE["pairs"]] for position in range(SMOKE["pairs"])]
     valid = read_split(benchmark, data, benchmark.valid, sides) if benchmark.valid else []
     if system.hold_out:
         pairs, valid = held_out(pairs, float(system.hold_out["share"]), str(system.hold_out["which"]), run.seed)
@@ -33,9 +33,9 @@ def training_texts(run: Run, data: Path, sides: tuple[str, str], folder: Path) -
     return write_pairs(folder, "train", pairs), write_pairs(folder, "valid", valid) if valid else None
 
 
-def held_out(pairs: Pairs, share: float, which: str, seed: int) -> tuple[Pairs, Pairs]:
+def held_out(pairs: Pairs, portion: float, which: str, seed: int) -> tuple[Pairs, Pairs]:
     """Split pairs into training pairs and validation pairs (the ``last`` ones, or ``random`` ones)."""
-    count = int(len(pairs) * share)
+    count = int(len(pairs) * portion)
     order = np.arange(len(pairs))
     if which == "random":
         order = np.random.Generator(np.random.PCG64(seed)).permutation(order)
@@ -64,13 +64,13 @@ def learn_dictionaries(run: Run, data: Path, sides: tuple[str, str], train: File
     if run.start:  # the pre-trained model has a tokeniser for the source
         return run.start.learn(files[1], run.preset.text)
     subwords = Subwords.learn(*files, run.preset.text)
-    more = benchmark.more_words
-    if not more:
+    more_words = benchmark.more_words
+    if not more_words:
         return subwords
     return Subwords(
         subwords.merges,
-        [*subwords.source, *more.get("source", ())],
-        [*subwords.target, *more.get("target", ())],
+        [*subwords.source, *more_words.get("source", ())],
+        [*subwords.target, *more_words.get("target", ())],
         subwords.unit,
     )
 
