@@ -106,7 +106,7 @@ def evaluation_of(request: ScoreRequest, context: MetricContext | None = None) -
 
 @dataclass(frozen=True)
 class Analysis:
-    """An analysis besides the scores: a function ``MODULE:FUNCTION`` of this folder, and whether a request asks for it.
+    """An analysis besides the scores: a function, ``MODULE:FUNCTION``, and whether a request asks for it.
 
     The function gets those of the values of :func:`evaluation_of` that its parameters name. It returns rows of the long
     table, a result that :mod:`~cgbench.benchmark.score.output.analyses` makes rows of, or a line why there is none.
@@ -117,11 +117,14 @@ class Analysis:
 
 
 ANALYSES = {
-    "parts": Analysis("known_parts:score_parts", lambda request: request.breakdown.parts is not None),
+    "parts": Analysis(f"{__package__}.known_parts:score_parts", lambda request: request.breakdown.parts is not None),
     "exposure": Analysis(
-        "exposure:exposed_pairs", lambda request: request.breakdown.exposure is not None and request.by is not None
+        f"{__package__}.exposure:exposed_pairs",
+        lambda request: request.breakdown.exposure is not None and request.by is not None,
     ),
-    "differences": Analysis("differences:find_differences", lambda request: request.breakdown.differences),
+    "differences": Analysis(
+        f"{__package__}.differences:find_differences", lambda request: request.breakdown.differences
+    ),
 }
 
 
@@ -132,7 +135,7 @@ def analyses_of(request: ScoreRequest, values: Mapping[str, Any]) -> tuple[dict[
         if not analysis.is_requested(request):
             continue
         module, _, function_name = analysis.function.partition(":")
-        function = getattr(import_module(f"{__package__}.{module}"), function_name)
+        function = getattr(import_module(module), function_name)
         result = function(**{name: values[name] for name in inspect.signature(function).parameters})
         if isinstance(result, str):
             lines.append(result)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import numpy as np
 
-from cgbench.argument_types import AnyPath
+from cgbench.argument_types import AnyPath, Kind
 from cgbench.benchmark.comparison.comparison import Comparison, SystemScores
 from cgbench.benchmark.outputs.systems import System
 from cgbench.benchmark.score.features import FeatureInputs
 from cgbench.benchmark.score.output.analyses import analysis_blocks, long_table, scores_as_json
 from cgbench.benchmark.score.output.forms import as_text
-from cgbench.benchmark.score.output.rows import LONG, NUMBERS
+from cgbench.benchmark.score.output.rows import LONG, NUMBERS, Row
 from cgbench.benchmark.score.output.tables import tables_of
 from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.errors import InputError, InputWarning, argument, require
@@ -42,13 +42,21 @@ class EvaluationInputs:
     benchmark: str = "test set"
 
 
+FORMS: dict[str, Callable[[Evaluation, int, bool], str]] = {}
+"""The output formats: functions of an evaluation, the number of decimals, and whether to give reasons of errors."""
+FormName: TypeAlias = Annotated[
+    str, Kind("name", "one of text, json, tsv, markdown, latex, html", lambda value: value in FORMS)
+]
+
+
 @request
 class ReportRequest:
     """How scores are shown."""
 
-    form: Literal["text", "json", "tsv", "markdown", "latex", "html"] = option(
-        default="text", help="Output format", group="Output", flag="format"
-    )
+    form: FormName = option(
+        default="text", help="Output format", group="Output", flag="format",
+        metavar="[text|json|tsv|markdown|latex|html]",
+    )  # fmt: skip
     width: int | None = option(
         default=None, help="Number of decimals in text [default: 1; for scores up to 1: 4]", group="Output", least=0,
         most=12,
@@ -116,7 +124,7 @@ class Evaluation:
         :raises InputError: pandas is not installed.
         """
         pandas = require("pandas", "pandas")
-        table = pandas.DataFrame(self._long_table(), columns=list(LONG))
+        table = pandas.DataFrame([row.cells() for row in self.rows()], columns=list(LONG))
         for name, kind in NUMBERS.items():
             # tables have "" for None; numbers are exact
             values = [None if value == "" else float(value) for value in table[name]]
@@ -127,8 +135,9 @@ class Evaluation:
         """The results as JSON values, one per system; ``docs/reference/formats.md`` has the schema."""
         return scores_as_json(self.scored, self.analyses)
 
-    def _long_table(self) -> list[list[str]]:
-        return [row.cells() for row in long_table(self.scored, self.analyses)]
+    def rows(self) -> list[Row]:
+        """The long table: a row per score, system and bin, and those of all analyses."""
+        return long_table(self.scored, self.analyses)
 
     def to_latex(self, width: int | None = None) -> str:
         """The tables in LaTeX (booktabs), with ``width`` decimals (by default one; four for scores up to 1)."""
@@ -142,13 +151,7 @@ class Evaluation:
         asked: dict[str, Any] = {"form": form, "width": width, "reasons": reasons}
         ReportRequest(**asked)  # checks them
         width = self.scored.metric.width if width is None else width
-        if form == "json":
-            rows = self.to_json()
-            return json.dumps(rows[0] if len(rows) == 1 else rows, ensure_ascii=False, indent=1)
-        if form == "tsv":
-            return render(LONG, self._long_table(), "tsv")
-        blocks = tables_of(self.scored, width, reasons, one_line=form == "text")
-        return as_text([*blocks, *analysis_blocks(self.analyses, width, form == "text")], form)
+        return FORMS[form](self, width, reasons)
 
     def plot(self, path: AnyPath | None = None, *, ax: Any = None) -> Any:
         """Draw the scores of all systems, in the bins of ``by`` if given, with 95 % intervals.
@@ -215,3 +218,29 @@ class Evaluation:
 
     def _repr_html_(self) -> str:
         return self.report("html")
+
+
+def _json(evaluation: Evaluation, width: int, reasons: bool) -> str:
+    rows = evaluation.to_json()
+    return json.dumps(rows[0] if len(rows) == 1 else rows, ensure_ascii=False, indent=1)
+
+
+def _tsv(evaluation: Evaluation, width: int, reasons: bool) -> str:
+    return render(LONG, [row.cells() for row in evaluation.rows()], "tsv")
+
+
+def _tables(form: str) -> Callable[[Evaluation, int, bool], str]:
+    """Tables and notes in one of the forms of :mod:`cgbench.tables`."""
+
+    def tables(evaluation: Evaluation, width: int, reasons: bool) -> str:
+        one_line = form == "text"
+        blocks = tables_of(evaluation.scored, width, reasons, one_line)
+        return as_text([*blocks, *analysis_blocks(evaluation.analyses, width, one_line)], form)
+
+    return tables
+
+
+FORMS |= {
+    "text": _tables("text"), "json": _json, "tsv": _tsv, "markdown": _tables("markdown"), "latex": _tables("latex"),
+    "html": _tables("html"),
+}  # fmt: skip

@@ -59,7 +59,7 @@ LAYOUTS = {
 }
 """Layouts of their own, by name."""
 ROWS = Layout(
-    lambda rows, scored: list(rows),
+    lambda rows, scored: rows,
     lambda rows, width, one_line: [table_of_rows(rows, width)],
     lambda rows, systems: [[row_as_json(row) for row in rows if row.system == system] for system in systems],
 )
@@ -69,7 +69,9 @@ def long_table(scored: ScoredSystems, analyses: Mapping[str, Any]) -> list[Row]:
     """The rows of the scores and of all analyses."""
     rows = list(rows_of(scored))
     for name, result in analyses.items():
-        rows += LAYOUTS.get(name, ROWS).rows(result, scored)
+        rows += (
+            LAYOUTS[name].rows(result, scored) if name in LAYOUTS else [replace(row, analysis=name) for row in result]
+        )
     return rows
 
 

@@ -1,7 +1,13 @@
 """The long table has the rows of every analysis; tables are selections of it."""
 
+import re
+from importlib import import_module
+from pathlib import Path
+
 import pytest
 
+from cgbench.benchmark.score import evaluate as evaluation_module
+from cgbench.benchmark.score import result
 from cgbench.benchmark.score.evaluate import evaluate
 from cgbench.benchmark.score.import_scores import import_scores
 from cgbench.benchmark.score.output.forms import Note, Table, as_text
@@ -58,3 +64,19 @@ def test_notes_fit_their_form():
     assert as_text(blocks, "latex").endswith("% below\n\n% one\n% two")
     assert "one\n\ntwo" in as_text(blocks, "markdown")
     assert as_text(blocks, "html").count("<pre>") == 2 and "&lt;1&gt;" in as_text(blocks, "html")
+
+
+def test_the_examples_of_the_documentation(tmp_path, monkeypatch):
+    page = (Path(__file__).parents[4] / "docs/how-to/add-an-analysis.md").read_text(encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(evaluation_module, "ANALYSES", evaluation_module.ANALYSES.copy())
+    monkeypatch.setattr(result, "FORMS", result.FORMS.copy())
+    for code in re.findall("```python\n(.*?)```", page, re.DOTALL):
+        assert len(code.splitlines()) <= 30
+        name = re.match(r"# (\w+)\.py", code)[1]
+        (tmp_path / f"{name}.py").write_text(code)
+        import_module(name)
+    found = evaluate("exact", {"a": ["x", "x", "y"], "b": ["x", "y", "z"]}, ["x", "y", "z"])
+    assert "\nrepeated outputs in %       a  3   33.3" in found.report()
+    assert [row["repeats"][0]["value"] for row in found.to_json()] == pytest.approx([100 / 3, 0])
+    assert "repeated outputs in %" in found.report("tsv") and found.report("csv").startswith("metric,figure,system,")
