@@ -94,13 +94,13 @@ def _cover_greedy(
                 # Whether a piece is extended cannot be predicted: multiply by 0 or 1 instead of branching.
                 entry = entry_of(node[lane], word)
                 slot = home_slot(entry, slots.size)
-                found = match_bucket(slots, slot, entry)
-                if slots[slot + BUCKET - 1] != _0 and found == _0:  # in this order: full buckets are rare
+                match = match_bucket(slots, slot, entry)
+                if slots[slot + BUCKET - 1] != _0 and match == _0:  # in this order: full buckets are rare
                     slot = max(find_entry(entry, slots), 0)
-                    found = match_bucket(slots, slot - slot % BUCKET, entry)
+                    match = match_bucket(slots, slot - slot % BUCKET, entry)
                 else:
-                    slot += trailing_zeros(found) & (BUCKET - 1)
-                extends = np.int64(found != _0)
+                    slot += trailing_zeros(match) & (BUCKET - 1)
+                extends = np.int64(match != _0)
                 longer = words + slot
                 if slots[slot] & np.uint64(extends) != _0:
                     row = _find_tail(slot, tail_nodes)

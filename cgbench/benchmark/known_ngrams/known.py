@@ -95,12 +95,14 @@ class KnownNgrams:
         """
         check(int, 1, min_count=min_count, word_min_count=word_min_count, jobs=jobs)
         if isinstance(text, (str, os.PathLike)):
-            size = estimate_words(Path(text)) or 0
-            check_memory(f"{text}: learning the n-grams of about {size:,} words", BYTES_A_WORD * size, LARGER)
+            expected_words = estimate_words(Path(text)) or 0
+            check_memory(
+                f"{text}: learning the n-grams of about {expected_words:,} words", BYTES_A_WORD * expected_words, LARGER
+            )
         least = min_count if word_min_count is None else word_min_count
-        words, found = learn_blocks(blocks_of(text), min_count, least, jobs)
+        words, state = learn_blocks(blocks_of(text), min_count, least, jobs)
         release_memory()
-        return cls(words, min_count, True, *found)
+        return cls(words, min_count, True, *state)
 
     @classmethod
     def from_phrases(
@@ -119,9 +121,9 @@ class KnownNgrams:
                 state.read(block, keep=False)
         for block in blocks_of(phrases):
             state.read(block, keep=True)
-        size = state.words
-        arena, starts, table = word_kernels.order_words(state.arena, state.starts, np.arange(size))
-        counts = state.counts[:size].copy()
+        word_count = state.words
+        arena, starts, table = word_kernels.order_words(state.arena, state.starts, np.arange(word_count))
+        counts = state.counts[:word_count].copy()
         if words is not None:
             counts[: len(words)] = words.counts
             counts[len(words) :] = 0
@@ -130,17 +132,17 @@ class KnownNgrams:
         bounds = np.concatenate([[0], ends - np.arange(len(ends))])
         ids = tokens[tokens >= 0]
         trie = empty_slots(len(ids))
-        trie_kernels.build_phrases(ids, bounds, size, trie)
+        trie_kernels.build_phrases(ids, bounds, word_count, trie)
         vocabulary = Vocabulary(
             arena,
             starts,
             counts,
             table,
             min_count=words.min_count if words is not None else 1,
-            usable=words.usable if words is not None else size,
+            usable=words.usable if words is not None else word_count,
         )
-        longest = max([int(size > 0), *np.diff(bounds).tolist()])
-        return cls(vocabulary, 1, False, trie, size + int(np.count_nonzero(trie & np.uint64(1))), longest)
+        longest = max([int(word_count > 0), *np.diff(bounds).tolist()])
+        return cls(vocabulary, 1, False, trie, word_count + int(np.count_nonzero(trie & np.uint64(1))), longest)
 
     @property
     def word_min_count(self) -> int:
@@ -155,8 +157,8 @@ class KnownNgrams:
             return NotImplemented
         if self._sizes() != other._sizes():
             return False
-        ours, theirs = ([one.slots, *one.tails, *one.words.arrays()] for one in (self, other))
-        return all(map(np.array_equal, ours, theirs))
+        own_arrays, other_arrays = ([ngrams.slots, *ngrams.tails, *ngrams.words.arrays()] for ngrams in (self, other))
+        return all(map(np.array_equal, own_arrays, other_arrays))
 
     def __hash__(self) -> int:
         return hash(self._sizes())  # equal sets have equal sizes
@@ -259,11 +261,11 @@ class KnownNgrams:
 
         pieces = np.empty(len(lengths), np.int32)
         begins = np.empty(len(ids), np.uint8)
-        size = len(self.words)
+        word_count = len(self.words)
         if self.closed:
-            cover_kernels.cover_greedy(ids, lengths, size, self.slots, *self.tails, begins, pieces)  # type: ignore[call-arg]
+            cover_kernels.cover_greedy(ids, lengths, word_count, self.slots, *self.tails, begins, pieces)  # type: ignore[call-arg]
         else:
-            cover_kernels.cover_least(ids, lengths, size, self.slots, begins, pieces)
+            cover_kernels.cover_least(ids, lengths, word_count, self.slots, begins, pieces)
         return pieces, begins
 
     def save(self, folder: str | os.PathLike[str]) -> None:
@@ -297,12 +299,12 @@ class KnownNgrams:
 
 
 def learn_sides(
-    ours: Path, other: Path, *, min_count: int = 3, word_min_count: int | None = None, jobs: int | None = None
+    first: Path, second: Path, *, min_count: int = 3, word_min_count: int | None = None, jobs: int | None = None
 ) -> tuple[KnownNgrams, Vocabulary]:
     """The known n-grams of one side of a training corpus and the words of the other, read in parallel."""
     with ThreadPoolExecutor(1) as thread:
         words = thread.submit(
-            Vocabulary.learn, other, min_count=min_count if word_min_count is None else word_min_count
+            Vocabulary.learn, second, min_count=min_count if word_min_count is None else word_min_count
         )
-        ngrams = KnownNgrams.learn(ours, min_count=min_count, word_min_count=word_min_count, jobs=jobs)
+        ngrams = KnownNgrams.learn(first, min_count=min_count, word_min_count=word_min_count, jobs=jobs)
         return ngrams, words.result()

@@ -38,7 +38,7 @@ def learn_blocks(
 
 
 def grow(
-    size: int,
+    word_count: int,
     known_words: int,
     text: np.ndarray,
     weights: np.ndarray,
@@ -48,7 +48,7 @@ def grow(
 ) -> Found:
     """The known n-grams of a text as ``trie_kernels.collapse`` returns it.
 
-    :param size: words of the vocabulary; the first ``known_words`` of them are known n-grams.
+    :param word_count: words of the vocabulary; the first ``known_words`` of them are known n-grams.
     :raises InputError: the index cannot hold the n-grams.
     """
     from cgbench.benchmark.known_ngrams import trie_kernels
@@ -67,17 +67,17 @@ def grow(
         return _grow_words(arrays, low, high, known_words, min_count)
 
     with ThreadPoolExecutor(jobs or usable_cores()) as pool:
-        parts = list(pool.map(grow_part, cuts[:-1].tolist(), cuts[1:].tolist()))
+        pieces = list(pool.map(grow_part, cuts[:-1].tolist(), cuts[1:].tolist()))
     base = 0
-    for part in parts:
-        part[part[:, 0] >= 0, 0] += base
-        base += len(part)
-    nodes = np.concatenate([np.empty((0, 4), np.int32), *parts])
-    del parts
+    for piece in pieces:
+        piece[piece[:, 0] >= 0, 0] += base
+        base += len(piece)
+    nodes = np.concatenate([np.empty((0, 4), np.int32), *pieces])
+    del pieces
     slots = empty_slots(base)
-    if size + len(slots) > LARGEST:
+    if word_count + len(slots) > LARGEST:
         raise InputError(f"{base:,} known n-grams are more than the index can hold; raise min_count")
-    longest, *tails = trie_kernels.build_trie(nodes, text, size, slots)
+    longest, *tails = trie_kernels.build_trie(nodes, text, word_count, slots)
     ngrams = known_words + len(nodes) + int(nodes[:, 3].sum(dtype=np.int64))  # nodes stand for their tails as well
     return slots, ngrams, max(longest, min(known_words, 1)), tuple(tails)
 
@@ -110,7 +110,7 @@ def empty_slots(entries: int) -> np.ndarray:
     """A table for ``entries``, at most 55 % full, with buckets aligned to cache lines."""
     from cgbench.benchmark.known_ngrams.trie_table import BUCKET
 
-    size = (entries * 20 // 11 // BUCKET + 1) * BUCKET
-    memory = np.zeros(size + BUCKET, np.uint64)
+    slot_count = (entries * 20 // 11 // BUCKET + 1) * BUCKET
+    memory = np.zeros(slot_count + BUCKET, np.uint64)
     skip = -memory.ctypes.data % (8 * BUCKET) // 8
-    return memory[skip : skip + size]
+    return memory[skip : skip + slot_count]

@@ -48,8 +48,8 @@ def read_sizes(path: Path, fields: Mapping[str, type]) -> dict[str, Any]:
         raise InputError(f"{path}: not an object of names and sizes; {REMEDY}")
     if sizes.get("format") != FORMAT:
         raise InputError(f"{path}: format {sizes.get('format')}, but this version reads format {FORMAT}; {REMEDY}")
-    own = sizes.pop("sha256", None)
-    if own is not None and own != hash_value(sizes):
+    digest = sizes.pop("sha256", None)
+    if digest is not None and digest != hash_value(sizes):
         raise InputError(f"{path}: its checksum does not match, the file is damaged; {REMEDY}")
     for field, kind in fields.items():
         if type(sizes.get(field)) is not kind:
@@ -72,25 +72,25 @@ def read_array(path: Path, dtype: str, columns: int | None = None) -> np.ndarray
     shape = array.shape[:1] if columns is None else (*array.shape[:1], columns)
     good = array.ndim > 0 and array.shape == shape and array.dtype == np.dtype(dtype).newbyteorder("<")
     if not (good and array.flags.c_contiguous and array.flags.aligned):
-        wanted = f"{dtype} [rows]" if columns is None else f"{dtype} [rows, {columns}]"
-        raise InputError(f"{path}: an array of {array.dtype} {list(array.shape)}, but {wanted} is needed; {REMEDY}")
+        expected = f"{dtype} [rows]" if columns is None else f"{dtype} [rows, {columns}]"
+        raise InputError(f"{path}: an array of {array.dtype} {list(array.shape)}, but {expected} is needed; {REMEDY}")
     return array
 
 
-def check_words(folder: Path, size: int, usable: int, arrays: Mapping[str, np.ndarray]) -> None:
+def check_words(folder: Path, word_count: int, usable: int, arrays: Mapping[str, np.ndarray]) -> None:
     """Check the bounds that the loops over words rely on: all words inside the arena, all rows of the table valid, and
     one free row, where the search for an unknown word ends.
 
-    :param size: the number of words.
+    :param word_count: the number of words.
     :raises InputError: names the invalid file.
     """
     from cgbench.text.word_kernels import PAD
 
     arena, starts, counts, table = (arrays[name] for name in WORD_ARRAYS)
-    if len(counts) != size or not 0 <= usable <= size or size > LARGEST:
+    if len(counts) != word_count or not 0 <= usable <= word_count or word_count > LARGEST:
         raise InputError(f"{folder}: words.json and words.counts.npy do not match; {REMEDY}")
-    rising = len(starts) == size + 1 and starts[0] == 0
-    for low in range(0, size if rising else 0, _CHUNK):
+    rising = len(starts) == word_count + 1 and starts[0] == 0
+    for low in range(0, word_count if rising else 0, _CHUNK):
         rising = rising and bool(np.all(np.diff(starts[low : low + _CHUNK + 1]) > 0))
     if not rising or starts[-1] + PAD > len(arena):
         raise InputError(f"{folder / 'words.starts.npy'}: the words are not consecutive in the arena; {REMEDY}")
@@ -99,7 +99,7 @@ def check_words(folder: Path, size: int, usable: int, arrays: Mapping[str, np.nd
         rows = table[low : low + _CHUNK, 0]
         words = (rows & np.uint64(0xFFFFFFFF))[rows != 0]
         free = free or len(words) < len(rows)
-        if len(words) and not 1 <= int(words.min()) <= int(words.max()) <= size:
+        if len(words) and not 1 <= int(words.min()) <= int(words.max()) <= word_count:
             raise InputError(f"{folder / 'words.table.npy'}: a row refers to a word that does not exist; {REMEDY}")
     if not free:
         raise InputError(f"{folder / 'words.table.npy'}: no row is free; {REMEDY}")

@@ -141,21 +141,21 @@ def _write_runs(tokens, firsts, times, expand_all, text, weights, ends):
                 break
             token += 1
         if weighed:
-            for place in range(first, out):
-                weights[place] = times[run]
-                ends[place] = out - 1
+            for index in range(first, out):
+                weights[index] = times[run]
+                ends[index] = out - 1
             next_repeated = out
         else:
             next_single = out
 
 
 @part
-def _same_run(tokens, one, other):
-    while tokens[one] == tokens[other]:
-        if tokens[one] < 0:
+def _same_run(tokens, first, second):
+    while tokens[first] == tokens[second]:
+        if tokens[first] < 0:
             return True
-        one += 1
-        other += 1
+        first += 1
+        second += 1
     return False
 
 
@@ -169,9 +169,9 @@ def count_first(text, words):
 @kernel
 def count_places(text, starts):
     """Add to ``starts[word + 1]`` the number of places where ``word`` is followed by another word."""
-    for place in range(text.size - 1):
-        if text[place] >= 0 and text[place + 1] >= 0:
-            starts[text[place] + 1] += 1
+    for index in range(text.size - 1):
+        if text[index] >= 0 and text[index + 1] >= 0:
+            starts[text[index] + 1] += 1
 
 
 def sort_first(text, starts, groups):
@@ -181,10 +181,10 @@ def sort_first(text, starts, groups):
 
 @kernel
 def _sort_first(text, free, groups):
-    for place in range(text.size - 1):
-        word = text[place]
-        if word >= 0 and text[place + 1] >= 0:
-            groups[free[word]] = place + 1
+    for index in range(text.size - 1):
+        word = text[index]
+        if word >= 0 and text[index + 1] >= 0:
+            groups[free[word]] = index + 1
             free[word] += 1
 
 
@@ -220,22 +220,22 @@ def grow_trie(
             while True:
                 if end - begin == 1:
                     # A single place with enough weight extends to the end of its run.
-                    place = groups[side, begin]
-                    if place < repeated and weights[place] >= min_count:
-                        chain += ends[place] - place
-                        groups[side, begin] = ends[place]
+                    index = groups[side, begin]
+                    if index < repeated and weights[index] >= min_count:
+                        chain += ends[index] - index
+                        groups[side, begin] = ends[index]
                     break
                 distinct = 0
                 for i in range(begin, end):
-                    place = groups[side, i]
-                    word = text[place]
+                    index = groups[side, i]
+                    word = text[index]
                     if word < 0:
                         continue
                     if tally[word] == 0:
                         touched[distinct] = word
                         distinct += 1
                     # Places and their weight in one number: one memory access instead of two.
-                    weight = np.int64(weights[place]) if place < repeated else np.int64(1)
+                    weight = np.int64(weights[index]) if index < repeated else np.int64(1)
                     tally[word] += (weight << _WEIGHT) + 1
                 known = 0
                 for i in range(distinct):
@@ -252,9 +252,9 @@ def grow_trie(
                 tally[only] = 0
                 to = begin
                 for i in range(begin, end):
-                    place = groups[side, i]
-                    groups[side, to] = place + 1
-                    to += text[place] == only
+                    index = groups[side, i]
+                    groups[side, to] = index + 1
+                    to += text[index] == only
                 end = to
                 chain += 1
 
@@ -291,10 +291,10 @@ def grow_trie(
                 filled += 1
                 child_begin = child_end
             for i in range(begin, end):
-                place = groups[side, i]
-                word = text[place]
+                index = groups[side, i]
+                word = text[index]
                 if word >= 0 and free[word] != 0:
-                    groups[1 - side, free[word] - 1] = place + 1
+                    groups[1 - side, free[word] - 1] = index + 1
                     free[word] += 1
             for i in range(children):
                 free[touched[i]] = 0
@@ -320,13 +320,13 @@ def build_trie(nodes, text, words, slots):
     end = begin + lengths[by_begin]
     covered = np.maximum(begin, np.concatenate([[0], np.maximum.accumulate(end)])[:-1])
     sizes = np.maximum(0, end - covered)
-    kept = np.cumsum(sizes) - sizes
+    starts = np.cumsum(sizes) - sizes
     if int(sizes.sum()) > LARGEST:
         raise InputError(f"{int(sizes.sum()):,} words of repeated passages are more than the index can hold")
     tail_text = np.empty(int(sizes.sum()), np.int32)
     copy_spans(text, covered, sizes, tail_text)
     moved = np.empty(len(begins), np.int32)
-    moved[by_begin] = kept - (covered - begin)
+    moved[by_begin] = starts - (covered - begin)
     by_slot = np.argsort(holders, kind="stable")
     return longest, holders[by_slot], moved[by_slot], lengths[by_slot], tail_text
 
@@ -336,8 +336,8 @@ def copy_spans(text, begins, sizes, out):
     """Copy spans of a text, one after another."""
     filled = 0
     for span in range(begins.size):
-        for place in range(begins[span], begins[span] + sizes[span]):
-            out[filled] = text[place]
+        for index in range(begins[span], begins[span] + sizes[span]):
+            out[filled] = text[index]
             filled += 1
 
 

@@ -45,9 +45,9 @@ def match_bucket(context: Any, slots: Any, first: Any, entry: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         pointer = builder.bitcast(builder.gep(data, [arguments[1]]), eight.as_pointer())
         row = builder.load(pointer, align=8)
-        one = builder.insert_element(ir.Constant(eight, ir.Undefined), arguments[2], ir.Constant(ir.IntType(32), 0))
+        vector = builder.insert_element(ir.Constant(eight, ir.Undefined), arguments[2], ir.Constant(ir.IntType(32), 0))
         all_lanes = ir.Constant(ir.VectorType(ir.IntType(32), BUCKET), [0] * BUCKET)
-        copies = builder.shuffle_vector(one, ir.Constant(eight, ir.Undefined), all_lanes)
+        copies = builder.shuffle_vector(vector, ir.Constant(eight, ir.Undefined), all_lanes)
         unequal = builder.xor(row, copies)
         equal = builder.icmp_unsigned("<", unequal, ir.Constant(eight, [2] * BUCKET))
         bits = builder.bitcast(equal, ir.IntType(BUCKET))
@@ -57,11 +57,11 @@ def match_bucket(context: Any, slots: Any, first: Any, entry: Any) -> Any:
 
 
 @part
-def home_slot(entry, size):
+def home_slot(entry, slot_count):
     """The first slot of an entry's bucket: a hash scaled to the number of buckets (Lemire 2019)."""
     entry >>= _1  # the flag is not part of the key
     code = (entry ^ (entry >> _29)) * _MIX
-    return np.int64(((code >> _32) * np.uint64(size // BUCKET)) >> _32) * BUCKET
+    return np.int64(((code >> _32) * np.uint64(slot_count // BUCKET)) >> _32) * BUCKET
 
 
 @part
@@ -69,9 +69,9 @@ def find_entry(entry, slots):
     """The slot of ``entry``, or -1."""
     first = home_slot(entry, slots.size)
     while True:
-        found = match_bucket(slots, first, entry)
-        if found != _0:
-            return first + trailing_zeros(found)
+        match = match_bucket(slots, first, entry)
+        if match != _0:
+            return first + trailing_zeros(match)
         if slots[first + BUCKET - 1] == _0:  # buckets fill from their first slot
             return np.int64(-1)
         first += BUCKET

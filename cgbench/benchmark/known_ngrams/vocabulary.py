@@ -80,10 +80,10 @@ class Vocabulary:
         buffer = padded(len(text))
         buffer[: len(text)] = np.frombuffer(text, np.uint8)
         buffer[len(text) - 1 :] = 10
-        found = np.empty(len(whole), np.int32)
+        known_ids = np.empty(len(whole), np.int32)
         lengths = np.empty(len(whole), np.int32)
-        word_kernels.read_ids(buffer, len(text) - 1, self.arena, self.starts, self.table, found, lengths)
-        ids[whole] = found
+        word_kernels.read_ids(buffer, len(text) - 1, self.arena, self.starts, self.table, known_ids, lengths)
+        ids[whole] = known_ids
         return ids
 
     def count(self, word: str) -> int:
@@ -136,11 +136,11 @@ def read_training(
         counter.read(block, keep)
     counts = counter.counts[: counter.words]
     order = np.argsort(-counts, kind="stable")
-    held = int(np.count_nonzero(counts >= min(min_count, word_min_count)))
+    word_count = int(np.count_nonzero(counts >= min(min_count, word_min_count)))
     ids = np.empty(len(order), np.int32)
     ids[order] = np.arange(len(order))
     ids[counts < min_count] = -1
-    order = order[:held]
+    order = order[:word_count]
     arena, starts, table = word_kernels.order_words(counter.arena, counter.starts, order)
     usable = int(np.count_nonzero(counts >= word_min_count))
     vocabulary = Vocabulary(arena, starts, counts[order], table, word_min_count, usable)

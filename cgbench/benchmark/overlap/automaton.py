@@ -41,19 +41,19 @@ class Automaton:
         """
         from cgbench.benchmark.overlap import automaton_kernels as kernels
 
-        size = len(ids)
-        if 3 * size > 2**31 - 8:
-            raise InputError(f"a test text of {size:,} words is too long; use a part of it")
-        check_memory(f"the n-grams of a test text of {size:,} words", BYTES_A_WORD * size, "use a part of it")
+        length = len(ids)
+        if 3 * length > 2**31 - 8:
+            raise InputError(f"a test text of {length:,} words is too long; use a part of it")
+        check_memory(f"the n-grams of a test text of {length:,} words", BYTES_A_WORD * length, "use a part of it")
         firsts = np.full(words, -1, np.int32)
-        heads = np.full(2 * size + 2, -1, np.int32)
-        links, lens = np.zeros(2 * size + 2, np.int32), np.zeros(2 * size + 2, np.int32)
-        edges = np.empty((3 * size + 2, 3), np.int32)
-        building = _table(3 * size)
+        heads = np.full(2 * length + 2, -1, np.int32)
+        links, lens = np.zeros(2 * length + 2, np.int32), np.zeros(2 * length + 2, np.int32)
+        edges = np.empty((3 * length + 2, 3), np.int32)
+        building = _table(3 * length)
         states, filled = kernels.build_automaton(ids, lengths, firsts, building, heads, edges, links, lens)
         table = _table(filled)
         kernels.enter_edges(building, edges[:filled], table)
-        pairs = np.zeros(1 << max(0, (BITS * size // 64).bit_length()), np.uint64)
+        pairs = np.zeros(1 << max(0, (BITS * length // 64).bit_length()), np.uint64)
         kernels.enter_pairs(ids, lengths, pairs)
         return cls(firsts, table, links[:states].copy(), lens[:states].copy(), pairs)
 
@@ -84,8 +84,8 @@ class Automaton:
     def count_words(self, matches: np.ndarray) -> np.ndarray:
         """The count of each word of the test text, int64 ``[words]``, up to the highest count in ``matches``."""
         _, linked = self._settle(matches, 1)
-        own = np.count_nonzero(matches[self.firsts], axis=1)
-        return np.minimum(linked[self.firsts].astype(np.int64) + own, matches.shape[1])
+        occurrences = np.count_nonzero(matches[self.firsts], axis=1)
+        return np.minimum(linked[self.firsts].astype(np.int64) + occurrences, matches.shape[1])
 
     def _settle(self, matches: np.ndarray, min_count: int) -> tuple[np.ndarray, np.ndarray]:
         """:meth:`known`, and the number of matches of the states that are linked to each."""
@@ -113,13 +113,16 @@ class Automaton:
         """The data of each state for a walk (``automaton_kernels.py``), int32 ``[states, 4]``."""
         from cgbench.benchmark.overlap.automaton_kernels import FREE
 
-        held = self.table[self.table[:, 0] != FREE]
-        states, words = (held[:, 0] >> np.uint64(32)).astype(np.int64), held[:, 0].astype(np.uint32).astype(np.int32)
+        entries = self.table[self.table[:, 0] != FREE]
+        states, words = (
+            (entries[:, 0] >> np.uint64(32)).astype(np.int64),
+            entries[:, 0].astype(np.uint32).astype(np.int32),
+        )
         nodes = np.zeros((len(self), 4), np.int32)
         nodes[:, 0] = -1
-        nodes[states, 0], nodes[states, 1] = words, held[:, 1]  # the last of several edges
-        more = np.bincount(states, minlength=len(self)) > 1
-        nodes[:, 2], nodes[:, 3] = self.links, np.where(more, ~self.lens, self.lens)
+        nodes[states, 0], nodes[states, 1] = words, entries[:, 1]  # the last of several edges
+        branching = np.bincount(states, minlength=len(self)) > 1
+        nodes[:, 2], nodes[:, 3] = self.links, np.where(branching, ~self.lens, self.lens)
         return nodes
 
     def save(self, folder: Path) -> None:
@@ -131,9 +134,9 @@ class Automaton:
     def load(cls, folder: Path) -> Automaton:
         """Read the arrays from a folder."""
         arrays = {name: read_array(folder / f"automaton.{name}.npy") for name in ARRAYS}
-        found = cls(**arrays)
-        found._check(folder)
-        return found
+        automaton = cls(**arrays)
+        automaton._check(folder)
+        return automaton
 
     def check_words(self, words: int, folder: Path) -> None:
         """Check the number of different words in the test text."""
@@ -144,16 +147,16 @@ class Automaton:
         """Check the bounds that the compiled loops rely on."""
         from cgbench.benchmark.overlap.automaton_kernels import FREE
 
-        states, size = len(self.links), len(self.table)
+        states, slots = len(self.links), len(self.table)
         types = {name: (getattr(self, name).dtype.str, getattr(self, name).ndim) for name in ARRAYS}
         words, rows = ("<i4", 1), ("<u8", 2)
         good = types == dict(zip(ARRAYS, (words, rows, words, words, ("<u8", 1)), strict=True))
         good = good and len(self.pairs) & (len(self.pairs) - 1) == 0 < len(self.pairs)
         good = good and states > 0 and len(self.lens) == states and self.table.shape[1] == 2
-        good = good and size > 0 and size & (size - 1) == 0
+        good = good and slots > 0 and slots & (slots - 1) == 0
         if good:
-            held = self.table[self.table[:, 0] != FREE]
-            good = len(held) < size and bool(np.all(held[:, 1] < states))
+            entries = self.table[self.table[:, 0] != FREE]
+            good = len(entries) < slots and bool(np.all(entries[:, 1] < states))
             good = good and bool(np.all((self.firsts > 0) & (self.firsts < states)))
             inner = self.links[1:]
             good = good and bool(np.all((inner >= 0) & (inner < states))) and self.lens[0] == 0

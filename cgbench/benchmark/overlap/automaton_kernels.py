@@ -103,8 +103,8 @@ def enter_pairs(ids, lengths, pairs):
     position = 0
     for length in lengths:
         for i in range(position + 1, position + length):
-            place, bit = _bit(pairs, ids[i - 1], ids[i])
-            pairs[place] |= bit
+            index, bit = _bit(pairs, ids[i - 1], ids[i])
+            pairs[index] |= bit
         position += length
 
 
@@ -200,12 +200,12 @@ def _step(word, state, matched, firsts, table, nodes):
 @part
 def _note(matches, state, matched):
     """Keep a match of a state if it is among the longest."""
-    place = matches.shape[1] - 1
-    if matched > matches[state, place]:
-        while place > 0 and matches[state, place - 1] < matched:
-            matches[state, place] = matches[state, place - 1]
-            place -= 1
-        matches[state, place] = matched
+    column = matches.shape[1] - 1
+    if matched > matches[state, column]:
+        while column > 0 and matches[state, column - 1] < matched:
+            matches[state, column] = matches[state, column - 1]
+            column -= 1
+        matches[state, column] = matched
 
 
 @kernel
@@ -250,11 +250,11 @@ def walk(ids, lengths, firsts, table, nodes, pairs, matches, noted):
 
 
 @kernel
-def merge_matches(matches, states, more):
+def merge_matches(matches, states, further):
     """Merge the matches of another part of the corpus: ``more[i]`` are those of ``states[i]``."""
     for i in range(states.size):
-        for j in range(more.shape[1]):
-            _note(matches, np.int64(states[i]), np.int64(more[i, j]))
+        for j in range(further.shape[1]):
+            _note(matches, np.int64(states[i]), np.int64(further[i, j]))
 
 
 @kernel

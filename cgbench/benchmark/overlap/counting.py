@@ -59,7 +59,10 @@ def read_corpus(
     matches = Automaton.load(test).no_matches(rules.most)
     counts: list[dict[str, Any]] = [{} for _ in shards]
     tasks = [(number, Task(workspace.root, test, shard, rules)) for number, shard in enumerate(shards)]
-    sizes = [(one.end if one.end is not None else one.path.stat().st_size) - one.begin for one in shards]
+    sizes = [
+        (part_of_file.end if part_of_file.end is not None else part_of_file.path.stat().st_size) - part_of_file.begin
+        for part_of_file in shards
+    ]
     remedy = "remove the folder, and run the command again"
     with bar(sum(sizes), "read", "B") as progress:
         for number, folder in (Local(1) if sum(sizes) < SMALL else engine).run(_count, tasks):
@@ -74,7 +77,7 @@ def read_corpus(
     return matches, counts
 
 
-def _count(number: int, task: Task) -> tuple[int, Path]:
+def _count(task_number: int, task: Task) -> tuple[int, Path]:
     """The folder with the matches of a shard; reads the shard if needed."""
     rules = task.rules
 
@@ -82,32 +85,32 @@ def _count(number: int, task: Task) -> tuple[int, Path]:
         automaton, units = _open(task.test, rules)
         matches = automaton.no_matches(rules.most)
         faults = Faults(rules.skip_bad)
-        documents = words = size = held = 0
+        documents = words = bytes_read = matched = 0
         for block in read_shard(task.shard, faults, rules.change, lower=rules.lower):
             ids, lengths = units.read(block)
-            held += automaton.read(ids, lengths, matches)
+            matched += automaton.read(ids, lengths, matches)
             documents += len(lengths)
             words += len(ids)
-            size += block.size
+            bytes_read += block.size
         states = np.flatnonzero(matches[:, 0])
         np.save(folder / "states.npy", states)
         np.save(folder / "matches.npy", matches[states])
-        read = {"documents": documents, "words": words, "bytes": size, "held": held}
+        read = {"documents": documents, "words": words, "bytes": bytes_read, "held": matched}
         write_json(folder / "counts.json", read | {"faults": faults.count, "first": faults.first})
 
-    return number, Workspace(task.root).run(_step(task), make)
+    return task_number, Workspace(task.root).run(_step(task), make)
 
 
 def _step(task: Task) -> Step:
     """The step of a shard: its name depends on the place in the file, its key on the bytes there."""
     shard, rules = task.shard, task.rules
-    place = hash_value([str(shard.path.absolute()), shard.column, shard.begin])[:12]
+    shard_key = hash_value([str(shard.path.absolute()), shard.column, shard.begin])[:12]
     config = {"most": rules.most, "kind": shard.kind, "packed": shard.path.suffix if shard.end is None else ""}
     config |= {"column": shard.column, "units": rules.units, "skip_bad": rules.skip_bad}
     # A byte order mark is one only at the start of a file.
     config |= {"first": not shard.begin}
     text = hash_shard(shard, hashlib.sha256())
-    return Step(f"corpus-{place}", config, {"text": text, "test": task.test.name})
+    return Step(f"corpus-{shard_key}", config, {"text": text, "test": task.test.name})
 
 
 @lru_cache(maxsize=1)

@@ -36,13 +36,13 @@ def ngrams_of_pool(known: KnownOfTest, texts: Sequence[Named], *, min_count: int
     from cgbench.benchmark.known_ngrams import trie_kernels
 
     vocabulary, numbers = _vocabulary(known, min_count, word_min_count)
-    parts = [np.zeros(0, np.int32)]
+    id_blocks = [np.zeros(0, np.int32)]
     for name, blocks in texts:
-        parts += _ends(known, name, blocks, min_count, numbers)
-    size = sum(map(len, parts))
+        id_blocks += _ends(known, name, blocks, min_count, numbers)
+    size = sum(map(len, id_blocks))
     check_memory(f"{known.folder}: the known n-grams of a pool", BYTES_A_WORD * size, "use the pool in parts")
-    tokens = np.concatenate(parts)
-    del parts
+    tokens = np.concatenate(id_blocks)
+    del id_blocks
     text, weights, ends = trie_kernels.collapse(tokens, np.arange(len(vocabulary), dtype=np.int32), True)
     known_words = int(np.count_nonzero(vocabulary.counts >= min_count))
     return KnownNgrams(vocabulary, min_count, True, *grow(len(vocabulary), known_words, text, weights, ends, 1))
@@ -72,15 +72,15 @@ def _ends(
     :raises InputError: a line is not in the text of the result.
     """
     units, settled = Words(known.words), known.automaton.known(known.matches, min_count)
-    found = []
+    ends_found = []
     for block in blocks:
         ids, lengths = units.read(block)
         ends, unknown = known.automaton.ends(ids, lengths, settled)
         if unknown >= 0:
             raise known.unknown(f"row {block.line + unknown + 1} of {name}")
         if numbers is not None:
-            found.append(_spans(numbers[ids], lengths, ends))
-    return found
+            ends_found.append(_spans(numbers[ids], lengths, ends))
+    return ends_found
 
 
 def _spans(ids: np.ndarray, lengths: np.ndarray, ends: np.ndarray) -> np.ndarray:
@@ -88,7 +88,7 @@ def _spans(ids: np.ndarray, lengths: np.ndarray, ends: np.ndarray) -> np.ndarray
     last = np.flatnonzero(not_within(lengths, ends) & (ends > 1))  # single words are known by their counts
     sizes = ends[last].astype(np.int64) + 1
     behind = np.cumsum(sizes)
-    places = np.repeat(last + 2 - behind, sizes) + np.arange(int(sizes.sum()))
-    spans = ids[np.minimum(places, max(0, len(ids) - 1))]
+    positions = np.repeat(last + 2 - behind, sizes) + np.arange(int(sizes.sum()))
+    spans = ids[np.minimum(positions, max(0, len(ids) - 1))]
     spans[behind - 1] = -1
     return spans

@@ -53,18 +53,18 @@ def overlap(request: OverlapRequest) -> Overlap:
         lines = [line for side in sides.values() for line in side]
         return _result(request, rules, list(sides), *_ask_index(request, rules, lines))
     corpus = [request.corpus] if is_path(request.corpus) else list(request.corpus or ())
-    shards = cut_files(find_files([local(str(one)) for one in corpus], request.column), request.shard_bytes or SHARD)
+    shards = cut_files(find_files([local(str(path)) for path in corpus], request.column), request.shard_bytes or SHARD)
     with _folder(request.out) as folder, request.engine or Local() as engine:
         engine.share(folder)
         with locked(folder / STEPS / "lock", wait=False):
             read = _read_corpus(folder, sides, shards, rules, request.min_count, engine)
-            found = _result(request, rules, list(sides), *read)
+            result = _result(request, rules, list(sides), *read)
             if request.out is not None:
                 for leftover in folder.glob(".*.tmp"):  # of an interrupted run; the folder is locked
                     leftover.unlink()
-                write_json(folder / "overlap.json", found.as_dict())
-                write_atomic(folder / "examples.tsv", found.table())
-    return found
+                write_json(folder / "overlap.json", result.as_dict())
+                write_atomic(folder / "examples.tsv", result.table())
+    return result
 
 
 def _ask_index(request: OverlapRequest, rules: UnitRules, lines: list[str]) -> tuple[Any, ...]:
@@ -85,12 +85,12 @@ def _read_corpus(
     """Units, ids, lengths, ends and corpus, from a corpus; its n-grams are saved in ``folder``."""
     workspace = Workspace(folder / STEPS)
 
-    def build(made: Path) -> None:
+    def build(out: Path) -> None:
         units, ids, lengths = units_of([line for side in sides.values() for line in side], rules)
-        units.save(made)
-        np.save(made / "ids.npy", ids)
-        np.save(made / "lengths.npy", lengths)
-        Automaton.build(ids, lengths, len(units)).save(made)
+        units.save(out)
+        np.save(out / "ids.npy", ids)
+        np.save(out / "lengths.npy", lengths)
+        Automaton.build(ids, lengths, len(units)).save(out)
 
     test = workspace.run(test_step(rules, list(sides.values())), build)
     matches, counts = read_corpus(workspace, test, shards, rules, engine)
@@ -114,9 +114,9 @@ def _result(
     """The overlap of the sides of a text, which are concatenated in ``ids``, ``lengths`` and ``ends``."""
     from cgbench.benchmark.overlap.automaton_kernels import measure
 
-    size, orders = len(lengths), tuple(sorted(set(request.orders)))
-    known = np.zeros((size, len(orders)), np.int32)
-    pieces, covered, longest, longest_end = (np.zeros(size, np.int32) for _ in range(4))
+    count, orders = len(lengths), tuple(sorted(set(request.orders)))
+    known = np.zeros((count, len(orders)), np.int32)
+    pieces, covered, longest, longest_end = (np.zeros(count, np.int32) for _ in range(4))
     measure(ends, lengths, np.array(orders, np.int32), known, pieces, covered, longest, longest_end)
     starts = np.cumsum(lengths) - lengths
     begins = starts + longest_end - longest
@@ -124,7 +124,7 @@ def _result(
         units.text(ids[begin:end].tolist())
         for begin, end in zip(begins.tolist(), (begins + longest).tolist(), strict=True)
     ]
-    examples = size // len(names)
+    examples = count // len(names)
     sides = []
     for side, name in enumerate(names):
         rows = slice(side * examples, (side + 1) * examples)
@@ -138,20 +138,24 @@ def _result(
 def _corpus(shards: list[Shard], counts: list[dict[str, Any]]) -> dict[str, Any]:
     """The counts of what was read, by file and in total."""
     files = []
-    for (path, _), group in groupby(zip(shards, counts, strict=True), lambda one: (one[0].path, one[0].column)):
-        parts = [count for _, count in group]
-        total = {name: sum(part[name] for part in parts) for name in ("documents", "words", "bytes")}
-        skipped = sum(part["faults"] for part in parts)
-        first = next((part["first"] for part in parts if part["first"]), "")
-        more = {"skipped": skipped, "first": as_given(first)} if skipped else {}
-        files.append({"file": as_given(str(path)), **total, **more})
+    for (path, _), group in groupby(
+        zip(shards, counts, strict=True), lambda shard_counts: (shard_counts[0].path, shard_counts[0].column)
+    ):
+        group_counts = [count for _, count in group]
+        total = {
+            name: sum(shard_count[name] for shard_count in group_counts) for name in ("documents", "words", "bytes")
+        }
+        skipped = sum(shard_count["faults"] for shard_count in group_counts)
+        first = next((shard_count["first"] for shard_count in group_counts if shard_count["first"]), "")
+        faults = {"skipped": skipped, "first": as_given(first)} if skipped else {}
+        files.append({"file": as_given(str(path)), **total, **faults})
     names = ("documents", "words", "bytes", "skipped")
     return {name: sum(file.get(name, 0) for file in files) for name in names} | {"files": files}
 
 
 def _sides(test: Any, normalisation: Normalisation) -> dict[str, list[str]]:
     """The normalised texts of a test text by side."""
-    is_text = isinstance(test, list) and all(isinstance(one, str) for one in test)
+    is_text = isinstance(test, list) and all(isinstance(text, str) for text in test)
     texts = list(test) if isinstance(test, (tuple, list)) and len(test) in (1, 2) and not is_text else [test]
     names = SIDES if len(texts) == 2 else ("text",)
     first, second = normalisation.tokenizers
@@ -161,7 +165,7 @@ def _sides(test: Any, normalisation: Normalisation) -> dict[str, list[str]]:
             f"{which}: the corpus is read by the rules of one language, but there are two sides; run each side alone, "
             f"with its own {argument('language')} and {argument('tokenize')}"
         )
-    columns = [as_column(one, name, "text", name) for one, name in zip(texts, names, strict=True)]
+    columns = [as_column(text, name, "text", name) for text, name in zip(texts, names, strict=True)]
     if len(columns) == 2 and len(columns[0]) != len(columns[1]):
         raise InputError(
             f"{columns[0].name} has {len(columns[0]):,} lines and {columns[1].name} {len(columns[1]):,}: the two sides "

@@ -64,11 +64,11 @@ class Overlap:
         }
 
     def _side(self, side: SideOverlap) -> dict[str, Any]:
-        size, units = len(side.lengths), int(side.lengths.sum())
+        count, units = len(side.lengths), int(side.lengths.sum())
         has_words = side.lengths > 0
         ngrams = side.ngrams(self.orders)
         return {
-            "examples": size,
+            "examples": count,
             self.unit: units,
             "pieces": int(side.pieces.sum()),
             "degree": float(side.degrees[has_words].mean()) if has_words.any() else None,
@@ -96,11 +96,11 @@ class Overlap:
             return json.dumps(self.as_dict(), ensure_ascii=False, indent=1)
         read = self.corpus
         words = counted(read["words"], self.unit[:-1])
-        what = f"{counted(len(read['files']), 'file')}, {counted(read['documents'], 'document')}, {words}"
+        corpus_size = f"{counted(len(read['files']), 'file')}, {counted(read['documents'], 'document')}, {words}"
         if "source" in read:
-            what = f"counts of {read['source']}"
+            corpus_size = f"counts of {read['source']}"
         lines = [
-            f"{what}; known: at least {counted(self.min_count, 'time')}",
+            f"{corpus_size}; known: at least {counted(self.min_count, 'time')}",
             *([f"left out: {read['skipped']:,} lines or ends of files (--skip-bad)"] if read["skipped"] else []),
             "",
         ]
@@ -109,20 +109,20 @@ class Overlap:
         rows = [
             [
                 name,
-                f"{found['examples']:,}",
-                f"{found[self.unit]:,}",
-                _shown(found["degree"]),
-                _shown(found["longest_mean"], 2),
-                str(found["longest"]),
-                f"{found['whole']:,}",
+                f"{side_totals['examples']:,}",
+                f"{side_totals[self.unit]:,}",
+                _shown(side_totals["degree"]),
+                _shown(side_totals["longest_mean"], 2),
+                str(side_totals["longest"]),
+                f"{side_totals['whole']:,}",
             ]
-            for name, found in totals.items()
+            for name, side_totals in totals.items()
         ]
         lines += [render(head, rows), ""]
         head = ["n", *(word for name in totals for word in (f"{name}: n-grams", "known", "containment", "examples"))]
         rows = [[str(order)] for order in self.orders]
-        for found in totals.values():
-            for row, counts in zip(rows, found["orders"].values(), strict=True):
+        for side_totals in totals.values():
+            for row, counts in zip(rows, side_totals["orders"].values(), strict=True):
                 row += [f"{counts['ngrams']:,}", f"{counts['known']:,}", _shown(counts["containment"])]
                 row += [f"{counts['with_known']:,}"]
         lines += [
@@ -142,7 +142,9 @@ class Overlap:
         for example in range(len(self.sides[0].lengths)):
             for side, counts in zip(self.sides, ngrams, strict=True):
                 known = side.known[example].tolist()
-                shares = [_share(one, of) for one, of in zip(known, counts[example].tolist(), strict=True)]
+                shares = [
+                    _share(known_count, of) for known_count, of in zip(known, counts[example].tolist(), strict=True)
+                ]
                 row = [str(example + 1), side.name, str(side.lengths[example]), str(side.pieces[example])]
                 degree = float(side.degrees[example]) if side.lengths[example] else None
                 row += [_shown(degree), str(side.longest[example]), side.spans[example]]

@@ -94,10 +94,10 @@ class KnownOfTest:
     def covers(self, lines: Sequence[str], min_count: int) -> list[list[tuple[str, ...]]]:
         """The pieces of a least cover of lines of the test text, from left to right."""
         ids, lengths, ends = self.ends(lines, min_count)
-        words = [self.words.word(number) for number in ids.tolist()]
+        words = [self.words.word(word_id) for word_id in ids.tolist()]
         covers, position = [], 0
-        for found, length in zip(begins_of(lengths, ends), lengths.tolist(), strict=True):
-            limits = [*found, length]
+        for begins, length in zip(begins_of(lengths, ends), lengths.tolist(), strict=True):
+            limits = [*begins, length]
             covers.append([tuple(words[position + a : position + b]) for a, b in pairwise(limits)])
             position += length
         return covers
@@ -106,9 +106,9 @@ class KnownOfTest:
         """The longest known n-grams of lines of the test text that are not part of a longer one. Together they have the
         same known n-grams as the lines."""
         ids, lengths, ends = self.ends(lines, min_count)
-        words = [self.words.word(number) for number in ids.tolist()]
+        words = [self.words.word(word_id) for word_id in ids.tolist()]
         last = np.flatnonzero(not_within(lengths, ends) & (ends > 0)) + 1
-        return [" ".join(words[end - size : end]) for end, size in zip(last, ends[last - 1], strict=True)]
+        return [" ".join(words[end - length : end]) for end, length in zip(last, ends[last - 1], strict=True)]
 
     def unknown(self, row: str) -> InputError:
         """The error for a row that is not in the test text."""
@@ -174,20 +174,20 @@ def not_within(lengths: np.ndarray, ends: np.ndarray) -> np.ndarray:
 
     :param ends: int32 ``[words]``, the lengths of these n-grams.
     """
-    found = np.ones(len(ends), bool)
-    found[:-1] = ends[1:] != ends[:-1] + 1
-    found[np.cumsum(lengths[lengths > 0]) - 1] = True
-    return found
+    outermost = np.ones(len(ends), bool)
+    outermost[:-1] = ends[1:] != ends[:-1] + 1
+    outermost[np.cumsum(lengths[lengths > 0]) - 1] = True
+    return outermost
 
 
 def begins_of(lengths: np.ndarray, ends: np.ndarray) -> list[list[int]]:
     """The starts of the pieces of leftmost-longest covers, by line."""
-    found, position = [], 0
+    begins_of_lines, position = [], 0
     for length in lengths.tolist():
         begins: list[int] = []
         for place, end in enumerate(ends[position : position + length].tolist()):
             if not begins or end < place + 1 - begins[-1]:
                 begins.append(place)
-        found.append(begins)
+        begins_of_lines.append(begins)
         position += length
-    return found
+    return begins_of_lines

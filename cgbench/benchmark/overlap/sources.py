@@ -67,13 +67,13 @@ class InfiniGram:
         """
         query = {"index": self.index, "query_type": "count", "query": " ".join(words)}
         answer = self._post(query)
-        found = answer.get("count") if isinstance(answer, dict) else None
-        if type(found) is not int or found < 0:
+        count = answer.get("count") if isinstance(answer, dict) else None
+        if type(count) is not int or count < 0:
             error = answer.get("error", answer) if isinstance(answer, dict) else answer
             raise InputError(f"{self.name}: no count in its answer ({json.dumps(error)[:200]}); check the index name")
         if answer.get("approx"):
             raise InputError(f"{self.name}: the count of {query['query'][:80]!r} is not exact")
-        return found
+        return count
 
     def _post(self, query: dict[str, str]) -> Any:
         check_url(self.url, self.name, FORM)

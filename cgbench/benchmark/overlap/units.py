@@ -77,16 +77,16 @@ class Words:
             self._ids = np.empty(block.size // 2 + 1, np.int32)
         if len(self._lengths) < lines:
             self._lengths = np.empty(2 * lines, np.int32)
-        held = self.vocabulary
+        vocabulary = self.vocabulary
         filled = word_kernels.read_ids(
-            block.buffer, block.size, held.arena, held.starts, held.table, self._ids, self._lengths
+            block.buffer, block.size, vocabulary.arena, vocabulary.starts, vocabulary.table, self._ids, self._lengths
         )
         return self._ids[:filled], self._lengths[:lines]
 
     def read_lines(self, lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """:meth:`read` for lines: ids int32 ``[words of all]``, lengths int32 ``[lines]``."""
-        parts = [tuple(array.copy() for array in self.read(block)) for block in join_blocks(lines)]
-        return _joined([ids for ids, _ in parts], np.int32), _joined([lengths for _, lengths in parts], np.int32)
+        arrays = [tuple(array.copy() for array in self.read(block)) for block in join_blocks(lines)]
+        return _joined([ids for ids, _ in arrays], np.int32), _joined([lengths for _, lengths in arrays], np.int32)
 
     def text(self, ids: Sequence[int]) -> str:
         """The words with these ids."""
@@ -126,8 +126,8 @@ class TokenIds:
 def _encode(tokenizer: Any, block: Block) -> tuple[np.ndarray, np.ndarray]:
     """The ids of a block's lines, int64, and the number of each line, int32; without special tokens."""
     lines = block.buffer[: block.size - 1].tobytes().decode().split("\n")
-    found = [np.array(one.ids, np.int64) for one in encode_lines(tokenizer, lines, "the tokenizer.json")]
-    return _joined(found, np.int64), np.array([len(one) for one in found], np.int32)
+    encoded = [np.array(encoding.ids, np.int64) for encoding in encode_lines(tokenizer, lines, "the tokenizer.json")]
+    return _joined(encoded, np.int64), np.array([len(encoding) for encoding in encoded], np.int32)
 
 
 def _open(path: Path) -> Any:
@@ -138,9 +138,9 @@ def units_of(lines: Sequence[str], rules: UnitRules) -> tuple[Words | TokenIds, 
     """The units of a test text, and the text in units: ids int32 ``[all]``, lengths int32 ``[lines]``."""
     if rules.tokenizer:
         tokenizer = _open(rules.tokenizer)
-        found = [_encode(tokenizer, block) for block in join_blocks(lines)]
-        known, numbers = np.unique(_joined([ids for ids, _ in found], np.int64), return_inverse=True)
-        lengths = _joined([sizes for _, sizes in found], np.int32)
+        blocks = [_encode(tokenizer, block) for block in join_blocks(lines)]
+        known, numbers = np.unique(_joined([ids for ids, _ in blocks], np.int64), return_inverse=True)
+        lengths = _joined([sizes for _, sizes in blocks], np.int32)
         return TokenIds(rules.tokenizer, known), numbers.astype(np.int32), lengths
     words = Words(Vocabulary.learn(lines, min_count=1))
     return words, *words.read_lines(lines)

@@ -74,20 +74,20 @@ class NovelNgrams:
 
     def counts(self, orders: Iterable[int]) -> dict[int, Novelty]:
         """The counts of each order."""
-        found = {}
+        novel_counts = {}
         for order in orders:
             counts, novel = self._types(order)
             occurrences = int(counts.sum()), int(counts[novel].sum())
-            found[order] = Novelty(len(counts), int(np.count_nonzero(novel)), *occurrences)
-        return found
+            novel_counts[order] = Novelty(len(counts), int(np.count_nonzero(novel)), *occurrences)
+        return novel_counts
 
     def most_frequent(self, order: int, count: int) -> list[tuple[str, int]]:
         """The ``count`` most frequent novel n-grams of an order with their occurrences; ties alphabetically."""
         counts, novel = self._types(order)
         begins = self.ngrams[2][order][novel].tolist()
         names = [" ".join(map(self.name, self.ids[begin : begin + order].tolist())) for begin in begins]
-        found = zip(names, counts[novel].tolist(), strict=True)
-        return sorted(found, key=lambda item: (-item[1], item[0]))[:count]
+        frequencies = zip(names, counts[novel].tolist(), strict=True)
+        return sorted(frequencies, key=lambda item: (-item[1], item[0]))[:count]
 
 
 def novel_ngrams(train: Iterable[Block], test: Sequence[str], order: int) -> NovelNgrams:
@@ -105,9 +105,9 @@ def novel_tag_ngrams(train: Iterable[Sequence[str]], test: Sequence[Sequence[str
     return _novel(ids, lengths, len(names), order, [seen], list(names).__getitem__)
 
 
-def _tag_ids(sentences: Iterable[Sequence[str]], number: Callable[[str], int]) -> tuple[np.ndarray, np.ndarray]:
-    numbers = [[number(tag) for tag in sentence] for sentence in sentences]
-    ids = np.fromiter((one for sentence in numbers for one in sentence), np.int32)
+def _tag_ids(sentences: Iterable[Sequence[str]], id_of: Callable[[str], int]) -> tuple[np.ndarray, np.ndarray]:
+    numbers = [[id_of(tag) for tag in sentence] for sentence in sentences]
+    ids = np.fromiter((tag_id for sentence in numbers for tag_id in sentence), np.int32)
     return ids, np.array([len(sentence) for sentence in numbers], np.int32)
 
 

@@ -51,12 +51,15 @@ def open_release(folder: Release | Path, train: Sequence[Path] = ()) -> ReleaseO
     check_shape(config, shape, f"{release.folder}: manifest.json: configuration", "it is not that of a cgbench release")
     try:
         entry, ngrams = release.manifest["inputs"]["train"], release.manifest["inputs"].get("ngrams")
-        place = release.path if release.is_split else release.input_path  # a split contains its training text
-        recorded = [(place(str(file["path"])), str(file["sha256"])) for file in entry["files"]]
+        path_of = release.path if release.is_split else release.input_path  # a split contains its training text
+        recorded = [(path_of(str(file["path"])), str(file["sha256"])) for file in entry["files"]]
         columns = tuple(entry["columns"]) if entry["columns"] else None
         listed = (release.input_path(str(ngrams["path"])), str(ngrams["sha256"])) if ngrams else None
         overlaps = release.manifest["inputs"].get("known_from", {})
-        known = {side: (release.input_path(str(one["path"])), str(one["sha256"])) for side, one in overlaps.items()}
+        known = {
+            side: (release.input_path(str(overlap["path"])), str(overlap["sha256"]))
+            for side, overlap in overlaps.items()
+        }
         origin = ReleaseOrigin(
             release,
             CorpusSpec(tuple(train) or tuple(path for path, _ in recorded), columns),
@@ -131,12 +134,12 @@ def _compare(row: StatsRow, release: Release) -> None:
     recorded = release.split()
     if len(recorded) != row.examples:
         raise InputError(f"{split} has {len(recorded):,} rows for {row.examples:,} sentences; see cgbench verify")
-    for number, (one, pieces, length) in enumerate(zip(recorded, row.pieces, row.lengths, strict=True), 1):
-        degree = one.get("degree")
+    for row_number, (recorded_row, pieces, length) in enumerate(zip(recorded, row.pieces, row.lengths, strict=True), 1):
+        degree = recorded_row.get("degree")
         if not isinstance(degree, (int, float)):
-            raise InputError(f"{split}, row {number}: not a row of a release's split")
+            raise InputError(f"{split}, row {row_number}: not a row of a release's split")
         if degree != pieces / length:
             raise InputError(
-                f"{split}, row {number}: degree {degree}, but the texts give {pieces}/{length}; the release was "
+                f"{split}, row {row_number}: degree {degree}, but the texts give {pieces}/{length}; the release was "
                 "changed (see cgbench verify), or built by another version"
             )

@@ -32,8 +32,8 @@ class Tags(Protocol):
     def tag_train(self, sentences: Words, where: str) -> list[list[str]]:
         """One tag per word of the training text; ``where`` is its name in messages."""
 
-    def tag_test(self, sentences: Words, where: str, number: int) -> list[list[str]]:
-        """One tag per word of the test text ``number`` (from 0)."""
+    def tag_test(self, sentences: Words, where: str, text_number: int) -> list[list[str]]:
+        """One tag per word of the test text ``text_number`` (from 0)."""
 
 
 def tags_from(source: str, tags: str, tests: int, trust: bool = False) -> Tags:
@@ -80,7 +80,7 @@ class SpacyTags:
                 progress.update(1)
         return [self.known[words] for words in keys]
 
-    def tag_test(self, sentences: Words, where: str, number: int) -> list[list[str]]:
+    def tag_test(self, sentences: Words, where: str, text_number: int) -> list[list[str]]:
         """As :meth:`tag_train`."""
         return self.tag_train(sentences, where)
 
@@ -100,9 +100,9 @@ class ConlluTags:
         """The tags of the first file."""
         return self._tag(sentences, where, self.paths[0])
 
-    def tag_test(self, sentences: Words, where: str, number: int) -> list[list[str]]:
+    def tag_test(self, sentences: Words, where: str, text_number: int) -> list[list[str]]:
         """The tags of the file of that test text."""
-        return self._tag(sentences, where, self.paths[number + 1])
+        return self._tag(sentences, where, self.paths[text_number + 1])
 
     def _tag(self, sentences: Words, where: str, path: Path) -> list[list[str]]:
         tagged = list(self._checked(sentences, where, path, read_conllu(path, self.tags)))
@@ -112,16 +112,20 @@ class ConlluTags:
 
     @staticmethod
     def _checked(sentences: Words, where: str, path: Path, tagged: Iterator[Tagged]) -> Iterator[list[str]]:
-        for number, sentence in enumerate(tagged, 1):
-            if number <= len(sentences) and list(sentences[number - 1]) != sentence.words:
-                ours = sentences[number - 1]
+        for sentence_number, sentence in enumerate(tagged, 1):
+            if sentence_number <= len(sentences) and list(sentences[sentence_number - 1]) != sentence.words:
+                expected_words = sentences[sentence_number - 1]
                 first = next(
-                    (i for i, pair in enumerate(zip(ours, sentence.words, strict=False)) if pair[0] != pair[1]),
-                    min(len(ours), len(sentence.words)),
+                    (
+                        i
+                        for i, pair in enumerate(zip(expected_words, sentence.words, strict=False))
+                        if pair[0] != pair[1]
+                    ),
+                    min(len(expected_words), len(sentence.words)),
                 )
                 raise InputError(
-                    f"{path}, sentence {number} (line {sentence.line}): word {first + 1} is "
-                    f"{_at(sentence.words, first)}, but {_at(ours, first)} in {where}; {_SAME}"
+                    f"{path}, sentence {sentence_number} (line {sentence.line}): word {first + 1} is "
+                    f"{_at(sentence.words, first)}, but {_at(expected_words, first)} in {where}; {_SAME}"
                 )
             yield sentence.tags
 

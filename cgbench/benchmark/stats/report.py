@@ -18,17 +18,17 @@ def report(rows: Sequence[StatsRow], published: Sequence[PublishedRow], form: st
             for value in values:
                 value["published"] = [row.as_dict() for row in published]
         return json.dumps(values[0] if len(values) == 1 else values, ensure_ascii=False, indent=1)
-    parts = [_main_table(rows, published, form)]
+    blocks = [_main_table(rows, published, form)]
     if any(row.divergence for row in rows):
-        parts.append(_divergences(rows, form))
+        blocks.append(_divergences(rows, form))
     for row in rows:
         name = f" of {row.name}" if len(rows) > 1 else ""
-        for what, counts in (("word", row.words), ("POS", row.pos)):
+        for label, counts in (("word", row.words), ("POS", row.pos)):
             if counts and counts.frequent:
-                parts.append(_frequent(counts, f"novel {what} n-grams{name}", form))
+                blocks.append(_frequent(counts, f"novel {label} n-grams{name}", form))
     if form != "tsv":  # there the signature is a column
-        parts.append(_notes(rows, published, form))
-    return "\n\n".join(part for part in parts if part)
+        blocks.append(_notes(rows, published, form))
+    return "\n\n".join(block for block in blocks if block)
 
 
 def _main_table(rows: Sequence[StatsRow], published: Sequence[PublishedRow], form: str) -> str:
@@ -36,8 +36,8 @@ def _main_table(rows: Sequence[StatsRow], published: Sequence[PublishedRow], for
     exact = form == "tsv"
     orders = list(rows[0].words.orders)
     head = ["test", "examples", "mean length", "degree"]
-    share = " share" if exact else " %"
-    head += [f"{what} {order}{one}" for what in ("word", "POS") for order in orders for one in ("", share)]
+    unit = " share" if exact else " %"
+    head += [f"{label} {order}{figure}" for label in ("word", "POS") for order in orders for figure in ("", unit)]
     quantiles = list(rows[0].quantiles) if exact else []
     head += [*(f"degree {name}" for name in quantiles), "source", *(["signature", "signature_short"] if exact else [])]
     lines = []
@@ -46,17 +46,19 @@ def _main_table(rows: Sequence[StatsRow], published: Sequence[PublishedRow], for
         cells += [_number(row.degree, exact, 3)]
         for counts in (row.words, row.pos):
             for order in orders:
-                found = counts.orders[order] if counts else None
-                cells += [_count(found.novel, exact), _share(found.share, exact)] if found else ["", ""]
+                order_counts = counts.orders[order] if counts else None
+                cells += (
+                    [_count(order_counts.novel, exact), _share(order_counts.share, exact)] if order_counts else ["", ""]
+                )
         cells += [*(_number(row.quantiles[name], exact, 3) for name in quantiles), ""]
         lines.append(cells + ([str(row.signature), row.signature.format(short=True)] if exact else []))
-    for one in published:
-        cells = [one.name, _count(one.examples, exact), "", str(one.degree)]
-        for published_counts in (one.words, one.pos):
+    for figure in published:
+        cells = [figure.name, _count(figure.examples, exact), "", str(figure.degree)]
+        for published_counts in (figure.words, figure.pos):
             for order in orders:
                 known = order in published_counts
                 cells += [_count(published_counts[order], exact) if known else "", ""]  # no paper has the shares
-        lines.append([*cells, *([""] * len(quantiles)), one.source, *(["", ""] if exact else [])])
+        lines.append([*cells, *([""] * len(quantiles)), figure.source, *(["", ""] if exact else [])])
     return render(head, lines, form)
 
 
@@ -76,32 +78,32 @@ def _divergences(rows: Sequence[StatsRow], form: str) -> str:
             for value, chance in ((found.atom, found.atom_chance), (found.compound, found.compound_chance)):
                 values.append(_number(value, exact, 4))
                 drawn = (chance.mean, chance.sd, chance.z) if chance else (None, None, None)
-                values += [_number(one, exact, 4) for one in drawn] if exact else [str(chance or "-")]
+                values += [_number(drawn_value, exact, 4) for drawn_value in drawn] if exact else [str(chance or "-")]
             counts = (found.atoms, len(found.lone_atoms), found.compounds, found.novel_compounds)
             lines.append([row.name, found.elements, *values, *(_count(count, exact) for count in counts)])
     return render(head, lines, form)
 
 
-def _count(number: int, exact: bool) -> str:
-    return str(number) if exact else f"{number:,}"
+def _count(count: int, exact: bool) -> str:
+    return str(count) if exact else f"{count:,}"
 
 
-def _number(number: float | None, exact: bool, width: int) -> str:
-    if number is None:
+def _number(value: float | None, exact: bool, width: int) -> str:
+    if value is None:
         return "" if exact else "-"
-    return repr(number) if exact else f"{number:.{width}f}"
+    return repr(value) if exact else f"{value:.{width}f}"
 
 
-def _share(share: float | None, exact: bool) -> str:
+def _share(value: float | None, exact: bool) -> str:
     """From 0 to 1 in TSV, otherwise in percent."""
-    if share is None:
+    if value is None:
         return "" if exact else "-"
-    return repr(share) if exact else f"{100 * share:.1f}"
+    return repr(value) if exact else f"{100 * value:.1f}"
 
 
-def _frequent(counts: NovelCounts, what: str, form: str) -> str:
-    lines = [[ngram, str(order), str(times)] for order, found in counts.frequent.items() for ngram, times in found]
-    return render([what, "n", "occurrences"], lines, form) if lines else ""
+def _frequent(counts: NovelCounts, label: str, form: str) -> str:
+    lines = [[ngram, str(order), str(times)] for order, ngrams in counts.frequent.items() for ngram, times in ngrams]
+    return render([label, "n", "occurrences"], lines, form) if lines else ""
 
 
 def _notes(rows: Sequence[StatsRow], published: Sequence[PublishedRow], form: str) -> str:

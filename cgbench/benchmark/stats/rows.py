@@ -132,13 +132,13 @@ class KnownTraining(Training):
     Its text consists of the longest known n-grams of the test texts.
     """
 
-    def __init__(self, found: KnownOfTest, tests: Sequence[Text], min_count: int) -> None:
+    def __init__(self, overlap: KnownOfTest, tests: Sequence[Text], min_count: int) -> None:
         """:raises InputError: a test text is not in the result."""
         lines = [line for test in tests for line in test.lines or ()]
-        text = Text(str(found.folder), None, found.spans(lines, 1))
+        text = Text(str(overlap.folder), None, overlap.spans(lines, 1))
         self.text, self.min_count, self.is_list = text, min_count, False
-        self.digest = found.digest
-        self.found, self.tags = found, None
+        self.digest = overlap.digest
+        self.found, self.tags = overlap, None
 
     def measure(self, lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """As :meth:`Training.measure`."""
@@ -152,11 +152,11 @@ def measure(
     wanted: Wanted,
     normalisation: Normalisation,
     tags: Tags | None,
-    number: int,
+    text_number: int,
 ) -> StatsRow:
     """The statistics of one test text.
 
-    :param tags: the source of tags, if wanted; ``number`` is that of the test text in it (from 0).
+    :param tags: the source of tags, if wanted; ``text_number`` is that of the test text in it (from 0).
     :raises InputError: the text is empty or has an empty sentence, or tags belong to other words.
     """
     check_sentences(test)
@@ -167,8 +167,8 @@ def measure(
     if tags:
         if training.tags is None:
             training.tags = tags.tag_train(training.text.sentences(), training.text.name)
-        ours = tags.tag_test(test.sentences(), test.name, number)
-        pos = _counts(novel_tag_ngrams(training.tags, ours, max(wanted.orders)), wanted)
+        tagged = tags.tag_test(test.sentences(), test.name, text_number)
+        pos = _counts(novel_tag_ngrams(training.tags, tagged, max(wanted.orders)), wanted)
     items = {
         "orders": "+".join(map(str, wanted.orders)),
         "min": "phrases" if training.is_list else training.min_count,
@@ -183,25 +183,25 @@ def measure(
     if wanted.divergence:
         from cgbench.benchmark.divergence.measure import text_divergences
 
-        kind = _type_of(wanted.divergence, number)
+        kind = _type_of(wanted.divergence, text_number)
         items["div"] = f"{kind.label}+{kind.weights}"
         texts = (training.text.name, training.lines), (test.name, test.lines)
         divergences = text_divergences(*texts, kind, splits=wanted.random_splits)
     return StatsRow(name, training.text.name, pieces, lengths, words, pos, Signature(items, SHORT), divergences)
 
 
-def _type_of(kind: ElementType, number: int) -> ElementType:
+def _type_of(kind: ElementType, text_number: int) -> ElementType:
     """A type with the files of the training text and of the test text with this number."""
     from cgbench.benchmark.divergence.elements import OF_FILES
 
     if kind.name not in OF_FILES or kind.pipeline:
         return kind
-    if len(kind.files) < number + 2:
+    if len(kind.files) < text_number + 2:
         raise InputError(
             f"{argument('divergence')}: {kind.name} needs a file for the training text and one per test text, "
             f"separated by commas; {len(kind.files)} given"
         )
-    return dataclasses.replace(kind, files=(kind.files[0], kind.files[number + 1]))
+    return dataclasses.replace(kind, files=(kind.files[0], kind.files[text_number + 1]))
 
 
 def text_rows(
@@ -230,15 +230,15 @@ def text_rows(
             if isinstance(train, KnownOfTest)
             else Training(read_text(train, columns, side, change, keep=False), min_count)
         )
-        for number, ((name, _), text) in enumerate(zip(tests, texts, strict=True)):
+        for text_number, ((name, _), text) in enumerate(zip(tests, texts, strict=True)):
             label = f"{name} {side}" if len(sides) > 1 else name
-            yield measure(training, text, label, wanted, normalisation, tags, number)
+            yield measure(training, text, label, wanted, normalisation, tags, text_number)
 
 
-def _counts(found: NovelNgrams, wanted: Wanted) -> NovelCounts:
+def _counts(ngrams: NovelNgrams, wanted: Wanted) -> NovelCounts:
     return NovelCounts(
-        found.counts(wanted.orders),
-        {order: found.most_frequent(order, wanted.show) for order in wanted.orders} if wanted.show else {},
+        ngrams.counts(wanted.orders),
+        {order: ngrams.most_frequent(order, wanted.show) for order in wanted.orders} if wanted.show else {},
     )
 
 
@@ -302,15 +302,15 @@ def as_json(row: StatsRow) -> dict[str, Any]:
 
 
 def _novel(counts: NovelCounts | None) -> dict[str, int] | None:
-    return {str(order): found.novel for order, found in counts.orders.items()} if counts else None
+    return {str(order): novelty.novel for order, novelty in counts.orders.items()} if counts else None
 
 
-def _details(found: dict[int, Novelty]) -> dict[str, dict[str, Any]]:
-    return {str(order): novelty.as_dict() for order, novelty in found.items()}
+def _details(by_order: dict[int, Novelty]) -> dict[str, dict[str, Any]]:
+    return {str(order): novelty.as_dict() for order, novelty in by_order.items()}
 
 
 def _frequent(counts: NovelCounts) -> dict[str, list[dict[str, Any]]]:
     return {
-        str(order): [{"ngram": ngram, "occurrences": times} for ngram, times in found]
-        for order, found in counts.frequent.items()
+        str(order): [{"ngram": ngram, "occurrences": times} for ngram, times in ngrams]
+        for order, ngrams in counts.frequent.items()
     }

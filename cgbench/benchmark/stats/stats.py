@@ -46,9 +46,12 @@ class Statistics:
         for row in map(as_json, self.rows):
             record = {key: row[key] for key in ("name", "examples", "mean_length", "degree")}
             record |= {f"degree {name}": value for name, value in row["degree_quantiles"].items()}
-            for what, counts in (("word", row["word_ngrams"]), ("POS", row["pos_ngrams"])):
-                for order, found in (counts or {}).items():
-                    record |= {f"{what} {order}": found["novel"], f"{what} {order} share": found["share"]}
+            for label, counts in (("word", row["word_ngrams"]), ("POS", row["pos_ngrams"])):
+                for order, order_counts in (counts or {}).items():
+                    record |= {
+                        f"{label} {order}": order_counts["novel"],
+                        f"{label} {order} share": order_counts["share"],
+                    }
             if row["divergence"]:
                 for name in ("atom", "compound"):
                     record[f"{name} divergence"] = row["divergence"][f"{name}_divergence"]
@@ -101,12 +104,12 @@ def stats(request: StatsRequest) -> Statistics:
     :raises InputError: a text is missing, empty or has an empty sentence, or arguments do not fit together.
     """
     kind = None
-    both = request.side == "both" or (request.release is not None and request.side is None)
+    both_sides = request.side == "both" or (request.release is not None and request.side is None)
     if request.divergence:
         from cgbench.benchmark.divergence.elements import OF_FILES, element_type
 
         kind = element_type(request.divergence, request.weights, "divergence", request.trust)
-        if kind.name in OF_FILES and both:
+        if kind.name in OF_FILES and both_sides:
             option = argument("divergence", request.divergence)
             raise InputError(f"{option}: its files belong to one side; choose one {argument('side')}")
     elif request.weights != "specific":
@@ -120,12 +123,12 @@ def stats(request: StatsRequest) -> Statistics:
 def _of_release(request: StatsRequest, wanted: Wanted) -> Iterable[StatsRow]:
     from cgbench.benchmark.stats.of_release import open_release, release_rows
 
-    own = ("tests", "known_from", "min_count", "columns", "tokenize", "language", "lowercase", "detokenize")
-    for name in own:
+    text_options = ("tests", "known_from", "min_count", "columns", "tokenize", "language", "lowercase", "detokenize")
+    for name in text_options:
         if name in vars(request)["given"] and getattr(request, name):
             raise InputError(f"{argument(name)}: the release sets this itself; leave it out")
     train: Any = request.train if request.train is not None else ()
-    files = [as_path(one) for one in ([train] if is_path(train) else train)]
+    files = [as_path(path) for path in ([train] if is_path(train) else train)]
     tags = _tags(request, 1, 2 if request.side in (None, "both") else 1)
     return release_rows(open_release(as_path(request.release or ""), files), wanted, request.side, tags)
 
@@ -135,7 +138,7 @@ def _of_texts(request: StatsRequest, wanted: Wanted) -> Iterable[StatsRow]:
         raise InputError(
             f"two texts are needed: {argument('train')} and {argument('tests')} (or {argument('release')})"
         )
-    named = [(name, _text(text, name)) for name, text in _named(request.tests)]
+    named_texts = [(name, _text(text, name)) for name, text in _named(request.tests)]
     sides = ("source", "target") if request.side == "both" else (request.side,)
     normalisation = request.normalisation
     if len(sides) > 1 and normalisation.tokenizes:
@@ -149,13 +152,13 @@ def _of_texts(request: StatsRequest, wanted: Wanted) -> Iterable[StatsRow]:
         check_words_alike(known.folder, known.units, normalisation.settings)
     return text_rows(
         known or _text(request.train, "train"),
-        named,
+        named_texts,
         wanted,
         sides=sides,
         columns=request.columns,
         normalisation=normalisation,
         min_count=request.min_count,
-        tags=_tags(request, len(named), len(sides)),
+        tags=_tags(request, len(named_texts), len(sides)),
     )
 
 
@@ -190,7 +193,7 @@ def _text(source: Any, name: str) -> Text | list[Path]:
     if is_path(source):
         return [as_path(source)]
     values = list(source)
-    strings = any(isinstance(one, str) for one in values) and not isinstance(source, tuple)
+    strings = any(isinstance(row, str) for row in values) and not isinstance(source, tuple)
     if values and all(map(is_path, values)) and not strings:
         return [as_path(value) for value in values]
     return Text(name, None, as_column(values, name).values)

@@ -87,21 +87,21 @@ def read_text(
     if len(paths) == 1:
         path = paths[0]
         column = split_name(path)[1]
-        both = is_table(path) or ((side or columns) and has_tab(path))  # whatever its name
-        if column is not None or not both:
+        two_sides = is_table(path) or ((side or columns) and has_tab(path))  # whatever its name
+        if column is not None or not two_sides:
             if side:
-                what = "column" if column is not None else "text"
-                raise InputError(f"{name}: is a single {what}; leave {argument('side', side)} out")
+                noun = "column" if column is not None else "text"
+                raise InputError(f"{name}: is a single {noun}; leave {argument('side', side)} out")
             if keep or change or is_stdin(path):
                 return Text(shown(path), None, _changed(list(text_lines(path)), change))
             return Text(name, None, path=path)
     spec = CorpusSpec(tuple(paths), columns)
     side = side or SIDES[0]
-    number = SIDES.index(side)
+    side_index = SIDES.index(side)
     if spec.is_plain and not keep and not change:
         check_sides(*paths)
-        return Text(name, side, path=paths[number])
-    lines = [pair[number] for pair in read_pairs(spec)]
+        return Text(name, side, path=paths[side_index])
+    lines = [pair[side_index] for pair in read_pairs(spec)]
     return Text(name, side, _changed(lines, change))
 
 
@@ -121,6 +121,6 @@ def check_sentences(text: Text) -> None:
     assert text.lines is not None
     if not text.lines:
         raise InputError(f"{text.name}: the text is empty")
-    for number, line in enumerate(text.lines, 1):
+    for line_number, line in enumerate(text.lines, 1):
         if not words_of(line):
-            raise InputError(f"{text.name}, row {number}: an empty sentence has no degree; remove it")
+            raise InputError(f"{text.name}, row {line_number}: an empty sentence has no degree; remove it")
