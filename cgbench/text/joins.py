@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -71,6 +71,19 @@ def normalised(value: str) -> str:
     """An id without what programs change: case, blanks, zero-padding, Unicode form, ``5.0`` for 5."""
     value = " ".join(unicodedata.normalize("NFC", value).casefold().split())
     return _WHOLE.sub(r"\1", value) if _WHOLE.fullmatch(value) else _ZEROS.sub("", value)
+
+
+MISSING = frozenset(("", "nan", "na", "n/a", "none", "null", "<na>"))
+"""How programs write a missing label, in lower case."""
+
+
+def spelled_alike(labels: Iterable[str]) -> tuple[str, str] | None:
+    """Two labels that differ only in case, blanks, zero-padding or Unicode form."""
+    first: dict[str, str] = {}
+    for label in dict.fromkeys(labels):
+        if (earlier := first.setdefault(normalised(label), label)) != label:
+            return earlier, label
+    return None
 
 
 def bare(text: str) -> str:

@@ -288,13 +288,20 @@ def test_scores_in_0_to_1_and_in_percent_are_not_compared(tmp_path, run):
         for more in (["--scores", f"y={tmp_path / other}"], ["--control-scores", f"x={tmp_path / other}"]):
             error = run(*words, *more, status=2).stderr
             assert (
-                "one seems to be from 0 to 1 and the other in percent; convert them to one scale, or give the scale"
+                "they seem to have different scales; convert them to one scale, or give the scale if they have the same"
                 in error
             )
             assert "--scale, such as 0:100" in error
         run(*words, "--scores", f"y={tmp_path / other}", "--scale", "0:100")
     error = run("score", "import", "--scores", f"x={tmp_path / 'a'},{tmp_path / 'b'}", status=2).stderr
-    assert "in percent" in error  # two runs of one system
+    assert "different scales" in error  # two runs of one system
+    write(tmp_path / "unit", [0.81, 0.9, 0.4, 1] * 5)
+    for number, scores in enumerate(([7, 0, 9, 10], [1, 5, 3, 4], [-0.2, 0.3, -0.9, 1], [-25, 0, -5, -1])):
+        write(tmp_path / f"other{number}", scores * 5)
+        words = ["score", "import", "--scores", f"x={tmp_path / 'unit'}", "--scores"]
+        assert "different scales" in run(*words, f"y={tmp_path / f'other{number}'}", status=2).stderr
+        assert "different scales" in run(*words, f"z={tmp_path / 'a'}", "--scores", f"y={tmp_path / f'other{number}'}",
+                                         status=2).stderr  # fmt: skip
     for one, other in (("a", "right"), ("right", "counts"), ("b", "counts"), ("right100", "b")):
         run("score", "import", "--scores", f"x={tmp_path / one}", "--scores", f"y={tmp_path / other}")
 

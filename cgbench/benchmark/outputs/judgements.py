@@ -24,6 +24,7 @@ from cgbench.benchmark.metrics.segment_scores import number_of
 from cgbench.benchmark.outputs.score_files import ScoreColumn, as_score, is_json_lines, read_json
 from cgbench.errors import InputError
 from cgbench.settings import did_you_mean
+from cgbench.text.joins import spelled_alike
 from cgbench.text.rows import Table, as_text
 from cgbench.text.streams import form, is_there
 
@@ -105,16 +106,27 @@ def _table(path: Path, table: Table, segment: str, column: str | None) -> Judgem
     texts = [[as_text(value, name, path, number) for value, name in zip(row, names[:3], strict=False)]
              for number, row in rows]  # fmt: skip
     documents = [as_text(row[-1], str(document), path, number) if document else "" for number, row in rows]
+    for name, column_ in zip(names[1:3], list(zip(*texts, strict=True))[1:3], strict=False):
+        if alike := spelled_alike(column_):
+            raise InputError(f"{path}: the {name} is written {alike[0]!r} and {alike[1]!r}; write it in one way")
     # Segments are numbered through the test set, or in each document.
-    several = len(set(zip(documents, (one[1] for one in texts), strict=True))) > len({one[1] for one in texts})
+    per_document = len(set(zip(documents, (labels[1] for labels in texts), strict=True))) > len(
+        {labels[1] for labels in texts}
+    )
+    first_rows: dict[tuple[str, str, str], int] = {}
     for (number, row), (system, example, rater), of in zip(rows, texts, documents, strict=True):
-        example = f"{of}:{example}" if several else example
+        example = f"{of}:{example}" if per_document else example
         key = (system, example, rater)
         if document:
             found.documents[example] = of
         if scored is None:
             weight = error_weight(str(row[3] or ""), str(row[4] or ""), f"{path}, row {number}")
             found.scores[key] = found.scores.get(key, 0.0) - weight
+        elif (earlier := first_rows.setdefault(key, number)) != number:
+            raise InputError(
+                f"{path}, row {number}: {rater} has judged {segment} {example} of {system} in row {earlier} too; keep "
+                "one of the two"
+            )
         else:
             found.scores[key] = _number(as_score(row[3], path, number, scored), f"{path}, row {number}")
     return found

@@ -43,7 +43,9 @@ from cgbench.text.remote import local
 from cgbench.text.streams import TABLES, form
 
 NAMED = 5  # rows named in a message
-NOT_PERCENT = 0.1  # smallest share of scores up to 1 (except zeros) in a column that is not in percent
+NOT_PERCENT = 0.1  # smallest share of scores below 1 (except zeros) in a column on a scale that ends at 1
+MOST_COUNTS = 3  # beside labels of 0 and 1, which may be counts too
+MOST_NEGATIVE, ENOUGH = 0.25, 20  # share of negative scores beside as many scores without any
 
 
 def _is_scale(value: Any) -> bool:
@@ -415,26 +417,27 @@ def _check_scale(columns: Sequence[ScoreColumn], values: Sequence[np.ndarray], s
 
 
 def _check_one_scale(columns: Sequence[ScoreColumn]) -> None:
-    """Refuse a mixture of scores from 0 to 1 and scores in percent, which cannot be compared.
+    """Refuse columns whose ranges cannot be those of one metric: from 0 to 1 beside 0 to 10, 1 to 5, -1 to 1, -25 to 0.
 
-    Scores from 0 to 100 are taken as percentages if hardly any of them (except zeros) is at most 1.
+    Zeros are on every scale. Others are compared with each column within 0 to 1, or without negative scores.
     """
-    shares, percents = [], []
+    ranges = []
     for column in columns:
         values = scores_of(column.values, column.name)
-        values = values[~np.isnan(values) & (values != 0)]
-        if not len(values) or values.min() < 0 or values.max() > 100:
-            continue
-        if values.max() <= 1:
-            shares.append((column, values))
-        elif np.mean(values <= 1) < NOT_PERCENT:
-            percents.append((column, values))
-    if shares and percents:
-        (one, low), (other, high) = shares[0], percents[0]
+        if len(values := values[~np.isnan(values) & (values != 0)]):
+            ranges.append((column, values))
+    units = [one for one in ranges if np.abs(one[1]).max() <= 1]
+    positive = [one for one in ranges if one[1].min() > 0]
+    pairs = [(unit, other) for unit in units for other in ranges
+             if np.mean(np.abs(other[1]) < 1) < NOT_PERCENT and np.abs(other[1]).max() > MOST_COUNTS]  # fmt: skip
+    pairs += [(one, other) for one in positive for other in ranges
+              if np.mean(other[1] < 0) >= (MOST_NEGATIVE if len(one[1]) >= ENOUGH else 1)]  # fmt: skip
+    if pairs:
+        (column, low), (other, high) = pairs[0]
         raise InputError(
-            f"{one.name} has scores up to {low.max():g} but {other.name} up to {high.max():g}: one seems to be from 0 "
-            "to 1 and the other in percent; convert them to one scale, or give the scale if they have the same "
-            f"({argument('scale')}, such as 0:100)"
+            f"{column.name} has scores from {low.min():g} to {low.max():g} but {other.name} from {high.min():g} to "
+            f"{high.max():g}: they seem to have different scales; convert them to one scale, or give the scale if they "
+            f"have the same ({argument('scale')}, such as 0:100)"
         )
 
 

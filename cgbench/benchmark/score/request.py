@@ -121,7 +121,8 @@ class ExampleOptions:
         group="Breakdown",
     )  # fmt: skip
     ids: Name | None = option(
-        default=None, help="Column with the ID of the example, to join tables by [default: join by row order]",
+        default=None,
+        help="Column with the ID of the example, to join tables by; none: by row order [default: what tables have]",
         group="Advanced", flag="id", metavar="COLUMN",
     )  # fmt: skip
     normalise: Name | None = option(

@@ -9,6 +9,7 @@ population. Their variance is that of the design
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -22,7 +23,8 @@ from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.score.example_sets import ExampleSet, release_files
 from cgbench.benchmark.score.features import FeatureInputs, table_column
 from cgbench.benchmark.score.request import ScoreRequest
-from cgbench.errors import InputError, argument
+from cgbench.errors import InputError, InputWarning, argument
+from cgbench.text.joins import MISSING, spelled_alike
 
 if TYPE_CHECKING:
     from cgbench.benchmark.metrics.cter import Cter
@@ -94,10 +96,16 @@ def _labels(name: str, test: ExampleSet, inputs: FeatureInputs) -> Sequence[str]
             f"{argument('cluster', name)}: the control set has no column {name}; give its texts or scores as columns "
             "of a table that has one (TABLE:COLUMN)"
         ) from None
-    if (empty := next((row for row, label in enumerate(column.values) if not label.strip()), None)) is not None:
+    missing = (row for row, label in enumerate(column.values) if label.strip().lower() in MISSING)
+    if (empty := next(missing, None)) is not None:
+        value = column.values[empty].strip() or "empty"
         raise InputError(
-            f"{column.row(empty)}: it is empty; name the cluster of each example (one of its own if it is independent)"
+            f"{column.row(empty)}: it is {value}; name the cluster of each example (one of its own if it is "
+            "independent)"
         )
+    if alike := spelled_alike(column.values):
+        clusters = f"{argument('cluster', name)}: {alike[0]!r} and {alike[1]!r} are two clusters"
+        warnings.warn(InputWarning(f"{clusters}; write them in one way if they are one"), stacklevel=2)
     return column.values
 
 

@@ -219,3 +219,18 @@ def test_ids_of_thousands_of_digits_are_sorted_as_numbers(tmp_path):
     (tmp_path / "t.tsv").write_text(f"system\tseg_id\trater\tscore\n{table}")
     (column,) = read_score_columns({"": tmp_path / "t.tsv"})["A"]
     assert column.ids == ["9", "10", "09999", long]
+
+
+@pytest.mark.parametrize(
+    ("rows", "cause"),
+    [
+        (["a\t1\tr\t1", "a\t1\tr\t2"], "row 3: r has judged seg_id 1 of a in row 2 too"),
+        (["a\t1\tr\t1", "a\t001\tr\t2"], "the seg_id is written '1' and '001'"),
+        (["a\t1\tRater1\t1", "a\t2\trater1 \t2"], "the rater is written 'Rater1' and 'rater1 '"),
+    ],
+)
+def test_judgements_twice_or_in_two_spellings_are_refused(tmp_path, rows, cause):
+    path = tmp_path / "judged.tsv"
+    path.write_text("\n".join(["system\tseg_id\trater\tscore", *rows]) + "\n")
+    with pytest.raises(InputError, match=cause):
+        import_scores({"": path})

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from cgbench import evaluate
+from cgbench import evaluate, exact_match
 from cgbench.benchmark.comparison.design import Clusters
 from cgbench.benchmark.comparison.variance import covariance_of_clusters
 from cgbench.benchmark.metrics.metric import Metric
@@ -322,3 +322,15 @@ def test_a_control_set_has_clusters_of_its_own_table(tmp_path):
 def test_scores_that_never_vary_give_no_warning_about_their_sources(recwarn):
     evaluate("exact", ["no"] * 60, ["yes"] * 60, sources=DOCUMENTS, comparison={"confidence": True})
     assert not [one for one in recwarn if one.category is RuntimeWarning or "repeat the source" in str(one.message)]
+
+
+@pytest.mark.parametrize("missing", ["nan", "NA", " ", "None"])
+def test_missing_labels_are_no_cluster_and_two_spellings_are_told(tmp_path, missing):
+    table = tmp_path / "t.tsv"
+    texts, labels = ["a", "b", "c", "d"], ["x", "y", "y", missing]
+    table.write_text("document\n" + "".join(f"{label}\n" for label in labels))
+    with pytest.raises(InputError, match="row 4: it is .*name the cluster of each example"):
+        exact_match(texts, texts, table=table, cluster=("document",), confidence=True)
+    table.write_text("document\nx\nTalk 1\ntalk 1 \nz\n")
+    with pytest.warns(InputWarning, match="'Talk 1' and 'talk 1 ' are two clusters"):
+        exact_match(texts, texts, table=table, cluster=("document",), confidence=True)
