@@ -124,7 +124,7 @@ def _table(path: Path, table: Table, segment: str, column: str | None) -> Judgem
             found.scores[key] = found.scores.get(key, 0.0) - weight
         elif (earlier := first_rows.setdefault(key, number)) != number:
             raise InputError(
-                f"{path}, row {number}: {rater} has judged {segment} {example} of {system} in row {earlier} too; keep "
+                f"{path}, row {number}: {rater} has judged {segment} {example} of {system} in row {earlier} as well; keep "
                 "one of the two"
             )
         else:

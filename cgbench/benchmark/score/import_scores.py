@@ -44,7 +44,7 @@ from cgbench.text.streams import TABLES, form
 
 NAMED = 5  # rows named in a message
 NOT_PERCENT = 0.1  # smallest share of scores below 1 (except zeros) in a column on a scale that ends at 1
-MOST_COUNTS = 3  # beside labels of 0 and 1, which may be counts too
+MOST_COUNTS = 3  # beside labels of 0 and 1, which may be counts
 MOST_NEGATIVE, ENOUGH = 0.25, 20  # share of negative scores beside as many scores without any
 
 

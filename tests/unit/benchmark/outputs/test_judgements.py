@@ -224,7 +224,7 @@ def test_ids_of_thousands_of_digits_are_sorted_as_numbers(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "cause"),
     [
-        (["a\t1\tr\t1", "a\t1\tr\t2"], "row 3: r has judged seg_id 1 of a in row 2 too"),
+        (["a\t1\tr\t1", "a\t1\tr\t2"], "row 3: r has judged seg_id 1 of a in row 2 as well"),
         (["a\t1\tr\t1", "a\t001\tr\t2"], "the seg_id is written '1' and '001'"),
         (["a\t1\tRater1\t1", "a\t2\trater1 \t2"], "the rater is written 'Rater1' and 'rater1 '"),
     ],
