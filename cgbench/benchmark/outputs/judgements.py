@@ -124,8 +124,8 @@ def _table(path: Path, table: Table, segment: str, column: str | None) -> Judgem
             found.scores[key] = found.scores.get(key, 0.0) - weight
         elif (earlier := first_rows.setdefault(key, number)) != number:
             raise InputError(
-                f"{path}, row {number}: {rater} has judged {segment} {example} of {system} in row {earlier} as well; keep "
-                "one of the two"
+                f"{path}, row {number}: {rater} has judged {segment} {example} of {system} in row {earlier} "
+                "as well; keep one of the two"
             )
         else:
             found.scores[key] = _number(as_score(row[3], path, number, scored), f"{path}, row {number}")
