@@ -52,7 +52,7 @@ def score_interval(
     mean, error = float(figures.mean()), _squared_error(covariance, figures)
     if bottom is None:
         return mean - math.sqrt(error), mean + math.sqrt(error)
-    low, high = _within(mean - bottom, error, covariance.units, None if top is None else top - bottom)
+    low, high = within_scale(mean - bottom, error, covariance.units, None if top is None else top - bottom)
     return low + bottom, high + bottom
 
 
@@ -110,8 +110,8 @@ def _squared_error(covariance: ExampleCovariance, figures: np.ndarray) -> float:
     return error if error > 1e-12 * float(covariance.trace()) else 0.0
 
 
-def _within(mean: float, error: float, units: int, top: float | None) -> tuple[float, float]:
-    """The ends x of the interval of a score with squared error ``error``: (mean - x)² = error · h(x) / h(mean).
+def within_scale(mean: float, error: float, units: int, top: float | None) -> tuple[float, float]:
+    """The ends x of the interval of a score with squared half-width ``error``: (mean - x)² = error · h(x) / h(mean).
 
     h is the variance as a function of the score: x (top - x), or x without a top.
     """

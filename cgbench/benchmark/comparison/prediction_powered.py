@@ -5,11 +5,15 @@ mean on these examples, corrected by its mean error on the judged ones (PPI; Ang
 
     mean(human - w * metric), over judged examples  +  w * mean(metric), over the others
 
-The weight w gives the smallest variance (PPI++; Angelopoulos, Duchi and Zrnic 2023, equation 7): an uninformative
-metric has weight 0. The metric may have any scale. Judged examples must be a random sample, in each stratum if there
-are strata. Without clusters the estimates, weights and standard errors are those of glide-py; with clusters the
-variance is that of :mod:`cgbench.benchmark.comparison.variance`, with the same weights. Like all intervals here, these
-are for the population that the examples are from, not for these examples alone.
+The weight w is the slope of the regression of judgements on the metric, over the judged examples, which gives the
+smallest variance (PPI++; Angelopoulos, Duchi and Zrnic 2023). The slope does not change with the share of rare
+judgements that happen to be judged, and the metric may have any scale. As few judgements show little of the slope, it
+is shrunk by 1 - 4 / F, where F tests whether it is zero (a positive-part Stein estimate): a metric that does not agree
+with people gets weight 0. Judged examples must be a random sample, in each stratum if there are strata. Like all
+intervals here, these are for the population that the examples are from, not for these examples alone. They stay within
+the scale of the judgements; those of right or wrong (0/1) are Wilson's, with the effective number of examples, and
+assume half a disagreement with the metric that was not seen. ``perf/prediction_powered.py`` measures errors and
+coverage.
 """
 
 from __future__ import annotations
@@ -21,13 +25,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from cgbench.benchmark.comparison.design import Clusters
-from cgbench.benchmark.comparison.intervals import student_quantile
+from cgbench.benchmark.comparison.intervals import student_quantile, within_scale
 from cgbench.benchmark.comparison.seeds_test import LEAST
 from cgbench.benchmark.comparison.variance import covariance_of_clusters
 from cgbench.errors import InputError, argument
 
 FEWEST_JUDGED = 10
 """The fewest judgements, in all and in a stratum, that a variance is estimated from."""
+FEWEST_CLUSTERS = 5
+"""The fewest clusters with a judgement: with fewer, tests reject up to 23% of equal means (docs/lab/clusters.md)."""
+SHRINK = 4.0
+UNSEEN = 0.5
+SCALES = ((0.0, 1.0), (0.0, 100.0), (-25.0, 0.0))
+"""Scales of judgements that are recognised: shares, percentages and MQM."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +45,7 @@ class HumanMean:
     """The mean human judgement of a system, or its difference from that of the baseline.
 
     ``alone``: from judgements only; ``powered``: with the metric; both with 95 % intervals, None if no judgement
-    differs. ``weight`` of the metric, by stratum. ``p_value`` of a difference.
+    differs. ``weight`` of the metric, by stratum: 0 where it does not help. ``p_value`` of a difference.
     """
 
     system: str
@@ -66,24 +76,34 @@ def human_means(
     clusters: Clusters | None = None,
     strata: np.ndarray | None = None,
     baseline: str | None = None,
+    scale: tuple[float, float] | None = None,
 ) -> list[HumanMean]:
     """Estimate the mean judgement of every system, then every difference from the baseline.
 
     :param human: of each system ``[n]``, NaN where nobody judged.
     :param proxy: the metric's scores of the same examples, ``[n]``.
     :param strata: the stratum of each example, ``[n]``.
+    :param scale: the lowest and highest possible judgement; None: the first of :data:`SCALES` that holds all of them.
     :param baseline: a system that all others are compared with, on the examples judged for both.
     :raises InputError: there are too few judgements, or all are of one cluster.
     """
-    found = [_estimate(name, human[name], proxy[name], clusters, strata) for name in human]
+    scale = scale or _scale_of(np.concatenate([values[np.isfinite(values)] for values in human.values()]))
+    means = [_estimate(name, human[name], proxy[name], clusters, strata, scale) for name in human]
     if baseline is not None:
-        ours, theirs = human[baseline], proxy[baseline]
-        found += [
-            _estimate(name, human[name] - ours, proxy[name] - theirs, clusters, strata, baseline)
+        width = None if scale is None else scale[1] - scale[0]
+        of_differences = None if width is None else (-width, width)
+        means += [
+            _estimate(name, human[name] - human[baseline], proxy[name] - proxy[baseline], clusters, strata,
+                      of_differences, baseline)
             for name in human
             if name != baseline
-        ]
-    return found
+        ]  # fmt: skip
+    return means
+
+
+def _scale_of(values: np.ndarray) -> tuple[float, float] | None:
+    """The smallest of :data:`SCALES` that the judgements fit in; None if there is none."""
+    return next((ends for ends in SCALES if len(values) and ends[0] <= values.min() and values.max() <= ends[1]), None)
 
 
 def _estimate(
@@ -92,19 +112,26 @@ def _estimate(
     proxy: np.ndarray,
     clusters: Clusters | None,
     strata: np.ndarray | None,
+    scale: tuple[float, float] | None,
     against: str | None = None,
 ) -> HumanMean:
+    # Check the strata, and weigh the metric in each.
     judged = np.isfinite(human)
     names, strata = np.unique(np.zeros(len(human)) if strata is None else strata, return_inverse=True)
     shares = np.bincount(strata) / len(strata)
-    for number, name in enumerate(names):
-        _check(system if against is None else f"{system} and {against}", judged, strata == number, clusters,
+    for stratum, name in enumerate(names):
+        _check(system if against is None else f"{system} and {against}", judged, strata == stratum, clusters,
                f" of stratum {name}" if len(names) > 1 else "")  # fmt: skip
-    weights = np.array([tuning_weight(human[rows & judged], proxy[rows & judged], proxy[rows & ~judged])
-                        for rows in (strata == one for one in range(len(shares)))])  # fmt: skip
-    tuned = _Sums(human, proxy * weights[strata], judged, strata, shares)
+    weights = np.array([
+        regression_weight(human[rows & judged], proxy[rows & judged], int((rows & ~judged).sum()))
+        for rows in (strata == stratum for stratum in range(len(shares)))
+    ])  # fmt: skip
+    # The estimates, their intervals and the test.
+    tuned = _Sums(human, proxy * weights[strata], judged, strata, shares, int(weights.any()))
     plain = _Sums(human, np.zeros(len(proxy)), judged, strata, shares)
-    (low, high), powered = _interval(plain, clusters), _interval(tuned, clusters)
+    binary = against is None and scale is not None and bool(np.isin(human[judged], scale).all())
+    (low, high), powered = _interval(plain, clusters, scale, binary), _interval(tuned, clusters, scale, binary)
+    value = tuned.value if scale is None else min(max(tuned.value, scale[0]), scale[1])
     p_value = None
     if against is not None:
         from scipy.special import stdtr
@@ -112,20 +139,24 @@ def _estimate(
         error, degrees = tuned.error(clusters)
         p_value = max(2 * float(stdtr(degrees, -abs(tuned.value) / error)), LEAST) if error > 0 else None
     return HumanMean(
-        system, int(judged.sum()), len(human), plain.value, low, high, tuned.value, *powered,
+        system, int(judged.sum()), len(human), plain.value, low, high, value, *powered,
         tuple(weights.tolist()), against, p_value,
     )  # fmt: skip
 
 
-def tuning_weight(human: np.ndarray, metric: np.ndarray, others: np.ndarray) -> float:
-    """The weight of the metric with the smallest variance of the estimate (PPI++); 0 if the metric never varies.
+def regression_weight(human: np.ndarray, metric: np.ndarray, others: int) -> float:
+    """The weight of the metric: the shrunk slope of the regression of judgements on it; 0 if the metric never varies.
 
-    :param human: the judgements; ``metric``: scores of the same examples; ``others``: scores of examples not judged.
+    :param human: the judgements; ``metric``: scores of the same examples; ``others``: how many are not judged.
     """
-    spread = float(np.var(np.concatenate([metric, others]), ddof=1))
-    if not len(others) or spread == 0:
+    n = len(human)
+    covariance = np.cov(human, metric)
+    if not others or n < 3 or covariance[0, 0] == 0 or covariance[1, 1] == 0:
         return 0.0
-    return float(np.cov(human, metric, ddof=1)[0, 1]) / ((1 + len(human) / len(others)) * spread)
+    explained = min(1.0, covariance[0, 1] ** 2 / (covariance[0, 0] * covariance[1, 1]))
+    f = math.inf if explained > 1 - 1e-12 else (n - 2) * explained / (1 - explained)
+    shrunk = max(0.0, 1 - SHRINK / f) if f > 0 else 0.0
+    return float(covariance[0, 1] / covariance[1, 1]) * shrunk * others / (n + others)
 
 
 class _Sums:
@@ -133,10 +164,11 @@ class _Sums:
     weighted metric, their number, the weighted metric of the others, and their number, ``[n, 4 * strata]``."""
 
     def __init__(
-        self, human: np.ndarray, metric: np.ndarray, judged: np.ndarray, strata: np.ndarray, shares: np.ndarray
-    ) -> None:
-        """``metric``: times its weight; ``shares`` of the strata."""
-        self.strata, self.judged, self.shares = strata, judged, shares
+        self, human: np.ndarray, metric: np.ndarray, judged: np.ndarray, strata: np.ndarray, shares: np.ndarray,
+        slopes: int = 0,
+    ) -> None:  # fmt: skip
+        """``metric``: times its weight; ``shares`` of the strata; ``slopes``: 1 if each stratum has a slope."""
+        self.strata, self.judged, self.shares, self.slopes = strata, judged, shares, slopes
         self.corrected = np.where(judged, np.nan_to_num(human) - metric, 0.0)
         self.others = np.where(judged, 0.0, metric)
         columns = np.stack([self.corrected, judged, self.others, ~judged], axis=1)
@@ -161,27 +193,44 @@ class _Sums:
         """The sums by cluster."""
         return np.stack([np.bincount(labels, column) for column in statistics[rows].T], axis=1)
 
-    def error(self, clusters: Clusters | None) -> tuple[float, float]:
-        """The standard error, and its degrees of freedom."""
+    def error(self, clusters: Clusters | None, unseen: float = 0.0) -> tuple[float, float]:
+        """The standard error, and its degrees of freedom.
+
+        :param unseen: a squared deviation that is added to those of the judged examples of each stratum.
+        """
         if clusters is None:
-            variance = sum(
-                share**2 * sum(np.var(values[rows & kept], ddof=1) / kept[rows].sum()
-                               for values, kept in ((self.corrected, self.judged), (self.others, ~self.judged))
-                               if kept[rows].sum() > 1)
-                for share, rows in ((share, self.strata == one) for one, share in enumerate(self.shares))
-            )  # fmt: skip
-            return math.sqrt(float(variance)), math.inf
+            variance = 0.0
+            for stratum, share in enumerate(self.shares):
+                of_stratum = self.strata == stratum
+                judged, others = self.corrected[of_stratum & self.judged], self.others[of_stratum & ~self.judged]
+                squares = len(judged) * float(np.var(judged)) + unseen
+                variance += share**2 * squares / ((len(judged) - 1 - self.slopes) * len(judged))
+                variance += share**2 * float(np.var(others)) / len(others) if len(others) else 0.0
+            return math.sqrt(variance), float(self.judged.sum() - (1 + self.slopes) * len(self.shares))
         covariance = covariance_of_clusters(self, [self.statistics[None]], np.arange(len(self.judged)), clusters)
         assert covariance is not None  # there are several clusters
         value, degrees = covariance.variance(lambda part: part[0, 0, 0])
-        error = math.sqrt(float(value))
-        return error if error > 1e-12 * abs(self.value) else 0.0, float(degrees)  # the rest is rounding
+        # Only clusters with a judgement show how far judgements vary, so the jackknife counts these.
+        judged, every = min((len(np.unique(labels[self.judged])), len(np.unique(labels))) for labels in clusters.labels)
+        error = math.sqrt(float(value) * (1 - 1 / judged) / (1 - 1 / every))
+        return error if error > 1e-12 * abs(self.value) else 0.0, min(float(degrees), judged - 1.0)
 
 
-def _interval(sums: _Sums, clusters: Clusters | None) -> tuple[float | None, float | None]:
-    error, degrees = sums.error(clusters)
+def _interval(
+    sums: _Sums, clusters: Clusters | None, scale: tuple[float, float] | None, binary: bool
+) -> tuple[float | None, float | None]:
+    """The 95% interval within the scale, Wilson's for right or wrong; None if nothing varies."""
+    width = 1.0 if scale is None else scale[1] - scale[0]
+    error, degrees = sums.error(clusters, UNSEEN * width**2 if binary and sums.slopes else 0.0)
     half = student_quantile(degrees) * error
-    return (sums.value - half, sums.value + half) if error > 0 else (None, None)
+    if binary and scale is not None:
+        value = min(max(sums.value, scale[0]), scale[1])
+        low, high = within_scale(value - scale[0], half**2, int(sums.judged.sum()), width)
+        return low + scale[0], high + scale[0]
+    if error == 0:
+        return None, None
+    low, high = scale or (-math.inf, math.inf)
+    return max(sums.value - half, low), min(sums.value + half, high)
 
 
 def _check(system: str, judged: np.ndarray, rows: np.ndarray, clusters: Clusters | None, where: str) -> None:
@@ -193,8 +242,8 @@ def _check(system: str, judged: np.ndarray, rows: np.ndarray, clusters: Clusters
             f"least {FEWEST_JUDGED} are needed"
         )
     for name, labels in zip(clusters.names, clusters.labels, strict=True) if clusters else ():
-        if len(np.unique(labels[known])) == 1:
+        if (count := len(np.unique(labels[known]))) < FEWEST_CLUSTERS:
             raise InputError(
-                f"{argument('people', system)}: all examples{where} with a judgement are in one cluster "
-                f"({argument('cluster', name)}); intervals need at least two"
+                f"{argument('people', system)}: the examples{where} with a judgement are in {count} cluster(s) "
+                f"({argument('cluster', name)}); intervals need at least {FEWEST_CLUSTERS}"
             )

@@ -15,7 +15,7 @@ import numpy as np
 from cgbench.argument_types import Folder, Kind, Name, Systems, Text
 from cgbench.benchmark.comparison.comparison import Comparison, TestName
 from cgbench.benchmark.comparison.prediction_powered import HumanMean, human_means
-from cgbench.benchmark.metrics.segment_scores import SegmentScores, number_of, scores_of
+from cgbench.benchmark.metrics.segment_scores import BEYOND, SegmentScores, number_of, scores_of
 from cgbench.benchmark.outputs.harness_logs import read_log
 from cgbench.benchmark.outputs.judgements import EXAMPLE, RATER, columns_of, read_judgements
 from cgbench.benchmark.outputs.log_outputs import by_rows
@@ -178,6 +178,7 @@ def evaluation_of_scores(request: ImportRequest) -> Evaluation:
         _check_one_scale([one for runs in (columns, control or {}) for each in runs.values() for one in each])
     notes = [f"left out, because they have no scores: {', '.join(blank)}"] if blank else []
     notes += ["a row is the judgement of one rater"] if by_judgement else []
+    notes += _skewed(columns)
     metric, runs, known = _metric_of(columns, request, scale, notes)
     with_ids = (one.prints is not None or one.columns is not None for each in columns.values() for one in each)
     if ids is None and any(with_ids):
@@ -212,6 +213,24 @@ def evaluation_of_scores(request: ImportRequest) -> Evaluation:
             raise InputError(f"{argument('strata', judgements.strata)} belongs to {argument('people')}")
         return found
     return replace(found, scored=replace(found.scored, people=tuple(_human_means(request, found, columns, people))))
+
+
+def _skewed(columns: Mapping[str, Sequence[ScoreColumn]]) -> list[str]:
+    """A warning if scores are too skewed for intervals of their number (Cochran 1977, *Sampling Techniques*, 2.15)."""
+    lines = []
+    for name, runs in columns.items():
+        values = scores_of(runs[0].values, runs[0].name)
+        values = values[np.abs(values) < BEYOND]
+        if len(values) < 3 or np.isin(values, (0.0, 1.0)).all() or not values.std():
+            continue
+        standardised = (values - values.mean()) / values.std()
+        needed = math.ceil(25 * float((standardised**3).mean()) ** 2)
+        if len(values) < needed:
+            lines.append(
+                f"{name}: the scores are skewed; with {len(values):,} examples, 95% intervals contain the mean less "
+                f"often (about {needed:,} are needed)"
+            )
+    return lines
 
 
 def _check_judgements(
@@ -260,8 +279,12 @@ def _human_means(
             raise InputError(f"{argument('people', name)}: give the scores and judgements of one run per system")
         human[name] = _judgements(columns[0], examples, len(first))
         proxy[name] = scores_of(examples.join(scores[name][0]).values, scores[name][0].name)
-    if all(np.isin(one[np.isfinite(one)], (0.0, 1.0)).all() for one in human.values()):
-        human = {name: 100 * one for name, one in human.items()}  # right or wrong, in percent
+    scale = None
+    if all(np.isin(values[np.isfinite(values)], (0.0, 1.0)).all() for values in human.values()):
+        human, scale = (
+            {name: 100 * values for name, values in human.items()},
+            (0.0, 100.0),
+        )  # right or wrong, in percent
     sampling = found.scored.sampling
     rows, strata, clusters = sampling.counted(np.arange(metric.n)), None, sampling.clusters
     if by_strata := request.judgements.strata:
@@ -275,7 +298,7 @@ def _human_means(
     human, proxy = ({name: one[rows] for name, one in of.items()} for of in (human, proxy))
     if clusters:
         clusters = replace(clusters, labels=tuple(labels[rows] for labels in clusters.labels), rows=None)
-    return human_means(human, proxy, clusters=clusters, strata=strata, baseline=baseline)
+    return human_means(human, proxy, clusters=clusters, strata=strata, baseline=baseline, scale=scale)
 
 
 def _in_rows(column: ScoreColumn, lines: Sequence[str] | None) -> ScoreColumn:

@@ -261,7 +261,10 @@ def _people(rows: Iterable[Row], width: int) -> Table:
             cells += [fixed(row.difference if row.baseline else row.value, width, sign), span(low, high, width, sign)]
             widths += [high - low] if low is not None and high is not None else []
         name = f"{alone.system} - {alone.baseline}" if alone.baseline else alone.system
-        narrower = f"{100 * (1 - widths[1] / widths[0]):.0f} %" if len(widths) == 2 else ""
+        narrower = ""
+        if len(widths) == 2:
+            gain = round(100 * (1 - widths[1] / widths[0]))
+            narrower = f"{gain} %" if gain > 0 else "no: the metric does not help"
         lines.append([name, f"{alone.n:,} of {powered.n:,}", *cells, narrower, p_text(powered.p_value)])
     head = ["human mean", "judged", "judgements alone", "95 % interval", "with the metric", "95 % interval"]
     return Table([*head, "narrower", "p"], lines)

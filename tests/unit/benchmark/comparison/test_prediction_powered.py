@@ -1,14 +1,15 @@
 """Few human judgements and a metric of all examples."""
 
 import json
+import warnings
 
 import numpy as np
 import pytest
 
 from cgbench import import_scores
 from cgbench.benchmark.comparison.design import Clusters
-from cgbench.benchmark.comparison.prediction_powered import human_means, tuning_weight
-from cgbench.errors import InputError
+from cgbench.benchmark.comparison.prediction_powered import human_means, regression_weight
+from cgbench.errors import InputError, InputWarning
 
 Z = 1.959963984540054
 
@@ -21,15 +22,55 @@ def case(judged=80, examples=580, seed=0):
     return human, metric
 
 
-def test_estimates_and_errors_are_those_of_glide():
-    """Values printed by glide-py 0.11.0: PPIMeanEstimator and StratifiedPPIMeanEstimator, on these arrays."""
+def test_estimates_and_errors_by_hand():
+    """The definition, written out with numpy alone; with the weight of PPI++ glide-py 0.11.0 has the same estimate."""
     human, metric = case()
-    one = human_means({"a": human}, {"a": metric})[0]
-    assert one.powered == pytest.approx(-0.05969056288729827, rel=1e-9)
-    assert (one.powered_high - one.powered_low) / 2 == pytest.approx(Z * 0.06176600579555557, rel=1e-9)
-    one = human_means({"a": human}, {"a": metric}, strata=np.arange(580) % 3)[0]
-    assert one.powered == pytest.approx(-0.0408425724333664, rel=1e-9) and len(one.weight) == 3
-    assert (one.powered_high - one.powered_low) / 2 == pytest.approx(Z * 0.06476684861393948, rel=1e-9)
+    judged, others = slice(80), slice(80, None)
+    slope, _ = np.polyfit(metric[judged], human[judged], 1)
+    explained = np.corrcoef(metric[judged], human[judged])[0, 1] ** 2
+    weight = slope * (1 - 4 / (78 * explained / (1 - explained))) * 500 / 580
+    estimate = human_means({"a": human}, {"a": metric})[0]
+    assert estimate.weight[0] == pytest.approx(weight)
+    residuals = human[judged] - weight * metric[judged]
+    assert estimate.powered == pytest.approx(residuals.mean() + weight * metric[others].mean())
+    variance = ((residuals - residuals.mean()) ** 2).sum() / 78 / 80 + weight**2 * metric[others].var() / 500
+    half = 1.990847 * np.sqrt(variance)  # Student's t, 78 degrees of freedom
+    assert (estimate.powered_high - estimate.powered_low) / 2 == pytest.approx(half, rel=1e-6)
+    assert len(human_means({"a": human}, {"a": metric}, strata=np.arange(580) % 3)[0].weight) == 3
+
+
+def test_rare_errors_that_happen_to_be_judged_do_not_mislead():
+    """2% of 2,000 are wrong, two of the 30 judged are, and the metric is the human label: PPI++ gave -8.7."""
+    truth = np.zeros(2_000)
+    truth[:40] = 100
+    judged = np.full(2_000, np.nan)
+    judged[[0, 1, *range(100, 128)]] = truth[[0, 1, *range(100, 128)]]
+    estimate = human_means({"a": judged}, {"a": truth})[0]
+    assert estimate.alone == pytest.approx(100 * 2 / 30)
+    assert estimate.powered == pytest.approx(2, abs=0.01) and estimate.narrower > 0.25
+    assert 0 <= estimate.powered_low < 2 < estimate.powered_high <= 100
+
+
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+def test_intervals_stay_within_the_scale(scale):
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        truth = scale * (rng.random(300) < 0.03)
+        judged = np.where(np.arange(300) < 20, truth, np.nan)
+        estimate = human_means({"a": judged}, {"a": rng.random(300)})[0]
+        assert 0 <= estimate.alone_low <= estimate.alone_high <= scale
+        assert 0 <= estimate.powered_low <= estimate.powered <= estimate.powered_high <= scale
+
+
+def test_a_useless_metric_is_mostly_not_used_and_never_harms():
+    """Squared errors over 400 draws; PPI++ without a limit has 1.3 times that of the judgements with 10 of them."""
+    rng, errors = np.random.default_rng(1), []
+    for _ in range(400):
+        human = rng.normal(size=500)
+        estimate = human_means({"a": np.where(np.arange(500) < 30, human, np.nan)}, {"a": rng.random(500)})[0]
+        errors.append((estimate.powered - human.mean(), estimate.alone - human.mean(), estimate.weight[0] == 0))
+    powered, alone, unused = np.array(errors).T
+    assert np.sqrt((powered**2).mean() / (alone**2).mean()) < 1.02 and unused.mean() > 0.9
 
 
 def test_a_metric_on_another_scale_or_upside_down_helps_as_much():
@@ -43,17 +84,31 @@ def test_a_metric_that_never_varies_leaves_the_judgements_alone():
     human, _ = case()
     one = human_means({"a": human}, {"a": np.ones(580)})[0]
     assert one.weight == (0.0,) and one.powered == one.alone and one.narrower == 0
-    assert tuning_weight(human[:80], np.arange(80.0), np.zeros(0)) == 0
+    assert regression_weight(human[:80], np.arange(80.0), 0) == 0
 
 
 def test_clusters_widen_the_interval():
     human, metric = case()
-    documents = np.arange(580) // 20
+    documents = np.arange(580) // 10
     human, metric = human + 2 * np.sin(documents), metric
     alone = human_means({"a": human}, {"a": metric})[0]
     clustered = human_means({"a": human}, {"a": metric}, clusters=Clusters(("document",), (documents,)))[0]
     assert clustered.powered == alone.powered
     assert clustered.powered_high - clustered.powered_low > 1.5 * (alone.powered_high - alone.powered_low)
+
+
+def test_degrees_of_freedom_are_those_of_the_judged_clusters():
+    """Five judged documents of 500: Student's t with at most 4 degrees, not with 499; fewer are refused."""
+    rng = np.random.default_rng(0)
+    documents = np.repeat(np.arange(500), 4)
+    human = rng.normal(size=500)[documents] + 0.1 * rng.normal(size=2_000)
+    clusters, five = Clusters(("document",), (documents,)), np.where(documents < 5, human, np.nan)
+    estimate = human_means({"a": five}, {"a": np.ones(2_000)}, clusters=clusters)[0]
+    means = human[:20].reshape(5, 4).mean(axis=1)
+    half = 2.776445 * means.std(ddof=1) / np.sqrt(5)  # Student's t, 4 degrees of freedom
+    assert (estimate.alone_high - estimate.alone_low) / 2 >= 0.99 * half
+    with pytest.raises(InputError, match=r"are in 4 cluster\(s\) .*at least 5"):
+        human_means({"a": np.where(documents < 4, human, np.nan)}, {"a": np.ones(2_000)}, clusters=clusters)
 
 
 def test_differences_are_of_examples_judged_for_both():
@@ -100,7 +155,7 @@ def test_what_people_cannot_tell_is_one_line(tmp_path):
     (path := tmp_path / "t.tsv").write_text("document\n" + "".join(f"d{number // 15}\n" for number in range(30)))
     with pytest.raises(InputError, match="0 of 15 examples of stratum d1 have a judgement"):
         import_scores({"a": scores}, judgements={"people": {"a": half}, "strata": "document"}, examples={"table": path})
-    with pytest.raises(InputError, match="all examples with a judgement are in one cluster .*document.*; intervals"):
+    with pytest.raises(InputError, match=r"examples with a judgement are in 1 cluster\(s\) .*document.*; intervals"):
         import_scores(
             {"a": scores},
             judgements={"people": {"a": half}},
@@ -149,3 +204,14 @@ def test_examples_without_a_score_are_left_out_of_the_mean(cluster):
         texts={"sources": sources[kept].tolist()}, comparison={"cluster": cluster},
     )  # fmt: skip
     assert found.scored.people == alone.scored.people and found.scored.people[0].examples == 57
+
+
+def test_skewed_scores_are_named_with_the_number_needed():
+    """Cochran's rule: 25 times the squared skewness; 3% of -25 in 100 scores are too few, in 1,000 not."""
+    scores = [-25.0 if row % 33 == 0 else float(-(row % 4 == 0)) for row in range(2_000)]
+    with pytest.warns(InputWarning, match=r"skewed; with 100 examples, .* \(about \d\d\d are needed"):
+        import_scores(scores[:100])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".*skewed.*")
+        warnings.filterwarnings("ignore", ".*one run.*")
+        import_scores(scores)
