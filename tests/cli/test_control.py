@@ -75,7 +75,7 @@ def test_a_release_without_one_says_how_to_get_it(release):
     manifest["files"] = {name: value for name, value in manifest["files"].items() if not name.startswith("control")}
     old = Release(release, manifest)
     assert not old.has_control
-    for ask in (lambda: old.control_path("source"), old.control_rows):
+    for ask in (lambda: old.set_path("control", "source"), old.control_rows):
         with pytest.raises(InputError, match="no control set; run its command again with control "):
             ask()
 
@@ -118,7 +118,7 @@ def test_verify_names_what_was_changed_in_a_control_set(release, run):
 def hypotheses(folder, release, name, broken):
     """Translations of both sets: the references, every ``broken``-th one with its first word gone."""
     given = []
-    for stem, path in (("test", release.text_path("target")), ("control", release.control_path("target"))):
+    for stem, path in (("test", release.text_path("target")), ("control", release.set_path("control", "target"))):
         lines = path.read_text().split("\n")[:-1]
         texts = [line.partition(" ")[2] if number % broken[stem] == 0 else line for number, line in enumerate(lines)]
         (folder / f"{name}.{stem}").write_text("\n".join(texts) + "\n")
@@ -135,7 +135,7 @@ def test_score_says_what_is_lost_from_the_control_set(built, run, tmp_path):
     assert found["control"]["drop"] == pytest.approx(found["control"]["value"] - found["value"])
     # The same from files without a release.
     release = Release.open(built)
-    files = ("--ref", release.text_path("target"), "--control-ref", release.control_path("target"))
+    files = ("--ref", release.text_path("target"), "--control-ref", release.set_path("control", "target"))
     assert json.loads(run("score", "chrf", *files, *words, "--format", "json").stdout) == found
 
 

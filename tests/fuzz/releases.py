@@ -96,10 +96,6 @@ def splits():
         files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     files = {name: data for name, data in files.items() if name.startswith("r/")}
     yield from _verified("split", files)
-    files["h"] = files["r/test.en"]
-    score = ("score", "exact", "--release", "{}/r", "--hyp", "a={}/h", "--by", "degree")
-    for form in ("manifest.json", "split.jsonl", "test.de", "test.en"):
-        yield Target("score --release", f"split's {form}", files, f"r/{form}", FORMS.get(form, m.text), score)
     for form in ("manifest.json", "split.jsonl", "train.en"):
         words = ("stats", "--release", "{}/r", "--side", "source")
         yield Target("stats --release", f"split's {form}", files, f"r/{form}", FORMS.get(form, m.text), words)
@@ -110,11 +106,6 @@ def finished():
     few = ("--members", "2", "--model", "tiny", "--set", "training.max_updates=1", "--set", "text.merges=9")
     files = _build(*few, "--set", "beam=1", "--set", "candidates=20", "--set", "select=1/4")
     yield from _verified("release", files)
-    files["h"] = files["r/test.en"]
-    score = ("score", "exact", "--release", "{}/r", "--hyp", "a={}/h")
-    for form in ("manifest.json", "split.jsonl", "test.de", "test.en"):
-        how = FORMS.get(form, m.text)
-        yield Target("score --release", form, files, f"r/{form}", how, (*score, "--by", "uncertainty"), heavy=True)
     files |= {"t.de": GERMAN.encode(), "t.en": ENGLISH.encode()}
     for form in ("manifest.json", "split.jsonl", CANDIDATES):
         words = ("stats", "--release", "{}/r", "--train", "{}/t.de", "{}/t.en")

@@ -280,10 +280,6 @@ class Release:
             self.set_path(name, "source")
         return _rows(self.path(f"{name}.jsonl"))
 
-    def control_path(self, side: str) -> Path:
-        """The file of one side (``source`` or ``target``) of the control set."""
-        return self.set_path("control", side)
-
     def control_lines(self, side: str) -> list[str]:
         """The sentences of that file."""
         return self.set_lines("control", side)
