@@ -130,7 +130,7 @@ cgbench validate "$release" --sources "$out/candidates.de"
 
 # --- Translations of the test set, the control set, the sample, the probes and all candidates.
 systems=(absolute relative lstm rdangle seqmix)
-sources=("test:$release/test.de" "control:$release/control.de" "sample:$release/sample.de"
+sources=("test:$release/test.norm.de" "control:$release/control.norm.de" "sample:$release/sample.norm.de"
   "probes:$out/parts/probes.source" "candidates:$out/candidates.de")
 for system in "${systems[@]}"; do
   for seed in "${seeds[@]}"; do

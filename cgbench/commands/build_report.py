@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.candidates.ensemble_quality import table_of
@@ -40,11 +41,12 @@ def report(release: Release) -> str:
     sections.append(balance_table(manifest.get("balance", [])))
     if quality := manifest.get("ensemble"):
         sections.append(render(*table_of(quality)))
-    texts = [release.lines(side)[:EXAMPLES] if release.has_text else [] for side in ("source", "target")]
+    read = [release.lines] * 2 + [partial(release.lines, normalised=True)]
+    sides = ("source", "target", config["degree_side"])
+    texts = [lines(side)[:EXAMPLES] if release.has_text else [] for lines, side in zip(read, sides, strict=True)]
     rows: list[dict[str, Any]] = release.split() if finished else [{}] * EXAMPLES
     blocks = []
-    for row, source, target in zip(rows, *texts, strict=False):
-        covered = target if config["degree_side"] == "target" else source
+    for row, source, target, covered in zip(rows, *texts, strict=False):
         pieces = ngrams.cover(covered)
         length = sum(map(len, pieces))
         figures = f"{len(pieces)}/{length} = {len(pieces) / length:.2f}"
@@ -65,7 +67,7 @@ def _next(release: Release) -> str:
     if not release.finished:
         remaining_steps = "selects" if release.until == "uncertainty" else "trains the ensemble and selects"
         return f"written to {out}\nnext: the same command without --until {release.until} {remaining_steps}"
-    test = out / f"test.{release.languages[0]}"
+    test = out / f"test.{'norm.' * release.keeps_normalised}{release.languages[0]}"  # as the ensemble was trained
     translate = f"       cgbench translate --model {release.ensemble} < {test} > hypotheses"
     return "\n".join(
         [

@@ -22,7 +22,6 @@ from cgbench.benchmark.overlap.known_from import ngrams_of_pool
 from cgbench.benchmark.overlap.saved import KnownOfTest
 from cgbench.benchmark.release.card import shown_counts
 from cgbench.benchmark.release.release import SIDES, Release
-from cgbench.benchmark.release.tables import sides_of
 from cgbench.benchmark.stats.novelty import novel_ngrams
 from cgbench.benchmark.stats.of_release import ReleaseOrigin, check_input, open_release, training_text
 from cgbench.benchmark.stats.texts import Text
@@ -95,7 +94,7 @@ def _learn(origin: ReleaseOrigin, training: Text, change: Change | None) -> Know
     release, side = origin.release, origin.degree_side
     words = {"word_min_count": release.configuration["word_min_count"]}
     if folder := origin.known.get(side):
-        texts = [(str(release), join_blocks(release.lines(side)))]
+        texts = [(str(release), join_blocks(release.lines(side, normalised=True)))]
         return ngrams_of_pool(KnownOfTest.load(folder), texts, min_count=origin.min_count, **words)
     if origin.phrases is None:
         return _of(KnownNgrams, training, min_count=origin.min_count, **words)
@@ -191,11 +190,9 @@ def columns_of(release: Release) -> dict[str, np.ndarray]:
 
 
 def candidate_lines(release: Release, side: str) -> list[str] | None:
-    """One side of the candidates, in the order of the table; None if the text is not available."""
-    if not release.finished:
-        return release.lines(side)
-    if sides := sides_of(release.table(text=True), release.languages):
-        return sides[SIDES.index(side)]
+    """One side of the candidates as normalised, in the order of the table; None if the text is not available."""
+    if lines := release.candidate_lines(side, normalised=True):
+        return lines
     step = release.step("candidates")
     path = step / f"candidates.{side}" if step else None
     if path is None or not path.is_file():

@@ -297,9 +297,9 @@ def _novelty(release: Release, material: Material) -> dict[str, Any] | None:
         return None
     side = release.configuration["degree_side"]
     texts = {
-        "test set": release.lines(side) if release.finished else None,
+        "test set": release.lines(side, normalised=True) if release.finished else None,
         "candidates": candidate_lines(release, side),
-        "control set": release.control_lines(side) if release.has_control else None,
+        "control set": release.control_lines(side, normalised=True) if release.has_control else None,
         "pool": [pair[SIDES.index(side)] for pair in material.pool] or None,
     }
     colours = dict(zip(texts, (0, 1, 2, 6), strict=True))
@@ -321,7 +321,8 @@ def _examples(release: Release, columns: dict[str, np.ndarray], material: Materi
     """The table of examples: rows, columns and filters."""
     config, side = release.configuration, release.configuration["degree_side"]
     measure, languages, pools = config["uncertainty"], release.languages, _pool_names(release)
-    texts = release.lines("source"), release.lines("target")
+    # As normalised: covers and the marked differences between hypothesis and reference are of these words.
+    texts = release.lines("source", normalised=True), release.lines("target", normalised=True)
     rows: list[dict[str, Any]] = release.split() if release.finished else release.table().to_pylist()
     chosen = np.sort(_draw(np.arange(min(len(rows), *map(len, texts))), MOST_EXAMPLES, release)).tolist()
     first = rows[0] if rows else {}

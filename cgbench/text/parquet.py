@@ -85,10 +85,10 @@ def _batches(path: Path, columns: Sequence[str]) -> tuple[Any, Iterator[Any]]:
     return pyarrow.ipc.read_schema(pyarrow.py_buffer(schema)), read()
 
 
-def read_table(path: Path, struct: str = "", *, leave_out: bool = False) -> Any:
+def read_table(path: Path, structs: Sequence[str] = (), *, leave_out: bool = False) -> Any:
     """A Parquet file of numbers and text as a pyarrow table, with memory limited by the size of the file.
 
-    :param struct: the only column that may be a struct of texts; ``leave_out``: do not read it.
+    :param structs: the columns that may be structs of texts; ``leave_out``: do not read them.
     :raises InputError: it is not such a file, has more rows than bytes, or exceeds a limit.
     """
     check_installed("pyarrow")
@@ -97,8 +97,8 @@ def read_table(path: Path, struct: str = "", *, leave_out: bool = False) -> Any:
     table, packed = ParquetTable(path), path.stat().st_size
     if table.rows > packed:
         raise InputError(f"{path}: {table.rows:,} rows in {packed:,} bytes: not a plausible table")
-    names, _, _ = _ask({"do": "check", "struct": struct}, path)
-    kept = [name for name in names if not (leave_out and name == struct)]
+    names, _, _ = _ask({"do": "check", "structs": list(structs)}, path)
+    kept = [name for name in names if not (leave_out and name in structs)]
     schema, batches = _batches(path, kept)
     budget, found = Budget(path), []
     for batch in batches:
@@ -162,7 +162,7 @@ def answers() -> Answer:
                 if do == "describe":
                     return _describe(file), b""
                 if do == "check":
-                    return _check(file, path, question["struct"]), b""
+                    return _check(file, path, question["structs"]), b""
             schema, batches = _read(place, path, question["columns"])
             readings[number := next(numbers)] = batches
             return number, schema.serialize()
@@ -186,10 +186,10 @@ def _describe(file: Any) -> tuple[list[str], list[str], int]:
     return list(schema.names), [part.name for part in nested], file.metadata.num_rows
 
 
-def _check(file: Any, path: Path, struct: str) -> list[str]:
+def _check(file: Any, path: Path, structs: Sequence[str]) -> list[str]:
     """The names of the columns; all must be numbers or text."""
     for name, kind in zip(file.schema_arrow.names, file.schema_arrow.types, strict=True):
-        parts = _parts(kind) if name == struct else []
+        parts = _parts(kind) if name in structs else []
         if not (_is_text(kind) or _is_number(kind) or (parts and all(_is_text(part.type) for part in parts))):
             raise InputError(f"{path}: column {name!r} is neither numbers nor text")
     return list(file.schema_arrow.names)

@@ -11,6 +11,8 @@ from sacrebleu.metrics import BLEU
 from shared_data import SHARED, needs
 from small_build import list_files, rewrite
 
+from cgbench.benchmark.release.manifest import FORMAT
+
 REFERENCES = ["the dog saw a cat .", "a cat ran away .", "we saw it .", "it is red ."] * 3
 KEYS = {
     "metric", "system", "value", "stdev", "runs", "n", "signature", "signature_short", "ci_low", "ci_high", "ci_mean",
@@ -302,7 +304,7 @@ def test_several_references(files, run, values):
 def test_a_release_brings_its_own_files(tmp_path, files, run):
     folder = tmp_path / "release"
     folder.mkdir()
-    manifest = {"format": 3, "until": "release", "languages": ["de", "en"]}
+    manifest = {"format": FORMAT, "until": "release", "languages": ["de", "en"]}
     manifest |= {key: {} for key in ("files", "counts", "figures", "configuration", "inputs")}
     write(folder / "test.de", REFERENCES)
     write(folder / "test.en", REFERENCES)

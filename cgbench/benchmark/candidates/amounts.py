@@ -37,9 +37,9 @@ PositiveAmount: TypeAlias = Annotated[
 
 
 def parse_amount(key: str, value: int | str) -> Fraction:
-    """``value`` as an exact fraction: below 1 it is a share, otherwise a number.
+    """``value`` as an exact fraction, of a number or a share (:func:`is_share`).
 
-    :raises InputError: it is neither a whole number nor a fraction below 1.
+    :raises InputError: it is neither a whole number nor a fraction of at most 1.
     """
     try:
         if not re.fullmatch(r"[0-9_]+([./][0-9]+)?|\.[0-9]+", str(value)):
@@ -47,12 +47,17 @@ def parse_amount(key: str, value: int | str) -> Fraction:
         amount = Fraction(str(value).replace("_", ""))
     except (ValueError, ZeroDivisionError):
         raise InputError(f"{key}: {value!r} is not a number or a fraction such as 1/30") from None
-    if amount >= 1 and amount.denominator != 1:
-        raise InputError(f"{key}: {value!r} must be a whole number, or a share below 1")
+    if amount > 1 and is_share(value):
+        raise InputError(f"{key}: {value!r} must be a whole number, or a share of at most 1")
     return amount
+
+
+def is_share(value: int | str) -> bool:
+    """Whether an amount is a share: written as a fraction. ``1/1`` means all, ``1`` means one."""
+    return "/" in str(value) or "." in str(value)
 
 
 def resolve_amount(key: str, value: int | str, total: int) -> int:
     """``value`` as a number of items: a share of ``total`` is rounded to the nearest (half up)."""
     amount = parse_amount(key, value)
-    return int(amount) if amount >= 1 or amount == 0 else int(amount * total + Fraction(1, 2))
+    return int(amount * total + Fraction(1, 2)) if is_share(value) else int(amount)

@@ -99,11 +99,11 @@ def shard_needs(device: str) -> Needs:
     return Needs(gpus=float(device == "cuda"))
 
 
-def candidate_lines(candidates: Path) -> tuple[list[str], list[str]]:
-    """The sources and the targets of the candidates."""
+def candidate_lines(candidates: Path, *, original: bool = False) -> tuple[list[str], list[str]]:
+    """The sources and the targets of the candidates, normalised; or as in their files (``original``)."""
+    name = "originals" if original else "candidates"
     source, target = (
-        (candidates / f"candidates.{side}").read_text(encoding="utf-8").split("\n")[:-1]
-        for side in ("source", "target")
+        (candidates / f"{name}.{side}").read_bytes().decode("utf-8").split("\n")[:-1] for side in ("source", "target")
     )
     return source, target
 

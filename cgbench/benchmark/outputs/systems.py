@@ -163,7 +163,8 @@ def same_systems(name: str, given: Any, systems: Any) -> Any:
 
 ROLES = {
     "references": ("reference", "target"), "sources": ("source",), "compounds": ("compound",),
-    "human": ("human_correct", "human", "correct"),
+    "human": ("human_correct", "human", "correct"), "normalised": ("reference", "target"),
+    "normalised_sources": ("source",),
 }  # fmt: skip
 """Default names of the columns of texts in tables."""
 

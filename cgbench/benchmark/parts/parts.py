@@ -100,7 +100,7 @@ class _Texts:
             config = self.release.configuration
             self.normalisation, self.side = self.release.normalisation, request.side or str(config["degree_side"])
             self.min_count = int(request.min_count or config["ngram_min_count"])
-            self.test = self.release.pairs()
+            self.test = self.release.pairs(normalised=True)
             self.inputs["release"] = self.release.signature
         else:
             spec = as_corpus(request.test, request.columns, "test", folder)
@@ -145,7 +145,7 @@ class _Texts:
         """The hashes of the sources and of the targets that are never probes."""
         pairs = list(self.test)
         if self.release is not None and self.release.has_control:
-            pairs += self.release.pairs("control")
+            pairs += self.release.pairs("control", normalised=True)
         specs = corpora_of(self.request.exclude, "exclude", columns=self.request.columns, texts=self.folder)
         texts = [self._plain(f"exclude-{position}", spec) for position, spec in enumerate(specs, 1)]
         return [

@@ -23,6 +23,7 @@ from cgbench.benchmark.candidates.cut import Bounds, count_lengths, cut, parts_o
 from cgbench.benchmark.candidates.documents import DOCUMENT, documents_of
 from cgbench.benchmark.candidates.ensemble_quality import QUALITY, measure_quality, warning_of
 from cgbench.benchmark.candidates.matching import Control
+from cgbench.benchmark.candidates.originals import original_pairs
 from cgbench.benchmark.candidates.pair_measures import pair_measures
 from cgbench.benchmark.candidates.selection import select_rows, selection_sizes
 from cgbench.benchmark.candidates.strata import OWN_SCORE, draw_columns, sentence_chrf
@@ -42,7 +43,7 @@ from cgbench.benchmark.candidates.uncertainty import (
     uncertainty_of_candidates,
 )
 from cgbench.benchmark.metrics.bleu import chrf_and_bleu
-from cgbench.benchmark.react.checks import check_enough
+from cgbench.benchmark.react.checks import check_enough, size_warnings
 from cgbench.benchmark.react.control import draw_control
 from cgbench.benchmark.react.plan import Built, Plan, plan_build
 from cgbench.benchmark.react.request import SIDES, BuildRequest
@@ -51,7 +52,7 @@ from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.work_folder import find_work, keep_private
 from cgbench.engines import Engine, Local, saying_where
 from cgbench.errors import InputWarning
-from cgbench.files import read_json, write_json
+from cgbench.files import read_json, write_atomic, write_json
 from cgbench.locks import locked
 from cgbench.models.checkpoints import member_folders
 from cgbench.models.external.token_space import Measurement, measure_in_token_space
@@ -206,7 +207,7 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
         ranks, stages = select_rows(table.to_pydict(), request.as_dict(), sizes)
         found: dict[str, Any] = {"rank": ranks, "stage": stages}
         if request.drawing.design == "stratified" and request.drawing.allocation == "neyman":
-            targets = candidate_lines(candidates)[1]
+            targets = candidate_lines(candidates, original=plan.inputs.reads_originals)[1]
             found[OWN_SCORE] = sentence_chrf(table["hypothesis"].to_pylist(), targets)
         # The probability of each draw, and a stratified sample of all candidates if there is to be one.
         found |= draw_columns({**table.to_pydict(), **found}, request.as_dict(), sizes)
@@ -260,6 +261,10 @@ def _cut(
     size = resolve_amount("candidates", request.filters.candidates, lengths["within_length"])
     result = cut(parts_of(scans), pools, size=size, bounds=bounds, seed=request.seed, seen=seen)
     replace(result, counts={**lengths, **result.counts}).save(out)
+    rows = result.rows
+    originals = original_pairs(plan.inputs.pools, rows["pool"], rows["line"], plan.train.normalisation)
+    for side, lines in zip(SIDES, originals, strict=True):
+        write_atomic(out / f"originals.{side}", "".join(line + "\n" for line in lines))
 
 
 def _draw_control(
@@ -314,7 +319,7 @@ def _members(plan: Plan, workspace: Workspace, train: ParallelText, engine: Engi
 def _measure(out: Path, plan: Plan, members: Sequence[Path], candidates: Path, engine: Engine) -> None:
     beam, limits = plan.request.ensemble_options.beam, search_settings(plan.request.as_dict())
     if plan.inputs.members:
-        sources, targets = candidate_lines(candidates)
+        sources, targets = candidate_lines(candidates, original=plan.inputs.reads_originals)
         search = {"beam": beam, **limits}
         measure_in_token_space(
             Measurement(plan.inputs.members, sources, None, targets, plan.device, search), out, engine
@@ -337,7 +342,7 @@ def _check_quality(
     measure_quality(
         out,
         rows,
-        candidate_lines(candidates),
+        candidate_lines(candidates, original=plan.inputs.reads_originals),
         members=members,
         train=train.target.path,
         train_lines=train.lines,
@@ -377,4 +382,6 @@ def _warnings(
     wanted = resolve_amount("candidates", plan.request.filters.candidates, counts["within_length"])
     if counts["candidates"] < wanted:
         found.append(f"only {counts['candidates']:,} candidates are left, of {wanted:,} requested")
+    if plan.request.execution.until == "release":
+        found += size_warnings(plan.request, counts)
     return found

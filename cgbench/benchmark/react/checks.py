@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 
-from cgbench.benchmark.candidates.amounts import parse_amount, resolve_amount
+from cgbench.benchmark.candidates.amounts import is_share, parse_amount, resolve_amount
 from cgbench.benchmark.candidates.pair_measures import JOINT, NEEDS, REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.selection import DROPS, GIVEN_DEGREE, selection_sizes
 from cgbench.benchmark.candidates.strata import FEWEST
@@ -21,6 +21,9 @@ from cgbench.settings import did_you_mean
 from cgbench.text.corpus import ParallelText
 from cgbench.text.profile import is_unspaced
 from cgbench.text.streams import is_stdin, read_lines, split_name
+
+FEWEST_PAIRS = 100  # of a test set
+NEARLY_ALL = 0.9
 
 
 def check_difficulty(files: Sequence[Path], pools: int, select_by: str) -> None:
@@ -88,14 +91,14 @@ def check_shares(request: BuildRequest, pool: int | None = None) -> None:
     """
     settings = flat_values(request)
     amounts = {key: parse_amount(key, settings[key]) for key in ("candidates", *DROPS, "window", "select")}
-    shares = {key: amount for key, amount in amounts.items() if amount < 1}
+    shares = {key: amount for key, amount in amounts.items() if is_share(settings[key])}
     cut = (*DROPS, "window")
     if sum(shares.get(key, Fraction(0)) for key in cut) > 1:
         named = ", ".join(f"{key}={settings[key]}" for key in cut if shares.get(key))
         raise InputError(f"{named}: together more than all candidates; lower one of them")
     if "select" in shares and "window" in shares and shares["select"] > shares["window"]:
         raise InputError(f"select={settings['select']}: more than window={settings['window']}, which it is drawn from")
-    if amounts["candidates"] < 1 and pool is None:
+    if "candidates" in shares and pool is None:
         return
     most = resolve_amount("candidates", request.filters.candidates, pool or 0)
     most = most if pool is None else min(most, pool)
@@ -146,6 +149,37 @@ def check_enough(request: BuildRequest, counts: Mapping[str, int], train: Parall
             f"sample: {sizes['sample']:,} of {counts['candidates']:,} candidates cannot have {FEWEST} draws from each "
             f"of {strata:,} strata; change sample or strata"
         )
+
+
+def size_warnings(request: BuildRequest, counts: Mapping[str, int]) -> list[str]:
+    """Warnings about a test set that says little because its corpora are small for the settings.
+
+    :param counts: pairs left at each stage.
+    """
+    settings, candidates = flat_values(request), counts["candidates"]
+    sizes = selection_sizes(request.as_dict(), candidates)
+    rest = candidates - sum(sizes[key] for key in DROPS)
+    named = {
+        key: f"{key}={settings[key]}" for key in ("candidates", "window", "select", "word_min_count", "min_length")
+    }
+    lines = []
+    if sizes["select"] < FEWEST_PAIRS:
+        lines.append(
+            f"the test set has only {sizes['select']:,} pairs, and scores of fewer than {FEWEST_PAIRS} are uncertain; "
+            f"raise {named['select']} and {named['window']}, give a larger pool, or lower {named['word_min_count']} or "
+            f"{named['min_length']} for more candidates"
+        )
+    if candidates > NEARLY_ALL * counts["within_length"]:
+        lines.append(
+            f"{candidates:,} of the {counts['within_length']:,} pairs within the length bounds are candidates, so the "
+            f"degree hardly selects; lower {named['candidates']}, to 1/4 for example"
+        )
+    if sizes["window"] > NEARLY_ALL * rest:
+        lines.append(
+            f"the window takes {sizes['window']:,} of the {rest:,} candidates that are not dropped, so the measure "
+            f"hardly selects; lower {named['window']}, to 3/10 for example"
+        )
+    return lines
 
 
 def _why_none(request: BuildRequest, counts: Mapping[str, int], train: ParallelText) -> str:

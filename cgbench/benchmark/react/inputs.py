@@ -38,6 +38,11 @@ class Inputs:
     members: tuple[Planned, ...] = ()
     languages: tuple[str, str] = ("source", "target")
 
+    @property
+    def reads_originals(self) -> bool:
+        """Whether the members read the original text: external models do, those of cgbench the normalised form."""
+        return any(member.identity["kind"] != "cgbench" for member in self.members)
+
 
 def read_inputs(request: BuildRequest, texts: Path) -> Inputs:
     """The inputs that a request names.

@@ -152,7 +152,7 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
             **{scan.name: scan.key for scan in scans},
             **{f"exclude-{number}": text.identity for number, text in enumerate(exclude, 1)},
         },
-        revision=2,
+        revision=3,
     )
     plan = Plan(
         request=request,

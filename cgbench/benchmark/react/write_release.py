@@ -13,10 +13,12 @@ import shutil
 from collections.abc import Mapping, Sequence, Set
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from cgbench import __version__
 from cgbench.benchmark.candidates.correlations import as_jsonl, correlations_of
+from cgbench.benchmark.candidates.matching import Control
+from cgbench.benchmark.candidates.originals import original_pairs
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.scan import content_of
 from cgbench.benchmark.candidates.selection import count_stages
@@ -36,6 +38,8 @@ from cgbench.benchmark.release.manifest import (
     SPLIT,
     TIMINGS,
     control_text,
+    keeps_normalised,
+    normalised_text,
     stem_of,
     summary,
     table_file,
@@ -62,6 +66,8 @@ from cgbench.text.remote import as_given, is_address
 from cgbench.text.streams import split_name
 from cgbench.text.tokenizers import versions as tokenizer_versions
 
+Texts: TypeAlias = tuple[Sequence[str], Sequence[str]]
+"""The sources and targets of pairs."""
 PACKAGES = ("numpy", "numba", "pyarrow", "torch", "tokenizers", "safetensors", "sacremoses")
 
 
@@ -78,19 +84,32 @@ def write_release(built: Built, out: Path, workspace: Workspace, notes: Mapping[
     shutil.rmtree(staging, ignore_errors=True)
     (staging / DATA).mkdir(parents=True)
     rows = built.table.to_pylist()
-    texts = candidate_lines(built.candidates)
-    for name, content in _texts(built, rows, texts).items():
+    normalised = candidate_lines(built.candidates)
+    texts = candidate_lines(built.candidates, original=True)
+    keeps = keeps_normalised({"configuration": built.plan.request.as_dict()})
+    # The text files: the original, and beside it the form that selected the pairs.
+    control = built.control
+    control_texts = _control_originals(built, control) if control else None
+    control_form = (control.sources, control.targets) if control else None
+    for name, content in _texts(built, texts, control_texts).items():
+        write_atomic(staging / name, content)
+    if keeps:
+        for name, content in _texts(built, normalised, control_form).items():
+            write_atomic(staging / normalised_text(name), content)
+    for name, content in _rows(built, rows).items():
         write_atomic(staging / name, content)
     measure = built.plan.request.ranking.uncertainty if built.plan.uncertainty else None
     write_atomic(staging / CORRELATIONS, as_jsonl(correlations_of(built.table, measure)))
-    tables = data_tables(built.table, texts, built.plan.inputs.languages, built.plan.request.execution.until)
-    if control := built.control:
-        sides = control.sources, control.targets
-        table = control_table(control, built.pools).append_column("content", [content_of(*sides)])
-        tables["control"] = with_text(table, sides, built.plan.inputs.languages)
+    languages = built.plan.inputs.languages
+    tables = data_tables(
+        built.table, texts, normalised if keeps else None, languages, built.plan.request.execution.until
+    )
+    if control and control_texts and control_form:
+        table = control_table(control, built.pools).append_column("content", [content_of(*control_form)])
+        tables["control"] = with_text(table, control_texts, control_form if keeps else None, languages)
     names = shown_names(_input_paths(built))
     manifest = _manifest(built, rows, names)
-    del rows, texts  # free memory before the tables are written and read for the card
+    del rows, texts, normalised  # free memory before the tables are written and read for the card
     if built.plan.request.release_options.release_text == "none":
         tables = {name: without_text(table) for name, table in tables.items()}
         left_out = text_files(manifest)
@@ -114,28 +133,41 @@ def write_release(built: Built, out: Path, workspace: Workspace, notes: Mapping[
     return Release(out, manifest, workspace.root.parent)
 
 
-def _texts(built: Built, rows: list[dict[str, Any]], texts: Sequence[Sequence[str]]) -> dict[str, str]:
+def _control_originals(built: Built, control: Control) -> Texts:
+    rows, plan = control.rows, built.plan
+    return original_pairs(plan.inputs.pools, rows["pool"], rows["line"], plan.train.normalisation)
+
+
+def _texts(built: Built, texts: Texts, control: Texts | None = None) -> dict[str, str]:
+    """The text files, by name, with the lines of one form of the candidates and the control set."""
     until = built.plan.request.execution.until
-    chosen = chosen_rows(built.table) if until == "release" else range(len(rows))
+    chosen = chosen_rows(built.table) if until == "release" else range(len(texts[0]))
+    sets = [(stem_of(until), [[lines[row] for row in chosen] for lines in texts])]
+    if until == "release" and built.plan.request.drawing.design == "stratified":
+        sampled = chosen_rows(built.table, "sample")
+        sets.append(("sample", [[lines[row] for row in sampled] for lines in texts]))
+    if control:
+        sets.append(("control", list(map(list, control))))
+    return {
+        control_text(language, stem): "".join(line + "\n" for line in lines)
+        for stem, sides in sets
+        for language, lines in zip(built.plan.inputs.languages, sides, strict=True)
+    }
+
+
+def _rows(built: Built, rows: list[dict[str, Any]]) -> dict[str, str]:
+    """The files with one row per pair of a set, by name."""
     contents = {}
-    for lines, language in zip(texts, built.plan.inputs.languages, strict=True):
-        contents[f"{stem_of(until)}.{language}"] = "".join(lines[number] + "\n" for number in chosen)
-    if until == "release":
+    if built.plan.request.execution.until == "release":
         hidden = {"content", "stage"}
         if built.plan.request.release_options.release_text == "none":
             hidden |= {*built.table.column_names} - {*without_text(built.table).column_names}
-        contents[SPLIT] = "".join(_split_row(rows[number], hidden) for number in chosen)
+        contents[SPLIT] = "".join(_split_row(rows[row], hidden) for row in chosen_rows(built.table))
         if built.plan.request.drawing.design == "stratified":
-            sampled = chosen_rows(built.table, "sample")
-            for lines, language in zip(texts, built.plan.inputs.languages, strict=True):
-                contents[control_text(language, "sample")] = "".join(lines[number] + "\n" for number in sampled)
-            drawn = sample_table(built.table).to_pylist()
-            contents[SAMPLE] = "".join(_split_row(row, hidden) for row in drawn)
+            contents[SAMPLE] = "".join(_split_row(row, hidden) for row in sample_table(built.table).to_pylist())
     if control := built.control:
-        for lines, language in zip((control.sources, control.targets), built.plan.inputs.languages, strict=True):
-            contents[control_text(language)] = "".join(line + "\n" for line in lines)
-        found = control_table(control, built.pools).to_pylist()
-        contents[CONTROL] = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in found)
+        control_rows = control_table(control, built.pools).to_pylist()
+        contents[CONTROL] = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in control_rows)
     return contents
 
 

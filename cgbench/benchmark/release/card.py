@@ -77,6 +77,7 @@ def write_card(release: Release, notes: Mapping[str, str] | None = None) -> str:
         texts=" and ".join(_code(f"{stem_of(release.until)}.{language}") for language in (source, target)),
         control_texts=" and ".join(_code(control_text(language)) for language in (source, target)),
         sample_texts=" and ".join(_code(control_text(language, "sample")) for language in (source, target)),
+        normalised=_normalisation_of(release),
         design=manifest.get("design", {}),
         balance=shown_balance(manifest["balance"]) if manifest.get("balance") else [], balance_head=HEAD,
         test_table=table_file("test"), candidates_table=table_file("candidates"), id=ID,
@@ -108,6 +109,16 @@ def figure_rows(figures: Mapping[str, Any], measure: str) -> list[tuple[str, lis
         ]
     rows += [("degree, control set", figures["control"]["degree"])] if "control" in figures else []
     return [(name, [f"{values[key]:.3f}" for key in SUMMARY]) for name, values in rows]
+
+
+def _normalisation_of(release: Release) -> str:
+    """How text was normalised to select pairs, in words; empty if it was not."""
+    config = release.configuration
+    steps = ["Moses tokenisation undone"] if config.get("detokenize") else []
+    steps += [f"tokenised ({config['tokenize']})"] if config["tokenize"] != "none" else []
+    steps += ["in lower case"] if config["lowercase"] else []
+    steps += ["names in logical forms replaced"] if config.get("anonymise", "none") != "none" else []
+    return ", ".join(steps)
 
 
 def _examples(release: Release) -> list[dict[str, Any]]:

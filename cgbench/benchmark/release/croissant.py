@@ -12,7 +12,7 @@ from typing import Any
 
 from cgbench.benchmark.release.card_notes import HEADINGS
 from cgbench.benchmark.release.manifest import ID, is_split, table_file
-from cgbench.benchmark.release.tables import TRANSLATION
+from cgbench.benchmark.release.tables import TEXTS
 from cgbench.files import parse_json, to_json
 from cgbench.steps import hash_value
 
@@ -128,7 +128,7 @@ def _field(table: str, field: Any) -> dict[str, Any]:
 
     name = f"{table}/{field.name}"
     origin = {"fileObject": {"@id": f"{table}.parquet"}, "extract": {"column": field.name}}
-    if field.name == TRANSLATION:
+    if field.name in TEXTS:
         sides = [
             {
                 "@type": "cr:Field",
@@ -162,7 +162,8 @@ def _responsible(manifest: Mapping[str, Any]) -> dict[str, Any]:
     config, counts, finished = manifest["configuration"], manifest["counts"], manifest["until"] == "release"
     trained = manifest["until"] != "candidates"
     steps = [
-        f"Text normalised: tokenize {config['tokenize']}, lowercase {str(config['lowercase']).lower()}.",
+        f"Text normalised to select pairs: tokenize {config['tokenize']}, lowercase "
+        f"{str(config['lowercase']).lower()}. The published text is the original.",
         f"Pairs with a word that occurs fewer than {config['word_min_count']} times in training dropped "
         f"(sides: {config['filter_sides']}).",
         f"The {counts['candidates']:,} pairs of the highest compositional degree kept ({config['degree_side']} side), "

@@ -11,7 +11,7 @@ import numpy as np
 
 from cgbench.steps import hash_value
 
-FORMAT = 3
+FORMAT = 4
 MANIFEST, TIMINGS, CARD, SPLIT, CONTROL, CORRELATIONS, CROISSANT = (
     *("manifest.json", "timings.json", "README.md", "split.jsonl"),
     *("control.jsonl", "correlations.jsonl", "croissant.json"),
@@ -77,6 +77,20 @@ def control_text(language: str, name: str = "control") -> str:
     return f"{name}.{language}"
 
 
+def normalised_text(name: str) -> str:
+    """The name of the file with the normalised form of a text file: ``test.norm.de`` for ``test.de``."""
+    stem, _, language = name.partition(".")
+    return f"{stem}.norm.{language}"
+
+
+def keeps_normalised(manifest: Mapping[str, Any]) -> bool:
+    """Whether a release has the normalised form of its text beside the original. Without normalisation that form is
+    the words of a line joined by one blank."""
+    config = manifest["configuration"]
+    names = (config.get("tokenize", "none"), config.get("anonymise", "none"))
+    return names != ("none", "none") or bool(config.get("lowercase") or config.get("detokenize"))
+
+
 def further_sets(manifest: Mapping[str, Any]) -> dict[str, str]:
     """The sets of a release with these settings beside the test set, with the file of their rows."""
     if manifest["until"] != "release":
@@ -113,12 +127,13 @@ def file_names(manifest: Mapping[str, Any]) -> set[str]:
 
 def text_files(manifest: Mapping[str, Any]) -> tuple[str, ...]:
     """The text files, source and target, of a release with text; then those of its other sets, or of the training set
-    of a split."""
+    of a split; then the normalised forms of all of these, if it has them."""
     languages = manifest["languages"]
     if is_split(manifest):
         return (*(f"test.{language}" for language in languages), *map(train_text, languages))
-    others = [control_text(language, name) for name in further_sets(manifest) for language in languages]
-    return (*(f"{stem_of(manifest['until'])}.{language}" for language in languages), *others)
+    stems = [stem_of(manifest["until"]), *further_sets(manifest)]
+    names = [control_text(language, stem) for stem in stems for language in languages]
+    return (*names, *(map(normalised_text, names) if keeps_normalised(manifest) else ()))
 
 
 def is_inside(name: object) -> bool:

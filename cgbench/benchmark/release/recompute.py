@@ -58,10 +58,11 @@ def recompute(release: Release, number: int, *, seed: int | None = None) -> Iter
     chance = random.SystemRandom() if seed is None else random.Random(seed)
     chosen = sorted(chance.sample(range(len(rows)), min(number, len(rows))))
     texts = candidate_lines(folder)
+    read = candidate_lines(folder, original=True) if reads_originals(release) else texts
     if any(len(lines) != len(rows) for lines in texts):
         yield Check("recomputed", False, f"{folder}: the number of candidates is not {len(rows):,}")
         return
-    sample = RecomputedSample(release, rows, texts, chosen)
+    sample = RecomputedSample(release, rows, texts, read, chosen)
     yield sample.check_texts()
     yield sample.check_degrees()
     if release.until != "candidates":
@@ -72,11 +73,13 @@ def recompute(release: Release, number: int, *, seed: int | None = None) -> Iter
 
 @dataclass(frozen=True)
 class RecomputedSample:
-    """Candidates to recompute: all rows of the table, their sources and targets, and the chosen rows."""
+    """Candidates to recompute: all rows of the table, their sources and targets as normalised and as the members
+    ``read`` them, and the chosen rows."""
 
     release: Release
     rows: Sequence[dict[str, Any]]
     texts: Sequence[list[str]]
+    read: Sequence[list[str]]
     chosen: Sequence[int]
 
     def check_texts(self) -> Check:
@@ -107,7 +110,7 @@ class RecomputedSample:
             return Check("translation and uncertainty recomputed", None, measure)
 
         def differing(places: Sequence[int]) -> list[int]:
-            sources, references = self._sides(places)
+            sources, references = ([lines[row] for row in places] for lines in self.read)
             found = measure(sources, references)
             return [row for row, one in zip(places, found, strict=True) if not _same(rows[row], one)]
 
@@ -145,6 +148,12 @@ class RecomputedSample:
         lines = ", ".join(f"{self.rows[row]['line']:,}" for row in wrong[:5])
         detail = f"{len(wrong):,} of {len(self.chosen):,} {what} (pool lines {lines})"
         return Check(f"{name} recomputed", False, detail)
+
+
+def reads_originals(release: Release) -> bool:
+    """Whether the members of a build read the original text: external models do."""
+    members = release.manifest["inputs"].get("members", [])
+    return any(member["identity"]["kind"] != "cgbench" for member in members)
 
 
 def _by_ensemble(release: Release) -> Measure | str:

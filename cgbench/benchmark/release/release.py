@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,11 +25,13 @@ from cgbench.benchmark.release.manifest import (
     digest,
     is_inside,
     is_split,
+    keeps_normalised,
+    normalised_text,
     stem_of,
     table_file,
     train_text,
 )
-from cgbench.benchmark.release.tables import TRANSLATION, sides_of
+from cgbench.benchmark.release.tables import NORMALISED, TEXTS, TRANSLATION, sides_of
 from cgbench.benchmark.release.work_folder import default_work, find_input, read_record
 from cgbench.errors import InputError, argument, require
 from cgbench.files import check_shape, file_name, ordinary_file, ordinary_folder, parse_json, read_json
@@ -38,6 +41,7 @@ from cgbench.steps import KEY_LENGTH, STEPS
 from cgbench.text.formats import is_language
 from cgbench.text.normalisation import Normalisation
 from cgbench.text.parquet import read_table
+from cgbench.text.plain_text import words_of
 from cgbench.text.streams import read_lines
 
 if TYPE_CHECKING:
@@ -101,7 +105,9 @@ class Release:
         ):
             raise InputError(f"{path}: {MANIFEST} is not that of a cgbench release")
         if manifest.get("format") != FORMAT:
-            raise InputError(f"{path}: release format {manifest.get('format')}, but this version reads {FORMAT}")
+            raise InputError(
+                f"{path}: release format {manifest.get('format')}, but this version reads {FORMAT}; build it again"
+            )
         languages = manifest["languages"]
         if len(languages) != 2 or languages[0] == languages[1] or not all(map(is_language, languages)):
             raise InputError(f"{path / MANIFEST}: does not name two languages that are valid in file names")
@@ -197,18 +203,30 @@ class Release:
             raise InputError(f"{path}: was changed: it does not match {MANIFEST}; see cgbench verify")
         return path
 
+    @property
+    def keeps_normalised(self) -> bool:
+        """Whether the normalised form that selected the pairs stands beside their original text."""
+        return keeps_normalised(self.manifest)
+
     def text_path(self, side: str) -> Path:
         """The file of one side (``source`` or ``target``) of the test set, or of the candidates if there is none."""
         self._check_has_text()
         return self.path(f"{stem_of(self.until)}.{self.languages[SIDES.index(side)]}")
 
-    def lines(self, side: str) -> list[str]:
-        """The sentences of that file."""
-        return _lines(self.text_path(side))
+    def lines(self, side: str, *, normalised: bool = False) -> list[str]:
+        """The sentences of that file: the original text, or the normalised form that selected the pairs."""
+        return self._lines(self.text_path(side), normalised)
 
-    def pairs(self, name: str = "test") -> list[tuple[str, str]]:
+    def _lines(self, path: Path, normalised: bool) -> list[str]:
+        if normalised and self.keeps_normalised:
+            return _lines(self.path(normalised_text(path.name)))
+        lines = _lines(path)
+        return [" ".join(words_of(line)) for line in lines] if normalised else lines
+
+    def pairs(self, name: str = "test", *, normalised: bool = False) -> list[tuple[str, str]]:
         """The pairs of the test set (of the candidates if there is none), of the ``control`` set or the ``sample``."""
-        sources, targets = (self.lines(side) if name == "test" else self.set_lines(name, side) for side in SIDES)
+        read = self.lines if name == "test" else partial(self.set_lines, name)
+        sources, targets = (read(side, normalised=normalised) for side in SIDES)
         if len(sources) != len(targets):
             raise InputError(
                 f"{self.folder}: {len(sources):,} sources of the {name} set, but {len(targets):,} targets; see cgbench "
@@ -270,9 +288,9 @@ class Release:
         self._check_has_text()
         return self.path(control_text(self.languages[SIDES.index(side)], name))
 
-    def set_lines(self, name: str, side: str) -> list[str]:
-        """The sentences of that file."""
-        return _lines(self.set_path(name, side))
+    def set_lines(self, name: str, side: str, *, normalised: bool = False) -> list[str]:
+        """The sentences of that file: the original text, or the normalised form that selected the pairs."""
+        return self._lines(self.set_path(name, side), normalised)
 
     def set_rows(self, name: str) -> list[dict[str, Any]]:
         """The rows of ``control.jsonl`` or ``sample.jsonl``: the origin and measures of each pair."""
@@ -280,9 +298,9 @@ class Release:
             self.set_path(name, "source")
         return _rows(self.path(f"{name}.jsonl"))
 
-    def control_lines(self, side: str) -> list[str]:
-        """The sentences of that file."""
-        return self.set_lines("control", side)
+    def control_lines(self, side: str, *, normalised: bool = False) -> list[str]:
+        """The sentences of that file: the original text, or the normalised form that selected the pairs."""
+        return self.set_lines("control", side, normalised=normalised)
 
     def control_rows(self) -> list[dict[str, Any]]:
         """The rows of ``control.jsonl``: the origin, lengths and degree of each pair of the control set."""
@@ -291,14 +309,14 @@ class Release:
     def table(self, name: str = "candidates", *, text: bool = False) -> Any:
         """A table of the release (a pyarrow table): one row per candidate, or per pair of ``test``.
 
-        :param text: include the column ``translation``, if the table has it.
+        :param text: include the columns ``translation`` and ``normalised``, if the table has them.
         :raises InputError: it is missing or damaged, or has columns that are neither numbers nor text.
         """
         if name == "candidates" and self.is_split:
             raise InputError(f"{self.folder}: a split has no candidates; its tables are train and test")
         file = table_file(name)
         listed = replace(self, check=file in self.manifest.get("files", {}))  # not while the release is being written
-        return read_table(listed.path(file), TRANSLATION, leave_out=not text)  # a flipped bit can crash PyArrow
+        return read_table(listed.path(file), TEXTS, leave_out=not text)  # a flipped bit can crash PyArrow
 
     def correlations(self) -> list[Correlation]:
         """The correlations of the candidates' measures (:mod:`cgbench.benchmark.candidates.correlations`)."""
@@ -322,13 +340,21 @@ class Release:
         frame = pandas.DataFrame({side: _of_length(read(side), len(rows), self) for side in sides})
         return pandas.concat([frame, pandas.DataFrame(rows)], axis=1)
 
+    def candidate_lines(self, side: str, *, normalised: bool = False) -> list[str] | None:
+        """One side (``source`` or ``target``) of all candidates in the order of their table; None without text."""
+        table, name = self.table(text=True), NORMALISED if normalised and self.keeps_normalised else TRANSLATION
+        if not (sides := sides_of(table, self.languages, name)):
+            return None
+        lines = sides[SIDES.index(side)]
+        return [" ".join(words_of(line)) for line in lines] if normalised else lines
+
     @property
     def candidates(self) -> DataFrame:
         """All candidates as a pandas DataFrame, with ``source`` and ``target`` if the release has their text."""
         require("pandas", "pandas")
         table = self.table(text=True)
         texts = sides_of(table, self.languages)
-        frame = (table.drop_columns([TRANSLATION]) if texts else table).to_pandas()
+        frame = table.drop_columns([name for name in TEXTS if name in table.column_names]).to_pandas()
         for column, (side, lines) in enumerate(zip(SIDES, texts, strict=False)):
             frame.insert(column, side, lines)
         return frame

@@ -6,8 +6,7 @@ import warnings
 from typing import Any
 
 from cgbench.benchmark.release.manifest import MANIFEST
-from cgbench.benchmark.release.release import Release
-from cgbench.benchmark.release.tables import sides_of
+from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.errors import InputWarning
 from cgbench.text.formats import Pair
 from cgbench.text.inputs import is_path
@@ -15,19 +14,22 @@ from cgbench.text.streams import is_stdin, split_name
 
 
 def reserved_pairs(release: Release) -> list[Pair]:
-    """The pairs of the test set, the control set and all candidates; of a split, those of its test set.
+    """The pairs of the test set, the control set and all candidates, original and normalised; of a split, those of its
+    test set.
 
     :raises InputError: the release has no text.
     """
-    pairs = release.pairs()
-    if release.has_control:
-        pairs += release.pairs("control")
-    if not release.is_split:
-        candidates = sides_of(release.table("candidates", text=True), release.languages)
-        if not candidates:
-            message = f"{release.folder}: has no text of its candidates, so only its test and control set are left out"
-            warnings.warn(InputWarning(message), stacklevel=2)
-        pairs += zip(*(candidates or ([], [])), strict=True)
+    pairs = []
+    for normalised in (False, *([True] if release.keeps_normalised else [])):
+        pairs += release.pairs(normalised=normalised)
+        if release.has_control:
+            pairs += release.pairs("control", normalised=normalised)
+        if not release.is_split:
+            candidates = [release.candidate_lines(side, normalised=normalised) for side in SIDES]
+            if None in candidates and not normalised:
+                message = f"{release.folder}: has no text of its candidates, so only test and control set are left out"
+                warnings.warn(InputWarning(message), stacklevel=2)
+            pairs += zip(*(lines or [] for lines in candidates), strict=True)
     return pairs
 
 

@@ -1,20 +1,21 @@
 """Restore the text of a release that was published without, from your own copies of the pools.
 
-Lines are found by the hash of their pair's words, which the release has. So a copy may have other lines before it, or
-another file format. Pairs that differ are reported.
+Lines are found by the hash of their pair's normalised words, which the release has. So a copy may have other lines
+before it, or another file format. Pairs that differ are reported.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cgbench.argument_types import AnyRelease, Bitext, Bitexts
+from cgbench.benchmark.candidates.originals import original_of
 from cgbench.benchmark.candidates.scan import content_of
 from cgbench.benchmark.release.manifest import (
     CONTROL,
@@ -35,9 +36,10 @@ from cgbench.errors import InputError, argument
 from cgbench.files import read_json, sync_file, sync_folder, write_atomic
 from cgbench.requests import accepts, option, request
 from cgbench.steps import hash_file
-from cgbench.text.formats import CorpusSpec, read_pairs
+from cgbench.text.formats import CorpusSpec, Pair, read_pairs
 from cgbench.text.inputs import as_corpus
 from cgbench.text.normalisation import TableOptions, normalise_pairs
+from cgbench.text.plain_text import words_of
 
 CHUNK = 100_000  # pairs hashed at once
 
@@ -96,50 +98,64 @@ def _check_train(release: Release, train: CorpusSpec) -> None:
         raise InputError(f"{argument('train')}: the release was built from {len(recorded)} file(s); give as many")
 
 
-def _find(release: Release, tables: Sequence[Any], pools: Sequence[CorpusSpec]) -> dict[int, tuple[str, str]]:
+class RestoredText(NamedTuple):
+    """The originals of pairs and their normalised forms, by corpus of the pool and hash."""
+
+    originals: dict[tuple[int, int], Pair]
+    normalised: dict[tuple[int, int], Pair]
+
+
+def _find(release: Release, tables: Sequence[Any], pools: Sequence[CorpusSpec]) -> RestoredText:
     pool, lines, content = (
         np.concatenate([table[name].to_numpy() for table in tables]) for name in ("pool", "pool_line", "content")
     )
-    found: dict[int, tuple[str, str]] = {}
+    texts, normalisation = RestoredText({}, {}), release.normalisation
     for number, spec in enumerate(pools, 1):
         wanted = np.unique(content[pool == number])
-        pairs = normalise_pairs(read_pairs(spec), release.normalisation, str(spec))
-        for sources, targets in _chunks(pairs):
-            hashes = content_of(sources, targets)
+        pairs = read_pairs(spec)
+        while chunk := list(islice(pairs, CHUNK)):
+            # Words separated by one blank, as they are hashed.
+            form = [
+                (" ".join(words_of(source)), " ".join(words_of(target)))
+                for source, target in normalise_pairs(iter(chunk), normalisation, str(spec))
+            ]
+            hashes = content_of(*map(list, zip(*form, strict=True)))
             for line in np.flatnonzero(np.isin(hashes, wanted)):
-                found.setdefault(int(hashes[line]), (sources[line], targets[line]))
-        missing = [row for row in np.flatnonzero(pool == number) if int(content[row]) not in found]
+                # Of equal pairs the first line counts, as in a build.
+                if (key := (number, int(hashes[line]))) not in texts.originals:
+                    texts.originals[key] = original_of(chunk[line], normalisation)
+                    texts.normalised[key] = form[line]
+        missing = [row for row in np.flatnonzero(pool == number) if (number, int(content[row])) not in texts.originals]
         if missing:
             first, total = int(lines[missing].min()), int((pool == number).sum())
             raise InputError(
                 f"{spec}: {len(missing):,} of the {total:,} pairs of this pool in the release are not in it, the first "
                 f"from line {first:,}: it is another text, or another version"
             )
-    return found
+    return texts
 
 
-def _chunks(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[list[str], list[str]]]:
-    """Chunks of sources and targets, words separated by one blank as in a release."""
-    while chunk := list(islice(pairs, CHUNK)):
-        sources, targets = ([b" ".join(pair[side].encode().split()).decode() for pair in chunk] for side in (0, 1))
-        yield sources, targets
-
-
-def _write(release: Release, tables: dict[str, Any], texts: dict[int, tuple[str, str]], to: Path) -> None:
+def _write(release: Release, tables: dict[str, Any], texts: RestoredText, to: Path) -> None:
     manifest = dict(release.manifest)
     manifest |= {"text": "restored", "published": manifest["files"]}
-    whole, lines = {}, []
+    whole: dict[str, Any] = {}
+    originals, normalised = [], []
     for name, table in tables.items():
-        pairs = [texts[content] for content in table["content"].to_pylist()]
-        sides = [[pair[side] for pair in pairs] for side in (0, 1)]
-        whole[name] = with_text(table, sides, release.languages)
+        keys = list(zip(table["pool"].to_pylist(), table["content"].to_pylist(), strict=True))
+        original, form = ([[text[key][side] for key in keys] for side in (0, 1)] for text in texts)
+        whole[name] = with_text(table, original, form if release.keeps_normalised else None, release.languages)
         write_table(whole[name], to / table_file(name))
         if name != "candidates" or not release.finished:
-            lines += sides
+            originals += original
+            normalised += form
+    lines = [*originals, *(normalised if release.keeps_normalised else [])]
     for name, side in zip(text_files(manifest), lines, strict=True):
         write_atomic(to / name, "".join(line + "\n" for line in side))
         if hash_file(to / name) != manifest["texts"][name]:
-            raise InputError(f"{release.folder}: these texts do not reproduce {name}")
+            raise InputError(
+                f"{release.folder}: these texts do not reproduce {name}: their words agree, but blanks, case or "
+                "tokenisation are not those of the pool that the release was built from"
+            )
     for name in sorted({SPLIT, CONTROL, SAMPLE, CORRELATIONS} & {*manifest["files"]}):
         shutil.copyfile(release.path(name), to / name)
     del manifest["files"]  # which lists the files without text

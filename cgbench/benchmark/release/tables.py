@@ -18,6 +18,8 @@ from cgbench.errors import InputError
 from cgbench.files import atomic_path
 
 TRANSLATION = "translation"  # the column with the text, a struct of two strings by language
+NORMALISED = "normalised"  # the same for the form of the text that selected it, if it is another
+TEXTS = (TRANSLATION, NORMALISED)
 ROWS = 50_000  # of a row group: far below the limit of 100 MB in viewers of data sets
 
 
@@ -36,48 +38,62 @@ def sample_table(table: Any) -> Any:
     drawn = table.take(chosen_rows(table, "sample"))
     drawn = drawn.set_column(drawn.column_names.index(INCLUSION), INCLUSION, drawn[SAMPLE_INCLUSION])
     names = [name for name in drawn.column_names if name not in ("stage", SAMPLED, SAMPLE_INCLUSION)]
-    return drawn.select(list(dict.fromkeys([*(name for name in (TRANSLATION,) if name in names), *ROW_KEYS, *names])))
+    return drawn.select(list(dict.fromkeys([*(name for name in TEXTS if name in names), *ROW_KEYS, *names])))
 
 
-def data_tables(table: Any, texts: Sequence[Sequence[str]], languages: tuple[str, str], until: str) -> dict[str, Any]:
+def data_tables(
+    table: Any,
+    texts: Sequence[Sequence[str]],
+    normalised: Sequence[Sequence[str]] | None,
+    languages: tuple[str, str],
+    until: str,
+) -> dict[str, Any]:
     """The tables of a release by name (:func:`cgbench.benchmark.release.manifest.table_names`), without that of the
     control set.
 
     :param table: every candidate with its measures.
-    :param texts: the candidates' sources and targets.
+    :param texts: the candidates' sources and targets; ``normalised``: the form that selected them, if it is another.
     """
-    candidates = with_text(table, texts, languages)
+    candidates = with_text(table, texts, normalised, languages)
     if until != "release":
         return {"candidates": candidates}
     names = [name for name in (*ROW_KEYS, *candidates.column_names) if name != "stage"]
-    test = candidates.take(chosen_rows(table)).select(list(dict.fromkeys([TRANSLATION, *names])))
+    test = candidates.take(chosen_rows(table)).select(
+        list(dict.fromkeys([*(TEXTS if normalised else TEXTS[:1]), *names]))
+    )
     sample = {"sample": sample_table(candidates)} if SAMPLED in candidates.column_names else {}
     return {"test": test, "candidates": candidates} | sample
 
 
-def with_text(table: Any, texts: Sequence[Sequence[str]], languages: tuple[str, str]) -> Any:
-    """``table`` with its text as the first column."""
+def with_text(
+    table: Any, texts: Sequence[Sequence[str]], normalised: Sequence[Sequence[str]] | None, languages: tuple[str, str]
+) -> Any:
+    """``table`` with its text as the first column, and its ``normalised`` form, if it is another, as the second."""
     import pyarrow
 
-    sides = [pyarrow.array(list(lines), pyarrow.string()) for lines in texts]
-    return table.add_column(0, TRANSLATION, pyarrow.StructArray.from_arrays(sides, names=list(languages)))
+    for name, sides in ((NORMALISED, normalised), (TRANSLATION, texts)):
+        if sides is not None:
+            arrays = [pyarrow.array(list(lines), pyarrow.string()) for lines in sides]
+            table = table.add_column(0, name, pyarrow.StructArray.from_arrays(arrays, names=list(languages)))
+    return table
 
 
-def sides_of(table: Any, languages: tuple[str, str]) -> tuple[list[str], ...]:
-    """The source and target sentences in a table's column ``translation``; empty if it has no such column."""
-    if TRANSLATION not in table.column_names:
+def sides_of(table: Any, languages: tuple[str, str], name: str = TRANSLATION) -> tuple[list[str], ...]:
+    """The source and target sentences in a table's column ``translation`` (or ``normalised``); empty if it has no such
+    column."""
+    if name not in table.column_names:
         return ()
-    column = table[TRANSLATION]
+    column = table[name]
     try:
         if column.null_count:
-            raise KeyError(TRANSLATION)
+            raise KeyError(name)
         # One side at a time: a row as a dictionary takes as much memory as its text.
         return tuple(
             [str(text) for chunk in column.chunks for text in chunk.field(language).to_pylist()]
             for language in languages
         )
     except (KeyError, AttributeError):
-        raise InputError(f"the column {TRANSLATION} does not hold {' and '.join(languages)}") from None
+        raise InputError(f"the column {name} does not hold {' and '.join(languages)}") from None
 
 
 def without_text(table: Any) -> Any:

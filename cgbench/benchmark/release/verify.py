@@ -8,6 +8,7 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -40,6 +41,7 @@ from cgbench.benchmark.release.manifest import (
     file_names,
     further_sets,
     is_inside,
+    normalised_text,
     signature,
     summary,
     table_file,
@@ -47,18 +49,21 @@ from cgbench.benchmark.release.manifest import (
     timings_digest,
 )
 from cgbench.benchmark.release.release import SIDES, Release
-from cgbench.benchmark.release.tables import TRANSLATION, sides_of, without_text
+from cgbench.benchmark.release.tables import NORMALISED, TEXTS, sides_of, without_text
 from cgbench.errors import InputError, InputWarning, MissingPackageError, argument, missing_package
 from cgbench.files import read_json, to_json
 from cgbench.models.checkpoints import MEMBER, holds_members
 from cgbench.requests import KW_ONLY, accepts, option, request
 from cgbench.steps import hash_file
+from cgbench.text.normalisation import normalise_pairs
 from cgbench.text.plain_text import words_of
 from cgbench.text.remote import is_address
 from cgbench.text.streams import split_name
+from cgbench.text.tokenizers import versions
 
+NORMALISED_AGAIN = 1_000  # pairs of a table whose text is normalised again
 PAIR_MEASURES = (DUAL, JOINT)
-HIDDEN = (TRANSLATION, "content")  # columns of the test table that are not in split.jsonl
+HIDDEN = (*TEXTS, "content")  # columns of the test table that are not in split.jsonl
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, InputError)
 
 Found: TypeAlias = str | Iterable[Check]
@@ -130,6 +135,8 @@ def _checks(release: Release, again: int) -> Iterator[tuple[str, Callable[[Relea
     yield from (("statistics", _check_statistics), ("text", _check_text), ("pair measures", _check_pairs))
     yield "correlations", _check_correlations
     yield from (("tables", _check_tables), ("metadata", _check_croissant))
+    if release.keeps_normalised and release.has_text:
+        yield "original text", _check_originals
     if release.finished:
         yield from (("split rows", _check_rows), ("split redrawn", _check_split))
         yield "inclusion and strata", _check_draws
@@ -251,7 +258,7 @@ def _check_text(release: Release) -> str:
         return ""
     columns = _columns(release)
     rows = _selected(columns) if release.finished else range(len(columns["line"]))
-    hashes = content_of(release.lines("source"), release.lines("target")).tolist()
+    hashes = content_of(*(release.lines(side, normalised=True) for side in SIDES)).tolist()
     expected = [columns["content"][row] for row in rows]
     wrong = [number for number, pair in enumerate(zip(hashes, expected, strict=True), 1) if pair[0] != pair[1]]
     return f"line {wrong[0]}: not the selected pair ({len(wrong):,} such lines)" if wrong else ""
@@ -262,9 +269,14 @@ def _check_tables(release: Release) -> str:
     for name in table_names(release.manifest):
         table, file = release.table(name, text=True), table_file(name)
         texts = sides_of(table, release.languages)
-        if bool(texts) != release.has_text:
-            return f"{file} has {'' if texts else 'no '}text"
-        if texts and (problem := _check_table_text(release, table, texts, name)):
+        form = sides_of(table, release.languages, NORMALISED)
+        for sides, expected, what in (
+            (texts, release.has_text, "text"),
+            (form, release.has_text and release.keeps_normalised, "normalised text"),
+        ):
+            if bool(sides) != expected:
+                return f"{file} has {'' if sides else 'no '}{what}"
+        if texts and (problem := _check_table_text(release, table, texts, form, name)):
             return f"{file}{problem}"
         if not texts and (strange := sorted({*table.column_names} - {*without_text(table).column_names})):
             return f"{file}: the column {strange[0]} holds text"
@@ -276,17 +288,45 @@ def _check_tables(release: Release) -> str:
     return ""
 
 
-def _check_table_text(release: Release, table: Any, texts: Sequence[list[str]], name: str) -> str:
-    pairs = zip(content_of(*texts).tolist(), table["content"].to_pylist(), strict=True)
+def _check_table_text(
+    release: Release, table: Any, texts: Sequence[list[str]], form: Sequence[list[str]], name: str
+) -> str:
+    """The text of a table, and its normalised ``form`` if it has one."""
+    hashed = form or [[" ".join(words_of(line)) for line in lines] for lines in texts]
+    pairs = zip(content_of(*hashed).tolist(), table["content"].to_pylist(), strict=True)
     wrong = [row for row, (found, expected) in enumerate(pairs, 1) if found != expected]
     if wrong:
         return f", row {wrong[0]}: the text does not match its hash ({len(wrong):,} such rows)"
     if name == "candidates" and release.finished:
         return ""
-    other = name in further_sets(release.manifest)
-    for side, language, lines in zip(SIDES, release.languages, texts, strict=True):
-        if lines != (release.set_lines(name, side) if other else release.lines(side)):
-            return f": does not match {control_text(language, name)}"
+    read = partial(release.set_lines, name) if name in further_sets(release.manifest) else release.lines
+    for normalised, sides in ((False, texts), (True, form)):
+        for side, language, lines in zip(SIDES, release.languages, sides, strict=False):
+            if lines != read(side, normalised=normalised):
+                file = control_text(language, name)
+                return f": does not match {normalised_text(file) if normalised else file}"
+    return ""
+
+
+def _check_originals(release: Release) -> Found:
+    """The original text, normalised again, against its normalised form: up to :data:`NORMALISED_AGAIN` pairs of each
+    table, evenly spaced."""
+    normalisation = replace(release.normalisation, detokenize=False)  # undone in the original already
+    for package, version in versions(normalisation.tokenizers).items():
+        if release.manifest["versions"].get(package) != version:
+            return [Check("original text", None, f"normalised with another version of {package}")]
+    for name in table_names(release.manifest):
+        table = release.table(name, text=True)
+        table = table.take(list(range(0, table.num_rows, max(1, -(-table.num_rows // NORMALISED_AGAIN)))))
+        texts, form = (sides_of(table, release.languages, column) for column in TEXTS)
+        try:
+            again = list(normalise_pairs(zip(*texts, strict=True), normalisation, name))
+        except InputError as error:  # a tokeniser that is not installed
+            return [Check("original text", None, error.message)]
+        for line, *pairs in zip(table["line"].to_pylist(), again, zip(*form, strict=True), strict=True):
+            found, expected = ([words_of(side) for side in pair] for pair in pairs)
+            if found != expected:
+                return f"{table_file(name)}, line {line:,} of the pool: the normalised form is not that of the text"
     return ""
 
 
@@ -352,7 +392,7 @@ def _check_counts(release: Release) -> str:
 def _check_rows(release: Release) -> str:
     """Lengths, degree and place of every row against the text."""
     side = release.configuration["degree_side"]
-    texts = [release.lines(side) for side in SIDES] if release.has_text else []
+    texts = [release.lines(side, normalised=True) for side in SIDES] if release.has_text else []
     return _differing(side, texts, release.split())
 
 
@@ -369,14 +409,14 @@ def _differing(side: str, texts: list[list[str]], rows: list[dict[str, Any]]) ->
 def _check_control(release: Release) -> str:
     """The control set: rows match its text, no overlap with the test set, the same corpora, the recorded balance."""
     counts, rows = release.manifest["counts"], release.control_rows()
-    texts = [release.control_lines(side) for side in SIDES] if release.has_text else []
+    texts = [release.control_lines(side, normalised=True) for side in SIDES] if release.has_text else []
     for name, found in ((CONTROL, len(rows)), *zip(SIDES, map(len, texts), strict=False)):
         if found != counts["control"]:
             return f"{name}: {found:,} rows for {counts['control']:,}"
     if problem := _differing(release.configuration["degree_side"], texts, rows):
         return problem
     for side, ours in zip(SIDES, texts, strict=False):
-        if both := set(ours) & set(release.lines(side)):
+        if both := set(ours) & set(release.lines(side, normalised=True)):
             return f"{len(both):,} lines of the {side} are also in the test set"
         if len(set(ours)) < len(ours):
             return f"a line of the {side} occurs twice"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from cgbench.benchmark.outputs.systems import (
     read_systems,
     same_systems,
 )
-from cgbench.benchmark.score.hypotheses import check_translated, prepare
+from cgbench.benchmark.score.hypotheses import check_translated, in_release_form, prepare
 from cgbench.benchmark.score.request import ExampleOptions, ScoreRequest
 from cgbench.errors import InputError, argument
 from cgbench.text.columns import Column, read_column
@@ -91,11 +92,8 @@ def read_test_set(request: ScoreRequest, context: MetricContext | None = None) -
     table = request.examples.table
     if request.release is not None:
         files = release_files(Path(request.release), request.examples.drawn_set(request.release))
-        own = files.get("table")
-        for name, file in (("references", files["reference"]), ("sources", files["source"])):
-            if absent(texts[name]):
-                texts[name] = in_release(request.examples.ids, file, own)
-        table = own if table is None else table
+        texts = _with_release(request, texts, files)
+        table = files["table"] if table is None else table
     metric = request.metric if isinstance(request.metric, Metric) else None
     columns = context.columns if context else {}
     return _read(request, metric, texts, request.systems, table, columns=columns)
@@ -121,15 +119,26 @@ def read_control_set(request: ScoreRequest, context: MetricContext | None = None
         files = release_files(Path(request.release), "control" if absent(texts["references"]) else "test")
         if absent(texts["references"]):
             table = files["table"]
-            for name, file in (("references", files["reference"]), ("sources", files["source"])):
-                if absent(texts[name]):
-                    texts[name] = in_release(request.examples.ids, file, table)
+            texts = _with_release(request, texts, files)
     metric = context.control if context else None
     if not named and metric is None:
         raise InputError(f"{argument('control_systems')}: the given Metric has no metric for the control set")
     systems = same_systems("control_systems", wanted.control_systems, request.systems)
     columns = context.control_columns if context else {}
     return _read(request, metric, texts, systems, table, columns=columns, control=True)
+
+
+def _with_release(request: ScoreRequest, texts: Mapping[str, Any], files: Mapping[str, Path]) -> dict[str, Any]:
+    """``texts`` with those of a release where they are absent, and their normalised forms if the release has them."""
+    own = {"references": "reference", "sources": "source"}
+    forms = {"normalised": "normalised", "normalised_sources": "normalised_source"}
+    if not absent(texts["references"]):
+        forms = {}
+    chosen = {name: key for name, key in (own | forms).items() if key in files and absent(texts.get(name))}
+    return {
+        **texts,
+        **{name: in_release(request.examples.ids, files[key], files["table"]) for name, key in chosen.items()},
+    }
 
 
 def _read(
@@ -143,7 +152,7 @@ def _read(
     control: bool = False,
 ) -> ExampleSet:
     """The set of these texts and systems; ``metric``: None if the request names it."""
-    metric_name = request.metric
+    metric_name, named = request.metric, metric is None
     options = {name: value for name, value in (request.settings or {}).items() if name not in OF_METRIC}
     joined, runs, examples = join_texts(
         request.examples.ids,
@@ -194,9 +203,19 @@ def _read(
             )
         metric = make_metric(metric_name, ExampleTexts(references, sources, roles["compounds"]), options)
         against = names[0]
-    read = read_systems(runs, metric.n, against)
-    check_translated(request, read, sources)
-    prepared, normalised, warnings = prepare(request, metric, read, references)
+    read, release_form = read_systems(runs, metric.n, against), False
+    normalised_sources = None
+    if named and sources and not absent(joined.get("normalised_sources")):
+        normalised_sources = as_column(joined["normalised_sources"], "sources", *ROLES["sources"])
+    check_translated(request, read, sources, normalised_sources)
+    # Hypotheses in the normalised form of a release are compared with its references in that form.
+    if named and not absent(joined.get("normalised")):
+        normalised_references, normalised_names = read_references(joined["normalised"])
+        if release_form := in_release_form(request, metric, read, references, normalised_references):
+            references, names = normalised_references, normalised_names
+            sources = normalised_sources or sources
+            metric = make_metric(metric_name, ExampleTexts(references, sources, roles["compounds"]), options)
+    prepared, normalised, warnings = prepare(request, metric, read, references, release_form=release_form)
     files = [*([sources.name] if sources else []), *names]
     if not metric.of_texts:
         given_scores = [run.name for several in runs.values() for run in several]
@@ -230,21 +249,20 @@ def lines_of_release(folder: AnyPath | None, examples: ExampleOptions, *, contro
 
 
 def release_files(folder: Path, name: str = "test") -> dict[str, Path]:
-    """The ``source``, ``reference`` and ``table`` of a release.
+    """The ``source``, ``reference`` and ``table`` of a release; the ``normalised`` references and the
+    ``normalised_source`` if it has them.
 
     :param name: of its test set, its ``control`` set or its stratified ``sample``.
     :raises InputError: the folder is not a finished release, or has no such set.
     """
-    from cgbench.benchmark.release.manifest import SPLIT
+    from cgbench.benchmark.release.manifest import SPLIT, normalised_text
     from cgbench.benchmark.release.release import Release
 
     release = Release.open(folder)
     release.check_finished()
-    if name != "test":
-        paths = {key: release.set_path(name, side) for key, side in (("source", "source"), ("reference", "target"))}
-        return {**paths, "table": release.path(f"{name}.jsonl")}
-    return {
-        "source": release.text_path("source"),
-        "reference": release.text_path("target"),
-        "table": release.path(SPLIT),
-    }
+    read = release.text_path if name == "test" else partial(release.set_path, name)
+    paths = {"source": read("source"), "reference": read("target")}
+    if release.keeps_normalised:
+        forms = (("normalised_source", "source"), ("normalised", "reference"))
+        paths |= {form: release.path(normalised_text(paths[key].name)) for form, key in forms}
+    return {**paths, "table": release.path(SPLIT if name == "test" else f"{name}.jsonl")}

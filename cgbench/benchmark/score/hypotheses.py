@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from cgbench.errors import InputError, argument
 from cgbench.text.columns import Column
 from cgbench.text.hypothesis_form import Reading, damages, differences
 from cgbench.text.inputs import AnyPath, Texts, as_column
+from cgbench.text.plain_text import words_of
 from cgbench.text.profile import Profile, profile
 from cgbench.text.remote import local
 from cgbench.text.sampling import sample_text, spread
@@ -29,10 +31,16 @@ MOST_INCOMPLETE = 0.02
 
 
 def prepare(
-    request: ScoreRequest, metric: Metric, systems: list[System], references: Sequence[Sequence[str]]
+    request: ScoreRequest,
+    metric: Metric,
+    systems: list[System],
+    references: Sequence[Sequence[str]],
+    *,
+    release_form: bool = False,
 ) -> tuple[list[System], str | None, list[str]]:
     """The systems with normalised hypotheses, the normalisation for the signature, and warnings.
 
+    :param release_form: the references are in the normalised form of the release.
     :raises InputError: the form of hypotheses would make the score meaningless, or they cannot be normalised.
     """
     lines, normalise = check_complete(request, systems), request.examples.normalise
@@ -43,14 +51,44 @@ def prepare(
                 f"not for {metric.name}"
             )
         return systems, None, lines
-    label = None
+    label, requested = None, normalise is not None
+    normalise = RELEASE if release_form else normalise
     if normalise is not None:
-        normalisation = normalisation_of(normalise, request.release)
+        normalisation = normalisation_of(normalise, request.release, anonymised=release_form and not requested)
         systems, found = normalise_systems(systems, normalisation, references)
         lines += found
         label = normalisation_label(normalisation)
     lines += check_form(request, metric.reading, systems, references, accept=request.examples.accept_text)
     return systems, label, lines
+
+
+def in_release_form(
+    request: ScoreRequest,
+    metric: Metric,
+    systems: Sequence[System],
+    originals: Sequence[Sequence[str]],
+    normalised: Sequence[Sequence[str]],
+) -> bool:
+    """Whether hypotheses are scored in the normalised form of the release: on request, or if some have more words in
+    common with the references in that form. Others are then normalised too, so that all have the same references.
+
+    :param originals: the references as in the release's text; ``normalised``: the same in the form that selected them.
+    """
+    from cgbench.benchmark.release.release import Release
+
+    if request.examples.normalise is not None or metric.reading is None:
+        return request.examples.normalise == RELEASE
+    assert request.release is not None  # its references are in two forms
+    replaced = Release.open(Path(request.release)).configuration.get("anonymise", "none") != "none"
+    runs = [run for system in systems for run in system.runs]
+    # Names in logical forms cannot be replaced in hypotheses alone.
+    judge = all if replaced else any
+    return judge(_common_words(run, normalised) > _common_words(run, originals) for run in runs)
+
+
+def _common_words(run: Sequence[str], references: Sequence[Sequence[str]]) -> int:
+    pairs = zip(run, references, strict=True)
+    return sum((Counter(words_of(text)) & Counter(words_of(example[0]))).total() for text, example in pairs)
 
 
 def check_complete(request: ScoreRequest, systems: Sequence[System]) -> list[str]:
@@ -77,9 +115,12 @@ def check_complete(request: ScoreRequest, systems: Sequence[System]) -> list[str
     return lines
 
 
-def check_translated(request: ScoreRequest, systems: Sequence[System], sources: Column | None) -> None:
+def check_translated(
+    request: ScoreRequest, systems: Sequence[System], sources: Column | None, normalised: Column | None = None
+) -> None:
     """Check that systems translated the sources of this set, as far as records of ``cgbench translate`` say.
 
+    :param normalised: the sources in the normalised form of a release.
     :raises InputError: one translated another text.
     """
     digests = {system.name: [record["source"] for record in system.made if record and record.get("source")]
@@ -88,9 +129,9 @@ def check_translated(request: ScoreRequest, systems: Sequence[System], sources: 
         return
     from cgbench.steps import hash_value
 
-    expected = hash_value(sources.values)
+    expected = {hash_value(text.values) for text in (sources, normalised) if text}
     if strange := next(
-        (name for name, of_runs in digests.items() if any(digest != expected for digest in of_runs)), None
+        (name for name, of_runs in digests.items() if any(digest not in expected for digest in of_runs)), None
     ):
         raise InputError(
             f"{strange}: its record says that it translated another text than {sources.name}; translate that, or give "
@@ -117,9 +158,10 @@ def check_training(request: ScoreRequest, text: Column, train: Texts) -> list[st
     return lines
 
 
-def normalisation_of(given: str, release: AnyPath | None) -> Normalisation:
+def normalisation_of(given: str, release: AnyPath | None, *, anonymised: bool = False) -> Normalisation:
     """The normalisation that ``normalise`` names, for a monolingual text.
 
+    :param anonymised: the names in logical forms have been replaced already.
     :param given: ``release``, or ``[LANGUAGE=]NAME`` with a tokeniser or ``detokenize``.
     :raises InputError: the name is unknown, it needs a language, or the release has no normalisation.
     """
@@ -130,7 +172,7 @@ def normalisation_of(given: str, release: AnyPath | None) -> Normalisation:
     if given == RELEASE:
         if opened is None:
             raise InputError(f"{argument('normalise', given)}: which release? Give {argument('release')}")
-        return _of_release(opened)
+        return _of_release(opened, anonymised)
     code, sign, name = given.rpartition("=")
     language = code if sign else opened.languages[1] if opened else ""
     undo = name == DETOKENIZE
@@ -143,7 +185,7 @@ def normalisation_of(given: str, release: AnyPath | None) -> Normalisation:
         raise InputError(error.message.replace("tokenize", "normalise", 1)) from None
 
 
-def _of_release(release: Release) -> Normalisation:
+def _of_release(release: Release, anonymised: bool) -> Normalisation:
     from cgbench.files import check_shape
     from cgbench.text.normalisation import Normalisation
 
@@ -153,7 +195,7 @@ def _of_release(release: Release) -> Normalisation:
     config = release.configuration
     shape = {"tokenize": str, "lowercase": bool}
     check_shape(config, shape, f"{release.folder}: manifest.json: configuration", "it is not from a cgbench release")
-    if config.get("anonymise", "none") != "none":
+    if config.get("anonymise", "none") != "none" and not anonymised:
         raise InputError(
             f"{given}: the release has replaced the names in logical forms, which needs the sources and cannot be done "
             "for hypotheses alone; replace them before scoring"

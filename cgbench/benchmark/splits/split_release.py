@@ -90,7 +90,7 @@ def _write_files(
     manifest["figures"] = {**manifest["figures"], "selected": degrees}
     schemas = {}
     for which, table in tables.items():
-        table = with_text(table, texts[which], (languages[0], languages[1]))
+        table = with_text(table, texts[which], None, (languages[0], languages[1]))
         write_table(table, folder / table_file(which))
         schemas[which] = table.schema
     write_atomic(folder / CROISSANT, write_croissant(manifest, schemas, listed_digests(folder)))

@@ -98,7 +98,7 @@ def release_rows(origin: ReleaseOrigin, wanted: Wanted, side: str | None, tags: 
             continue
         change = None if change_of.is_identity else normaliser(change_of, language)
         # The words of a release are already normalised, and phrases are on the side of the degree.
-        test = Text(str(release.text_path(name)), name, release.lines(name))
+        test = Text(str(release.text_path(name)), name, release.lines(name, normalised=True))
         training = _training(origin, name, change, test, tags)
         row = measure(training, test, f"{release.folder.name} {language}", wanted, change_of.of(language), tags, 0)
         if name == origin.degree_side and release.finished:

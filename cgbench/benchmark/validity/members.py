@@ -18,7 +18,7 @@ import numpy as np
 from cgbench.benchmark.candidates.correlations import spearman
 from cgbench.benchmark.candidates.selection import seeded_hash, select_rows, selection_sizes
 from cgbench.benchmark.candidates.uncertainty import candidate_lines
-from cgbench.benchmark.release.recompute import ensemble_members
+from cgbench.benchmark.release.recompute import ensemble_members, reads_originals
 from cgbench.benchmark.validity.agreement import WINDOW
 from cgbench.errors import InputError, argument
 from cgbench.progress import bar
@@ -60,9 +60,10 @@ class Draws:
 
 
 def candidate_texts(release: Release) -> tuple[list[str], list[str]]:
-    """The sources and targets of the candidates, in the order of their table."""
+    """The sources and targets of the candidates as the members read them, in the order of their table."""
     if not release.finished:
-        return release.lines("source"), release.lines("target")
+        source, target = (release.lines(side, normalised=not reads_originals(release)) for side in ("source", "target"))
+        return source, target
     folder = release.step("candidates")
     if folder is None:
         raise InputError(
@@ -70,7 +71,7 @@ def candidate_texts(release: Release) -> tuple[list[str], list[str]]:
             f"is not here; name it with {argument('work')}, run the command of the card again, or pass hypotheses of "
             f"the test set with {argument('control_systems')}"
         )
-    return candidate_lines(folder)
+    return candidate_lines(folder, original=reads_originals(release))
 
 
 def draw_members(

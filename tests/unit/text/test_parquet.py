@@ -50,12 +50,12 @@ def test_a_table_of_structs_and_one_without_rows(tmp_path):
     path = tmp_path / "x.parquet"
     rows = {"line": [1, 2], "translation": [{"de": "a", "en": "b"}, {"de": "c", "en": None}]}
     pyarrow.parquet.write_table(pyarrow.table(rows), path)
-    assert read_table(path, "translation").to_pydict() == rows
-    assert read_table(path, "translation", leave_out=True).to_pydict() == {"line": [1, 2]}
+    assert read_table(path, ["translation"]).to_pydict() == rows
+    assert read_table(path, ["translation"], leave_out=True).to_pydict() == {"line": [1, 2]}
     with pytest.raises(InputError, match="column 'translation' is neither numbers nor text"):
         read_table(path)
     pyarrow.parquet.write_table(pyarrow.table(rows).slice(0, 0), path)
-    assert read_table(path, "translation").schema == pyarrow.table(rows).schema
+    assert read_table(path, ["translation"]).schema == pyarrow.table(rows).schema
 
 
 def test_two_columns_are_read_side_by_side(tmp_path, monkeypatch):

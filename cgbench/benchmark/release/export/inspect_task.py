@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cgbench.benchmark.release.export.lm_eval import task_name
-from cgbench.benchmark.release.export.pairs import Pairs, as_written, write_lines, write_rows
+from cgbench.benchmark.release.export.pairs import Pairs, write_lines, write_rows
 from cgbench.benchmark.shots.choose import Choice
 from cgbench.text.languages import name_of
 
@@ -52,7 +52,6 @@ def {name}():
 
 def write_inspect(pairs: Pairs, folder: Path, *, shots: Callable[[Sequence[str]], list[Choice]] | None = None) -> None:
     """Write the task."""
-    pairs = as_written(pairs)
     names = [name_of(language) for language in pairs.languages]
     instruction = f"Translate the following text from {names[0]} into {names[1]}. Answer with the translation alone."
     choices = [None] * len(pairs.rows) if shots is None else shots([row["source"] for row in pairs.rows])

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from cgbench.benchmark.release.export.pairs import Pairs, as_written, raw_texts, write_lines
+from cgbench.benchmark.release.export.pairs import Pairs, write_lines
 from cgbench.benchmark.release.tables import sides_of, write_table
 from cgbench.benchmark.shots.choose import Choice
 from cgbench.errors import InputWarning
@@ -82,7 +82,6 @@ def write_lm_eval(pairs: Pairs, folder: Path, *, shots: Callable[[Sequence[str]]
 
     name = task_name(pairs.languages)
     others = shots_of(pairs) if shots is None else {"source": [], "target": []}
-    pairs = as_written(pairs)
     columns: dict[str, list[Any]] = {side: [row[side] for row in pairs.rows] for side in ("source", "target")}
     figures = [row["figures"] for row in pairs.rows]
     columns |= {key: [row[key] for row in figures] for key in (figures[0] if figures else ()) if key not in columns}
@@ -153,22 +152,15 @@ def shots_of(pairs: Pairs) -> dict[str, list[str]]:
     if not texts:
         return {"source": [], "target": []}
     tests = [{row[side] for row in pairs.rows} for side in ("source", "target")]
-    split = pairs.release.is_split  # all its training pairs are free, and have no pool
-    names = ("stage", "pool", "pool_line")
-    places = (
-        [["rest"] * table.num_rows, *[[0] * table.num_rows] * 2] if split else [table[one].to_pylist() for one in names]
-    )
+    split = pairs.release.is_split  # all its training pairs are free
+    stages = ["rest"] * table.num_rows if split else table["stage"].to_pylist()
     free = [
-        (place, (source, target))
-        for stage, *place, source, target in zip(*places, *texts, strict=True)
+        (source, target)
+        for stage, source, target in zip(stages, *texts, strict=True)
         if stage in ("rest", "window") and source not in tests[0] and target not in tests[1]
     ]
     chosen = free[:: max(1, -(-len(free) // MOST_SHOTS))]
-    written = [text for _, text in chosen]
-    change = None if split else pairs.release.normalisation
-    if change and not change.is_identity and change.anonymise == "none":
-        written = raw_texts(pairs.release, [(pool, line) for (pool, line), _ in chosen], written) or written
-    return {"source": [source for source, _ in written], "target": [target for _, target in written]}
+    return {"source": [source for source, _ in chosen], "target": [target for _, target in chosen]}
 
 
 def _literal(name: str) -> str:

@@ -19,12 +19,12 @@ def language_pair(languages: tuple[str, str]) -> str:
 
 
 def write_mt_metrics_eval(pairs: Pairs, folder: Path) -> None:
-    """Write the folder: sources, a reference, documents, the ensemble's translations."""
+    """Write the folder: sources, a reference, documents, the ensemble's translations if text was not normalised."""
     name = language_pair(pairs.languages)
     write_lines(folder / "sources" / f"{name}.txt", (row["source"] for row in pairs.rows))
     write_lines(folder / "references" / f"{name}.{REFERENCE}.txt", (row["target"] for row in pairs.rows))
     write_lines(folder / "documents" / f"{name}.docs", (f"{row['domain']}\t{row['doc']}" for row in pairs.rows))
     outputs = [row["figures"]["hypothesis"] for row in pairs.rows if "hypothesis" in row["figures"]]
-    if outputs:
+    if outputs and not pairs.release.keeps_normalised:  # else they are normalised, unlike the references
         write_lines(folder / "system-outputs" / name / f"{SYSTEM}.txt", outputs)
         write_rows(folder / "metadata" / name / f"{SYSTEM}.jsonl", (row["figures"] for row in pairs.rows))

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import warnings
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cgbench.benchmark.release.release import Release
-from cgbench.errors import InputError, InputWarning, argument
+from cgbench.errors import InputError
 from cgbench.files import named
-from cgbench.text.formats import CorpusSpec, read_pairs
-from cgbench.text.normalisation import normalise_pairs
-from cgbench.text.plain_text import words_of
 
 SYSTEM = "ensemble"  # the name of the ensemble's own translations
 
@@ -43,7 +38,7 @@ class Pairs:
 
 
 def pairs_of(release: Release) -> Pairs:
-    """The pairs of a release with a test set and its text."""
+    """The pairs of a release with a test set and its text, as in their files."""
     figures = release.split()
     texts = [release.lines(side) for side in ("source", "target")]
     if {len(lines) for lines in texts} != {len(figures)}:
@@ -60,64 +55,6 @@ def pairs_of(release: Release) -> Pairs:
         for row, source, target in zip(figures, *texts, strict=True)
     ]
     return Pairs(release, rows)
-
-
-def as_written(pairs: Pairs) -> Pairs:
-    """The pairs as in their pools, before tokenisation and lower-casing, for targets whose models generate answers.
-
-    If a pool is missing or has changed, the pairs stay as in the release, with a warning.
-    """
-    release = pairs.release
-    if release.is_split:  # its pairs are already those of its files
-        return pairs
-    change = release.normalisation
-    if change.is_identity or change.anonymise != "none":  # answers are compared with anonymised forms
-        return pairs
-    texts = [(row["source"], row["target"]) for row in pairs.rows]
-    found = raw_texts(release, [(row["figures"]["pool"], row["figures"]["pool_line"]) for row in pairs.rows], texts)
-    if found is None:
-        warnings.warn(
-            InputWarning(
-                f"{release.folder}: the text is normalised ({change.signature(release.languages[1])}"
-                f"{', lower case' if change.lowercase else ''}) and its pools are not here, so the export has "
-                "normalised text, and answers in ordinary text score too low; score them with cgbench score "
-                f"{argument('release')} {argument('normalise', 'release')}"
-            ),
-            stacklevel=2,
-        )
-        return pairs
-    rows = [
-        {**row, "source": source, "target": target} for row, (source, target) in zip(pairs.rows, found, strict=True)
-    ]
-    return replace(pairs, rows=rows)
-
-
-def raw_texts(
-    release: Release, places: Sequence[tuple[int, int]], texts: Sequence[tuple[str, str]]
-) -> list[tuple[str, str]] | None:
-    """The pairs at ``places`` (pool and line, from 1) as in the pools; None if a pool is missing or has changed.
-
-    Each pair is normalised again and compared with the text of the release.
-    """
-    change = release.normalisation
-    entries = release.manifest["inputs"]["pool"]
-    found: dict[tuple[int, int], tuple[str, str]] = {}
-    try:
-        for pool in sorted({pool for pool, _ in places}):
-            entry, wanted = entries[pool - 1], {line for number, line in places if number == pool}
-            paths = tuple(release.input_path(str(file["path"])) for file in entry["files"])
-            spec = CorpusSpec(paths, tuple(entry["columns"]) if entry["columns"] else None)
-            for line, pair in enumerate(islice(read_pairs(spec), max(wanted)), 1):
-                if line in wanted:
-                    found[pool, line] = pair
-        raw = [found[place] for place in places]
-        again = normalise_pairs(iter(raw), change, "")
-        alike = all(
-            [" ".join(words_of(side)) for side in pair] == list(text) for pair, text in zip(again, texts, strict=True)
-        )
-    except (InputError, OSError, LookupError, TypeError):
-        return None
-    return [(source.strip(), target.strip()) for source, target in raw] if alike else None
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cgbench.benchmark.release.export.lm_eval import task_name
-from cgbench.benchmark.release.export.pairs import Pairs, as_written
+from cgbench.benchmark.release.export.pairs import Pairs
 from cgbench.errors import InputError, argument
 from cgbench.files import write_json
 
@@ -42,7 +42,7 @@ def write_pearmut(
             )
     digest = hashlib.sha256(f"{pairs.release.signature}|{sorted(hypotheses)}|{seed}".encode()).hexdigest()[:8]
     documents: dict[str, list[dict[str, Any]]] = {}
-    for row, outputs in zip(as_written(pairs).rows, zip(*hypotheses.values(), strict=True), strict=True):
+    for row, outputs in zip(pairs.rows, zip(*hypotheses.values(), strict=True), strict=True):
         document = row["figures"].get("document")
         document = row["doc"] if document in (None, "") else str(document)
         item = {"item_id": str(row["figures"]["line"]), "document": document, "src": _text(row["source"])}

@@ -34,6 +34,10 @@ def test_amounts():
     assert resolve_amount("x", "1/30", 45) == 2  # half up
     assert resolve_amount("x", "0.5", 3) == 2
     assert resolve_amount("x", 7, 3) == 7
+    assert [resolve_amount("x", amount, 45) for amount in ("1/1", "1.0", "3/3", "1", 1)] == [45, 45, 45, 1, 1]
+    for amount in ("3/2", "4/2", "1.5"):
+        with pytest.raises(InputError, match="or a share of at most 1"):
+            resolve_amount("x", amount, 45)
     assert resolve_amount("x", 0, 3) == 0
     assert settings_of(select="1_000").drawing.select == 1000 and settings_of(select=0.05).drawing.select == "0.05"
     for wrong in ("a", "1.5", "3/2", "1/0", "-1", True, 1.5):

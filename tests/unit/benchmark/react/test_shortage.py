@@ -1,10 +1,12 @@
 """The true cause of a build with nothing left."""
 
+import re
+
 import pytest
 from option_names import shown_by
 from small_build import settings_of
 
-from cgbench.benchmark.react.checks import check_enough, check_shares, check_words
+from cgbench.benchmark.react.checks import check_enough, check_shares, check_words, size_warnings
 from cgbench.benchmark.react.request import BuildRequest
 from cgbench.errors import InputError
 from cgbench.text.corpus import index_pair
@@ -109,3 +111,26 @@ def test_shares_that_cannot_fit(changes, pool, expected):
         return
     with pytest.raises(InputError, match=expected):
         check_shares(settings_of(**changes), pool)
+
+
+@pytest.mark.parametrize(
+    ("config", "counts", "said"),
+    [
+        ({"select": "1/20"}, {}, "the test set has only 50 pairs, .* raise select=1/20 and window=3/10, "),
+        (
+            {"select": 100},
+            {"within_length": 1_100},
+            "1,000 of the 1,100 pairs .* so the degree hardly",
+        ),
+        (
+            {"select": 100, "window": 900, "drop": 50},
+            {},
+            "the window takes 900 of the 950 candidates .* lower window",
+        ),
+        ({"select": 100}, {}, None),
+    ],
+)
+def test_a_selection_that_says_little_is_named_with_its_numbers(config, counts, said):
+    request = settings_of(**{"candidates": 1_000, "drop": 0, "window": "3/10", **config})
+    lines = size_warnings(request, {**COUNTS, "within_length": 5_000, "candidates": 1_000, **counts})
+    assert len(lines) == (said is not None) and (said is None or re.match(said, lines[0]))

@@ -19,10 +19,10 @@ def test_translations_are_made_again_within_the_limit_of_the_build(tmp_path, mon
         step=lambda name: tmp_path,
     )
     rows = [{"hypothesis": "a", "rmi": 0.5, "line": 1, "reference_rmi": 2.0}]
-    assert recompute.RecomputedSample(release, rows, [["a"], ["b"]], [0]).check_uncertainty().ok
+    assert recompute.RecomputedSample(release, rows, *[[["a"], ["b"]]] * 2, [0]).check_uncertainty().ok
     assert said == [(["b"], {"beam": 1, "device": "cpu", "max_length_ratio": 3.0})]
     rows[0]["reference_rmi"] = 2.1
-    assert recompute.RecomputedSample(release, rows, [["a"], ["b"]], [0]).check_uncertainty().ok is False
+    assert recompute.RecomputedSample(release, rows, *[[["a"], ["b"]]] * 2, [0]).check_uncertainty().ok is False
 
 
 def test_a_translation_that_hangs_on_its_shard_is_made_again_as_it_was(tmp_path, monkeypatch):
@@ -39,5 +39,5 @@ def test_a_translation_that_hangs_on_its_shard_is_made_again_as_it_was(tmp_path,
             return [{"hypothesis": "a" if len(lines) == right else "other", "rmi": 0.5} for _ in lines]
 
         monkeypatch.setattr(recompute, "measure_sources", measure)
-        assert recompute.RecomputedSample(release, rows, texts, [7, 20, 555]).check_uncertainty().ok is ok
+        assert recompute.RecomputedSample(release, rows, texts, texts, [7, 20, 555]).check_uncertainty().ok is ok
         assert sizes[0] == 3 and set(sizes[1:]) <= {100}

@@ -7,6 +7,7 @@ from small_build import list_files
 
 from cgbench.benchmark.react.build_react import build_react
 from cgbench.benchmark.release.card import _code, _escape, write_card
+from cgbench.benchmark.release.manifest import FORMAT
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.verify import verify
 from cgbench.errors import InputError, InputWarning
@@ -26,7 +27,7 @@ def candidates(demo, tmp_path_factory):
 @pytest.fixture
 def finished(tmp_path):
     """The smallest release that can be opened."""
-    manifest = {"format": 3, "until": "release", "languages": ["de", "<b>"], "signature": "react|<i>"}
+    manifest = {"format": FORMAT, "until": "release", "languages": ["de", "<b>"], "signature": "react|<i>"}
     manifest |= {key: {} for key in ("files", "figures", "configuration", "inputs")}
     manifest["counts"] = {"pool": 9, "candidates": 4, "selected": 2}
     (tmp_path / "test.de").write_text("\ufeffa b\nc\n", encoding="utf-8")

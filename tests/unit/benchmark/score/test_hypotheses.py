@@ -226,8 +226,8 @@ def release(folder, tokenize="moses", **configuration):
         "inputs": {}, "files": {}, "counts": {}, "figures": {},
         "configuration": {"tokenize": tokenize, "lowercase": True, **configuration},
     }  # fmt: skip
-    (folder / "test.de").write_text("".join(line + "\n" for line in DE))
-    (folder / "test.en").write_text("".join(line + "\n" for line in moses_of(EN)))
+    for name, lines in (("test.de", DE), ("test.norm.de", DE), ("test.en", EN), ("test.norm.en", moses_of(EN))):
+        (folder / name).write_text("".join(line + "\n" for line in lines))
     (folder / "split.jsonl").write_text("{}\n" * len(EN))
     list_files(folder, manifest)
     return folder
@@ -238,21 +238,26 @@ def moses_of(lines):
     return [moses.tokenize(line, return_str=True).lower() for line in lines]
 
 
-def test_the_normalisation_of_the_release_is_the_remedy_and_makes_texts_equal(tmp_path):
+def test_hypotheses_of_a_release_are_compared_with_the_references_that_have_their_form(tmp_path):
     made = release(tmp_path / "release")
-    with pytest.raises(InputError) as caught:
-        evaluate("exact", {"A": EN}, release=made)
-    assert "Remedy: normalise='release' normalises hypotheses like the release (moses-en+lc);" in str(caught.value)
-    found = evaluate("exact", {"A": EN}, release=made, examples={"normalise": "release"})
-    assert found.score == 100
-    assert "|norm:moses-en+lc|" in found.signature
+    found = evaluate("exact", {"A": EN}, release=made)
+    assert found.score == 100 and "norm:" not in found.signature
+    found = evaluate("exact", {"B": moses_of(EN)}, release=made)
+    assert found.score == 100 and "|norm:moses-en+lc|" in found.signature
+    # One request, or one system in the normalised form: all in that form.
+    for normalise in (None, "release"):
+        with pytest.warns(InputWarning, match="^B: already tokenised, so normalise did not tokenise again"):
+            found = evaluate("exact", {"A": EN, "B": moses_of(EN)}, release=made, examples={"normalise": normalise})
+        assert [result["exact"] for result in found.figures.values()] == [100, 100]
+        assert "|norm:moses-en+lc|" in found.signature
 
 
-def test_a_run_whose_words_are_apart_is_not_tokenised_again(tmp_path):
-    made = release(tmp_path / "release")
-    with pytest.warns(InputWarning, match="^B: already tokenised, so normalise did not tokenise again"):
-        found = evaluate("exact", {"A": EN, "B": moses_of(EN)}, release=made, examples={"normalise": "release"})
-    assert [result["exact"] for result in found.figures.values()] == [100, 100]
+def test_a_release_with_replaced_names_is_scored_in_the_form_of_the_hypotheses(tmp_path):
+    made = release(tmp_path / "release", "none", anonymise="sparql", lowercase=False)
+    hidden = [line.replace("the", "?x0") for line in EN]
+    (made / "test.norm.en").write_text("".join(line + "\n" for line in hidden))
+    list_files(made)
+    assert [evaluate("exact", {"A": lines}, release=made).score for lines in (EN, hidden)] == [100, 100]
 
 
 def test_a_tokeniser_by_name():

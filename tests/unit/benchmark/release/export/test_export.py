@@ -1,8 +1,7 @@
-"""Exports hand out raw text where it is at hand, and a metric that cuts the language."""
+"""Exports to other tools: a metric that cuts the language, and targets of other packages."""
 
 import importlib.util
 import sys
-import warnings
 from importlib.metadata import EntryPoint
 from types import SimpleNamespace
 
@@ -18,10 +17,9 @@ from cgbench.benchmark.release.export.lm_eval import write_lm_eval
 from cgbench.benchmark.release.export.pairs import Pairs
 from cgbench.benchmark.release.manifest import FORMAT
 from cgbench.benchmark.release.release import Release
-from cgbench.errors import InputError, InputWarning
+from cgbench.errors import InputError
 
 RAW = [("Dogs sleep, too.", "狗也睡觉。"), ("Cats don't.", "猫不睡觉。"), ("He waits.", "他在等。")]
-TEXT = [("dogs sleep, too.", "狗 也 睡 觉 。"), ("cats don't.", "猫 不 睡 觉 。"), ("he waits.", "他 在 等 。")]
 
 
 @pytest.fixture
@@ -29,19 +27,16 @@ def pairs(tmp_path, monkeypatch):
     """A release of two of the three pairs of a pool, in lower case and cut into characters."""
     folder = tmp_path / "release"
     folder.mkdir()
-    files = [{"path": str(tmp_path / f"pool.{language}")} for language in ("en", "zh")]
-    for file, side in zip(files, zip(*RAW, strict=True), strict=True):
-        (tmp_path / file["path"]).write_text("".join(line + "\n" for line in side), encoding="utf-8")
     manifest = {
         "format": FORMAT, "languages": ["en", "zh"], "until": "release", "signature": "x",
-        "inputs": {"pool": [{"files": files, "columns": None}]}, "files": {}, "counts": {}, "figures": {},
+        "inputs": {}, "files": {}, "counts": {}, "figures": {},
         "configuration": {"tokenize": "zh=char", "lowercase": True},
     }  # fmt: skip
     list_files(folder, manifest)
     monkeypatch.setattr(lm_eval, "shots_of", lambda pairs: {"source": ["a"], "target": ["b"]})
     rows = [
         {
-            "source": TEXT[line][0], "target": TEXT[line][1], "doc": f"line-{line + 1}", "domain": "d",
+            "source": RAW[line][0], "target": RAW[line][1], "doc": f"line-{line + 1}", "domain": "d",
             "figures": {"pool": 1, "pool_line": line + 1},
         }
         for line in (2, 0)
@@ -54,20 +49,6 @@ def exported(pairs, folder):
     write_lm_eval(pairs, folder)
     table = pyarrow.parquet.read_table(folder / "test.parquet")
     return list(zip(table["source"].to_pylist(), table["target"].to_pylist(), strict=True))
-
-
-def test_raw_text_is_exported_where_the_pool_is_here(pairs, tmp_path):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert exported(pairs, tmp_path / "task") == [RAW[2], RAW[0]]
-
-
-@pytest.mark.parametrize("changed", [None, "Dogs sleep.\nCats don't.\nHe waits.\n", "one line\n"])
-def test_another_pool_or_none_leaves_the_release_text_and_warns(pairs, tmp_path, changed):
-    pool = tmp_path / "pool.en"
-    pool.unlink() if changed is None else pool.write_text(changed)
-    with pytest.warns(InputWarning, match="the text is normalised \\(char, lower case\\).* normalise='release'"):
-        assert exported(pairs, tmp_path / "task") == [TEXT[2], TEXT[0]]
 
 
 def test_the_metric_cuts_chinese(pairs, tmp_path):
@@ -86,9 +67,7 @@ def test_the_metric_cuts_chinese(pairs, tmp_path):
 
 def test_a_language_with_blanks_has_the_metrics_of_the_harness(pairs, tmp_path):
     pairs.release.manifest["languages"] = ["zh", "en"]
-    pairs.release.manifest["configuration"]["tokenize"] = "none"
-    with pytest.warns(InputWarning):
-        exported(pairs, tmp_path / "task")
+    exported(pairs, tmp_path / "task")
     task = yaml.safe_load((tmp_path / "task" / "cgbench_zh_en.yaml").read_text().replace("!function ", ""))
     assert task["metric_list"] == [{"metric": name} for name in ("bleu", "chrf", "ter")]
     assert "def bleu" not in (tmp_path / "task" / "pairs.py").read_text()
