@@ -205,7 +205,7 @@ class Release:
 
     @property
     def keeps_normalised(self) -> bool:
-        """Whether the normalised form that selected the pairs stands beside their original text."""
+        """Whether the normalised form that selected the pairs is next to their original text."""
         return keeps_normalised(self.manifest)
 
     def text_path(self, side: str) -> Path:
