@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import numpy as np
 
 from cgbench.argument_types import AnyPath, Kind
-from cgbench.benchmark.comparison.comparison import Comparison, SystemScores
+from cgbench.benchmark.comparison.comparison import Comparison, SystemScores, parts_of
+from cgbench.benchmark.metrics.bins import Bin
 from cgbench.benchmark.outputs.systems import System
 from cgbench.benchmark.score.features import FeatureInputs
 from cgbench.benchmark.score.output.analyses import analysis_blocks, long_table, scores_as_json
@@ -188,11 +189,17 @@ class Evaluation:
         bins = [(bin.label, len(bin.rows)) for bin, _ in scored.results[0].bins] or [("all", metric.n)]
         labels, counts = zip(*bins, strict=True)
         by = f"{scored.by} (number of examples)" if scored.by else "(number of examples)"
+        subsets_of = [result.parts[-len(bins) :] for result in scored.results]
+        if not scored.by and self.inputs is not None:  # intervals, if only scores were asked for
+            comparison = replace(self.inputs.comparison, paired=None, baseline=None, all_pairs=False, confidence=True)
+            whole = [Bin("all", np.arange(metric.n))]
+            (subsets,) = parts_of(metric, scored.sampling, scored.results, comparison, whole)
+            subsets_of = [(subset,) for subset in subsets]
         charts = []
         for name in metric.figures:
             series = [
-                Series.of(result.system, [part.figures[name] for part in result.parts[-len(bins) :]], number)
-                for number, result in enumerate(scored.results)
+                Series.of(result.system, [subset.figures[name] for subset in subsets], index)
+                for index, (result, subsets) in enumerate(zip(scored.results, subsets_of, strict=True))
             ]
             if not all(np.isnan(row.values).all() for row in series):
                 charts.append(Chart(labels, series, "", metric.axis(name), by, counts))
