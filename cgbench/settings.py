@@ -191,7 +191,8 @@ def _plain(key: str, value: Any, hint: Any) -> Any:
         value = value.item()
     if isinstance(value, str):
         text = value.strip()
-        if NONE in choices and (text in ("none", "null") or (not text and not _has_literal(choices))):
+        has_literal = any(typing.get_origin(choice) is typing.Literal for choice in choices)
+        if NONE in choices and (text in ("none", "null") or not (text or has_literal)):
             return None
         if bool in choices and text.lower() in _BOOLS:
             return _BOOLS[text.lower()]
@@ -211,10 +212,6 @@ def choices_of(hint: Any) -> tuple[Any, ...]:
     """The types of a union, or the type itself."""
     hint = typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
     return typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
-
-
-def _has_literal(choices: Iterable[Any]) -> bool:
-    return any(typing.get_origin(choice) is typing.Literal for choice in choices)
 
 
 def _other_type(kind: type, value: Any) -> Any:

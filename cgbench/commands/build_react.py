@@ -9,8 +9,8 @@ import click
 
 from cgbench.benchmark.react.request import BuildRequest
 from cgbench.commands.click_types import corpora_words, corpus_words
-from cgbench.commands.command import DRY_RUN, EXPLAIN, Resumable, engine_options, format_option, grouped, note, say_if
-from cgbench.commands.lines import print_cost
+from cgbench.commands.command import DRY_RUN, EXPLAIN, Resumable, engine_options, format_option, grouped, note
+from cgbench.commands.lines import print_cost, say_if
 from cgbench.commands.options import takes
 from cgbench.errors import InputError, argument, printable_json
 

@@ -6,7 +6,6 @@ import functools
 import re
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
@@ -16,6 +15,7 @@ from cgbench.commands.click_types import FilesType, ModelType, Option
 from cgbench.commands.lines import Failure, Stopped, failure_of, interruptible, text_alone, warnings_as_lines
 from cgbench.commands.lines import note as note  # read from here by many
 from cgbench.errors import printable
+from cgbench.settings import did_you_mean
 from cgbench.text.remote import is_address, local
 
 FIRST, LAST = ("Input", "Text"), ("Output", "Execution", "Advanced")
@@ -98,12 +98,10 @@ class Command(Documented):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete the further files of an option that takes several."""
         last = next((word for word in reversed(ctx.meta.get(_WORDS, ())) if word.startswith("--")), "")
-        if not incomplete.startswith("-") and isinstance(self._option(last), FilesType):
+        takes_files = any(last in param.opts and isinstance(param.type, FilesType) for param in self.params)
+        if takes_files and not incomplete.startswith("-"):
             return [CompletionItem(incomplete, type="file")]
         return super().shell_complete(ctx, incomplete)
-
-    def _option(self, name: str) -> click.ParamType | None:
-        return next((param.type for param in self.params if name in param.opts), None)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
@@ -163,11 +161,7 @@ class Group(Documented, click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find a command; an error names the nearest one."""
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            import difflib
-
-            near = difflib.get_close_matches(args[0].lower(), self.list_commands(ctx), 1, 0.6)
-            if near:
-                ctx.fail(f"No such command '{args[0]}'. Did you mean '{near[0]}'?")
+            ctx.fail(f"No such command '{args[0]}'{did_you_mean(args[0], self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -193,12 +187,7 @@ class Group(Documented, click.Group):
 def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Combine options into one decorator."""
 
-    def apply(function: Any) -> Any:
-        for decorator in reversed(decorators):
-            function = decorator(function)
-        return function
-
-    return apply
+    return lambda function: functools.reduce(lambda command, option: option(command), reversed(decorators), function)
 
 
 def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -215,8 +204,7 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
         grouped("Execution", "--jobs", type=click.IntRange(1), metavar="N", help=JOBS),
         grouped(
             "Execution", "--engine", metavar="local|ray[:ADDRESS]",
-            help="Where tasks run: here, or on a Ray cluster (HOST:PORT, or auto) [default: local, "
-            "or CGBENCH_ENGINE]",
+            help="Where tasks run: here, or on a Ray cluster (HOST:PORT, or auto) [default: local, or CGBENCH_ENGINE]",
         ),
     )(run)  # fmt: skip
 
@@ -228,12 +216,3 @@ format_option = grouped(
     "Output", "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True,
     help="Output format",
 )  # fmt: skip
-work_option = grouped(
-    "Advanced", "--work", type=click.Path(path_type=Path), metavar="FOLDER",
-    help="Workspace of the release, with texts, models and finished steps [default: RELEASE.work]",
-)  # fmt: skip
-
-
-def say_if(explain: bool) -> Callable[[str], None] | None:
-    """A function that prints a line on standard error, or None."""
-    return note if explain else None

@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
@@ -227,3 +227,8 @@ def warn_of(findings: Iterable[Finding]) -> None:
 def print_cost(cost: Forecast) -> None:
     """Print the cost of a build on standard error."""
     note(f"\n{cost}\n" + (f"\nwarning: {cost.advice}" if cost.advice else ""))
+
+
+def say_if(explain: bool) -> Callable[[str], None] | None:
+    """A function that prints a line on standard error, or None."""
+    return note if explain else None

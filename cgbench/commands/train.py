@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from cgbench.commands.click_types import corpus_words
-from cgbench.commands.command import EXPLAIN, Resumable, engine_options, format_option, grouped, options, say_if
+from cgbench.commands.command import EXPLAIN, Resumable, engine_options, format_option, grouped, options
+from cgbench.commands.lines import say_if
 from cgbench.commands.options import takes
 from cgbench.models.training.request import EnsembleRequest, TrainRequest, begin
 from cgbench.requests import changed

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from cgbench.benchmark.validity.request import ValidateRequest
-from cgbench.commands.command import Command, command_line, format_option, grouped, work_option
+from cgbench.commands.command import Command, command_line, format_option, grouped
 from cgbench.commands.options import takes
 from cgbench.errors import InputError
 
@@ -42,7 +42,10 @@ def _others(words: tuple[str, ...]) -> dict[str, str]:
     "Output", "--report", "page", type=click.Path(path_type=Path), metavar="FILE.html",
     help="Write an HTML report on --measures",
 )  # fmt: skip
-@work_option
+@grouped(
+    "Advanced", "--work", type=click.Path(path_type=Path), metavar="FOLDER",
+    help="Workspace of the release, with texts, models and finished steps [default: RELEASE.work]",
+)  # fmt: skip
 @format_option
 def validate_command(
     values: dict[str, Any], release: str, sources: Path | None, page: Path | None, work: Path | None, form: str
