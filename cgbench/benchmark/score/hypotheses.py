@@ -55,8 +55,8 @@ def prepare(
     normalise = RELEASE if release_form else normalise
     if normalise is not None:
         normalisation = normalisation_of(normalise, request.release, anonymised=release_form and not requested)
-        systems, found = normalise_systems(systems, normalisation, references)
-        lines += found
+        systems, warnings = normalise_systems(systems, normalisation, references)
+        lines += warnings
         label = normalisation_label(normalisation)
     lines += check_form(request, metric.reading, systems, references, accept=request.examples.accept_text)
     return systems, label, lines
@@ -98,15 +98,15 @@ def check_complete(request: ScoreRequest, systems: Sequence[System]) -> list[str
     """
     lines = []
     for system in systems:
-        for number, record in enumerate(system.made, 1):
+        for run_number, record in enumerate(system.made, 1):
             counts = (record or {}).get("answers") or {}
-            asked, incomplete = counts.get("asked", 0), counts.get("incomplete", 0)
+            answer_count, incomplete = counts.get("asked", 0), counts.get("incomplete", 0)
             if not incomplete:
                 continue
-            run = f", run {number}" if len(system.made) > 1 else ""
+            run = f", run {run_number}" if len(system.made) > 1 else ""
             causes = ", ".join(f"{name} {count:,}" for name, count in counts.get("causes", {}).items())
-            line = f"{system.name}{run}: {incomplete:,} of {asked:,} answers are empty or cut short ({causes})"
-            if incomplete > MOST_INCOMPLETE * asked and not request.examples.accept_text:
+            line = f"{system.name}{run}: {incomplete:,} of {answer_count:,} answers are empty or cut short ({causes})"
+            if incomplete > MOST_INCOMPLETE * answer_count and not request.examples.accept_text:
                 raise InputError(
                     f"{line}, more than {100 * MOST_INCOMPLETE:g} %; translate again with a larger "
                     f"?max_tokens=N or another prompt; {argument('accept_text')} scores them as they are"
@@ -150,35 +150,38 @@ def check_training(request: ScoreRequest, text: Column, train: Texts) -> list[st
         name, lines = os.fspath(train), sample_text(local(os.fspath(train)))
     else:
         name, lines = "train", spread(iter(as_column(train, "train").values))
-    told = differences(_profile(text.values), profile(lines), Reading())
-    lines = [f"{text.name}: {one.text.replace('the references', name)}; normalise both the same way" for one in told]
-    for line, one in zip(lines, told, strict=True):
-        if one.stops and not request.examples.accept_text:
+    differing = differences(_profile(text.values), profile(lines), Reading())
+    lines = [
+        f"{text.name}: {difference.text.replace('the references', name)}; normalise both the same way"
+        for difference in differing
+    ]
+    for line, difference in zip(lines, differing, strict=True):
+        if difference.stops and not request.examples.accept_text:
             raise InputError(f"{line}; {argument('accept_text')} takes the text as it is")
     return lines
 
 
-def normalisation_of(given: str, release: AnyPath | None, *, anonymised: bool = False) -> Normalisation:
+def normalisation_of(normalise: str, release: AnyPath | None, *, anonymised: bool = False) -> Normalisation:
     """The normalisation that ``normalise`` names, for a monolingual text.
 
     :param anonymised: the names in logical forms have been replaced already.
-    :param given: ``release``, or ``[LANGUAGE=]NAME`` with a tokeniser or ``detokenize``.
+    :param normalise: ``release``, or ``[LANGUAGE=]NAME`` with a tokeniser or ``detokenize``.
     :raises InputError: the name is unknown, it needs a language, or the release has no normalisation.
     """
     from cgbench.benchmark.release.release import Release
     from cgbench.text.normalisation import Normalisation
 
     opened = None if release is None else Release.open(Path(release))
-    if given == RELEASE:
+    if normalise == RELEASE:
         if opened is None:
-            raise InputError(f"{argument('normalise', given)}: which release? Give {argument('release')}")
+            raise InputError(f"{argument('normalise', normalise)}: which release? Give {argument('release')}")
         return _of_release(opened, anonymised)
-    code, sign, name = given.rpartition("=")
+    code, sign, name = normalise.rpartition("=")
     language = code if sign else opened.languages[1] if opened else ""
     undo = name == DETOKENIZE
     if not language and (undo or name == "moses"):
         example = argument("normalise", f"en={name}")
-        raise InputError(f"{argument('normalise', given)} depends on the language: name it, such as {example}")
+        raise InputError(f"{argument('normalise', normalise)} depends on the language: name it, such as {example}")
     try:
         return Normalisation("none" if undo else name, False, (language, language), detokenize=undo)
     except InputError as error:
@@ -189,7 +192,7 @@ def _of_release(release: Release, anonymised: bool) -> Normalisation:
     from cgbench.files import check_shape
     from cgbench.text.normalisation import Normalisation
 
-    given = argument("normalise", RELEASE)
+    requested = argument("normalise", RELEASE)
     if release.is_split:
         raise InputError(f"{argument('normalise', RELEASE)}: {release.folder} is a split, whose text is not normalised")
     config = release.configuration
@@ -197,11 +200,13 @@ def _of_release(release: Release, anonymised: bool) -> Normalisation:
     check_shape(config, shape, f"{release.folder}: manifest.json: configuration", "it is not from a cgbench release")
     if config.get("anonymise", "none") != "none" and not anonymised:
         raise InputError(
-            f"{given}: the release has replaced the names in logical forms, which needs the sources and cannot be done "
-            "for hypotheses alone; replace them before scoring"
+            f"{requested}: the release has replaced the names in logical forms, which needs the sources and cannot be "
+            "done for hypotheses alone; replace them before scoring"
         )
-    made = Normalisation(config["tokenize"], config["lowercase"], release.languages, config.get("detokenize") is True)
-    return made.of(release.languages[1])
+    normalisation = Normalisation(
+        config["tokenize"], config["lowercase"], release.languages, config.get("detokenize") is True
+    )
+    return normalisation.of(release.languages[1])
 
 
 def normalise_systems(
@@ -217,18 +222,18 @@ def normalise_systems(
     change = normaliser(normalisation, language)
     lower = normaliser(replace(normalisation, tokenize="none", detokenize=False), language)
     undoes = normalisation.detokenize and normalisation.tokenizers == ("none", "none")
-    theirs = _profile([example[0] for example in references])
-    found, kept = [], []
+    reference_profile = _profile([example[0] for example in references])
+    normalised, already_tokenised = [], []
     for system in systems:
         runs = []
-        for number, run in enumerate(system.runs):
-            done = normalisation.tokenizes and not undoes and _is_apart(_profile(run), theirs)
+        for run_number, run in enumerate(system.runs):
+            done = normalisation.tokenizes and not undoes and _is_apart(_profile(run), reference_profile)
             if done:
-                kept.append(_named(system, number))
+                already_tokenised.append(_named(system, run_number))
             runs.append([(lower if done else change)(text) for text in run])
-        found.append(replace(system, runs=tuple(runs)))
-    lines = [f"{', '.join(kept)}: already tokenised, so {argument('normalise')} did not tokenise again"]
-    return found, lines if kept else []
+        normalised.append(replace(system, runs=tuple(runs)))
+    lines = [f"{', '.join(already_tokenised)}: already tokenised, so {argument('normalise')} did not tokenise again"]
+    return normalised, lines if already_tokenised else []
 
 
 def normalisation_label(normalisation: Normalisation) -> str:
@@ -236,10 +241,10 @@ def normalisation_label(normalisation: Normalisation) -> str:
     return normalisation.signature(normalisation.languages[1]) + ("+lc" if normalisation.lowercase else "")
 
 
-def _is_apart(ours: Profile, theirs: Profile) -> bool:
-    if ours.script:
-        return not ours.unspaced and theirs.unspaced is None
-    return ours.tokenised is True and theirs.tokenised is True
+def _is_apart(of_hypotheses: Profile, of_references: Profile) -> bool:
+    if of_hypotheses.script:
+        return not of_hypotheses.unspaced and of_references.unspaced is None
+    return of_hypotheses.tokenised is True and of_references.tokenised is True
 
 
 def check_form(
@@ -257,19 +262,19 @@ def check_form(
     :raises InputError: the score would be meaningless, and ``accept`` is false.
     """
     first = [example[0] for example in references]
-    theirs = _profile(first)
+    reference_profile = _profile(first)
     remedy = _remedy_of_release(request)
     lines: list[str] = []
     for system in systems:
-        for number, run in enumerate(system.texts or system.runs):
-            told = damages(run, first, reading) or differences(_profile(run), theirs, reading)
+        for run_number, run in enumerate(system.texts or system.runs):
+            differing = damages(run, first, reading) or differences(_profile(run), reference_profile, reading)
             for stops in (True, False):
-                if some := [one for one in told if one.stops is stops]:
-                    do = dict.fromkeys(one.remedy for one in some)
-                    if remedy and all(one.normalises for one in some):
+                if some := [difference for difference in differing if difference.stops is stops]:
+                    do = dict.fromkeys(difference.remedy for difference in some)
+                    if remedy and all(difference.normalises for difference in some):
                         do = {remedy: None}
-                    causes = "; ".join(one.text for one in some)
-                    lines.append(f"{_named(system, number)}: {causes}. Remedy: {'; '.join(do)}")
+                    causes = "; ".join(difference.text for difference in some)
+                    lines.append(f"{_named(system, run_number)}: {causes}. Remedy: {'; '.join(do)}")
                     if stops and not accept:
                         raise InputError(f"{lines[-1]}; {argument('accept_text')} scores the text as it is")
     return lines
@@ -280,18 +285,18 @@ def _remedy_of_release(request: ScoreRequest) -> str | None:
     if request.examples.normalise or request.release is None:
         return None
     try:
-        made = normalisation_of(RELEASE, request.release)
+        normalisation = normalisation_of(RELEASE, request.release)
     except InputError:
         return None
-    if made.is_identity:
+    if normalisation.is_identity:
         return None
-    label = normalisation_label(made)
+    label = normalisation_label(normalisation)
     return f"{argument('normalise', RELEASE)} normalises hypotheses like the release ({label})"
 
 
-def _named(system: System, number: int) -> str:
-    several = len(system.texts or system.runs) > 1
-    return f"{system.name}, run {number + 1}" if several else system.name
+def _named(system: System, run_index: int) -> str:
+    has_runs = len(system.texts or system.runs) > 1
+    return f"{system.name}, run {run_index + 1}" if has_runs else system.name
 
 
 def _profile(texts: Sequence[str]) -> Profile:

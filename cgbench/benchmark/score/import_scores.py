@@ -159,31 +159,45 @@ def evaluation_of_scores(request: ImportRequest) -> Evaluation:
     """:func:`import_scores` of a request."""
     texts, judgements, cluster, by = request.texts, request.judgements, request.comparison.cluster, request.breakdown.by
     scale = read_scale(request.metric.scale)
-    ids, given = request.examples.ids, request.systems
+    ids, scores = request.examples.ids, request.systems
     ids = None if ids == NONE else ids
     how = {"standardise": judgements.standardise_raters}
     how["by_rater"] = RATER in cluster or (isinstance(by, str) and by == f"column:{RATER}")
-    columns = read_score_columns(given if isinstance(given, Mapping) else {"system": given}, ids, **how)
+    columns = read_score_columns(scores if isinstance(scores, Mapping) else {"system": scores}, ids, **how)
     control = None if request.control_systems is None else read_score_columns(request.control_systems, ids, **how)
     people = None
     if judgements.people is not None:
         people = read_score_columns(judgements.people, ids, standardise=judgements.standardise_raters)
     if ids is None and not all(map(absent, (texts.release, texts.references, texts.sources))):
         lines = lines_of_release(texts.release, request.examples)
-        columns = {name: [_in_rows(one, lines) for one in runs] for name, runs in columns.items()}
+        columns = {name: [_in_rows(column, lines) for column in runs] for name, runs in columns.items()}
     by_judgement = _check_judgements(request, columns, {**(control or {}), **(people or {})})
     blank = _without_scores(columns) if request.metric.drop_missing else []
     columns = {name: runs for name, runs in columns.items() if name not in blank}
     if scale is None:
-        _check_one_scale([one for runs in (columns, control or {}) for each in runs.values() for one in each])
+        _check_one_scale(
+            [
+                column
+                for runs in (columns, control or {})
+                for columns_of_system in runs.values()
+                for column in columns_of_system
+            ]
+        )
     notes = [f"left out, because they have no scores: {', '.join(blank)}"] if blank else []
     notes += ["a row is the judgement of one rater"] if by_judgement else []
     notes += _skewed(columns)
     metric, runs, known = _metric_of(columns, request, scale, notes)
-    with_ids = (one.prints is not None or one.columns is not None for each in columns.values() for one in each)
+    with_ids = (
+        column.prints is not None or column.columns is not None
+        for columns_of_system in columns.values()
+        for column in columns_of_system
+    )
     if ids is None and any(with_ids):
         # Ids of a harness or of judgements; other texts have them only with --id.
-        runs = {name: [replace(one, ids=None) for one in each] for name, each in runs.items()}
+        runs = {
+            name: [replace(column, ids=None) for column in columns_of_system]
+            for name, columns_of_system in runs.items()
+        }
     comparison, examples, control_runs = request.comparison, request.examples, None
     context = MetricContext(columns=known)
     if control is not None:
@@ -207,12 +221,14 @@ def evaluation_of_scores(request: ImportRequest) -> Evaluation:
         metric, runs, texts.references, sources=texts.sources, release=texts.release, comparison=comparison,
         breakdown=request.breakdown, examples=examples, control=Control(control_runs),
     )  # fmt: skip
-    found = evaluation_of(score_request, context)
+    evaluation = evaluation_of(score_request, context)
     if people is None:
         if judgements.strata:
             raise InputError(f"{argument('strata', judgements.strata)} belongs to {argument('people')}")
-        return found
-    return replace(found, scored=replace(found.scored, people=tuple(_human_means(request, found, columns, people))))
+        return evaluation
+    return replace(
+        evaluation, scored=replace(evaluation.scored, people=tuple(_human_means(request, evaluation, columns, people)))
+    )
 
 
 def _skewed(columns: Mapping[str, Sequence[ScoreColumn]]) -> list[str]:
@@ -234,13 +250,15 @@ def _skewed(columns: Mapping[str, Sequence[ScoreColumn]]) -> list[str]:
 
 
 def _check_judgements(
-    request: ImportRequest, scores: Mapping[str, Sequence[ScoreColumn]], others: Mapping[str, Sequence[ScoreColumn]]
+    request: ImportRequest,
+    scores: Mapping[str, Sequence[ScoreColumn]],
+    other_scores: Mapping[str, Sequence[ScoreColumn]],
 ) -> bool:
     """Whether rows are judgements; refuse what cannot be joined with them."""
-    flat = [one for columns in scores.values() for one in columns]
-    judged = [one for one in flat if one.columns is not None]
-    named = judged or any(one.columns is not None for columns in others.values() for one in columns)
-    if request.judgements.standardise_raters and not named:
+    flat = [column for columns in scores.values() for column in columns]
+    judged = [column for column in flat if column.columns is not None]
+    has_raters = judged or any(column.columns is not None for columns in other_scores.values() for column in columns)
+    if request.judgements.standardise_raters and not has_raters:
         raise InputError(f"{argument('standardise_raters')}: the files of scores have no raters")
     if not judged:
         return False
@@ -252,8 +270,8 @@ def _check_judgements(
             f"{first.name}: examples have several raters, so a row is a judgement, which cannot be joined with other "
             f"texts or scores; leave them out, or leave out {RATER}"
         )
-    numbers = [str(number) for number in range(1, len(first) + 1)]
-    if request.examples.ids is None and not alone and first.ids != numbers:
+    row_numbers = [str(row_number) for row_number in range(1, len(first) + 1)]
+    if request.examples.ids is None and not alone and first.ids != row_numbers:
         raise InputError(
             f"{first.name}: judgements are joined with other texts and scores by the example; name the column with "
             f"its id ({argument('ids')})"
@@ -263,12 +281,12 @@ def _check_judgements(
 
 def _human_means(
     request: ImportRequest,
-    found: Evaluation,
+    evaluation: Evaluation,
     scores: Mapping[str, Sequence[ScoreColumn]],
     people: Mapping[str, Sequence[ScoreColumn]],
 ) -> list[HumanMean]:
     """The mean judgements of the systems that people judged, by the scores that were imported."""
-    metric, inputs = found.scored.metric, found.inputs
+    metric, inputs = evaluation.scored.metric, evaluation.inputs
     assert inputs is not None
     human, proxy, examples = {}, {}, Examples(request.examples.ids)
     first = examples.join(next(iter(scores.values()))[0])
@@ -285,7 +303,7 @@ def _human_means(
             {name: 100 * values for name, values in human.items()},
             (0.0, 100.0),
         )  # right or wrong, in percent
-    sampling = found.scored.sampling
+    sampling = evaluation.scored.sampling
     rows, strata, clusters = sampling.counted(np.arange(metric.n)), None, sampling.clusters
     if by_strata := request.judgements.strata:
         features = replace(inputs.features, table=request.examples.table or _table_of(first))
@@ -295,7 +313,7 @@ def _human_means(
     baseline = comparison.baseline or (next(iter(human)) if comparison.paired else None)
     if baseline is not None and baseline not in human:
         raise InputError(f"{argument('people')}: the baseline {baseline} has no judgements")
-    human, proxy = ({name: one[rows] for name, one in of.items()} for of in (human, proxy))
+    human, proxy = ({name: judgements[rows] for name, judgements in of.items()} for of in (human, proxy))
     if clusters:
         clusters = replace(clusters, labels=tuple(labels[rows] for labels in clusters.labels), rows=None)
     return human_means(human, proxy, clusters=clusters, strata=strata, baseline=baseline, scale=scale)
@@ -329,18 +347,22 @@ def _outputs(
 
     :param ids: of the scores, if they come from a log.
     """
-    first, given, ids_column = next(iter(runs.values())), request.texts.hypotheses, request.examples.ids
-    assert given is not None
-    hypotheses = read_runs(given, None if ids_column == NONE else ids_column, ids)
+    first, hypotheses_of_systems, ids_column = next(iter(runs.values())), request.texts.hypotheses, request.examples.ids
+    assert hypotheses_of_systems is not None
+    hypotheses = read_runs(hypotheses_of_systems, None if ids_column == NONE else ids_column, ids)
     joined = join_texts(ids_column, {}, {"": first, **hypotheses}, leads=True)[1]
-    said = {name: texts for name, texts in joined.items() if name and name not in blank}
-    found = {one.name: one.runs for one in read_systems(said, metric.n, first[0].name)} if said else {}
-    for name, texts in found.items():
+    texts_of_systems = {name: texts for name, texts in joined.items() if name and name not in blank}
+    runs_of_systems = (
+        {system.name: system.runs for system in read_systems(texts_of_systems, metric.n, first[0].name)}
+        if texts_of_systems
+        else {}
+    )
+    for name, texts in runs_of_systems.items():
         if name not in runs:
             raise InputError(f"{argument('hypotheses', name)}: there are no scores of a system of that name")
         if len(texts) not in (1, len(runs[name])):
             raise InputError(f"{name}: {len(texts)} files of hypotheses for {len(runs[name])} runs of scores")
-    return found
+    return runs_of_systems
 
 
 def _without_scores(systems: Mapping[str, Sequence[ScoreColumn]]) -> list[str]:
@@ -353,20 +375,20 @@ def _without_scores(systems: Mapping[str, Sequence[ScoreColumn]]) -> list[str]:
     return blank if len(blank) < len(systems) else []
 
 
-def read_scale(given: str | tuple[float, float] | None) -> tuple[float, float] | None:
+def read_scale(scale: str | tuple[float, float] | None) -> tuple[float, float] | None:
     """Parse ``LOW:HIGH``.
 
     :raises InputError: it is not two rising numbers.
     """
-    if given is None:
+    if scale is None:
         return None
     try:
-        ends = [number_of(end) for end in given.split(":")] if isinstance(given, str) else map(float, given)
+        ends = [number_of(end) for end in scale.split(":")] if isinstance(scale, str) else map(float, scale)
         low, high = (math.nan if end is None else end for end in ends)
     except (TypeError, ValueError):
         low, high = math.nan, math.nan
     if not -math.inf < low < high < math.inf:
-        raise InputError(f"{argument('scale', given)}: give the lowest and the highest score, such as 0:1")
+        raise InputError(f"{argument('scale', scale)}: give the lowest and the highest score, such as 0:1")
     return low, high
 
 
@@ -377,38 +399,39 @@ def _metric_of(
     more_notes: Sequence[str] = (),
 ) -> tuple[SegmentScores, dict[str, list[Column]], Mapping[str, Sequence[str]]]:
     """The metric of these scores, the runs of each system in its order, and what is known of each example."""
-    asked = request.metric
+    options = request.metric
     flat = [column for columns in systems.values() for column in columns]
     ordered = common_order(flat, request.examples.ids)
     if not len(ordered[0]):
         raise InputError(f"{ordered[0].name}: no scores")
     values = [scores_of(column.values, column.name) for column in ordered]
-    lacking = [np.isnan(one) for one in values]
+    lacking = [np.isnan(column_values) for column_values in values]
     missing = np.logical_or.reduce(lacking)
     notes = []
     if missing.any():
-        if not asked.drop_missing:
+        if not options.drop_missing:
             _refuse_missing(ordered, lacking)
         if missing.all():
             raise InputError("no example is left: for each one, some run has no finite score")
-        told = ", ".join(
-            f"{column.name} {np.count_nonzero(one):,}"
-            for column, one in zip(ordered, lacking, strict=True)
-            if one.any()
+        counts = ", ".join(
+            f"{column.name} {np.count_nonzero(is_missing):,}"
+            for column, is_missing in zip(ordered, lacking, strict=True)
+            if is_missing.any()
         )
         notes.append(
             f"{np.count_nonzero(missing):,} of {len(missing):,} examples are left out of all systems, because a score "
-            f"is missing or infinite ({told})"
+            f"is missing or infinite ({counts})"
         )
-    kept = ~missing
-    zero_or_one = all(bool(np.isin(one[kept], (0.0, 1.0)).all()) for one in values)
+    has_score = ~missing
+    zero_or_one = all(bool(np.isin(column_values[has_score], (0.0, 1.0)).all()) for column_values in values)
     scale = scale or ((0.0, 1.0) if zero_or_one else None)
     if scale:
         _check_scale(ordered, values, scale)
     metric = SegmentScores(
-        len(ordered[0]), name=asked.name, statistic=asked.statistic, scale=scale, lower_is_better=asked.lower_is_better,
+        len(ordered[0]), name=options.name, statistic=options.statistic, scale=scale,
+        lower_is_better=options.lower_is_better,
         binary=zero_or_one and scale == (0.0, 1.0), missing=missing, notes=[*notes, *more_notes],
-        largest=max(float(np.abs(one[kept]).max()) for one in values),
+        largest=max(float(np.abs(column_values[has_score]).max()) for column_values in values),
     )  # fmt: skip
     rows = iter(ordered)
     runs: dict[str, list[Column]] = {name: list(islice(rows, len(columns))) for name, columns in systems.items()}
@@ -416,26 +439,30 @@ def _metric_of(
 
 
 def _refuse_missing(columns: Sequence[ScoreColumn], lacking: Sequence[np.ndarray]) -> None:
-    column, bad = next((column, np.flatnonzero(one)) for column, one in zip(columns, lacking, strict=True) if one.any())
-    named = ", ".join(f"{row + 1} ({column.values[row] or 'empty'})" for row in bad[:NAMED].tolist())
-    more = f" and {len(bad) - NAMED:,} more" if len(bad) > NAMED else ""
-    files = sum(bool(one.any()) for one in lacking)
-    others = f"; {files - 1:,} more {'files lack' if files > 2 else 'file lacks'} some" if files > 1 else ""
+    column, bad = next(
+        (column, np.flatnonzero(is_missing))
+        for column, is_missing in zip(columns, lacking, strict=True)
+        if is_missing.any()
+    )
+    rows = ", ".join(f"{row + 1} ({column.values[row] or 'empty'})" for row in bad[:NAMED].tolist())
+    further = f" and {len(bad) - NAMED:,} more" if len(bad) > NAMED else ""
+    files = sum(bool(is_missing.any()) for is_missing in lacking)
+    other_files = f"; {files - 1:,} more {'files lack' if files > 2 else 'file lacks'} some" if files > 1 else ""
     raise InputError(
         f"{column.name}: {len(bad):,} of {len(column):,} scores are missing or infinite: row{'s' * (len(bad) > 1)} "
-        f"{named}{more}{others}. {argument('drop_missing')} leaves these examples out of all systems"
+        f"{rows}{further}{other_files}. {argument('drop_missing')} leaves these examples out of all systems"
     )
 
 
 def _check_scale(columns: Sequence[ScoreColumn], values: Sequence[np.ndarray], scale: tuple[float, float]) -> None:
-    for column, one in zip(columns, values, strict=True):
-        beyond = np.flatnonzero((one < scale[0]) | (one > scale[1]))
+    for column, column_values in zip(columns, values, strict=True):
+        beyond = np.flatnonzero((column_values < scale[0]) | (column_values > scale[1]))
         if len(beyond):
             row = int(beyond[0])
             raise InputError(
                 f"{column.row(row)}: {column.values[row]} is outside the scale {scale[0]:g} to {scale[1]:g} "
-                f"({len(beyond):,} of {len(one):,} scores are); give the scale of these scores ({argument('scale')}), "
-                "or none"
+                f"({len(beyond):,} of {len(column_values):,} scores are); give the scale of these scores "
+                f"({argument('scale')}), or none"
             )
 
 
@@ -471,11 +498,11 @@ def _table_of(column: ScoreColumn) -> AnyPath | None:
 
 
 def read_score_columns(
-    given: Mapping[str, Any], ids: str | None = None, *, standardise: bool = False, by_rater: bool = False
+    scores: Mapping[str, Any], ids: str | None = None, *, standardise: bool = False, by_rater: bool = False
 ) -> dict[str, list[ScoreColumn]]:
     """The scores of every system, one column per run.
 
-    :param given: by system: a file, a list of numbers, or a list of these, one per run; files in a list must be
+    :param scores: by system: a file, a list of numbers, or a list of these, one per run; files in a list must be
         :class:`pathlib.Path`. An empty name is for a file with several systems.
     :param ids: the table column with the example ids.
     :param standardise: convert human judgements to z-scores for each rater.
@@ -483,69 +510,69 @@ def read_score_columns(
     :raises InputError: a file has another format than its name says, or a system is given twice.
     """
     systems: dict[str, list[ScoreColumn]] = {}
-    for name, runs in given.items():
-        several = [runs] if is_path(runs) or not _of_runs(runs) else list(runs)
-        found: dict[str, list[ScoreColumn]] = {}
-        for number, run in enumerate(several, 1):
+    for name, runs in scores.items():
+        run_list = [runs] if is_path(runs) or not _of_runs(runs) else list(runs)
+        columns_of_systems: dict[str, list[ScoreColumn]] = {}
+        for run_number, run in enumerate(run_list, 1):
             if not is_path(run):
-                label = f"{name}, run {number}" if len(several) > 1 else str(name)
+                label = f"{name}, run {run_number}" if len(run_list) > 1 else str(name)
                 columns = {str(name): [ScoreColumn(label, [_as_text(value) for value in run], ids=index_of(run))]}
             elif judgements := read_judgements(*split_field(local(os.fspath(run)))):
                 path = split_field(local(os.fspath(run)))[0]
                 judged = columns_of(path, judgements, standardise=standardise, by_rater=by_rater)
                 chosen = {str(name): _one_of(path, judged, str(name))} if name else judged
-                columns = {one: [column] for one, column in chosen.items()}
+                columns = {system: [column] for system, column in chosen.items()}
             elif not name:
                 columns = _all_of(local(os.fspath(run)), ids)
             else:
                 columns = {str(name): read_scores(local(os.fspath(run)), str(name), ids)}
-            for one, added in columns.items():
-                found.setdefault(one, []).extend(added)
-        for one, joined in found.items():
-            if one in systems:
-                raise InputError(f"{argument('scores')}: the system {one} is given twice; use different names")
-            systems[one] = joined
+            for system, added in columns.items():
+                columns_of_systems.setdefault(system, []).extend(added)
+        for system, joined in columns_of_systems.items():
+            if system in systems:
+                raise InputError(f"{argument('scores')}: the system {system} is given twice; use different names")
+            systems[system] = joined
     if not systems:
         raise InputError(f"no system; give {argument('scores')}")
     return systems
 
 
-def _all_of(given: str, ids: str | None) -> dict[str, list[ScoreColumn]]:
+def _all_of(path_text: str, ids: str | None) -> dict[str, list[ScoreColumn]]:
     """All systems in a file, or the one of a log, named after the file."""
-    path, field = split_field(given)
+    path, field = split_field(path_text)
     if log := read_log(path, field):
         return {short_name(path): log}
     if ids:
-        return {short_name(path): read_scores(given, short_name(path), ids)}
-    return {one: [column] for one, column in systems_of(given).items()}
+        return {short_name(path): read_scores(path_text, short_name(path), ids)}
+    return {system: [column] for system, column in systems_of(path_text).items()}
 
 
-def _of_runs(given: Any) -> bool:
-    return isinstance(given, (list, tuple)) and bool(given) and not isinstance(given[0], (int, float, str))
+def _of_runs(runs: Any) -> bool:
+    return isinstance(runs, (list, tuple)) and bool(runs) and not isinstance(runs[0], (int, float, str))
 
 
 def _as_text(value: Any) -> str:
     return "nan" if value is None else str(int(value)) if isinstance(value, bool) else str(value)
 
 
-def read_scores(given: str, system: str, ids: str | None = None) -> list[ScoreColumn]:
+def read_scores(path_text: str, system: str, ids: str | None = None) -> list[ScoreColumn]:
     """The scores in a file, of this system if the file has several.
 
     :param ids: the table column with the example ids.
     :returns: one run; for a log of inspect, one per epoch
     :raises InputError: there is no such file, column or system, or the file has another format than its name says.
     """
-    path, field = split_field(given)
-    found = read_log(path, field)
-    if found is not None:
-        return found  # with ids of its own
+    path, field = split_field(path_text)
+    log = read_log(path, field)
+    if log is not None:
+        return log  # with ids of its own
     if form(path) not in ("plain", "json") or (ids and form(path) == "json"):
         return [read_table(path, field, ids)]
     if ids:
         raise InputError(f"{argument('ids', ids)} names a column; {path} is not a table ({', '.join(TABLES)})")
     if not is_of_systems(path):
         return [read_plain(path)]
-    return [_one_of(path, systems_of(given), system)]
+    return [_one_of(path, systems_of(path_text), system)]
 
 
 def _one_of(path: Path, systems: Mapping[str, ScoreColumn], system: str) -> ScoreColumn:

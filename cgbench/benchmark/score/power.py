@@ -122,12 +122,12 @@ def variance_of(
         raise InputError("one example, or one cluster of them: there is nothing to resample")
     covariance = covariance.of_runs(0, slice(None))
     units, trace = covariance.units, float(covariance.trace())
-    if math.isnan(trace) or any(np.isnan(one).any() for one in values):
+    if math.isnan(trace) or any(np.isnan(run_values).any() for run_values in values):
         raise InputError("the score is not defined on every sample of these examples; more examples are needed")
     signs = np.repeat((1.0, -1.0), runs) / runs
-    of_units = float(covariance.variance(lambda part: np.asarray(signs @ part @ signs))[0])
-    size = max(float(np.abs(one).max()) for one in values)
-    if trace <= 0 or (runs == 1 and of_units <= (1e-9 * size) ** 2):  # 1e-9: rounding
+    of_units = float(covariance.variance(lambda matrix: np.asarray(signs @ matrix @ signs))[0])
+    largest = max(float(np.abs(run_values).max()) for run_values in values)
+    if trace <= 0 or (runs == 1 and of_units <= (1e-9 * largest) ** 2):  # 1e-9: rounding
         raise InputError(
             "the two systems of the pilot differ by the same amount on every example, so the variance of differences "
             f"is unknown; give more examples, or {argument('variance')}"
@@ -140,7 +140,7 @@ def variance_of(
     own = between = 0.0
     for place, figure in enumerate(values):
         block = covariance.block(slice(place * runs, (place + 1) * runs))
-        total = float(block.variance(lambda part: np.trace(part) / runs)[0])
+        total = float(block.variance(lambda matrix: np.trace(matrix) / runs)[0])
         luck = max(0.0, total - float(block.variance(shared_by_runs)[0]))
         own += luck
         between += max(0.0, float(figure.var(ddof=1)) - luck)
@@ -153,7 +153,7 @@ def _shape(sampling: Sampling, rows: np.ndarray, covariance: ExampleCovariance) 
     if sampling.clusters is None:
         return Shape()
     counts = sampling.clusters.counts
-    name = min(counts, key=lambda one: counts[one])
+    name = min(counts, key=lambda name: counts[name])
     size = len(rows) / counts[name]
     return Shape(name, size, (covariance.sets[0].degrees[[*counts].index(name)] + 1) / counts[name])
 
@@ -188,10 +188,13 @@ class PowerTest:
         if runs == 1:
             return self._power_of_clusters(abs(difference) / error, variance.clusters.equal * units - 1)
         common = np.array(variance.shared / units)
-        ours, theirs = (total - common) / 2 * _chi_squares(runs - 1)  # equal variances of seeds are assumed
-        of_seeds = degrees_of_seeds(ours, theirs, runs, runs)
+        # equal variances of seeds are assumed
+        first_variance, second_variance = (total - common) / 2 * _chi_squares(runs - 1)
+        of_seeds = degrees_of_seeds(first_variance, second_variance, runs, runs)
         degrees = variance.clusters.equal * units - 1
-        critical = half_width(ours + theirs, common, of_seeds, degrees, np.full(ours.shape, self.level))
+        critical = half_width(
+            first_variance + second_variance, common, of_seeds, degrees, np.full(first_variance.shape, self.level)
+        )
         return _rejects(critical / error, abs(difference) / error)
 
     def _power_of_clusters(self, shift: float, degrees: float) -> float:
@@ -202,8 +205,8 @@ class PowerTest:
             return _rejects(np.array([self.critical]), shift)
         degrees = max(degrees, 1.0)
         critical = -float(stdtrit(degrees, self.level / 2))
-        found = 1 - float(nctdtr(degrees, shift, critical)) + float(nctdtr(degrees, shift, -critical))
-        return found if math.isfinite(found) else 1.0
+        power = 1 - float(nctdtr(degrees, shift, critical)) + float(nctdtr(degrees, shift, -critical))
+        return power if math.isfinite(power) else 1.0
 
     def _power_of_single(self, difference: float, variance: Variance, units: float) -> float:
         if 2.0 ** (1 - min(units, 1000)) >= self.level:
@@ -229,7 +232,7 @@ class PowerTest:
         top = variance.step if runs == 1 and variance.step else 1000.0 * error
         if self.power_of(top, variance, units, runs) < self.power:
             return None
-        return _least(lambda one: self.power_of(one, variance, units, runs) >= self.power, 0.0, top)
+        return _least(lambda difference: self.power_of(difference, variance, units, runs) >= self.power, 0.0, top)
 
     def units_for(self, difference: float, variance: Variance, runs: int) -> int | None:
         """The number of units that a difference needs; None if no number is enough."""
@@ -262,7 +265,7 @@ def _criticals(level: float) -> np.ndarray:
     McNemar's exact test rejects; -1 if it never does.
     """
     two_sided = (2 * np.cumsum(_binomial(differ // 2, differ, 0.5)) for differ in range(2 * EXACT + 1))
-    return np.array([int(np.searchsorted(one, level)) - 1 for one in two_sided])
+    return np.array([int(np.searchsorted(probabilities, level)) - 1 for probabilities in two_sided])
 
 
 def _mcnemar_power(units: int, differ: float, apart: float, level: float) -> float:
@@ -356,24 +359,27 @@ def enough(
         )
     if variance.of(1, 1) <= 0:
         raise InputError("the variance is 0; give a number above 0")
-    if variance.step and (bad := [one for one in differences if abs(one) > variance.step]):
+    if variance.step and (bad := [difference for difference in differences if abs(difference) > variance.step]):
         raise InputError(f"{argument('differences', bad[0])}: a difference in percent is at most {variance.step:g}")
     numbers = sorted(set(units) or {max(2, round(variance.units * times)) for times in (0.5, 1, 2, 4, 10)})
-    bad = [one for one in (*numbers, count) if one < 1] + [one for one in differences if not 0 < abs(one) < math.inf]
+    bad = [amount for amount in (*numbers, count) if amount < 1]
+    bad += [difference for difference in differences if not 0 < abs(difference) < math.inf]
     if bad:
         raise InputError(f"{bad[0]:g}: numbers of examples and seeds, and differences, must be above 0")
-    smallest: list[tuple[int | None, float | None]] = [(one, test.smallest(variance, one, count)) for one in numbers]
+    smallest: list[tuple[int | None, float | None]] = [
+        (unit_count, test.smallest(variance, unit_count, count)) for unit_count in numbers
+    ]
     if variance.floor(count):
         smallest.append((None, test.smallest(variance, math.inf, count)))
-    own = variance.units or numbers[0]
+    pilot_units = variance.units or numbers[0]
     needs = tuple(
         DifferenceNeeds(
-            one,
-            test.power_of(one, variance, own, count),
-            test.units_for(one, variance, count),
-            test.runs_for(one, variance, own) if variance.between else None,
+            difference,
+            test.power_of(difference, variance, pilot_units, count),
+            test.units_for(difference, variance, count),
+            test.runs_for(difference, variance, pilot_units) if variance.between else None,
         )
-        for one in differences
+        for difference in differences
     )
     return PowerResult(metric, variance, test, count, tuple(smallest), needs)
 
@@ -439,17 +445,17 @@ def power_of(request: PowerRequest) -> PowerResult:
         if not examples:
             raise InputError(f"{argument('variance')} needs the number of examples: {argument('examples')}")
         step, between = 100.0 if request.binary else 0.0, request.seed_variance or 0.0
-        found = Variance(variance, between=between, units=examples[0], runs=seeds or 1, step=step)
-        return enough(found, test, metric="score", units=examples, runs=seeds, differences=request.differences)
+        pilot_variance = Variance(variance, between=between, units=examples[0], runs=seeds or 1, step=step)
+        return enough(pilot_variance, test, metric="score", units=examples, runs=seeds, differences=request.differences)
     assert pilot is not None
-    for name, given in (("seed_variance", request.seed_variance is not None), ("binary", request.binary)):
-        if given:
+    for name, is_given in (("seed_variance", request.seed_variance is not None), ("binary", request.binary)):
+        if is_given:
             raise InputError(f"{argument(name)} belongs to {argument('variance')}; a pilot has its own")
     metric = pilot.scored.metric
-    found = variance_of(metric, pilot.results, pilot.scored.sampling, samples=request.samples)
-    if found.clusters.name:
-        examples = tuple(max(2, round(one / found.clusters.size)) for one in examples)
-    if found.runs == 1:
+    pilot_variance = variance_of(metric, pilot.results, pilot.scored.sampling, samples=request.samples)
+    if pilot_variance.clusters.name:
+        examples = tuple(max(2, round(example_count / pilot_variance.clusters.size)) for example_count in examples)
+    if pilot_variance.runs == 1:
         message = "one run per system: the variance between seeds is unknown, and more examples do not reduce it"
         warnings.warn(InputWarning(message), stacklevel=3)
-    return enough(found, test, metric=metric.name, units=examples, runs=seeds, differences=request.differences)
+    return enough(pilot_variance, test, metric=metric.name, units=examples, runs=seeds, differences=request.differences)

@@ -76,7 +76,7 @@ class ScoredSystems:
         """The test that decides about stars."""
         figures = [estimate for result in self.results for estimate in result.whole.figures.values()]
         tests: list[Score | Pair] = [*figures, *(pair for estimate in figures for pair in estimate.pairs)]
-        by_rule = any(one.p_calibrated is not None for one in tests)
+        by_rule = any(test.p_calibrated is not None for test in tests)
         return CALIBRATED if by_rule else self.test
 
     def title(self, system: str) -> str:
@@ -87,8 +87,8 @@ class ScoredSystems:
     def clusters(self) -> str:
         """The clusters, and how many independent examples the test set is worth; empty where there are none."""
         clusters, name = self.sampling.clusters, self.metric.figures[0]
-        found = [one.whole.figures[name].design_effect for one in self.results]
-        effects = sorted(effect for effect in found if effect)
+        effects_of_systems = [result.whole.figures[name].design_effect for result in self.results]
+        effects = sorted(effect for effect in effects_of_systems if effect)
         if clusters is None or not effects:
             return ""
         low, high = f"{effects[0]:.1f}", f"{effects[-1]:.1f}"
@@ -133,17 +133,20 @@ def warnings_of(
         lines.append(f"{comparison.samples} samples are too few for an interval of 95 %; use at least {FEWEST}")
     single = [system.name for system in systems if len(system.runs) == 1]
     if single:
-        several = len(single) < len(systems)
-        named = f"one run of {', '.join(single)}" if several else "one run per system"
+        is_mixed = len(single) < len(systems)
+        runs_text = f"one run of {', '.join(single)}" if is_mixed else "one run per system"
         if comparison.confidence or comparison.paired or binned:
-            what = "seeds and prompts" if any(_prompt(one) for system in systems for one in system.made) else "seeds"
-            lines.append(
-                f"{named}: intervals and tests ignore the variance between {what}, which is large on these benchmarks"
+            varies = (
+                "seeds and prompts" if any(_prompt(record) for system in systems for record in system.made) else "seeds"
             )
-            if several and comparison.paired:
+            lines.append(
+                f"{runs_text}: intervals and tests ignore the variance between {varies}, which is large on these "
+                "benchmarks"
+            )
+            if is_mixed and comparison.paired:
                 lines[-1] += "; against a system with several runs, the same variance between seeds is assumed"
         elif len(systems) > 1:
-            lines.append(f"with {named}, a difference may be no more than that between seeds")
+            lines.append(f"with {runs_text}, a difference may be no more than that between seeds")
     if over_prompts := [system.name for system in systems if runs_are_prompts(system)]:
         lines.append(
             f"{', '.join(over_prompts)}: runs differ only in their prompt, so intervals and tests include the variance "
@@ -159,13 +162,13 @@ def disagreements(scored: ScoredSystems) -> list[str]:
         for name, estimate in result.whole.figures.items():
             compared: list[tuple[str | None, Score | Pair]] = [(scored.baseline, estimate)]
             compared += [(pair.against, pair) for pair in estimate.pairs]
-            for other, one in compared:
-                p, star = one.p_holm, one.p_star
+            for against, test in compared:
+                p, star = test.p_holm, test.p_star
                 if p is not None and star is not None and (p < LEVEL) != (star < LEVEL):
                     lines.append(
-                        f"{result.system} and {other}: the tests disagree about {scored.metric.label(name)}: p (Holm) "
-                        f"is {p_text(p)} by sacrebleu's paired bootstrap, which rejects too often, and {p_text(star)} "
-                        "by the calibrated test, which decides about stars"
+                        f"{result.system} and {against}: the tests disagree about {scored.metric.label(name)}: p "
+                        f"(Holm) is {p_text(p)} by sacrebleu's paired bootstrap, which rejects too often, and "
+                        f"{p_text(star)} by the calibrated test, which decides about stars"
                     )
     return lines
 
@@ -219,14 +222,15 @@ def score(
     lost = {}
     if control:
         lost = drops(metric, sampling, results, control, comparison, baseline if comparison.paired else None)
-    more = [
+    findings = [
         metric.findings(system.runs, list(result.statistics), human)
         for system, result in zip(systems, results, strict=True)
     ]
     by = binning.feature.name if binning else None
     return ScoredSystems(
-        metric, tuple(results), signature, baseline, comparison.test, by, tuple(more), tuple(published),
-        control.metric.n if control else None, lost, {one.name: list(one.made) for one in systems if any(one.made)},
+        metric, tuple(results), signature, baseline, comparison.test, by, tuple(findings), tuple(published),
+        control.metric.n if control else None, lost,
+        {system.name: list(system.made) for system in systems if any(system.made)},
         sampling=sampling,
     )  # fmt: skip
 
@@ -273,13 +277,15 @@ def _signature(
         items["pairs"] = "all"
     runs = {len(system.runs) for system in systems}
     if any(record for system in systems for record in system.made):
-        found = [_made(system) for system in systems]
-        items["gen"] = found[0] if len(set(found)) == 1 else "+".join(found)
+        settings = [_made(system) for system in systems]
+        items["gen"] = settings[0] if len(set(settings)) == 1 else "+".join(settings)
     if runs != {1}:
         items["runs"] = "+".join(str(len(system.runs)) for system in systems) if len(runs) > 1 else runs.pop()
         if any(map(runs_are_prompts, systems)):
             items["over"] = "+".join(
-                dict.fromkeys("prompts" if runs_are_prompts(one) else "seeds" for one in systems if len(one.runs) > 1)
+                dict.fromkeys(
+                    "prompts" if runs_are_prompts(system) else "seeds" for system in systems if len(system.runs) > 1
+                )
             )
     if control:
         items["control"] = control.metric.n
@@ -292,9 +298,13 @@ def _signature(
 def runs_are_prompts(system: System) -> bool:
     """Whether the runs of a system differ in nothing but their prompt, by their records."""
     records = [record["system"] for record in system.made if record]
-    rest = [{name: value for name, value in one.items() if name not in PROMPT} for one in records]
-    prompts = {json.dumps([one.get(name) for name in PROMPT]) for one in records}
-    return len(system.runs) > 1 and len(prompts) == len(system.runs) and all(one == rest[0] for one in rest)
+    other_settings = [{name: value for name, value in record.items() if name not in PROMPT} for record in records]
+    prompts = {json.dumps([record.get(name) for name in PROMPT]) for record in records}
+    return (
+        len(system.runs) > 1
+        and len(prompts) == len(system.runs)
+        and all(settings == other_settings[0] for settings in other_settings)
+    )
 
 
 def _prompt(record: Mapping[str, Any] | None) -> bool:
@@ -307,8 +317,8 @@ def _made(system: System) -> str:
     if runs_are_prompts(system):
         import hashlib
 
-        rest = words[0].rpartition("-prompt@")[0]
-        return f"{rest}-prompts@{hashlib.sha256(','.join(words).encode()).hexdigest()[:8]}"
+        shared_settings = words[0].rpartition("-prompt@")[0]
+        return f"{shared_settings}-prompts@{hashlib.sha256(','.join(words).encode()).hexdigest()[:8]}"
     return words[0] if len(set(words)) == 1 else ",".join(words)
 
 
