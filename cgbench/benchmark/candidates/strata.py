@@ -4,8 +4,9 @@ Strata are formed by uncertainty, at equal steps of the cumulative square root o
 1959, "Minimum Variance Stratification"), so the few most uncertain candidates are strata of their own. Each may be
 divided into equal parts by degree. The sample is divided among the strata equally, in proportion to their size, or by
 Neyman's rule (1934), in proportion to size times standard deviation: that of the sentence scores (chrF) of the
-ensemble's own translations, which stand in for those of the systems. Every stratum has at least two draws, so its
-variance can be estimated (Cochran 1977, "Sampling Techniques", chapters 5 and 5A).
+ensemble's own translations, which stand in for those of the systems. Half of that sample is in proportion to size: a
+stratum in which the ensemble makes no mistake still shows those of a system. Every stratum has at least two draws, so
+its variance can be estimated (Cochran 1977, "Sampling Techniques", chapters 5 and 5A).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ ALLOCATIONS = get_args(Allocation)
 STRATUM, SAMPLED, SAMPLE_INCLUSION, OWN_SCORE = "stratum", "sampled", "sample_inclusion", "hypothesis_chrf"
 COLUMNS = (INCLUSION, STRATUM, SAMPLED, SAMPLE_INCLUSION)  # of a release: about draws, not measures
 FEWEST = 2  # draws per stratum
+FLOOR = 0.5  # share of Neyman's sample that is in proportion to size
 BINS = 100  # of the frequency of uncertainty
 
 
@@ -60,23 +62,25 @@ def strata_from(columns: Mapping[str, Sequence[Any]], config: Mapping[str, Any])
 
 
 def allocate(sizes: np.ndarray, deviations: np.ndarray, total: int, how: Allocation) -> np.ndarray:
-    """The number of draws from each stratum, int64 ``[strata]``; their sum is ``total``. For ``neyman``, no other has a
-    smaller variance (Wright 2012, "The Equivalence of Neyman Optimum Allocation for Sampling and Equal Proportions for
-    Apportioning the U.S. House of Representatives").
+    """The number of draws from each stratum, int64 ``[strata]``; their sum is ``total``.
+
+    Shares become whole numbers so that the variance is the smallest for them (Wright 2012, "The Equivalence of Neyman
+    Optimum Allocation for Sampling and Equal Proportions for Apportioning the U.S. House of Representatives").
 
     :param sizes: members of each stratum; ``deviations``: standard deviations in them, for ``neyman``. If all are 0,
         the allocation is proportional.
     :raises ValueError: ``total`` is too small for :data:`FEWEST` per stratum, or larger than the population.
     """
-    wanted = {"equal": np.ones(len(sizes)), "proportional": sizes, "neyman": sizes * deviations}[how].astype(float)
-    wanted = wanted if wanted.any() else sizes.astype(float)
+    shares = (np.ones(len(sizes)) if how == "equal" else sizes).astype(float)
+    if how == "neyman" and deviations.any():
+        shares = FLOOR * sizes / sizes.sum() + (1 - FLOOR) * sizes * deviations / (sizes @ deviations)
     low = np.minimum(sizes, FEWEST)
     if not low.sum() <= total <= sizes.sum():
         raise ValueError(f"{total} draws from {sizes.sum()} in {len(sizes)} strata")
-    # Draw k + 1 of a stratum reduces the variance by its wanted share squared / (k (k + 1)): the largest come first.
+    # Draw k + 1 of a stratum reduces the variance by its share squared / (k (k + 1)): the largest come first.
     stratum = np.repeat(np.arange(len(sizes)), sizes - low)
     drawn = np.concatenate([np.arange(first, size) for first, size in zip(low, sizes, strict=True)])
-    order = np.argsort(-wanted[stratum] / np.sqrt(drawn * (drawn + 1.0)), kind="stable")
+    order = np.argsort(-shares[stratum] / np.sqrt(drawn * (drawn + 1.0)), kind="stable")
     return np.asarray(low + np.bincount(stratum[order[: total - low.sum()]], minlength=len(sizes)))
 
 
