@@ -50,28 +50,28 @@ class Column:
         return replace(self, values=values, ids=ids, rows=[self.rows[row] for row in rows] if self.rows else rows)
 
 
-def short_name(given: str | Path) -> str:
+def short_name(text: str | Path) -> str:
     """A file name for a table of results, without format suffixes (``gen.tsv.gz``: ``gen``)."""
-    path, column = split_name(given)
+    path, column = split_name(text)
     path = path.with_suffix("") if path.suffix in COMPRESSED else path
     name = path.stem if path.suffix in (*TABLES, ".txt") else path.name
     return f"{name}:{column}" if column else name
 
 
-def read_text(given: str | Path, *roles: str) -> Iterator[str]:
+def read_text(text: str | Path, *roles: str) -> Iterator[str]:
     """The lines of a text, one by one; all commands read text with this.
 
-    :param given: a plain file (also .gz, .zst), ``TABLE:COLUMN``, or ``-`` for standard input. A column is named by
+    :param text: a plain file (also .gz, .zst), ``TABLE:COLUMN``, or ``-`` for standard input. A column is named by
         its header, or in TSV and CSV without a header by its number, from 1. Without a name, the first of ``roles``
         that the table has is read (``hypothesis``), else the only column.
     :raises InputError: a file is missing, damaged or not UTF-8, or there is no such column.
     """
-    if not is_table(given):
-        return read_lines(Path(given))
-    return _read_column(*split_name(given), roles)
+    if not is_table(text):
+        return read_lines(Path(text))
+    return _read_column(*split_name(text), roles)
 
 
-def read_column(given: str | Path, *roles: str, ids: str | None = None) -> Column:
+def read_column(text: str | Path, *roles: str, ids: str | None = None) -> Column:
     """:func:`read_text` as a column, without CRs at the ends of lines.
 
     :param ids: the table column with the example ids.
@@ -79,68 +79,68 @@ def read_column(given: str | Path, *roles: str, ids: str | None = None) -> Colum
         than a text can have.
     """
     if ids is not None:
-        return _read_with_ids(*split_name(given), roles, ids)
-    values = [line.rstrip("\r") if line[-1:] == "\r" else line for line in _bounded(given, read_text(given, *roles))]
-    return Column(shown(given), values, split_name(given)[0])
+        return _read_with_ids(*split_name(text), roles, ids)
+    values = [line.rstrip("\r") if line[-1:] == "\r" else line for line in _bounded(text, read_text(text, *roles))]
+    return Column(shown(text), values, split_name(text)[0])
 
 
-def _read_with_ids(path: Path, wanted: str | None, roles: tuple[str, ...], ids: str) -> Column:
+def _read_with_ids(path: Path, name: str | None, roles: tuple[str, ...], ids: str) -> Column:
     if form(path) == "plain":
         raise InputError(f"{argument('ids', ids)} names a column; {shown(path)} is not a table ({', '.join(TABLES)})")
-    table, column = _open(path, wanted, roles, ids)
+    table, column = _open(path, name, roles, ids)
     if table.names and ids not in table.names:
         raise InputError(f"{path}: no column {ids!r} ({argument('ids')}){did_you_mean(ids, table.names)}")
     values, keys = [], []
-    for number, (value, key) in table.read((column, ids)):
-        values.append(as_text(value, column, path, number).rstrip("\r"))
-        keys.append(as_text(key, ids, path, number))
-    return Column(f"{path}:{wanted}" if wanted else str(path), values, path, keys)
+    for row_number, (value, key) in table.read((column, ids)):
+        values.append(as_text(value, column, path, row_number).rstrip("\r"))
+        keys.append(as_text(key, ids, path, row_number))
+    return Column(f"{path}:{name}" if name else str(path), values, path, keys)
 
 
-def _bounded(given: str | Path, lines: Iterator[str]) -> Iterator[str]:
+def _bounded(text: str | Path, lines: Iterator[str]) -> Iterator[str]:
     """The lines, checked because each takes about 60 bytes in memory and next to nothing in a compressed file.
 
     Compressed text has one line per 10 to 100 bytes. One per byte is allowed, and :data:`MOST_LINES` in any file.
 
     :raises InputError: there are more.
     """
-    path = split_name(given)[0]
+    path = split_name(text)[0]
     if path.suffix not in COMPRESSED:
         yield from lines
         return
-    size = path.stat().st_size
-    most = max(MOST_LINES, size)
-    for number, line in enumerate(lines):
-        if number == most:
+    compressed_bytes = path.stat().st_size
+    most = max(MOST_LINES, compressed_bytes)
+    for count, line in enumerate(lines):
+        if count == most:
             raise InputError(
-                f"{path}: {size:,} compressed bytes expand to more than {most:,} lines, unlike any text; if this is "
-                "intended, decompress it first"
+                f"{path}: {compressed_bytes:,} compressed bytes expand to more than {most:,} lines, unlike any text; "
+                "if this is intended, decompress it first"
             )
         yield line
 
 
-def _read_column(path: Path, wanted: str | None, roles: tuple[str, ...]) -> Iterator[str]:
-    table, column = _open(path, wanted, roles)
-    for number, (value,) in table.read((column,)):
-        yield as_text(value, column, path, number)
+def _read_column(path: Path, name: str | None, roles: tuple[str, ...]) -> Iterator[str]:
+    table, column = _open(path, name, roles)
+    for row_number, (value,) in table.read((column,)):
+        yield as_text(value, column, path, row_number)
 
 
-def _open(path: Path, wanted: str | None, roles: tuple[str, ...], *more: str) -> tuple[Table, str]:
-    """A table and the column to read; ``more``: other columns that are read."""
-    if form(path) not in NUMBERED or wanted is None or not all(map(is_number, (wanted, *more))):
+def _open(path: Path, name: str | None, roles: tuple[str, ...], *further: str) -> tuple[Table, str]:
+    """A table and the column to read; ``further``: other columns that are read."""
+    if form(path) not in NUMBERED or name is None or not all(map(is_number, (name, *further))):
         table = Table(path, named=True)
-        return table, _choose(table, wanted, roles)
-    if not all(map(int, (wanted, *more))):
-        raise InputError(f"{path}:{wanted}: columns are counted from 1")
-    return Table(path, named=False), wanted
+        return table, _choose(table, name, roles)
+    if not all(map(int, (name, *further))):
+        raise InputError(f"{path}:{name}: columns are counted from 1")
+    return Table(path, named=False), name
 
 
-def _choose(table: Table, wanted: str | None, roles: tuple[str, ...]) -> str:
+def _choose(table: Table, chosen: str | None, roles: tuple[str, ...]) -> str:
     path, names = table.path, table.names
-    if wanted is not None:
-        if wanted not in names:
-            raise InputError(f"{path}: no column {wanted!r}{did_you_mean(wanted, names)}")
-        return wanted
+    if chosen is not None:
+        if chosen not in names:
+            raise InputError(f"{path}: no column {chosen!r}{did_you_mean(chosen, names)}")
+        return chosen
     kind = form(path)
     # If the only cell of the first row is a sentence, it is not a header: it would be lost.
     alone = len(names) == 1 and not (kind in NUMBERED and len(words_of(names[0])) > 1)

@@ -42,16 +42,16 @@ class Sentence:
     lines: list[int]
     first: int
 
-    def column(self, number: int) -> list[str]:
+    def column(self, line_number: int) -> list[str]:
         """One column, one value per word."""
-        return [fields[number] for fields in self.words]
+        return [fields[line_number] for fields in self.words]
 
     def heads(self, path: object) -> list[int]:
         """The head of each word, from 1; 0 for the root.
 
         :raises InputError: a HEAD is not the number of a word of the sentence.
         """
-        found = []
+        sentence_rows = []
         for fields, line in zip(self.words, self.lines, strict=True):
             head = fields[HEAD]
             if not head.isascii() or not head.isdigit() or len(head) > 9 or int(head) > len(self.words):
@@ -59,8 +59,8 @@ class Sentence:
                     f"{path}, line {line}: HEAD {head!r} is not the number of a word of the sentence, or 0; parse the "
                     "text first"
                 )
-            found.append(int(head))
-        return found
+            sentence_rows.append(int(head))
+        return sentence_rows
 
 
 def read_conllu(path: Path, tags: str = "xpos") -> Iterator[Tagged]:
@@ -70,11 +70,11 @@ def read_conllu(path: Path, tags: str = "xpos") -> Iterator[Tagged]:
     :raises InputError: as :func:`read_sentences` does; a word has no tag.
     """
     for sentence in read_sentences(path):
-        found = [
+        sentence_rows = [
             _tag(fields[TAGS[tags]], tags, f"{path}, line {line}")
             for fields, line in zip(sentence.words, sentence.lines, strict=True)
         ]
-        yield Tagged(sentence.column(FORM), found, sentence.first)
+        yield Tagged(sentence.column(FORM), sentence_rows, sentence.first)
 
 
 def read_sentences(path: Path) -> Iterator[Sentence]:
@@ -84,19 +84,19 @@ def read_sentences(path: Path) -> Iterator[Sentence]:
     """
     words: list[list[str]] = []
     lines: list[int] = []
-    begin = number = range_end = sentences = 0
-    for number, text in enumerate(read_lines(path), 1):
+    begin = line_number = range_end = sentences = 0
+    for line_number, text in enumerate(read_lines(path), 1):
         line = text.rstrip("\r")
         if not line.strip():
             if begin:
-                yield _finish(words, lines, begin, range_end, path, number)
+                yield _finish(words, lines, begin, range_end, path, line_number)
                 sentences += 1
             words, lines, begin, range_end = [], [], 0, 0
         elif line.startswith("#") and not words:
             continue
         else:
-            begin = begin or number
-            fields, where = line.split("\t"), f"{path}, line {number}"
+            begin = begin or line_number
+            fields, where = line.split("\t"), f"{path}, line {line_number}"
             if len(fields) != COLUMNS:
                 raise InputError(
                     f"{where}: {len(fields)} columns; CoNLL-U has {COLUMNS}, separated by tabs, and an empty line ends "
@@ -117,25 +117,27 @@ def read_sentences(path: Path) -> Iterator[Sentence]:
             if not words_of(fields[FORM]):
                 raise InputError(f"{where}: no word in column 2")
             words.append(fields)
-            lines.append(number)
+            lines.append(line_number)
     if begin:
-        yield _finish(words, lines, begin, range_end, path, number)
+        yield _finish(words, lines, begin, range_end, path, line_number)
     elif not sentences:
         raise InputError(f"{path}: no sentences")
 
 
-def _finish(words: list[list[str]], lines: list[int], begin: int, range_end: int, path: Path, number: int) -> Sentence:
+def _finish(
+    words: list[list[str]], lines: list[int], begin: int, range_end: int, path: Path, line_number: int
+) -> Sentence:
     if not words:
         raise InputError(f"{path}, line {begin}: a sentence without a word")
     if range_end > len(words):
-        raise InputError(f"{path}, line {number}: the sentence ends within a range that ends at word {range_end}")
+        raise InputError(f"{path}, line {line_number}: the sentence ends within a range that ends at word {range_end}")
     return Sentence(words, lines, begin)
 
 
 def _tag(tag: str, tags: str, where: str) -> str:
     if tag == "_" or not tag:
-        other = "upos" if tags == "xpos" else "xpos"
-        raise InputError(f"{where}: no {tags} tag; use {argument('tags', other)} if the treebank has only those")
+        second = "upos" if tags == "xpos" else "xpos"
+        raise InputError(f"{where}: no {tags} tag; use {argument('tags', second)} if the treebank has only those")
     if len(words_of(tag)) != 1:
         raise InputError(f"{where}: the tag {tag!r} contains a blank")
     return tag

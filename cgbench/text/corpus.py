@@ -72,16 +72,18 @@ def index_text(path: Path) -> TextFile:
                 # several times as fast as bytearray.count, and without the interpreter lock
                 lines += int(np.count_nonzero(view[:length] == 10))
                 end = buffer.rfind(b"\n", 0, length)
-                number, begun = milestones[-1]
-                check_line(size - begun + (buffer.find(b"\n", 0, length) if end >= 0 else length), path, number + 1)
+                line_number, begun = milestones[-1]
+                check_line(
+                    size - begun + (buffer.find(b"\n", 0, length) if end >= 0 else length), path, line_number + 1
+                )
                 if end >= 0:
                     if longest < length:  # else a line within the buffer cannot be too long
-                        check_lines(np.flatnonzero(view[:length] == 10), path, number + 2)
+                        check_lines(np.flatnonzero(view[:length] == 10), path, line_number + 2)
                     milestones.append((lines, size + end + 1))
                 size += length
                 last = buffer[length - 1]
-            number, begun = milestones[-1]
-            check_line(size - begun, path, number + 1)
+            line_number, begun = milestones[-1]
+            check_line(size - begun, path, line_number + 1)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:
@@ -89,8 +91,8 @@ def index_text(path: Path) -> TextFile:
     if last != 10 and size > begin:
         lines += 1
     text = digest.hexdigest()
-    whole = marked.hexdigest() if marked else text
-    return TextFile(path, text, whole, size, lines, np.array(milestones, np.int64))
+    file_digest = marked.hexdigest() if marked else text
+    return TextFile(path, text, file_digest, size, lines, np.array(milestones, np.int64))
 
 
 @dataclass(frozen=True)
@@ -130,16 +132,16 @@ def odd_characters(text: ParallelText) -> list[dict[str, Any]]:
 
     :returns: ``side`` (0 source, 1 target), ``name``, first ``line`` from 1, and number of ``lines`` of each
     """
-    found = []
+    planned = []
     for side, path in enumerate((text.source.path, text.target.path)):
         for name, byte in (("tab", b"\t"), ("CR", b"\r")):
             with path.open("rb") as file:
                 if not any(byte in chunk for chunk in iter(lambda: file.read(CHUNK), b"")):
                     continue
                 file.seek(0)
-                lines = [number for number, line in enumerate(file, 1) if byte in line]
-            found.append({"side": side, "name": name, "line": lines[0], "lines": len(lines)})
-    return found
+                lines = [line_number for line_number, line in enumerate(file, 1) if byte in line]
+            planned.append({"side": side, "name": name, "line": lines[0], "lines": len(lines)})
+    return planned
 
 
 def warn_of(odd: list[dict[str, Any]], spec: CorpusSpec) -> list[str]:
@@ -220,7 +222,7 @@ def plan_text(role: str, spec: CorpusSpec, normalisation: Normalisation) -> Plan
             **({"byte_order_mark": marked} if any(marked) else {}),
             **({"sides": sides} if any(sides) else {}),
         },
-        inputs={f"file-{number}": value for number, value in enumerate(hashes, 1)},
+        inputs={f"file-{line_number}": value for line_number, value in enumerate(hashes, 1)},
     )
     return PlannedText(spec, normalisation, hashes, None, step)
 

@@ -99,15 +99,15 @@ def language_suffixes(spec: CorpusSpec) -> tuple[str, str] | None:
     return (first, second) if first and second and first != second else None
 
 
-def languages_of(given: tuple[str, str] | None, corpus: CorpusSpec) -> tuple[str, str]:
+def languages_of(named_languages: tuple[str, str] | None, corpus: CorpusSpec) -> tuple[str, str]:
     """The languages of a corpus: as given, else from its file names, else ``source`` and ``target``.
 
     :raises InputError: they are not two different codes.
     """
-    found = given or language_suffixes(corpus) or ("source", "target")
-    if found[0] == found[1] or not all(map(is_language, found)):
-        raise InputError(f"{argument('languages', ','.join(found))}: two different codes are needed, such as de,en")
-    return found
+    languages = named_languages or language_suffixes(corpus) or ("source", "target")
+    if languages[0] == languages[1] or not all(map(is_language, languages)):
+        raise InputError(f"{argument('languages', ','.join(languages))}: two different codes are needed, such as de,en")
+    return languages
 
 
 def is_language(name: object) -> bool:
@@ -133,18 +133,18 @@ def read_pairs(spec: CorpusSpec) -> Iterator[Pair]:
 
 def _zip_sides(source: Path, target: Path) -> Iterator[Pair]:
     first, second = read_text(source), read_text(target)
-    for number, (left, right) in enumerate(zip_longest(first, second), 1):
+    for row_number, (left, right) in enumerate(zip_longest(first, second), 1):
         if left is None or right is None:
-            short, long = number - 1, number + sum(1 for _ in first) + sum(1 for _ in second)
+            short, long = row_number - 1, row_number + sum(1 for _ in first) + sum(1 for _ in second)
             lines = (short, long) if left is None else (long, short)
             raise unequal_sides(source, lines[0], target, lines[1])
         yield left, right
 
 
-def unequal_sides(source: Path, lines: int, target: Path, others: int) -> InputError:
+def unequal_sides(source: Path, lines: int, target: Path, target_lines: int) -> InputError:
     """The error for a corpus whose two files have different numbers of lines."""
     return InputError(
-        f"{shown(source)} has {lines:,} lines and {shown(target)} has {others:,}: "
+        f"{shown(source)} has {lines:,} lines and {shown(target)} has {target_lines:,}: "
         "the two sides of a corpus need one line per pair; check where the alignment breaks"
     )
 
@@ -161,15 +161,15 @@ def chosen_columns(spec: CorpusSpec) -> tuple[tuple[str, str], list[str]]:
 def _open_table(path: Path, columns: tuple[str, str] | None) -> tuple[tuple[str, str], Table]:
     kind = form(path)
     tsv = kind in (*NUMBERED, "plain")
-    wanted = columns or (("1", "2") if tsv and kind != "csv" else None)
-    numbers = tsv and wanted is not None and all(map(is_number, wanted))
-    if numbers and wanted and not all(map(int, wanted)):
+    chosen = columns or (("1", "2") if tsv and kind != "csv" else None)
+    numbers = tsv and chosen is not None and all(map(is_number, chosen))
+    if numbers and chosen and not all(map(int, chosen)):
         raise InputError(f"{path}: columns are counted from 1")
     table = Table(path, named=not numbers)
     names = table.names
-    if tsv and (missing := [name for name in wanted or () if not numbers and name not in names]):
+    if tsv and (missing := [name for name in chosen or () if not numbers and name not in names]):
         raise InputError(f"{path}: no column {missing[0]!r} in the first row; it has {', '.join(names)}")
-    if wanted is None:
+    if chosen is None:
         sides = "source" in names and not table.nested and (kind != "csv" or "target" in names)
         found = ("source", "target") if sides else tuple(names[:2])
         if len(found) < 2 and table.filled:
@@ -181,40 +181,40 @@ def _open_table(path: Path, columns: tuple[str, str] | None) -> tuple[tuple[str,
                 f"{path}, row 1: {found[0]!r:.60} and {found[1]!r:.60} do not look like a header; name the columns "
                 f"with {argument('columns')}, by name or, if there is no header, by number (1,2)"
             )
-        wanted = (found[0], found[1]) if len(found) == 2 else ("source", "target")
-    return wanted, table
+        chosen = (found[0], found[1]) if len(found) == 2 else ("source", "target")
+    return chosen, table
 
 
-def column_beside(spec: CorpusSpec, column: str, asked: str) -> Iterator[Row]:
+def column_beside(spec: CorpusSpec, column: str, option: str) -> Iterator[Row]:
     """The rows of a further column of the table that a corpus is in, one per pair. Checks the column at once.
 
-    :param asked: the option that names the column.
+    :param option: the option that names the column.
     :raises InputError: the corpus is not in a table, or the table has no such column.
     """
     path, side = (spec.paths[0], None) if len(spec.paths) == 1 else split_name(spec.paths[0])
     if side is None and len(spec.paths) == 2:
-        raise InputError(f"{asked}: {shown(path)} is plain text, which has no columns; give a table")
+        raise InputError(f"{option}: {shown(path)} is plain text, which has no columns; give a table")
     table = (
         _open_table(path, spec.columns)[1]
         if side is None
         else Table(path, named=not (form(path) in NUMBERED and is_number(side)))
     )
     if table.names and column not in table.names:
-        raise InputError(f"{path}: no column {column!r} ({asked}){did_you_mean(column, table.names)}")
+        raise InputError(f"{path}: no column {column!r} ({option}){did_you_mean(column, table.names)}")
     if not table.names and not (is_number(column) and int(column)):
-        raise InputError(f"{asked}: the columns of {path} are numbers from 1 (see {argument('columns')})")
+        raise InputError(f"{option}: the columns of {path} are numbers from 1 (see {argument('columns')})")
     return table.read((column,))
 
 
 def _read_table(path: Path, columns: tuple[str, str] | None) -> Iterator[Pair]:
     wanted, table = _open_table(path, columns)
     names = table.names
-    for number, row in table.read(wanted):
+    for row_number, row in table.read(wanted):
         for name, value in zip(wanted, row, strict=True):
             if not isinstance(value, str):
                 raise InputError(
-                    f"{path}, row {number}: no text field {name!r}; it has {', '.join(names)} "
+                    f"{path}, row {row_number}: no text field {name!r}; it has {', '.join(names)} "
                     f"(see {argument('columns')})"
                 )
-        source, target = (as_text(value, name, path, number) for name, value in zip(wanted, row, strict=True))
+        source, target = (as_text(value, name, path, row_number) for name, value in zip(wanted, row, strict=True))
         yield source, target

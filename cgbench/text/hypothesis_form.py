@@ -67,7 +67,7 @@ def differences(hypotheses: Profile, references: Profile, reading: Reading) -> l
 
 def damages(hypotheses: Sequence[str], references: Sequence[str], reading: Reading) -> list[Difference]:
     """What a program did to hypotheses that keeps them from matching (:mod:`cgbench.text.damage`); all of it stops."""
-    found = [
+    problems = [
         Difference(
             f"{form.name}, unlike the references" if holder == "hypotheses" else f"unlike the references: {form.name}",
             form.remedy if holder == "hypotheses" else f"in the references: {form.remedy}",
@@ -75,10 +75,10 @@ def damages(hypotheses: Sequence[str], references: Sequence[str], reading: Readi
         )
         for form, holder in forms_of(hypotheses, references, reading.words, case=reading.case, cut=reading.end)
     ]  # fmt: skip
-    if not found and (order := displacement(hypotheses, references)):
+    if not problems and (order := displacement(hypotheses, references)):
         remedy = "write one hypothesis per reference, in the same order (or join tables by a column with ids)"
-        found = [Difference(order, remedy, stops=True, normalises=False)]
-    return found
+        problems = [Difference(order, remedy, stops=True, normalises=False)]
+    return problems
 
 
 def _variety(text: Profile, references: Profile) -> int:

@@ -24,12 +24,12 @@ Texts = AnyPath | Iterable[str] | Column
 Corpus = AnyPath | tuple[AnyPath, AnyPath] | CorpusSpec
 
 
-def is_path(given: object) -> bool:
+def is_path(value: object) -> bool:
     """Whether this is a file name, not a text."""
-    return isinstance(given, (str, os.PathLike))
+    return isinstance(value, (str, os.PathLike))
 
 
-def as_column(given: Texts, name: str, *roles: str, ids: str | None = None) -> Column:
+def as_column(text: Texts, name: str, *roles: str, ids: str | None = None) -> Column:
     """A text as a column; the index of a pandas Series becomes the ids.
 
     :param name: name of an in-memory text in messages.
@@ -37,35 +37,35 @@ def as_column(given: Texts, name: str, *roles: str, ids: str | None = None) -> C
     :param ids: the table column with the example ids.
     :raises InputError: a file cannot be read, or an item is not a string.
     """
-    if isinstance(given, Column):
-        return given
-    if isinstance(given, (str, os.PathLike)):
-        return read_column(local(os.fspath(given)), *roles, ids=ids)
-    values = list(given)
+    if isinstance(text, Column):
+        return text
+    if isinstance(text, (str, os.PathLike)):
+        return read_column(local(os.fspath(text)), *roles, ids=ids)
+    values = list(text)
     for row, value in enumerate(values, 1):
         if not isinstance(value, str):
             raise InputError(f"{name}, row {row}: {value!r} is not a string")
-    return Column(name, values, ids=index_of(given))
+    return Column(name, values, ids=index_of(text))
 
 
-def lines_of(given: Texts, name: str) -> tuple[list[str], str]:
+def lines_of(text: Texts, name: str) -> tuple[list[str], str]:
     """The lines of a text, and its name in messages (``name`` for an in-memory text).
 
     :raises InputError: as :func:`as_column`.
     """
-    if isinstance(given, (str, os.PathLike)):
-        path = local(os.fspath(given))
+    if isinstance(text, (str, os.PathLike)):
+        path = local(os.fspath(text))
         return list(read_text(path)), shown(path)
-    return as_column(given, name).values, name
+    return as_column(text, name).values, name
 
 
-def files_of(*given: Any) -> list[Path]:
+def files_of(*texts: Any) -> list[Path]:
     """The files that texts are read from; lists and standard input have none."""
-    return [split_name(one)[0] for one in given if is_path(one) and not is_stdin(one)]
+    return [split_name(text)[0] for text in texts if is_path(text) and not is_stdin(text)]
 
 
 def as_corpus(
-    given: Any, columns: tuple[str, str] | None = None, role: str = "corpus", texts: Path | None = None
+    corpus: Any, columns: tuple[str, str] | None = None, role: str = "corpus", texts: Path | None = None
 ) -> CorpusSpec:
     """A corpus: a file that holds both sides, two files, ``(source, target)``, or two lists of sentences.
 
@@ -74,16 +74,20 @@ def as_corpus(
     :param texts: folder that two lists of sentences are written to, under a hash of their content.
     :raises InputError: it is something else.
     """
-    if isinstance(given, CorpusSpec):
-        return given
-    if is_path(given):
-        return CorpusSpec((as_path(given),), columns)
-    parts = list(given) if isinstance(given, Iterable) else []
-    if parts and all(map(is_path, parts)):
-        paths = tuple(map(as_path, parts))
+    if isinstance(corpus, CorpusSpec):
+        return corpus
+    if is_path(corpus):
+        return CorpusSpec((as_path(corpus),), columns)
+    members = list(corpus) if isinstance(corpus, Iterable) else []
+    if members and all(map(is_path, members)):
+        paths = tuple(map(as_path, members))
         return CorpusSpec(paths, columns if len(paths) == 1 else None)
-    sides = [list(part) if isinstance(part, Sequence) and not isinstance(part, str) else None for part in parts]
-    if len(sides) != 2 or not all(side is not None and all(isinstance(one, str) for one in side) for side in sides):
+    sides = [
+        list(member) if isinstance(member, Sequence) and not isinstance(member, str) else None for member in members
+    ]
+    if len(sides) != 2 or not all(
+        side is not None and all(isinstance(sentence, str) for sentence in side) for side in sides
+    ):
         raise InputError(f"{role}: a corpus is a file, two files, or two lists of sentences (source, target)")
     if texts is None:
         raise InputError(f"{role}: a file is needed, or two, (source, target)")
@@ -96,25 +100,25 @@ def corpora_of(
     """Several corpora or a single one. Two names of plain files are the two sides of one corpus."""
     if isinstance(value, (str, os.PathLike, CorpusSpec)) or _is_pair(value):
         return (as_corpus(value, columns, f"{role}-1", texts),)
-    return tuple(as_corpus(one, columns, f"{role}-{number}", texts) for number, one in enumerate(value, 1))
+    return tuple(as_corpus(corpus, columns, f"{role}-{position}", texts) for position, corpus in enumerate(value, 1))
 
 
 def _is_pair(value: Sequence[object]) -> bool:
     """Whether these are the sides of one corpus: two plain files, or two lists of sentences that are not file pairs."""
     if len(value) != 2:
         return False
-    if all(isinstance(part, (str, os.PathLike)) for part in value):
-        return all(form(Path(str(part))) == "plain" for part in value)
+    if all(isinstance(side, (str, os.PathLike)) for side in value):
+        return all(form(Path(str(side))) == "plain" for side in value)
     return all(
-        isinstance(part, Sequence) and not isinstance(part, str) and len(part) != 2
-        and all(isinstance(one, str) for one in part)
-        for part in value
+        isinstance(side, Sequence) and not isinstance(side, str) and len(side) != 2
+        and all(isinstance(sentence, str) for sentence in side)
+        for side in value
     )  # fmt: skip
 
 
 def _write(sides: Sequence[Sequence[str]], role: str, folder: Path) -> CorpusSpec:
     for name, lines in zip(("source", "target"), sides, strict=True):
-        broken = next((number for number, line in enumerate(lines, 1) if "\n" in line), 0)
+        broken = next((line_number for line_number, line in enumerate(lines, 1) if "\n" in line), 0)
         if broken:
             raise InputError(f"{role}, {name}, sentence {broken}: holds a line break; a sentence is one line")
     if len(sides[0]) != len(sides[1]):
@@ -131,9 +135,9 @@ def _write(sides: Sequence[Sequence[str]], role: str, folder: Path) -> CorpusSpe
     return CorpusSpec(paths)
 
 
-def as_path(given: AnyPath) -> Path:
+def as_path(path: AnyPath) -> Path:
     """The path of a file; an address is downloaded first (:mod:`cgbench.text.remote`).
 
     :raises InputError: the download fails.
     """
-    return Path(local(os.fspath(given)))
+    return Path(local(os.fspath(path)))

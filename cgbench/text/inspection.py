@@ -73,16 +73,16 @@ def take_sample(spec: CorpusSpec) -> CorpusSample:
     return CorpusSample(spec, sample_pairs(spec))
 
 
-def look_at(train: CorpusSpec, others: Sequence[CorpusSpec], normalisation: Normalisation) -> list[Finding]:
+def look_at(train: CorpusSpec, corpora: Sequence[CorpusSpec], normalisation: Normalisation) -> list[Finding]:
     """Sample each corpus and :func:`inspect` the samples.
 
     :raises InputError: as :func:`take_sample`.
     """
-    samples = [take_sample(spec) for spec in (train, *others)]
+    samples = [take_sample(spec) for spec in (train, *corpora)]
     return inspect(samples[0], samples[1:], normalisation)
 
 
-def look_at_texts(train: str | Path, others: Sequence[str | Path], normalisation: Normalisation) -> list[Finding]:
+def look_at_texts(train: str | Path, texts: Sequence[str | Path], normalisation: Normalisation) -> list[Finding]:
     """The same for monolingual texts (plain, or ``TABLE:COLUMN``).
 
     Standard input and tables without a named column are skipped.
@@ -92,36 +92,36 @@ def look_at_texts(train: str | Path, others: Sequence[str | Path], normalisation
     if not _is_single(train):
         return []
     samples = []
-    for given in (train, *filter(_is_single, others)):
-        pairs = [(line, "") for line in sample_text(given)]
-        samples.append(CorpusSample(CorpusSpec((Path(given), Path(given))), pairs))
+    for text in (train, *filter(_is_single, texts)):
+        pairs = [(line, "") for line in sample_text(text)]
+        samples.append(CorpusSample(CorpusSpec((Path(text), Path(text))), pairs))
     # the name of a single text does not tell its language
     tokenize = ",".join(f"{side}={name}" for side, name in zip(SIDES, normalisation.tokenizers, strict=True))
     return inspect(samples[0], samples[1:], replace(normalisation, tokenize=tokenize, languages=SIDES))
 
 
-def _is_single(given: str | Path) -> bool:
-    return not is_stdin(given) and (not is_table(given) or split_name(given)[1] is not None)
+def _is_single(text: str | Path) -> bool:
+    return not is_stdin(text) and (not is_table(text) or split_name(text)[1] is not None)
 
 
 Fault: TypeAlias = "tuple[CorpusSample, list[int]]"
 Wrong: TypeAlias = Callable[[CorpusSample, int], bool]
 
 
-def inspect(train: CorpusSample, others: Sequence[CorpusSample], asked: Normalisation) -> list[Finding]:
+def inspect(train: CorpusSample, corpora: Sequence[CorpusSample], normalisation: Normalisation) -> list[Finding]:
     """Check the training text and the other texts of a build (pools, exclusions); those that stop it come first."""
-    every = [train, *others]
-    found = [
-        *(fault for sample in every for fault in _columns(sample.spec, sample.pairs, asked.languages)),
-        *_languages(train, others, asked),
-        *_unspaced(every, asked),
+    every = [train, *corpora]
+    findings = [
+        *(fault for sample in every for fault in _columns(sample.spec, sample.pairs, normalisation.languages)),
+        *_languages(train, corpora, normalisation),
+        *_unspaced(every, normalisation),
         *_equal(every),
-        *_tokenised(train, others, asked),
-        *_case(train, others, asked),
-        *_escapes(train, others, asked),
-        *_blanks(every, asked),
+        *_tokenised(train, corpora, normalisation),
+        *_case(train, corpora, normalisation),
+        *_escapes(train, corpora, normalisation),
+        *_blanks(every, normalisation),
     ]
-    return sorted(found, key=lambda finding: not finding.stops)
+    return sorted(findings, key=lambda finding: not finding.stops)
 
 
 def _columns(spec: CorpusSpec, pairs: Sequence[Pair], languages: tuple[str, str]) -> list[Finding]:
@@ -129,35 +129,37 @@ def _columns(spec: CorpusSpec, pairs: Sequence[Pair], languages: tuple[str, str]
     if len(spec.paths) != 1 or not pairs:
         return []
     chosen, names = chosen_columns(spec)
-    wanted = ",".join(languages)
+    expected = ",".join(languages)
     if spec.columns is None and set(languages) <= set(names) and chosen != languages:
-        text = f"{spec}: columns {','.join(chosen)} are read, but it has {wanted}; give {argument('columns', wanted)}"
+        text = (
+            f"{spec}: columns {','.join(chosen)} are read, but it has {expected}; give {argument('columns', expected)}"
+        )
         return [Finding(text, True)]
     if {name.lower() for name in chosen} == {name.lower() for name in languages} and chosen != languages:
         turned = f"{chosen[1]},{chosen[0]}"
         return [
             Finding(f"{spec}: column {chosen[0]} is read as {languages[0]}; give {argument('columns', turned)}", True)
         ]
-    found, first = [], pairs[0]
+    findings, first = [], pairs[0]
     fields = Table(spec.paths[0], named=True).names  # of the first row
     if chosen[0].isdigit() and all(field in languages or is_header(field) for field in first):
         # The columns named after the languages are probably the intended ones.
-        named = set(languages) <= set(fields)
+        has_languages = set(languages) <= set(fields)
         text = f"{spec}, row 1: {first[0]!r} and {first[1]!r} look like a header; give "
-        text += argument("columns", wanted if named else ",".join(first))
-        found.append(Finding(text, named and first != languages))
-        if named:
-            return found
+        text += argument("columns", expected if has_languages else ",".join(first))
+        findings.append(Finding(text, has_languages and first != languages))
+        if has_languages:
+            return findings
     # One column of a two-column table may be numbers: answers to arithmetic.
     if spec.columns is None and len(pairs) >= ENOUGH and len(fields) > 2:
-        for number, name in enumerate(chosen):
-            rows = [pair[number] for pair in pairs[1:]]
+        for side, name in enumerate(chosen):
+            rows = [pair[side] for pair in pairs[1:]]
             if sum(not any(map(str.isalpha, field)) for field in rows) >= 0.9 * len(rows):
-                what = "column" if name.isdigit() else "the field"
+                kind_of_name = "column" if name.isdigit() else "the field"
                 has = f"it has {', '.join(names)}" if names else "columns are counted from 1"
-                text = f"{spec}: {what} {name} holds no words ({rows[0][:20]!r}); set {argument('columns')}"
+                text = f"{spec}: {kind_of_name} {name} holds no words ({rows[0][:20]!r}); set {argument('columns')}"
                 return [Finding(f"{text} ({has})", True)]  # and no warning about a header
-    return found
+    return findings
 
 
 def _faults(samples: Iterable[CorpusSample], wrong: Wrong) -> list[Fault]:
@@ -170,12 +172,12 @@ def _names(faults: Sequence[Fault]) -> str:
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
-def _percent(part: int | float, whole: int | float = 1) -> str:
-    return f"{100 * part / whole:.0f} %"
+def _percent(count: int | float, total: int | float = 1) -> str:
+    return f"{100 * count / total:.0f} %"
 
 
 def _unlike(
-    train: CorpusSample, others: Sequence[CorpusSample], what: str, where: Wrong
+    train: CorpusSample, corpora: Sequence[CorpusSample], quality: str, where: Wrong
 ) -> Iterator[tuple[bool, list[Fault]]]:
     """Texts that have a property the training text lacks, then texts that lack one it has.
 
@@ -184,49 +186,49 @@ def _unlike(
     """
     for value in (True, False):
 
-        def wrong(one: CorpusSample, side: int, value: bool = value) -> bool:
-            ours, theirs = (getattr(sample.profiles[side], what) for sample in (one, train))
-            return where(one, side) and ours is value and theirs is (not value)
+        def wrong(text: CorpusSample, side: int, value: bool = value) -> bool:
+            own_value, training_value = (getattr(sample.profiles[side], quality) for sample in (text, train))
+            return where(text, side) and own_value is value and training_value is (not value)
 
-        if faults := _faults(others, wrong):
+        if faults := _faults(corpora, wrong):
             yield value, faults
 
 
-def _tokenised(train: CorpusSample, others: Sequence[CorpusSample], asked: Normalisation) -> list[Finding]:
-    if asked.detokenize:
+def _tokenised(train: CorpusSample, corpora: Sequence[CorpusSample], normalisation: Normalisation) -> list[Finding]:
+    if normalisation.detokenize:
         return []
-    every, found = [train, *others], list[Finding]()
+    every, findings = [train, *corpora], list[Finding]()
 
-    def is_read(one: CorpusSample, side: int) -> bool:
+    def is_read(sample: CorpusSample, side: int) -> bool:
         """Whether blanks alone separate the words."""
-        return asked.tokenizers[side] == "none" and not one.profiles[side].unspaced
+        return normalisation.tokenizers[side] == "none" and not sample.profiles[side].unspaced
 
-    again = [tokenizer in SPLITS_AGAIN or tokenizer.startswith("spacy:") for tokenizer in asked.tokenizers]
-    if faults := _faults(every, lambda one, side: again[side] and one.profiles[side].tokenised is True):
-        tokenizer = asked.tokenizers[faults[0][1][0]]
+    again = [tokenizer in SPLITS_AGAIN or tokenizer.startswith("spacy:") for tokenizer in normalisation.tokenizers]
+    if faults := _faults(every, lambda sample, side: again[side] and sample.profiles[side].tokenised is True):
+        tokenizer = normalisation.tokenizers[faults[0][1][0]]
         text = (
             f"{_names(faults)}: already tokenised ({_apart(faults)}); {argument('tokenize', tokenizer)} would "
             f"tokenise it again and break words such as can 't; add {argument('detokenize')}, or leave "
             f"{argument('tokenize')} out if all text is tokenised alike"
         )
-        found.append(Finding(text, True))
-    for value, faults in _unlike(train, others, "tokenised", is_read):
+        findings.append(Finding(text, True))
+    for value, faults in _unlike(train, corpora, "tokenised", is_read):
         is_not, is_so, else_ = ("", "is not", "") if value else ("not ", "is", "tokenise it as that is, or ")
         text = (
             f"{_names(faults)}: {is_not}tokenised ({_apart(faults)}), but {train.name(faults[0][1])} {is_so}, so words "
             f"that end in a punctuation mark are unknown; {else_}{argument('detokenize')} "
             f"{argument('tokenize', 'moses')}"
         )
-        found.append(Finding(text + (" makes them alike" if value else ""), True))
-    for fault in _faults(every, lambda one, side: one.profiles[side].mixed):
-        share = _percent(_profile([fault]).periods.share or 0)
-        text = f"{_names([fault])}: {share} of the final periods stand apart: only some lines are tokenised"
-        found.append(Finding(f"{text}; tokenise all or none", False))
-    raw = _faults(every, lambda one, side: is_read(one, side) and one.profiles[side].tokenised is False)
-    if raw and not any(finding.stops for finding in found):
+        findings.append(Finding(text + (" makes them alike" if value else ""), True))
+    for fault in _faults(every, lambda sample, side: sample.profiles[side].mixed):
+        percent = _percent(_profile([fault]).periods.share or 0)
+        text = f"{_names([fault])}: {percent} of the final periods stand apart: only some lines are tokenised"
+        findings.append(Finding(f"{text}; tokenise all or none", False))
+    raw = _faults(every, lambda sample, side: is_read(sample, side) and sample.profiles[side].tokenised is False)
+    if raw and not any(finding.stops for finding in findings):
         text = f"{_names(raw)}: punctuation is attached to words, so 'house,' and 'house' are two words"
-        found.append(Finding(f"{text}; {argument('tokenize', 'moses')} separates them", False))
-    return found
+        findings.append(Finding(f"{text}; {argument('tokenize', 'moses')} separates them", False))
+    return findings
 
 
 def _profile(faults: Sequence[Fault]) -> Profile:
@@ -235,92 +237,98 @@ def _profile(faults: Sequence[Fault]) -> Profile:
 
 
 def _apart(faults: Sequence[Fault]) -> str:
-    one = _profile(faults)
-    marks, what = (one.periods, "final periods")
-    if marks.share is None or (one.tokenised and marks.share < 0.5):
-        marks, what = one.commas, "commas"
-    return f"{_percent(marks.share or 0)} of its {what} stand apart"
+    text = _profile(faults)
+    marks, name_of_marks = (text.periods, "final periods")
+    if marks.share is None or (text.tokenised and marks.share < 0.5):
+        marks, name_of_marks = text.commas, "commas"
+    return f"{_percent(marks.share or 0)} of its {name_of_marks} stand apart"
 
 
-def _case(train: CorpusSample, others: Sequence[CorpusSample], asked: Normalisation) -> list[Finding]:
-    if asked.lowercase:
+def _case(train: CorpusSample, corpora: Sequence[CorpusSample], normalisation: Normalisation) -> list[Finding]:
+    if normalisation.lowercase:
         return []
-    found = []
-    for value, faults in _unlike(train, others, "lower", lambda one, side: True):
-        ours, theirs = ("in lower case", "cased") if value else ("cased", "in lower case")
-        text = f"{_names(faults)}: {ours}, but {train.name(faults[0][1])} is {theirs}"
+    findings = []
+    for value, faults in _unlike(train, corpora, "lower", lambda one, side: True):
+        form, form_of_training = ("in lower case", "cased") if value else ("cased", "in lower case")
+        text = f"{_names(faults)}: {form}, but {train.name(faults[0][1])} is {form_of_training}"
         text += f"; {argument('lowercase')} makes them alike"
-        found.append(Finding(text, True))
-    for value, faults in _unlike(train, others, "sentence_case", lambda one, side: True):
+        findings.append(Finding(text, True))
+    for value, faults in _unlike(train, corpora, "sentence_case", lambda one, side: True):
         begins = "begin" if value else "do not begin"
         text = f"{_names(faults)}: sentences {begins} in upper case, unlike those of {train.name(faults[0][1])}"
-        found.append(Finding(f"{text}; {argument('lowercase')} makes them alike", False))
-    return found
+        findings.append(Finding(f"{text}; {argument('lowercase')} makes them alike", False))
+    return findings
 
 
-def _escapes(train: CorpusSample, others: Sequence[CorpusSample], asked: Normalisation) -> list[Finding]:
+def _escapes(train: CorpusSample, corpora: Sequence[CorpusSample], normalisation: Normalisation) -> list[Finding]:
     """Escaped text among unescaped text. Texts that differ in tokenisation have been reported already."""
-    every = [train, *others]
-    if asked.detokenize or len({side.tokenised for one in every for side in one.profiles} - {None}) > 1:
+    every = [train, *corpora]
+    if normalisation.detokenize or len({side.tokenised for one in every for side in one.profiles} - {None}) > 1:
         return []
 
     def is_escaped(one: CorpusSample, side: int) -> bool:
         here = one.profiles[side]
-        return asked.tokenizers[side] == "none" and here.escaped >= max(ENOUGH, here.lines / 200)
+        return normalisation.tokenizers[side] == "none" and here.escaped >= max(ENOUGH, here.lines / 200)
 
     def lacks(one: CorpusSample, side: int) -> bool:
-        here, escaped = one.profiles[side], [other.profiles[side] for other in every if is_escaped(other, side)]
-        rarer = (much_rarer(here.escaped, here.lines, other.escaped, other.lines) for other in escaped)
+        here, escaped = (
+            one.profiles[side],
+            [compared.profiles[side] for compared in every if is_escaped(compared, side)],
+        )
+        rarer = (much_rarer(here.escaped, here.lines, compared.escaped, compared.lines) for compared in escaped)
         return not is_escaped(one, side) and any(rarer)
 
     free = [sample for sample, _ in _faults(every, lacks)]
     if not free:
         return []
-    faults = _faults(every, lambda one, side: is_escaped(one, side) and any(lacks(other, side) for other in every))
+    faults = _faults(
+        every, lambda one, side: is_escaped(one, side) and any(lacks(compared, side) for compared in every)
+    )
     alone = [one for one in free if all(one is not sample for sample, _ in faults)]
-    rest = ", ".join(one.label for one in alone or free)
-    share = _percent(_profile(faults).escaped, _profile(faults).lines)
-    text = f"{_names(faults)}: escaped as by Moses (such as &apos; in {share} of the lines), but {rest} is not"
+    unescaped = ", ".join(one.label for one in alone or free)
+    percent = _percent(_profile(faults).escaped, _profile(faults).lines)
+    text = f"{_names(faults)}: escaped as by Moses (such as &apos; in {percent} of the lines), but {unescaped} is not"
     return [Finding(f"{text}; undo it (sed 's/&apos;/'\\''/g' and so on), or escape all text", False)]
 
 
-def _blanks(every: Sequence[CorpusSample], asked: Normalisation) -> list[Finding]:
+def _blanks(every: Sequence[CorpusSample], normalisation: Normalisation) -> list[Finding]:
     faults = _faults(
         every,
-        lambda one, side: (
-            asked.tokenizers[side] == "none"
-            and one.profiles[side].odd_blanks >= max(ENOUGH / 4, one.profiles[side].lines / 200)
+        lambda sample, side: (
+            normalisation.tokenizers[side] == "none"
+            and sample.profiles[side].odd_blanks >= max(ENOUGH / 4, sample.profiles[side].lines / 200)
         ),
     )
     if not faults:
         return []
-    one = _profile(faults)
+    worst = _profile(faults)
     text = (
-        f"{_names(faults)}: U+{ord(one.odd_blank):04X} or a similar blank in {_percent(one.odd_blanks, one.lines)} of "
-        f"the lines; it does not separate words; replace it with an ordinary blank, or {argument('tokenize', 'moses')}"
+        f"{_names(faults)}: U+{ord(worst.odd_blank):04X} or a similar blank in "
+        f"{_percent(worst.odd_blanks, worst.lines)} of the lines; it does not separate words; replace it with an "
+        f"ordinary blank, or {argument('tokenize', 'moses')}"
     )
     return [Finding(text, False)]
 
 
 def _equal(every: Sequence[CorpusSample]) -> list[Finding]:
-    found = []
+    findings = []
     for sample in every:
         if sample.equal >= max(ENOUGH, len(sample.pairs) / 20):
-            share = _percent(sample.equal, len(sample.pairs))
-            text = f"{sample.label}: source and target are the same in {share} of the pairs"
+            percent = _percent(sample.equal, len(sample.pairs))
+            text = f"{sample.label}: source and target are the same in {percent} of the pairs"
             most = 2 * sample.equal >= len(sample.pairs)
-            found.append(Finding(f"{text}; {'name the two sides' if most else 'remove these pairs'}", most))
-    return found
+            findings.append(Finding(f"{text}; {'name the two sides' if most else 'remove these pairs'}", most))
+    return findings
 
 
-def _unspaced(every: Sequence[CorpusSample], asked: Normalisation) -> list[Finding]:
+def _unspaced(every: Sequence[CorpusSample], normalisation: Normalisation) -> list[Finding]:
     faults = _faults(
         every,
-        lambda one, side: asked.tokenizers[side] in NO_SEGMENTATION and one.profiles[side].unspaced is not None,
+        lambda one, side: normalisation.tokenizers[side] in NO_SEGMENTATION and one.profiles[side].unspaced is not None,
     )
     if not faults:
         return []
-    one, code = _profile(faults), asked.languages[faults[0][1][0]]
+    one, code = _profile(faults), normalisation.languages[faults[0][1][0]]
     words = {"han": f", {code}=jieba Chinese words", "kana": f", {code}=ja Japanese words"}
     text = (
         f'{_names(faults)}: no blanks between words ({one.tokens / one.lines:.1f} "words" per line), so a whole clause '
@@ -330,51 +338,55 @@ def _unspaced(every: Sequence[CorpusSample], asked: Normalisation) -> list[Findi
     return [Finding(text, True)]
 
 
-def _languages(train: CorpusSample, others: Sequence[CorpusSample], asked: Normalisation) -> list[Finding]:
+def _languages(train: CorpusSample, corpora: Sequence[CorpusSample], normalisation: Normalisation) -> list[Finding]:
     """Swapped sides, and sides in another language than ``--languages`` says."""
-    every = [train, *others]
-    swapped = [one for one in every if _is_swapped(one, asked.languages)]
-    found = []
+    every = [train, *corpora]
+    swapped = [sample for sample in every if _is_swapped(sample, normalisation.languages)]
+    findings = []
     if swapped:
-        first, second = asked.languages
-        text = f"{', '.join(one.label for one in swapped)}: source and target are swapped ({first} to {second})"
-        found.append(Finding(f"{text}; {_turn(swapped, every, asked)}", True))
-    crossed = [one for one in others if one not in swapped and train not in swapped and _is_crossed(train, one)]
+        first, second = normalisation.languages
+        text = f"{', '.join(sample.label for sample in swapped)}: source and target are swapped ({first} to {second})"
+        findings.append(Finding(f"{text}; {_turn(swapped, every, normalisation)}", True))
+    crossed = [
+        sample for sample in corpora if sample not in swapped and train not in swapped and _is_crossed(train, sample)
+    ]
     if crossed:
-        text = f"{', '.join(one.label for one in crossed)}: source and target are swapped"
-        found.append(Finding(f"{text}, judging by the words of {train.label}; {_turn(crossed, every, asked)}", True))
+        text = f"{', '.join(sample.label for sample in crossed)}: source and target are swapped"
+        findings.append(
+            Finding(f"{text}, judging by the words of {train.label}; {_turn(crossed, every, normalisation)}", True)
+        )
     for side in (0, 1):
-        said = asked.languages[side]
-        for one in every:
-            other = contradicts(said, one.profiles[side].likely)
-            if other and one not in swapped and one not in crossed:
-                alike = contradicts(said, train.profiles[side].likely) == other
-                found.append(
+        code = normalisation.languages[side]
+        for sample in every:
+            likelier = contradicts(code, sample.profiles[side].likely)
+            if likelier and sample not in swapped and sample not in crossed:
+                alike = contradicts(code, train.profiles[side].likely) == likelier
+                findings.append(
                     Finding(
-                        f"{one.name([side])}: looks like {name_of(other)}, not {name_of(known(said) or said)}; "
+                        f"{sample.name([side])}: looks like {name_of(likelier)}, not {name_of(known(code) or code)}; "
                         + (f"check the file, or {argument('languages')}" if alike else "check the file"),
                         not alike,
                     )
                 )
-    return found
+    return findings
 
 
-def _turn(swapped: Sequence[CorpusSample], every: Sequence[CorpusSample], asked: Normalisation) -> str:
-    if all(len(one.spec.paths) == 1 for one in swapped):
+def _turn(swapped: Sequence[CorpusSample], every: Sequence[CorpusSample], normalisation: Normalisation) -> str:
+    if all(len(sample.spec.paths) == 1 for sample in swapped):
         source, target = chosen_columns(swapped[0].spec)[0]
         return f"{argument('columns', f'{target},{source}')} swaps them" + (
             ""
-            if len(swapped) == sum(len(one.spec.paths) == 1 for one in every)
+            if len(swapped) == sum(len(sample.spec.paths) == 1 for sample in every)
             else f"; {argument('columns')} applies to all tables, so reorder the others to match"
         )
     return "name the source file first" + (
-        f", or {argument('languages', ','.join(asked.languages[::-1]))}" if len(swapped) == len(every) else ""
+        f", or {argument('languages', ','.join(normalisation.languages[::-1]))}" if len(swapped) == len(every) else ""
     )
 
 
-def _is_swapped(one: CorpusSample, languages: tuple[str, str]) -> bool:
+def _is_swapped(sample: CorpusSample, languages: tuple[str, str]) -> bool:
     """Whether each side looks like the other side's language, as far as these languages are known here."""
-    likely = [side.likely for side in one.profiles]
+    likely = [side.likely for side in sample.profiles]
     if not all(likely):
         return False
     first, second = languages
@@ -383,15 +395,16 @@ def _is_swapped(one: CorpusSample, languages: tuple[str, str]) -> bool:
     return source and target if known(first) and known(second) else source or target
 
 
-def _is_crossed(train: CorpusSample, one: CorpusSample) -> bool:
+def _is_crossed(train: CorpusSample, sample: CorpusSample) -> bool:
     """Whether each side has the words of the other side of the training text."""
 
     def covered(text: Profile, by: Profile) -> float:
         return sum(times for word, times in text.words.items() if word in by.words) / text.tokens
 
-    if min(side.tokens for side in (*one.profiles, *train.profiles)) < 10 * ENOUGH:
+    if min(side.tokens for side in (*sample.profiles, *train.profiles)) < 10 * ENOUGH:
         return False
     return all(
-        covered(one.profiles[side], train.profiles[1 - side]) > covered(one.profiles[side], train.profiles[side]) + 0.15
+        covered(sample.profiles[side], train.profiles[1 - side])
+        > covered(sample.profiles[side], train.profiles[side]) + 0.15
         for side in (0, 1)
     )

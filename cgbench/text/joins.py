@@ -243,8 +243,10 @@ def _match(first: Identity, second: Identity, *, more: bool, fewer: bool) -> _Ma
     same_name = first.name.casefold() == second.name.casefold()
     if first.is_text is not second.is_text or (first.is_text and not same_name) or (first.itself and second.itself):
         return None
-    if any(not one.is_text and len(set(one.keys)) < len(set(one.values)) for one in (first, second)):
-        first, second = (replace(one, as_is=True) for one in (first, second))  # ids that differ in case alone
+    if any(
+        not identity.is_text and len(set(identity.keys)) < len(set(identity.values)) for identity in (first, second)
+    ):
+        first, second = (replace(identity, as_is=True) for identity in (first, second))  # ids that differ in case alone
     keys, others, alike = list(first.keys), list(second.keys), first.like(second)
     if keys == others:
         return _Match(first, second, range(len(keys)), strong=not first.counts)
@@ -255,7 +257,9 @@ def _match(first: Identity, second: Identity, *, more: bool, fewer: bool) -> _Ma
     is_unique = len(rows) == len(others) and len(known) == len(keys)
     if is_unique and (fewer or known <= rows.keys()) and (more or rows.keys() <= known):
         # A counter that was added to a table in its present order says nothing of another table's ids.
-        counter = any(one.counts and _POSITIONS.fullmatch(one.name.casefold()) for one in (first, second))
+        counter = any(
+            identity.counts and _POSITIONS.fullmatch(identity.name.casefold()) for identity in (first, second)
+        )
         if same_name or not counter:
             return _Match(first, second, [rows.get(key, -1) for key in keys])
     wrong = [row for row, (key, other) in enumerate(zip(keys, others, strict=False)) if key != other]

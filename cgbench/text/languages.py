@@ -101,15 +101,15 @@ def scripts(words: Mapping[str, int]) -> dict[str, int]:
     letters: dict[str, int] = {}
     for word, times in words.items():
         if word.isascii():
-            found = {"latin": len(word) if word.isalpha() else sum(map(str.isalpha, word))}
+            by_script = {"latin": len(word) if word.isalpha() else sum(map(str.isalpha, word))}
         else:
-            found = {}
+            by_script = {}
             for letter in word:
                 if letter.isalpha() or (not letter.isalnum() and _script(letter) in UNSPACED):
                     script = _script(letter)
-                    found[script] = found.get(script, 0) + 1
-        for script, number in found.items():
-            letters[script] = letters.get(script, 0) + number * times
+                    by_script[script] = by_script.get(script, 0) + 1
+        for script, count in by_script.items():
+            letters[script] = letters.get(script, 0) + count * times
     return letters
 
 
@@ -129,32 +129,32 @@ def likeness(words: Mapping[str, int]) -> dict[str, float]:
     total = sum(letters.values())
     if not total:
         return {}
-    found = {}
+    scores = {}
     for language, names in _OF_SCRIPT.items():
-        share = sum(letters.get(name, 0) for name in names) / total
+        rate = sum(letters.get(name, 0) for name in names) / total
         kana = letters.get("kana", 0) / total
-        other = (language == "zh" and kana > 0.2) or (language == "ja" and kana < 0.05)
-        found[language] = 0.0 if other else share
+        is_other_script = (language == "zh" and kana > 0.2) or (language == "ja" and kana < 0.05)
+        scores[language] = 0.0 if is_other_script else rate
     count = sum(words.values())
     if letters.get("latin", 0) / total > 0.5:
         for language, function in _FUNCTION.items():
-            found[language] = sum(words.get(word, 0) for word in function) / count
-    return found
+            scores[language] = sum(words.get(word, 0) for word in function) / count
+    return scores
 
 
-def contradicts(said: str, likely: Mapping[str, float]) -> str | None:
-    """The language of a text, if clearly not ``said``; else None.
+def contradicts(code: str, likely: Mapping[str, float]) -> str | None:
+    """The language of a text, if clearly not ``code``; else None.
 
     :param likely: :func:`likeness` of the text.
     """
-    language = known(said)
+    language = known(code)
     if language is None or not likely:
         return None
-    best = max(likely, key=lambda one: (likely[one], one))
+    best = max(likely, key=lambda name: (likely[name], name))
     return best if likely[best] >= LEAST and likely[best] >= TIMES * likely.get(language, 0.0) else None
 
 
-def looks_like(said: str, likely: Mapping[str, float]) -> bool:
-    """Whether a text may be in the language ``said``."""
-    language = known(said)
-    return language is not None and likely.get(language, 0.0) >= LEAST and contradicts(said, likely) is None
+def looks_like(code: str, likely: Mapping[str, float]) -> bool:
+    """Whether a text may be in the language ``code``."""
+    language = known(code)
+    return language is not None and likely.get(language, 0.0) >= LEAST and contradicts(code, likely) is None

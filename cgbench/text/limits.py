@@ -46,8 +46,8 @@ def limit(name: str) -> int:
 
     :raises InputError: it is not such a number, or is 0.
     """
-    given = size_of(name, LIMITS[name])
-    return LIMITS[name] if given is None else given
+    value = size_of(name, LIMITS[name])
+    return LIMITS[name] if value is None else value
 
 
 class Budget:
@@ -78,19 +78,20 @@ class Budget:
             )
 
 
-def check_line(size: int, name: object, number: int) -> None:
-    """Check the length of line ``number`` (from 1), of which ``size`` bytes were read.
+def check_line(length: int, name: object, line_number: int) -> None:
+    """Check the length of line ``line_number`` (from 1), of which ``length`` bytes were read.
 
     :raises InputError: it exceeds ``CGBENCH_MAX_LINE``.
     """
-    if size > (most := limit("CGBENCH_MAX_LINE")):
+    if length > (most := limit("CGBENCH_MAX_LINE")):
         raise InputError(
-            f"{name}, line {number}: longer than {most:,} bytes; end lines with a newline, or raise CGBENCH_MAX_LINE"
+            f"{name}, line {line_number}: longer than {most:,} bytes; end lines with a newline, or raise "
+            "CGBENCH_MAX_LINE"
         )
 
 
-def check_lines(newlines: np.ndarray, name: object, number: int) -> None:
-    """Check the lines between newline positions; the first is line ``number``.
+def check_lines(newlines: np.ndarray, name: object, line_number: int) -> None:
+    """Check the lines between newline positions; the first is line ``line_number``.
 
     :raises InputError: as :func:`check_line`.
     """
@@ -99,4 +100,4 @@ def check_lines(newlines: np.ndarray, name: object, number: int) -> None:
     lengths = np.diff(newlines) - 1
     if len(lengths):
         first = int(np.argmax(lengths > limit("CGBENCH_MAX_LINE")))
-        check_line(int(lengths[first]), name, number + first)
+        check_line(int(lengths[first]), name, line_number + first)

@@ -87,34 +87,34 @@ def names_of(kind: str, source: str, target: str) -> Names:
 def _of_cogs(form: str) -> dict[str, str]:
     words = words_of(form)
     variables = dict.fromkeys(
-        words[place + 2]
-        for place in range(len(words) - 2)
-        if words[place : place + 2] == ["x", "_"] and words[place + 2].isdecimal()
+        words[position + 2]
+        for position in range(len(words) - 2)
+        if words[position : position + 2] == ["x", "_"] and words[position + 2].isdecimal()
     )
     return {f"x _ {old}": f"x _ {_digits(new)}" for new, old in enumerate(variables)}
 
 
-def _digits(number: int) -> str:
+def _digits(count: int) -> str:
     """A number in base :data:`BASE`, digits separated by blanks."""
-    rest, last = divmod(number, BASE)
-    return f"{_digits(rest)} {last}" if rest else str(last)
+    remainder, last = divmod(count, BASE)
+    return f"{_digits(remainder)} {last}" if remainder else str(last)
 
 
 def _of_smcalflow(utterance: str, plan: str) -> Names:
-    said = f" {' '.join(words_of(utterance))} "
-    found = {text: _CALLED[kind] for kind, text in _QUOTED.findall(" ".join(words_of(plan))) if f" {text} " in said}
+    cause = f" {' '.join(words_of(utterance))} "
+    tokens = {text: _CALLED[kind] for kind, text in _QUOTED.findall(" ".join(words_of(plan))) if f" {text} " in cause}
     numbers = dict.fromkeys(_CALLED.values(), 0)
     names = {}
-    for text in sorted(found, key=lambda text: (said.index(f" {text} "), len(text))):
-        names[text] = f"{found[text]}{numbers[found[text]]}"
-        numbers[found[text]] += 1
+    for text in sorted(tokens, key=lambda text: (cause.index(f" {text} "), len(text))):
+        names[text] = f"{tokens[text]}{numbers[tokens[text]]}"
+        numbers[tokens[text]] += 1
     # In a plan, quotation marks distinguish a name from a function of the same name.
     return Names(names, {f'" {old} "': f'" {new} "' for old, new in names.items()})
 
 
 def _of_sparql(question: str, query: str) -> Names:
-    asked, words = words_of(question), words_of(query)
-    entities = _numbered((word for word in (*asked, *words) if _ENTITY.fullmatch(word)), "M")
+    requested, words = words_of(question), words_of(query)
+    entities = _numbered((word for word in (*requested, *words) if _ENTITY.fullmatch(word)), "M")
     return Names(
         entities,
         {
@@ -125,8 +125,8 @@ def _of_sparql(question: str, query: str) -> Names:
     )
 
 
-def _numbered(found: Iterable[str], prefix: str) -> dict[str, str]:
-    return {word: f"{prefix}{number}" for number, word in enumerate(dict.fromkeys(found))}
+def _numbered(tokens: Iterable[str], prefix: str) -> dict[str, str]:
+    return {word: f"{prefix}{count}" for count, word in enumerate(dict.fromkeys(tokens))}
 
 
 def _turned(names: Mapping[str, str]) -> dict[str, str]:
@@ -136,15 +136,15 @@ def _turned(names: Mapping[str, str]) -> dict[str, str]:
 def _replace(line: str, names: Mapping[str, str]) -> str:
     words = words_of(line)
     longest = max((name.count(" ") + 1 for name in names), default=0)
-    out, place = [], 0
-    while place < len(words):
-        for length in range(min(longest, len(words) - place), 0, -1):
-            name = " ".join(words[place : place + length])
+    out, position = [], 0
+    while position < len(words):
+        for length in range(min(longest, len(words) - position), 0, -1):
+            name = " ".join(words[position : position + length])
             if name in names:
                 out.append(names[name])
-                place += length
+                position += length
                 break
         else:
-            out.append(words[place])
-            place += 1
+            out.append(words[position])
+            position += 1
     return " ".join(out)

@@ -99,8 +99,8 @@ class Normalisation:
     def signature(self, language: str) -> str:
         """How text of ``language`` is split into words, for a signature: ``none``, ``moses-de``, ``detok+jieba``."""
         name = self.tokenizers[self._side(language)]
-        shown = f"moses-{language}" if name == "moses" else name.replace(":", "-")
-        return f"detok+{shown}" if self.detokenize else shown
+        label = f"moses-{language}" if name == "moses" else name.replace(":", "-")
+        return f"detok+{label}" if self.detokenize else label
 
     def _side(self, language: str) -> int:
         return 0 if language == self.languages[0] else 1
@@ -169,27 +169,27 @@ class PairOptions(CorpusOptions, Normalising):
         return Normalisation(self.tokenize, self.lowercase, languages, self.detokenize, self.anonymise)
 
 
-def tokenizers_of(given: str, languages: tuple[str, str]) -> tuple[str, str]:
+def tokenizers_of(text: str, languages: tuple[str, str]) -> tuple[str, str]:
     """The tokenisers of source and target that ``tokenize`` names.
 
     :raises InputError: there is no such tokeniser, or neither side has that language.
     """
-    if not isinstance(given, str):
-        raise InputError(f"{argument('tokenize', given)}: not the name of a tokeniser, such as moses")
-    found = ["none", "none"]
-    for part in given.split(",") if "=" in given else [f"={given}"]:
-        key, _, name = part.partition("=")
+    if not isinstance(text, str):
+        raise InputError(f"{argument('tokenize', text)}: not the name of a tokeniser, such as moses")
+    names = ["none", "none"]
+    for assignment in text.split(",") if "=" in text else [f"={text}"]:
+        key, _, name = assignment.partition("=")
         if wrong := check_tokenizer(name):
-            raise InputError(f"{argument('tokenize', given)}: {wrong}")
+            raise InputError(f"{argument('tokenize', text)}: {wrong}")
         sides = [side for side in (0, 1) if key in ("", SIDES[side], languages[side])]
         if not sides:
             raise InputError(
-                f"{argument('tokenize', given)}: no text of the language {key!r}; there is "
+                f"{argument('tokenize', text)}: no text of the language {key!r}; there is "
                 f"{' and '.join(dict.fromkeys(filter(None, (*languages, *SIDES))))}"
             )
         for side in sides:
-            found[side] = name
-    return found[0], found[1]
+            names[side] = name
+    return names[0], names[1]
 
 
 @cache  # in each process
@@ -219,7 +219,7 @@ def normaliser(normalisation: Normalisation, language: str) -> Callable[[str], s
 
 
 def normalise_pairs(
-    pairs: Iterator[Pair], normalisation: Normalisation, what: str, engine: Engine | None = None
+    pairs: Iterator[Pair], normalisation: Normalisation, label: str, engine: Engine | None = None
 ) -> Iterator[Pair]:
     """Normalise pairs in order; tokenisation, the slow case, runs in parallel."""
     if not normalisation.tokenizes:
@@ -227,7 +227,7 @@ def normalise_pairs(
         return
     for language in normalisation.languages:
         normaliser(normalisation, language)  # to report a missing package once
-    yield from map_pairs(partial(_normalise_block, normalisation=normalisation), pairs, what, engine)
+    yield from map_pairs(partial(_normalise_block, normalisation=normalisation), pairs, label, engine)
 
 
 def _normalise_block(block: list[Pair], normalisation: Normalisation) -> list[Pair]:
@@ -245,9 +245,9 @@ def _normalise(pairs: Iterator[Pair], normalisation: Normalisation) -> Iterator[
 
 
 def map_pairs(
-    work: Callable[[list[Pair]], list[Pair]], pairs: Iterable[Pair], what: str, engine: Engine | None = None
+    work: Callable[[list[Pair]], list[Pair]], pairs: Iterable[Pair], label: str, engine: Engine | None = None
 ) -> Iterator[Pair]:
-    """Apply ``work`` to blocks of pairs, in order, with a progress bar for the text ``what``.
+    """Apply ``work`` to blocks of pairs, in order, with a progress bar for the text ``label``.
 
     :param engine: runs the blocks in parallel (default: in this process).
     """
@@ -255,7 +255,7 @@ def map_pairs(
 
     waiting = iter(pairs)
     blocks = iter(lambda: list(islice(waiting, BLOCK)), [])
-    with bar(None, f"tokenise {what}", "pair") as progress:
+    with bar(None, f"tokenise {label}", "pair") as progress:
         for block in (engine or Local(1)).map(work, blocks):
             progress.update(len(block))
             yield from block

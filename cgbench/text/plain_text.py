@@ -47,21 +47,21 @@ def skip_mark(data: bytes | memoryview, name: object) -> int:
     return len(MARK)
 
 
-def not_utf8(data: bytes, name: object, number: int) -> InputError:
-    """The error for lines that are not UTF-8; ``number`` is that of the first line."""
-    if number == 1:
-        for found, marks in (("UTF-32", _UTF32), ("UTF-16", _UTF16)):
+def not_utf8(data: bytes, name: object, line_number: int) -> InputError:
+    """The error for lines that are not UTF-8; ``line_number`` is that of the first line."""
+    if line_number == 1:
+        for encoding, marks in (("UTF-32", _UTF32), ("UTF-16", _UTF16)):
             if data.startswith(marks):
                 return InputError(
-                    f"{name}, line 1: not UTF-8 but {found}, by its byte order mark; convert the file, for example "
-                    f"with iconv -f {found} -t UTF-8"
+                    f"{name}, line 1: not UTF-8 but {encoding}, by its byte order mark; convert the file, for example "
+                    f"with iconv -f {encoding} -t UTF-8"
                 )
-    for place, line in enumerate(data.split(b"\n"), number):
+    for position, line in enumerate(data.split(b"\n"), line_number):
         try:
             line.decode()
         except UnicodeDecodeError as error:
             return InputError(
-                f"{name}, line {place}: not UTF-8 (byte 0x{line[error.start]:02x} at column {error.start + 1}); "
+                f"{name}, line {position}: not UTF-8 (byte 0x{line[error.start]:02x} at column {error.start + 1}); "
                 "convert the file, for example with iconv -f ENCODING -t UTF-8"
             )
     raise AssertionError("a text is not UTF-8, yet each of its lines is")

@@ -65,31 +65,31 @@ class Profile:
     def tokenised(self) -> bool | None:
         """Whether marks stand apart from words; None if there are too few, or only some do."""
         shares = [marks.share for marks in (self.periods, self.commas) if marks.share is not None]
-        if any(share >= MOST for share in shares):
+        if any(rate >= MOST for rate in shares):
             return True
-        return False if shares and all(share <= FEW for share in shares) else None
+        return False if shares and all(rate <= FEW for rate in shares) else None
 
     @property
     def mixed(self) -> bool:
         """Whether only some lines are tokenised."""
-        share = self.periods.share
-        return share is not None and FEW < share < MOST
+        rate = self.periods.share
+        return rate is not None and FEW < rate < MOST
 
     @property
     def lower(self) -> bool | None:
         """Whether the text is lowercased; None if few letters have two cases, or few are in upper case."""
         if self.cased < max(ENOUGH, self.lines / 2):
             return None
-        share = self.upper / self.cased
-        return True if share <= 0.02 else False if share >= 0.3 else None
+        rate = self.upper / self.cased
+        return True if rate <= 0.02 else False if rate >= 0.3 else None
 
     @property
     def sentence_case(self) -> bool | None:
         """Whether lines begin in upper case; None if the text is lowercased or only some do."""
         if self.lower is not False:
             return None
-        share = self.initial / self.cased
-        return True if share >= 0.8 else False if share <= 0.3 else None
+        rate = self.initial / self.cased
+        return True if rate >= 0.8 else False if rate <= 0.3 else None
 
     @cached_property
     def likely(self) -> dict[str, float]:
@@ -120,12 +120,12 @@ class Profile:
     @cached_property
     def _unspaced_letters(self) -> tuple[str | None, float]:
         letters = scripts(self.words)
-        script = max(letters, key=lambda one: letters[one], default="latin")
+        script = max(letters, key=lambda name: letters[name], default="latin")
         # Japanese is kana and Han together
-        held = sum(number for name, number in letters.items() if name in UNSPACED)
-        if script not in UNSPACED or 2 * held < sum(letters.values()):
+        unspaced_letters = sum(letter_count for name, letter_count in letters.items() if name in UNSPACED)
+        if script not in UNSPACED or 2 * unspaced_letters < sum(letters.values()):
             return None, 0.0
-        return script, held / self.tokens
+        return script, unspaced_letters / self.tokens
 
 
 def interval(count: int, lines: int) -> tuple[float, float]:
@@ -156,48 +156,48 @@ def is_unspaced(lines: Iterable[str]) -> bool:
 
 def profile(lines: Iterable[str]) -> Profile:
     """Compute the profile of lines."""
-    found = Profile()
+    counts = Profile()
     words_in_lower_case: Counter[str] = Counter()
     for line in lines:
         words = words_of(line)
         if not words:
             continue
-        found.lines += 1
-        _count_marks(found, words, _COMMA.search(line) is not None)
+        counts.lines += 1
+        _count_marks(counts, words, _COMMA.search(line) is not None)
         if (lower := line.lower()) != line or line.upper() != line:
-            found.cased += 1
-            found.upper += lower != line
+            counts.cased += 1
+            counts.upper += lower != line
             first = next(letter for letter in line if letter.lower() != letter.upper())
-            found.initial += first != first.lower()
-            found.capitals += line.upper() == line
-        found.escaped += "&" in line and _ESCAPE.search(line) is not None
+            counts.initial += first != first.lower()
+            counts.capitals += line.upper() == line
+        counts.escaped += "&" in line and _ESCAPE.search(line) is not None
         if not line.isascii() and (odd := _ODD_BLANK.search(line)):
-            found.odd_blanks += 1
-            found.odd_blank = found.odd_blank or odd[0]
+            counts.odd_blanks += 1
+            counts.odd_blank = counts.odd_blank or odd[0]
         words_in_lower_case.update(words_of(lower))
     # Each distinct word once.
     for word, count in words_in_lower_case.items():
         if bare := word if word.isalpha() else _EDGES.sub("", word):
-            found.words[bare] += count
-            found.tokens += count
-    return found
+            counts.words[bare] += count
+            counts.tokens += count
+    return counts
 
 
-def _count_marks(found: Profile, words: list[str], has_commas: bool) -> None:
+def _count_marks(counts: Profile, words: list[str], has_commas: bool) -> None:
     ended = False
     for word in reversed(words[-3:]):  # a quotation mark may follow, attached or as a word
         end = word.rstrip(QUOTES)
         if not end:
             continue
         if end[-1] in PERIODS and end[:-1].strip(".") != "":
-            found.periods.attached += 1
+            counts.periods.attached += 1
         elif end in PERIODS:
-            found.periods.apart += 1
+            counts.periods.apart += 1
         ended = True
         break
     for word in words[: -1 if ended else None] if has_commas else ():
         if word[-1] in COMMAS:
             if len(word) == 1:
-                found.commas.apart += 1
+                counts.commas.apart += 1
             else:
-                found.commas.attached += 1
+                counts.commas.attached += 1

@@ -21,29 +21,29 @@ _HUB = re.compile(r"datasets/([^/@]+/[^/@]+)(?:@(refs/(?:convert|pr)/[^/]+|[^/@]
 _addresses: dict[str, str] = {}  # downloaded file -> its address with the commit
 
 
-def is_address(given: object) -> bool:
+def is_address(text: object) -> bool:
     """Whether this names a file on a server."""
-    return isinstance(given, (str, os.PathLike)) and bool(_SCHEME.match(os.fspath(given)))
+    return isinstance(text, (str, os.PathLike)) and bool(_SCHEME.match(os.fspath(text)))
 
 
-def local(given: str) -> str:
+def local(text: str) -> str:
     """The local file of an address, downloaded if necessary (with its ``:COLUMN``); a local name is returned as it is.
 
     :raises InputError: the address is malformed, there is no such file, the download fails, or a package is missing.
     """
-    if not (scheme := _SCHEME.match(given)):
-        return given
-    return _from_hub(given, given[scheme.end() :], False)
+    if not (scheme := _SCHEME.match(text)):
+        return text
+    return _from_hub(text, text[scheme.end() :], False)
 
 
-def if_here(given: str) -> str:
+def if_here(text: str) -> str:
     """The same from the cache only, for addresses in untrusted files; an address that is not cached is returned."""
-    if not (scheme := _SCHEME.match(given)):
-        return given
+    if not (scheme := _SCHEME.match(text)):
+        return text
     try:
-        return _from_hub(given, given[scheme.end() :], True)
+        return _from_hub(text, text[scheme.end() :], True)
     except InputError:
-        return given
+        return text
 
 
 def as_given(text: str) -> str:
@@ -53,24 +53,24 @@ def as_given(text: str) -> str:
     return text
 
 
-def _from_hub(given: str, rest: str, here: bool) -> str:
-    path, column = split_name(rest)
-    found = _HUB.fullmatch(str(path))
-    if found is None or {"", ".", ".."} & {*found[3].split("/")}:
-        raise InputError(f"{given}: not the address of a file on the Hub; write {FORM}")
+def _from_hub(text: str, remainder: str, here: bool) -> str:
+    path, column = split_name(remainder)
+    match = _HUB.fullmatch(str(path))
+    if match is None or {"", ".", ".."} & {*match[3].split("/")}:
+        raise InputError(f"{text}: not the address of a file on the Hub; write {FORM}")
     hub = require("huggingface_hub", "hub")
-    repository, revision, name = found.groups()
+    repository, revision, name = match.groups()
     try:
         file = hub.hf_hub_download(repository, name, repo_type="dataset", revision=revision, local_files_only=here)
     except Exception as error:
         if (reason := _reason(error, repository, revision, name)) is None:
             raise
-        raise InputError(f"{given}: {reason}") from None
+        raise InputError(f"{text}: {reason}") from None
     # .../snapshots/COMMIT/path/of/the/file
     commit = Path(file).parents[name.count("/")].name
     _addresses[file] = f"hf://datasets/{repository}@{commit}/{name}"
     if column and form(Path(file)) == "plain":
-        raise InputError(f"{given}: not a table, so no column can be named")
+        raise InputError(f"{text}: not a table, so no column can be named")
     return f"{file}:{column}" if column else file
 
 

@@ -78,18 +78,18 @@ class Table:
 
     def _read_objects(self, columns: Sequence[str]) -> Iterator[Row]:
         assert self._objects
-        for number, row in chain((self._first,) if self._first else (), self._objects):
-            yield number, _pick(row, columns)
+        for row_number, row in chain((self._first,) if self._first else (), self._objects):
+            yield row_number, _pick(row, columns)
 
     def _read_fields(self, columns: Sequence[str]) -> Iterator[Row]:
         assert self._lines
-        wanted = [self.names.index(name) if self.names else int(name) - 1 for name in columns]
-        least = max(wanted)
-        for number, row in enumerate(self._lines, self._begin):
+        indices = [self.names.index(name) if self.names else int(name) - 1 for name in columns]
+        least = max(indices)
+        for row_number, row in enumerate(self._lines, self._begin):
             if len(row) <= least:
                 many = f"{len(row)} column{'s' * (len(row) != 1)}"
-                raise InputError(f"{self.path}, row {number} has {many}; column {least + 1} is needed")
-            yield number, tuple(row[index] for index in wanted)
+                raise InputError(f"{self.path}, row {row_number} has {many}; column {least + 1} is needed")
+            yield row_number, tuple(row[index] for index in indices)
 
 
 def _read_csv(path: Path) -> Iterator[list[str]]:
@@ -99,7 +99,7 @@ def _read_csv(path: Path) -> Iterator[list[str]]:
     """
     csv.field_size_limit(max(csv.field_size_limit(), limit("CGBENCH_MAX_LINE")))
     reader = csv.reader((f"{line}\n" for line in read_lines(path)), strict=True)
-    width = number = 0
+    width = row_number = 0
     while True:
         try:
             row = next(reader, None)
@@ -110,15 +110,15 @@ def _read_csv(path: Path) -> Iterator[list[str]]:
             ) from None
         if row is None:
             return
-        number += 1
+        row_number += 1
         width = width or len(row) or 1
         if not row and width > 1:
             continue
         row = row or [""]
         if len(row) != width:
             raise InputError(
-                f"{path}, row {number} has {len(row)} fields but the first row has {width}; quote fields that contain "
-                "a comma"
+                f"{path}, row {row_number} has {len(row)} fields but the first row has {width}; quote fields that "
+                "contain a comma"
             )
         yield [field.replace("\r\n", "\n") for field in row]
 
@@ -128,31 +128,31 @@ def is_number(column: str) -> bool:
     return re.fullmatch("[0-9]{1,9}", column) is not None
 
 
-def as_text(value: Any, column: str, path: Path, number: int) -> str:
-    """A value in row ``number`` of a column, as text on one line; numbers as in JSON.
+def as_text(value: Any, column: str, path: Path, row_number: int) -> str:
+    """A value in row ``row_number`` of a column, as text on one line; numbers as in JSON.
 
     :raises InputError: it is missing, or neither text nor a number.
     """
     if isinstance(value, str):
         if not value.isascii() and _SURROGATE.search(value):
             raise InputError(
-                f"{path}, row {number}: the text of {column!r} is not Unicode (it contains a lone surrogate)"
+                f"{path}, row {row_number}: the text of {column!r} is not Unicode (it contains a lone surrogate)"
             )
         return value.replace("\n", " ")
     if not isinstance(value, (bool, int, float)):
         of = "" if value is None or isinstance(value, (dict, list)) else f" that is text, but {type(value).__name__}"
-        raise InputError(f"{path}, row {number}: no value in the field {column!r}{of}")
+        raise InputError(f"{path}, row {row_number}: no value in the field {column!r}{of}")
     return json.dumps(value)
 
 
 def _read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in enumerate(read_lines(path), 1):
+    for row_number, line in enumerate(read_lines(path), 1):
         if not line.strip():
             continue
-        row = parse_json(line, f"{path}, row {number}")
+        row = parse_json(line, f"{path}, row {row_number}")
         if not isinstance(row, dict):
-            raise InputError(f"{path}, row {number}: not an object with one field per column")
-        yield number, row
+            raise InputError(f"{path}, row {row_number}: not an object with one field per column")
+        yield row_number, row
 
 
 def is_array(path: Path) -> bool:
@@ -175,51 +175,51 @@ def _read_array(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _elements(path: Path, file: io.TextIOWrapper) -> Iterator[tuple[int, dict[str, Any]]]:
     decoder, most = json.JSONDecoder(), limit("CGBENCH_MAX_LINE")
-    text, place, number = "", 0, 0
-    wanted = "["  # next: "[" the array, "{" an object (or "]"), "," (or "]"), "" nothing
+    text, position, row_number = "", 0, 0
+    expected = "["  # next: "[" the array, "{" an object (or "]"), "," (or "]"), "" nothing
     while True:
-        place = _BLANKS.match(text, place).end()  # type: ignore[union-attr]  # it matches everywhere
+        position = _BLANKS.match(text, position).end()  # type: ignore[union-attr]  # it matches everywhere
         error: Exception | None = None
-        if place < len(text):
-            mark = text[place]
-            if mark == wanted == "{":
+        if position < len(text):
+            mark = text[position]
+            if mark == expected == "{":
                 try:
-                    _, end = decoder.raw_decode(text, place)
+                    _, end = decoder.raw_decode(text, position)
                 except RecursionError:
-                    raise InputError(f"{path}, row {number + 1}: JSON nested too deeply") from None
+                    raise InputError(f"{path}, row {row_number + 1}: JSON nested too deeply") from None
                 except ValueError as cause:
                     error = cause  # or the text of this row has not been read to its end
                 else:
-                    number, wanted = number + 1, ","
-                    yield number, parse_json(text[place:end], f"{path}, row {number}", infinite=True)
-                    place = end
+                    row_number, expected = row_number + 1, ","
+                    yield row_number, parse_json(text[position:end], f"{path}, row {row_number}", infinite=True)
+                    position = end
                     continue
-            elif mark == wanted or (mark == "]" and (wanted == "," or (wanted == "{" and not number))):
-                wanted = "" if mark == "]" else "{"
-                place += 1
+            elif mark == expected or (mark == "]" and (expected == "," or (expected == "{" and not row_number))):
+                expected = "" if mark == "]" else "{"
+                position += 1
                 continue
-            elif wanted == "{":
-                raise InputError(f"{path}, row {number + 1}: not an object with one field per column")
+            elif expected == "{":
+                raise InputError(f"{path}, row {row_number + 1}: not an object with one field per column")
             else:
                 raise InputError(
-                    f"{path}, after row {number}: not a JSON array ({mark!r} instead of {wanted or 'its end'!r})"
+                    f"{path}, after row {row_number}: not a JSON array ({mark!r} instead of {expected or 'its end'!r})"
                 )
-        text, place = text[place:], 0
+        text, position = text[position:], 0
         if error and len(text) > most:
-            raise InputError(f"{path}, row {number + 1}: longer than {most:,} characters (CGBENCH_MAX_LINE)")
-        more = file.read(max(CHUNK, len(text)))
-        if not more and error:
-            raise InputError(f"{path}, row {number + 1} is not JSON ({error})")
-        if not more and wanted:
+            raise InputError(f"{path}, row {row_number + 1}: longer than {most:,} characters (CGBENCH_MAX_LINE)")
+        chunk = file.read(max(CHUNK, len(text)))
+        if not chunk and error:
+            raise InputError(f"{path}, row {row_number + 1} is not JSON ({error})")
+        if not chunk and expected:
             raise InputError(f"{path}: the array does not end; the file may be cut short")
-        if not more:
+        if not chunk:
             return
-        text += more
+        text += chunk
 
 
 def _translation(row: dict[str, Any]) -> dict[str, Any]:
-    held = row.get("translation")
-    return held if isinstance(held, dict) else {}
+    pair = row.get("translation")
+    return pair if isinstance(pair, dict) else {}
 
 
 def _pick(row: dict[str, Any], columns: Sequence[str]) -> tuple[Any, ...]:

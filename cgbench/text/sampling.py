@@ -29,22 +29,22 @@ def spread(items: Iterator[Item]) -> list[Item]:
 
     Reading stops after :data:`READ` items, or an estimated :data:`CHARACTERS` characters.
     """
-    kept: list[list[Item]] = []
-    step, size = 1, 0
-    for number in range(READ // RUN):
+    runs: list[list[Item]] = []
+    step, characters = 1, 0
+    for run_number in range(READ // RUN):
         if not (run := list(islice(items, RUN))):
             break
-        if number % step:
+        if run_number % step:
             continue
-        if len(kept) == 2 * RUNS:
-            kept, step = kept[::2], 2 * step
-            if number % step:
+        if len(runs) == 2 * RUNS:
+            runs, step = runs[::2], 2 * step
+            if run_number % step:
                 continue
-        size += step * sum(len(item) if isinstance(item, str) else len(item[0]) + len(item[1]) for item in run)
-        kept.append([_cut(item) for item in run])
-        if size > CHARACTERS:
+        characters += step * sum(len(item) if isinstance(item, str) else len(item[0]) + len(item[1]) for item in run)
+        runs.append([_cut(item) for item in run])
+        if characters > CHARACTERS:
             break
-    return [item for run in kept for item in run]
+    return [item for run in runs for item in run]
 
 
 def _cut(item: Item) -> Item:
@@ -61,9 +61,9 @@ def sample_pairs(spec: CorpusSpec) -> list[Pair]:
     return [] if any(map(is_stdin, spec.files)) else spread(read_pairs(spec))
 
 
-def sample_text(given: str | Path) -> list[str]:
+def sample_text(text: str | Path) -> list[str]:
     """A sample of the lines of a text; empty for standard input.
 
     :raises InputError: as :func:`cgbench.text.columns.read_text`, for the lines read.
     """
-    return [] if is_stdin(given) else spread(iter(read_text(given)))
+    return [] if is_stdin(text) else spread(iter(read_text(text)))

@@ -88,17 +88,17 @@ def write_output(
     text = "".join(line + "\n" for line in written)
     from importlib import metadata
 
-    own = {"cgbench": __version__, "python": platform.python_version()}
-    whole = {
+    versions = {"cgbench": __version__, "python": platform.python_version()}
+    sidecar = {
         "format": FORMAT,
         **record,
         "cut": sum(row["nbest"][0]["cut"] for row in rows),
         "lines": len(rows),
         "output": _digest(text.encode("utf-8")),
-        "versions": own | {package: metadata.version(package) for package in packages},
+        "versions": versions | {package: metadata.version(package) for package in packages},
     }
     write_atomic(output, text)
-    write_atomic(sidecar_path(output), to_json(whole))
+    write_atomic(sidecar_path(output), to_json(sidecar))
     return written
 
 
@@ -109,12 +109,12 @@ def warn_of_cut(rows: Sequence[Mapping[str, Any]], limit: str) -> None:
         warnings.warn(InputWarning(text), stacklevel=2)
 
 
-def _shown(row: Mapping[str, Any], number: int | None, form: str) -> str:
+def _shown(row: Mapping[str, Any], nbest: int | None, form: str) -> str:
     """A row of the output: the best hypothesis, in JSON with its scores and the n-best list if requested."""
-    every = [{key: value for key, value in one.items() if key != "cut"} for one in row["nbest"]]
+    every = [{key: value for key, value in hypothesis.items() if key != "cut"} for hypothesis in row["nbest"]]
     if form != "json":
         return str(every[0]["hypothesis"])
-    return json.dumps(every[0] | row.get("measures", {}) | ({"nbest": every} if number else {}), ensure_ascii=False)
+    return json.dumps(every[0] | row.get("measures", {}) | ({"nbest": every} if nbest else {}), ensure_ascii=False)
 
 
 def settings_label(record: Mapping[str, Any]) -> str:
@@ -129,6 +129,6 @@ def settings_label(record: Mapping[str, Any]) -> str:
     if system.get("dtype", "float32") != "float32":
         words.append(system["dtype"])
     words += [str(system[name]) for name in ("source", "target") if name in system]
-    if asked := "\n".join(str(system[name]) for name in PROMPT if name in system):
-        words.append(f"prompt@{_digest(asked.encode())[:8]}")
+    if prompt := "\n".join(str(system[name]) for name in PROMPT if name in system):
+        words.append(f"prompt@{_digest(prompt.encode())[:8]}")
     return re.sub(r"[^\w.@-]", "_", "-".join(map(str, words)))

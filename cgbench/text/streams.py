@@ -32,15 +32,15 @@ def form(path: Path) -> str:
     return name.suffix[1:] if name.suffix in TABLES else "plain"
 
 
-def split_name(given: str | Path) -> tuple[Path, str | None]:
+def split_name(text: str | Path) -> tuple[Path, str | None]:
     """Split ``TABLE:COLUMN``; the column is None if none is named.
 
     A colon separates only after the name of a table (:data:`TABLES`; also .gz, .zst).
     """
-    path, sign, column = str(given).rpartition(":")
-    if sign and column and form(Path(path)) != "plain" and not is_there(Path(given)):
+    path, sign, column = str(text).rpartition(":")
+    if sign and column and form(Path(path)) != "plain" and not is_there(Path(text)):
         return Path(path), column
-    return Path(given), None
+    return Path(text), None
 
 
 def is_there(path: Path) -> bool:
@@ -51,24 +51,24 @@ def is_there(path: Path) -> bool:
         return False
 
 
-def is_stdin(given: str | Path) -> bool:
+def is_stdin(text: str | Path) -> bool:
     """Whether this names standard input."""
-    return str(given) == STDIN
+    return str(text) == STDIN
 
 
-def is_plain_file(given: str | Path) -> bool:
+def is_plain_file(text: str | Path) -> bool:
     """Whether this is a plain, uncompressed text file, which can be read in place and more than once."""
-    return not is_stdin(given) and not is_table(given) and Path(given).suffix not in COMPRESSED
+    return not is_stdin(text) and not is_table(text) and Path(text).suffix not in COMPRESSED
 
 
-def is_table(given: str | Path) -> bool:
+def is_table(text: str | Path) -> bool:
     """Whether this names a table, or a column of one."""
-    return form(split_name(given)[0]) != "plain"
+    return form(split_name(text)[0]) != "plain"
 
 
-def shown(given: str | Path) -> str:
+def shown(text: str | Path) -> str:
     """The name of a text in messages."""
-    return "standard input" if is_stdin(given) else str(given)
+    return "standard input" if is_stdin(text) else str(text)
 
 
 class _Readable(Protocol):
@@ -88,7 +88,7 @@ class _Text(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         try:
-            size = self.plain.readinto(buffer) or 0
+            count = self.plain.readinto(buffer) or 0
         except InputError:
             raise
         except Exception as error:
@@ -97,8 +97,8 @@ class _Text(io.RawIOBase):
                 raise
             raise InputError(f"{self.path}: cannot be read ({error}); the file may be damaged or cut short") from None
         if self.budget:
-            self.budget.take(size, self.file.tell())
-        return size
+            self.budget.take(count, self.file.tell())
+        return count
 
     def close(self) -> None:
         self.plain.close()
@@ -141,9 +141,9 @@ class _Zstd:
     def readinto(self, buffer: Any) -> int:
         while not self.ready and (self.frame or self._begin()):
             self.ready = memoryview(self._block())
-        size = min(len(buffer), len(self.ready))
-        buffer[:size], self.ready = self.ready[:size], self.ready[size:]
-        return size
+        count = min(len(buffer), len(self.ready))
+        buffer[:count], self.ready = self.ready[:count], self.ready[count:]
+        return count
 
     def close(self) -> None:
         self.file.close()
@@ -258,22 +258,22 @@ def begins_with_mark(path: Path) -> bool:
 def _whole_lines(file: io.RawIOBase, name: str) -> Iterator[bytes]:
     """Pieces of about :data:`CHUNK` bytes that end at line ends."""
     size = min(CHUNK, limit("CGBENCH_MAX_LINE"))  # a line within a piece cannot be too long
-    held: list[bytes] = []
+    pieces: list[bytes] = []
     length = count = 0
     first = True
     while data := file.read(size):
         cut = data.rfind(b"\n") + 1
         check_line(length + (data.find(b"\n") if cut else len(data)), name, count + 1)
         if not cut:
-            held.append(data)
+            pieces.append(data)
             length += len(data)
             continue
-        block = b"".join([*held, data[:cut]])
+        block = b"".join([*pieces, data[:cut]])
         count += block.count(b"\n")
-        held, length = [data[cut:]], len(data) - cut
+        pieces, length = [data[cut:]], len(data) - cut
         yield block[skip_mark(block, name) :] if first else block
         first = False
-    if block := b"".join(held):
+    if block := b"".join(pieces):
         block = block[skip_mark(block, name) :] if first else block
         if block:
             yield block

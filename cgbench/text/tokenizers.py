@@ -45,16 +45,16 @@ def versions(names: Iterable[str]) -> dict[str, str]:
     """
     from importlib.metadata import PackageNotFoundError, version
 
-    found = {}
+    module = {}
     for name in sorted(set(names) - {"none", "moses"}):
         packages = [name] if name == "jieba" else ["spacy"] if name.startswith(SPACY) else ["sacrebleu"]
         packages += ["mecab-python3", "ipadic"] if name == "ja" else []
         for package in packages:
             try:
-                found[package] = version(package)
+                module[package] = version(package)
             except PackageNotFoundError:
                 raise _missing(name, package, "'sacrebleu[ja]'" if name == "ja" else package) from None
-    return found
+    return module
 
 
 @cache  # creating one can take seconds
@@ -92,8 +92,8 @@ def detokenizer(language: str) -> Tokenizer:
 def _moses(kind: str, language: str, option: str) -> Callable[[Any], Any]:
     if language in ("", "source", "target"):
         raise InputError(f"{option} depends on the language: name both with {argument('languages')}, such as de,en")
-    made = getattr(require("sacremoses", "text"), kind)(lang=language)
-    return made.detokenize if kind == "MosesDetokenizer" else partial(made.tokenize, return_str=True)
+    tokenizer = getattr(require("sacremoses", "text"), kind)(lang=language)
+    return tokenizer.detokenize if kind == "MosesDetokenizer" else partial(tokenizer.tokenize, return_str=True)
 
 
 def _missing(name: str, module: str, package: str) -> InputError:
@@ -116,10 +116,10 @@ def _sacrebleu(name: str) -> Tokenizer:
         for needed in ("MeCab", "ipadic"):
             _import(name, needed, "'sacrebleu[ja]'")
     module, kind = SACREBLEU[name]
-    made = getattr(_import(name, f"sacrebleu.tokenizers.{module}", "sacrebleu"), kind)()
+    tokenizer = getattr(_import(name, f"sacrebleu.tokenizers.{module}", "sacrebleu"), kind)()
     # Bypass sacrebleu's cache of 65,536 lines, useless for a corpus.
-    call = getattr(type(made).__call__, "__wrapped__", type(made).__call__)
-    return _joined(lambda line: [call(made, line)])
+    call = getattr(type(tokenizer).__call__, "__wrapped__", type(tokenizer).__call__)
+    return _joined(lambda line: [call(tokenizer, line)])
 
 
 def _jieba() -> Tokenizer:
@@ -127,11 +127,11 @@ def _jieba() -> Tokenizer:
         warnings.simplefilter("ignore")  # about its syntax and pkg_resources
         jieba = _import("jieba", "jieba", "jieba")
     jieba.setLogLevel(logging.WARNING)
-    made = jieba.Tokenizer()
+    tokenizer = jieba.Tokenizer()
     # Filled here, because on its first call jieba would read a cache from the temporary folder, which is not trusted.
-    made.FREQ, made.total = made.gen_pfdict(made.get_dict_file())
-    made.initialized = True
-    return _joined(made.cut)
+    tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
+    tokenizer.initialized = True
+    return _joined(tokenizer.cut)
 
 
 def _spacy(language: str) -> Tokenizer:

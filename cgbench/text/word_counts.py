@@ -71,20 +71,20 @@ class WordCounter:
             word_kernels.enter_words(self.table, self.arena, self.starts, self.words)
 
 
-def estimate_words(given: str | Path) -> int | None:
+def estimate_words(lines: str | Path) -> int | None:
     """Estimated number of words and line ends, from the file size and samples; None unless it is a plain file."""
-    path = Path(given)
-    if not is_plain_file(given) or not path.is_file():
+    path = Path(lines)
+    if not is_plain_file(lines) or not path.is_file():
         return None
     size = path.stat().st_size
-    words = taken = 0
+    words = used = 0
     with path.open("rb") as file:
-        for place in sorted({0, max(0, size // 2), max(0, size - SAMPLE)}):
-            file.seek(place)
+        for position in sorted({0, max(0, size // 2), max(0, size - SAMPLE)}):
+            file.seek(position)
             sample = file.read(SAMPLE)
             words += len(sample.split()) + sample.count(b"\n")
-            taken += len(sample)
-    return words * size // taken if taken else 0
+            used += len(sample)
+    return words * size // used if used else 0
 
 
 def longer(array: np.ndarray, size: int) -> np.ndarray:

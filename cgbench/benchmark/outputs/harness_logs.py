@@ -82,55 +82,55 @@ def _digest(text: str) -> str:
 
 def _lm_eval(path: Path, table: Table, metric: str | None) -> ScoreColumn:
     """``samples_*.jsonl``: ``doc_id``, ``doc_hash``, ``filter``, and metrics by name."""
-    wanted, _, chosen = (metric or "").partition("@")
+    chosen_metric, _, chosen = (metric or "").partition("@")
     columns = ("doc_id", "doc_hash", "filter", "metrics")
     fields = [name for name in table.names if name not in _NOT_METRICS]
-    name, place = None, 0
-    found: dict[str, tuple[list[str], list[str], list[str]]] = {}  # by filter: scores, ids, digests
-    for number, row in table.read((*columns, *fields)):
+    name, position = None, 0
+    by_filter: dict[str, tuple[list[str], list[str], list[str]]] = {}  # by filter: scores, ids, digests
+    for row_number, row in table.read((*columns, *fields)):
         if name is None:
             listed = row[3] if isinstance(row[3], list) else fields
-            name = _metric(path, wanted or None, [field for field in fields if field in listed])
-            place = len(columns) + fields.index(name)
-        of = f"{path}, row {number}"
+            name = _metric(path, chosen_metric or None, [field for field in fields if field in listed])
+            position = len(columns) + fields.index(name)
+        of = f"{path}, row {row_number}"
         if not isinstance(row[1], str):
             raise InputError(f"{of}: no doc_hash")
-        values, ids, prints = found.setdefault(str(row[2]), ([], [], []))
-        values.append(as_score(row[place], path, number, name))
+        values, ids, prints = by_filter.setdefault(str(row[2]), ([], [], []))
+        values.append(as_score(row[position], path, row_number, name))
         ids.append(identity(row[0], f"{of}: no doc_id"))
         prints.append(row[1])
-    if chosen and chosen not in found:
-        raise InputError(f"{path}: no filter {chosen!r}{did_you_mean(chosen, found)}")
-    if not chosen and len(found) > 1:
-        several = ", ".join(list(found)[:NAMED])
-        raise InputError(f"{path}: several filters ({several}); choose one with {path}:METRIC@{next(iter(found))}")
-    if not found:
+    if chosen and chosen not in by_filter:
+        raise InputError(f"{path}: no filter {chosen!r}{did_you_mean(chosen, by_filter)}")
+    if not chosen and len(by_filter) > 1:
+        filters = ", ".join(list(by_filter)[:NAMED])
+        raise InputError(f"{path}: several filters ({filters}); choose one with {path}:METRIC@{next(iter(by_filter))}")
+    if not by_filter:
         raise InputError(f"{path}: no scores")
-    values, ids, prints = found[chosen or next(iter(found))]
+    values, ids, prints = by_filter[chosen or next(iter(by_filter))]
     return ScoreColumn(f"{path}:{name}", values, path, ids, prints, _lm_eval_version(path))
 
 
 def _every_eval_ever(path: Path, table: Table, metric: str | None) -> list[ScoreColumn]:
     """``*_samples.jsonl``: ``evaluation.score`` by ``sample_id``; ``metric`` is an ``evaluation_result_id``."""
     runs: dict[str, tuple[list[str], list[str], list[str]]] = {}
-    wanted = ("sample_id", "sample_hash", "evaluation", "evaluation_result_id", "metadata")
-    names = [name for name in wanted if name in table.names]
-    found: dict[str, None] = {}
-    for number, row in table.read(names):
+    fields = ("sample_id", "sample_hash", "evaluation", "evaluation_result_id", "metadata")
+    names = [name for name in fields if name in table.names]
+    metrics: dict[str, None] = {}
+    for row_number, row in table.read(names):
         values = dict(zip(names, row, strict=True))
         name = str(values.get("evaluation_result_id") or "score")
-        found.setdefault(name)
+        metrics.setdefault(name)
         if metric is not None and name != metric:
             continue
         evaluation, metadata = values["evaluation"], values.get("metadata")
         if not isinstance(evaluation, Mapping) or "score" not in evaluation:
-            raise InputError(f"{path}, row {number}: no evaluation.score")
+            raise InputError(f"{path}, row {row_number}: no evaluation.score")
         run = str(metadata.get("run", "1")) if isinstance(metadata, Mapping) else "1"
         scores, ids, prints = runs.setdefault(run, ([], [], []))
-        scores.append(as_score(evaluation["score"], path, number, name))
-        ids.append(identity(values["sample_id"], f"{path}, row {number}: no sample_id"))
+        scores.append(as_score(evaluation["score"], path, row_number, name))
+        ids.append(identity(values["sample_id"], f"{path}, row {row_number}: no sample_id"))
         prints.append(str(values.get("sample_hash") or ""))
-    name = _metric(path, metric, list(found))
+    name = _metric(path, metric, list(metrics))
     label = f"{path}:{name}"
     return [
         ScoreColumn(label if len(runs) == 1 else f"{label}, run {run}", scores, None, ids, prints)

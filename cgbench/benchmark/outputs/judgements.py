@@ -55,10 +55,10 @@ def is_judgements(path: Path) -> bool:
         return False
 
 
-def read_judgements(path: Path, wanted: str | None, *, header: bool = False) -> Judgements | None:
+def read_judgements(path: Path, chosen: str | None, *, header: bool = False) -> Judgements | None:
     """The judgements in a file; None if the file has another format.
 
-    :param wanted: the campaign, if the file has several; the column of scores in a table with a rater.
+    :param chosen: the campaign, if the file has several; the column of scores in a table with a rater.
     :param header: only recognise the format, where that is faster.
     :raises InputError: the file is damaged, or has several campaigns and none was named.
     """
@@ -69,11 +69,11 @@ def read_judgements(path: Path, wanted: str | None, *, header: bool = False) -> 
         errors = {"category", "severity"} <= set(table.names)
         if segment is None or not {"system", "rater"} <= set(table.names) or not (errors or "score" in table.names):
             return None
-        return Judgements() if header else _table(path, table, segment, None if errors and not wanted else wanted)
+        return Judgements() if header else _table(path, table, segment, None if errors and not chosen else chosen)
     if kind == "json" and not is_json_lines(path):
         data = read_json(path)
         if _is_pearmut(data):
-            return Judgements() if header else _pearmut(path, data, wanted)
+            return Judgements() if header else _pearmut(path, data, chosen)
     return None
 
 
@@ -94,7 +94,7 @@ def error_weight(category: str, severity: str, where: str) -> float:
 
 def _table(path: Path, table: Table, segment: str, column: str | None) -> Judgements:
     """MQM with a row per error (no ``column``), or a table with a column of scores."""
-    found, scored = Judgements(), column
+    judgements, scored = Judgements(), column
     names = ["system", segment, "rater"]
     if scored is None and "severity" not in table.names:
         scored = "score"
@@ -102,10 +102,10 @@ def _table(path: Path, table: Table, segment: str, column: str | None) -> Judgem
         raise InputError(f"{path}: no column {scored!r}{did_you_mean(scored, table.names)}")
     names += ["category", "severity"] if scored is None else [scored]
     document = next((name for name in ("doc", DOCUMENT) if name in table.names), None)
-    rows = [(number, row) for number, row in table.read([*names, *([document] if document else [])])]
-    texts = [[as_text(value, name, path, number) for value, name in zip(row, names[:3], strict=False)]
-             for number, row in rows]  # fmt: skip
-    documents = [as_text(row[-1], str(document), path, number) if document else "" for number, row in rows]
+    rows = [(row_number, row) for row_number, row in table.read([*names, *([document] if document else [])])]
+    texts = [[as_text(value, name, path, row_number) for value, name in zip(row, names[:3], strict=False)]
+             for row_number, row in rows]  # fmt: skip
+    documents = [as_text(row[-1], str(document), path, row_number) if document else "" for row_number, row in rows]
     for name, column_ in zip(names[1:3], list(zip(*texts, strict=True))[1:3], strict=False):
         if alike := spelled_alike(column_):
             raise InputError(f"{path}: the {name} is written {alike[0]!r} and {alike[1]!r}; write it in one way")
@@ -114,22 +114,22 @@ def _table(path: Path, table: Table, segment: str, column: str | None) -> Judgem
         {labels[1] for labels in texts}
     )
     first_rows: dict[tuple[str, str, str], int] = {}
-    for (number, row), (system, example, rater), of in zip(rows, texts, documents, strict=True):
+    for (row_number, row), (system, example, rater), of in zip(rows, texts, documents, strict=True):
         example = f"{of}:{example}" if per_document else example
         key = (system, example, rater)
         if document:
-            found.documents[example] = of
+            judgements.documents[example] = of
         if scored is None:
-            weight = error_weight(str(row[3] or ""), str(row[4] or ""), f"{path}, row {number}")
-            found.scores[key] = found.scores.get(key, 0.0) - weight
-        elif (earlier := first_rows.setdefault(key, number)) != number:
+            weight = error_weight(str(row[3] or ""), str(row[4] or ""), f"{path}, row {row_number}")
+            judgements.scores[key] = judgements.scores.get(key, 0.0) - weight
+        elif (earlier := first_rows.setdefault(key, row_number)) != row_number:
             raise InputError(
-                f"{path}, row {number}: {rater} has judged {segment} {example} of {system} in row {earlier} "
+                f"{path}, row {row_number}: {rater} has judged {segment} {example} of {system} in row {earlier} "
                 "as well; keep one of the two"
             )
         else:
-            found.scores[key] = _number(as_score(row[3], path, number, scored), f"{path}, row {number}")
-    return found
+            judgements.scores[key] = _number(as_score(row[3], path, row_number, scored), f"{path}, row {row_number}")
+    return judgements
 
 
 def _is_pearmut(data: Any) -> bool:
@@ -139,30 +139,30 @@ def _is_pearmut(data: Any) -> bool:
     return isinstance(first, dict) and {"annotation", "user_id"} <= set(first)
 
 
-def _pearmut(path: Path, data: Mapping[str, Any], wanted: str | None) -> Judgements:
-    if wanted is None:
+def _pearmut(path: Path, data: Mapping[str, Any], campaign: str | None) -> Judgements:
+    if campaign is None:
         filled = [name for name, entries in data.items() if entries]
         if len(filled) != 1:
             raise InputError(f"{path}: which campaign? Write {path}:CAMPAIGN; there is {', '.join(filled)}")
-        wanted = filled[0]
-    elif wanted not in data:
-        raise InputError(f"{path}: no campaign {wanted!r}{did_you_mean(wanted, list(data))}")
-    found, by_user = Judgements(), dict[str, list[tuple[int, Mapping[str, Any]]]]()
-    for number, entry in enumerate(data[wanted], 1):
+        campaign = filled[0]
+    elif campaign not in data:
+        raise InputError(f"{path}: no campaign {campaign!r}{did_you_mean(campaign, list(data))}")
+    judgements, by_user = Judgements(), dict[str, list[tuple[int, Mapping[str, Any]]]]()
+    for entry_number, entry in enumerate(data[campaign], 1):
         if not isinstance(entry, dict) or not isinstance(entry.get("user_id"), str):
-            raise InputError(f"{path}, entry {number} of {wanted}: not an annotation with a user_id")
+            raise InputError(f"{path}, entry {entry_number} of {campaign}: not an annotation with a user_id")
         if entry.get("annotation") == RESET:
             by_user.pop(entry["user_id"], None)
         else:
-            by_user.setdefault(entry["user_id"], []).append((number, entry))
+            by_user.setdefault(entry["user_id"], []).append((entry_number, entry))
     for rater, entries in by_user.items():
-        for number, entry in entries:
+        for entry_number, entry in entries:
             if not str(entry.get("item_i")).startswith(_NOT_EXAMPLES):
-                _page(found, rater, entry, f"{path}, entry {number} of {wanted}")
-    return found
+                _page(judgements, rater, entry, f"{path}, entry {entry_number} of {campaign}")
+    return judgements
 
 
-def _page(found: Judgements, rater: str, entry: Mapping[str, Any], where: str) -> None:
+def _page(judgements: Judgements, rater: str, entry: Mapping[str, Any], where: str) -> None:
     """The judgements of a page; later ones of the same rater replace earlier ones."""
     items, annotations = entry.get("item"), entry.get("annotation")
     if items is None or annotations is None:
@@ -179,8 +179,8 @@ def _page(found: Judgements, rater: str, entry: Mapping[str, Any], where: str) -
         for system, annotation in by_system.items():
             score = _score(annotation, f"{where}, item {example}, {system}") if isinstance(annotation, dict) else None
             if score is not None:
-                found.scores[system, example, rater] = score
-                found.documents[example] = str(item.get(DOCUMENT) or first)
+                judgements.scores[system, example, rater] = score
+                judgements.documents[example] = str(item.get(DOCUMENT) or first)
 
 
 def _score(annotation: Mapping[str, Any], where: str) -> float | None:
@@ -189,15 +189,15 @@ def _score(annotation: Mapping[str, Any], where: str) -> float | None:
         return _number(value, where)
     if not isinstance(sliders, dict):
         return None
-    values = [_number(one, where) for one in sliders.values() if one is not None]
+    values = [_number(slider, where) for slider in sliders.values() if slider is not None]
     return statistics.mean(values) if values else None
 
 
 def _number(value: Any, where: str) -> float:
-    number = number_of(value if isinstance(value, str) else repr(value))
-    if number is None or not math.isfinite(number):
+    score = number_of(value if isinstance(value, str) else repr(value))
+    if score is None or not math.isfinite(score):
         raise InputError(f"{where}: {value!r} is not a score; give a number")
-    return number
+    return score
 
 
 def standardised(scores: Mapping[tuple[str, str, str], float]) -> dict[tuple[str, str, str], float]:
@@ -211,13 +211,13 @@ def standardised(scores: Mapping[tuple[str, str, str], float]) -> dict[tuple[str
             for key, score in scores.items()}  # fmt: skip
 
 
-def columns_of(path: Path, found: Judgements, *, standardise: bool, by_rater: bool) -> dict[str, ScoreColumn]:
+def columns_of(path: Path, judgements: Judgements, *, standardise: bool, by_rater: bool) -> dict[str, ScoreColumn]:
     """The scores of each system, with the same rows; ``nan`` where a system was not judged.
 
     :param by_rater: if an example has several raters, a row is a judgement.
     :raises InputError: there are no judgements.
     """
-    scores = standardised(found.scores) if standardise else found.scores
+    scores = standardised(judgements.scores) if standardise else judgements.scores
     if not scores:
         raise InputError(f"{path}: no judgements")
     raters: dict[str, set[str]] = {}
@@ -230,8 +230,8 @@ def columns_of(path: Path, found: Judgements, *, standardise: bool, by_rater: bo
     for (system, example, rater), score in scores.items():
         values.setdefault(system, {}).setdefault((example, rater if apart else ""), []).append(score)
     columns = {EXAMPLE: [example for example, _ in rows]}
-    if any(found.documents.values()):
-        columns[DOCUMENT] = [found.documents.get(example, "") for example, _ in rows]
+    if any(judgements.documents.values()):
+        columns[DOCUMENT] = [judgements.documents.get(example, "") for example, _ in rows]
     if apart or all(len(of) <= 1 for of in raters.values()):
         columns[RATER] = [rater or next(iter(raters[example]), "") for example, rater in rows]
     ids = [f"{example}, {rater}" if apart else example for example, rater in rows]

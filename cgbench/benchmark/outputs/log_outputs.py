@@ -42,8 +42,8 @@ def read_outputs(given: str) -> list[Column] | None:
     path, field = split_field(given)
     runs: _Runs = {}
 
-    def add(run: Any, text: Any, known: Any, number: int) -> None:
-        of = f"{path}, row {number}"
+    def add(run: Any, text: Any, known: Any, row_number: int) -> None:
+        of = f"{path}, row {row_number}"
         if not isinstance(text, str):
             raise InputError(f"{of}: the answer is not text")
         texts, ids = runs.setdefault(run, ([], []))
@@ -55,8 +55,8 @@ def read_outputs(given: str) -> list[Column] | None:
         if set(table.names) >= OF_DOC:
             _lm_eval(path, table, field, add)
         elif set(table.names) >= WMT and field in (None, "hypothesis"):
-            for number, (known, text) in table.read(("doc_id", "hypothesis")):
-                add("", text, known, number)
+            for row_number, (known, text) in table.read(("doc_id", "hypothesis")):
+                add("", text, known, row_number)
             if any(len(set(ids)) < len(ids) for _, ids in runs.values()):
                 return None  # a document has several rows: an ordinary table
         else:
@@ -65,40 +65,40 @@ def read_outputs(given: str) -> list[Column] | None:
         return None
     if not runs:
         raise InputError(f"{path}: no answers")
-    shown = {run: f"{path}, {run}" if len(runs) > 1 else str(path) for run in runs}
-    return [Column(shown[run], texts, ids=ids) for run, (texts, ids) in sorted(runs.items())]
+    names = {run: f"{path}, {run}" if len(runs) > 1 else str(path) for run in runs}
+    return [Column(names[run], texts, ids=ids) for run, (texts, ids) in sorted(runs.items())]
 
 
 _Add = Callable[[Any, Any, Any, int], None]
 
 
-def _lm_eval(path: Path, table: Table, wanted: str | None, add: _Add) -> None:
+def _lm_eval(path: Path, table: Table, chosen: str | None, add: _Add) -> None:
     filters: dict[str, None] = {}
-    for number, (known, name, answers) in table.read(("doc_id", "filter", "filtered_resps")):
+    for row_number, (known, name, answers) in table.read(("doc_id", "filter", "filtered_resps")):
         filters.setdefault(str(name))
-        if wanted not in (None, str(name)):
+        if chosen not in (None, str(name)):
             continue
-        if wanted is None and len(filters) > 1:
-            several = ", ".join(filters)
-            raise InputError(f"{path}: several filters ({several}); choose one with {path}:{next(iter(filters))}")
+        if chosen is None and len(filters) > 1:
+            names = ", ".join(filters)
+            raise InputError(f"{path}: several filters ({names}); choose one with {path}:{next(iter(filters))}")
         while isinstance(answers, list) and answers:
             answers = answers[0]
-        add("", answers, known, number)
-    if wanted is not None and wanted not in filters:
-        raise InputError(f"{path}: no filter {wanted!r}{did_you_mean(wanted, filters)}")
+        add("", answers, known, row_number)
+    if chosen is not None and chosen not in filters:
+        raise InputError(f"{path}: no filter {chosen!r}{did_you_mean(chosen, filters)}")
 
 
 def _inspect(samples: Iterable[Any], path: Path, scorer: str | None, add: _Add) -> bool:
-    for number, sample in enumerate(samples, 1):
-        held = sample if isinstance(sample, Mapping) else {}
-        output, scores = held.get("output"), held.get("scores")
+    for sample_number, sample in enumerate(samples, 1):
+        fields = sample if isinstance(sample, Mapping) else {}
+        output, scores = fields.get("output"), fields.get("scores")
         text = output.get("completion") if isinstance(output, Mapping) else None
         if scorer is not None:
             known = scores if isinstance(scores, Mapping) else {}
             if scorer not in known:
-                raise InputError(f"{path}, sample {number}: no scorer {scorer!r}{did_you_mean(scorer, known)}")
+                raise InputError(f"{path}, sample {sample_number}: no scorer {scorer!r}{did_you_mean(scorer, known)}")
             text = known[scorer].get("answer") if isinstance(known[scorer], Mapping) else None
-        add(epoch_of(held, f"{path}, sample {number}"), text, held.get("id"), number)
+        add(epoch_of(fields, f"{path}, sample {sample_number}"), text, fields.get("id"), sample_number)
     return True
 
 
@@ -113,19 +113,19 @@ def by_rows(column: C, lines: Sequence[str] | None, *, strict: bool = True) -> C
     :raises InputError: an id occurs twice, or ids are missing.
     """
     assert column.ids is not None
-    last = [one.rpartition(PART)[2].removeprefix("line-") for one in column.ids]
-    size = len(column)
-    orders = ([lines] if lines is not None else []) + [[str(row + first) for row in range(size)] for first in (0, 1)]
+    last = [key.rpartition(PART)[2].removeprefix("line-") for key in column.ids]
+    length = len(column)
+    orders = ([lines] if lines is not None else []) + [[str(row + first) for row in range(length)] for first in (0, 1)]
     for order in orders:
         for ids in (column.ids, last):
             if set(ids) == set(order):
-                found = numbered(column.name, ids)
-                rows = [found[one] for one in order]
-                return column if rows == list(range(size)) else column.at(rows)
+                row_of = numbered(column.name, ids)
+                rows = [row_of[key] for key in order]
+                return column if rows == list(range(length)) else column.at(rows)
     if not strict:
         return column
     if lines is not None and set(last) < set(lines):
-        missing = next(one for one in lines if one not in set(last))
+        missing = next(key for key in lines if key not in set(last))
         raise InputError(
             f"{column.name}: has no answer for {len(set(lines) - set(last)):,} of {len(lines):,} examples (line "
             f"{missing}); evaluate the whole test set"

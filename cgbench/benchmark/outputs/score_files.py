@@ -58,12 +58,12 @@ class ScoreColumn(Column):
         return replace(super().at(rows), prints=prints, columns=columns)
 
 
-def split_field(given: str) -> tuple[Path, str | None]:
+def split_field(text: str) -> tuple[Path, str | None]:
     """Split ``FILE:COLUMN``, where FILE may also be a ``.json`` or ``.eval``; None if no column is named."""
-    path, sign, field = given.rpartition(":")
-    if sign and field and Path(path).suffix in (".json", ".eval") and not is_there(Path(given)):
+    path, sign, field = text.rpartition(":")
+    if sign and field and Path(path).suffix in (".json", ".eval") and not is_there(Path(text)):
         return Path(path), field
-    return split_name(given)
+    return split_name(text)
 
 
 def is_of_systems(path: Path) -> bool:
@@ -72,20 +72,20 @@ def is_of_systems(path: Path) -> bool:
     return name.name.endswith(".seg.score") or name.suffix == ".json"
 
 
-def systems_of(given: str) -> dict[str, ScoreColumn]:
+def systems_of(text: str) -> dict[str, ScoreColumn]:
     """All systems in a file (:func:`is_of_systems`).
 
     :raises InputError: it has another format than its name says.
     """
-    path, field = split_field(given)
+    path, field = split_field(text)
     if (path.with_suffix("") if path.suffix in COMPRESSED else path).suffix == ".json":
         in_rows = is_array(path) or is_json_lines(path)
         return {short_name(path): read_table(path, field, None)} if in_rows else _read_json(path, field)
     systems: dict[str, list[str]] = {}
-    for number, line in enumerate(read_lines(path), 1):
+    for row_number, line in enumerate(read_lines(path), 1):
         name, sign, value = line.rstrip("\r").rpartition("\t")
         if not sign or not name:
-            raise InputError(f"{path}, row {number}: {line[:60]!r} is not a system, a tab and a score")
+            raise InputError(f"{path}, row {row_number}: {line[:60]!r} is not a system, a tab and a score")
         systems.setdefault(name, []).append(value)
     if not systems:
         raise InputError(f"{path}: no scores")
@@ -100,44 +100,44 @@ def read_plain(path: Path) -> ScoreColumn:
     return ScoreColumn(str(path), [line.rstrip("\r") for line in read_lines(path)])
 
 
-def read_table(path: Path, wanted: str | None, ids: str | None) -> ScoreColumn:
+def read_table(path: Path, chosen: str | None, ids: str | None) -> ScoreColumn:
     """A column of a table, and optionally a column of ids.
 
     :raises InputError: there is no such column, or an id is missing.
     """
-    numbered = wanted is not None and form(path) in NUMBERED and is_number(wanted)
+    numbered = chosen is not None and form(path) in NUMBERED and is_number(chosen)
     if numbered and (ids is None or is_number(ids)):
-        table, column = Table(path, named=False), str(wanted)
+        table, column = Table(path, named=False), str(chosen)
         if "0" in (column.lstrip("0") or "0", ids):
-            raise InputError(f"{path}:{wanted}: columns are counted from 1")
+            raise InputError(f"{path}:{chosen}: columns are counted from 1")
     else:
         table = Table(path, named=True)
-        column = _choose(table, wanted)
+        column = _choose(table, chosen)
         if ids is not None and ids not in table.names:
             raise InputError(f"{path}: no column {ids!r} ({argument('ids')}){did_you_mean(ids, table.names)}")
     values, keys = [], []
-    for number, row in table.read((column, ids) if ids else (column,)):
-        values.append(as_score(row[0], path, number, column))
+    for row_number, row in table.read((column, ids) if ids else (column,)):
+        values.append(as_score(row[0], path, row_number, column))
         if ids:
             if row[1] is None:
-                raise InputError(f"{path}, row {number}: no value in the column {ids!r}")
-            keys.append(as_text(row[1], ids, path, number))
+                raise InputError(f"{path}, row {row_number}: no value in the column {ids!r}")
+            keys.append(as_text(row[1], ids, path, row_number))
     return ScoreColumn(f"{path}:{column}", values, path, keys if ids else None)
 
 
-def _choose(table: Table, wanted: str | None) -> str:
+def _choose(table: Table, chosen: str | None) -> str:
     path, names = table.path, table.names
-    if wanted is not None:
-        if wanted not in names:
-            raise InputError(f"{path}: no column {wanted!r}{did_you_mean(wanted, names)}")
-        return wanted
+    if chosen is not None:
+        if chosen not in names:
+            raise InputError(f"{path}: no column {chosen!r}{did_you_mean(chosen, names)}")
+        return chosen
     for name in (*ROLES, *(names if len(names) == 1 else ())):
         if name in names:
             return name
     raise InputError(f"{path}: which column has the scores? Write {path}:COLUMN; there is {', '.join(names)}")
 
 
-def as_score(value: Any, path: Path, number: int, column: str) -> str:
+def as_score(value: Any, path: Path, row_number: int, column: str) -> str:
     """A value of a table or of JSON as the text of a score; a missing one as ``nan``.
 
     :raises InputError: it is an object or a list.
@@ -150,7 +150,7 @@ def as_score(value: Any, path: Path, number: int, column: str) -> str:
         return repr(value)
     if isinstance(value, str):
         return value
-    raise InputError(f"{path}, row {number}: {column!r} is not a number but {type(value).__name__}")
+    raise InputError(f"{path}, row {row_number}: {column!r} is not a number but {type(value).__name__}")
 
 
 def is_json_lines(path: Path) -> bool:
@@ -175,16 +175,16 @@ def _read_json(path: Path, field: str | None) -> dict[str, ScoreColumn]:
 
 def _values(path: Path, rows: Sequence[Any], field: str | None) -> Iterator[str]:
     """The scores of a system in COMET's JSON; the first row decides the field if none is named."""
-    for number, row in enumerate(rows, 1):
+    for row_number, row in enumerate(rows, 1):
         if not isinstance(row, Mapping):
-            raise InputError(f"{path}, row {number}: not an object with a score")
+            raise InputError(f"{path}, row {row_number}: not an object with a score")
         if field is None:
             field = next((role for role in ROLES if role in row), None)
             if field is None:
                 raise InputError(f"{path}: which field has the scores? Write {path}:FIELD; there is {', '.join(row)}")
         if field not in row:
-            raise InputError(f"{path}, row {number}: no field {field!r}{did_you_mean(field, row)}")
-        yield as_score(row[field], path, number, field)
+            raise InputError(f"{path}, row {row_number}: no field {field!r}{did_you_mean(field, row)}")
+        yield as_score(row[field], path, row_number, field)
 
 
 def read_json(path: Path) -> Any:
@@ -209,7 +209,7 @@ def parse_scores(data: bytes, where: object) -> Any:
         raise InputError(f"{where}: not UTF-8") from None
     # An upper bound for CPython: the text twice, and an object, list, string or pointer for each sign.
     signs = (("{", 200), ("[", 72), ('"', 28), (",", 34))
-    if 2 * sys.getsizeof(text) + sum(size * text.count(sign) for sign, size in signs) > MEMORY:
+    if 2 * sys.getsizeof(text) + sum(bytes_each * text.count(sign) for sign, bytes_each in signs) > MEMORY:
         raise InputError(
             f"{where}: {len(data):,} bytes of JSON, which would take more than {MEMORY >> 20:,} MB of memory; give the "
             "scores as plain text or as a table (a log of inspect as .eval, which is read sample by sample)"

@@ -40,26 +40,26 @@ def absent(references: Any) -> bool:
     return references is None or (isinstance(references, (list, tuple)) and not len(references))
 
 
-def read_references(given: Any) -> tuple[list[list[str]], list[str]]:
+def read_references(texts: Any) -> tuple[list[list[str]], list[str]]:
     """The references of each example, and the names of their texts in messages.
 
-    :param given: as in :func:`~cgbench.benchmark.score.evaluate.evaluate`.
+    :param texts: as in :func:`~cgbench.benchmark.score.evaluate.evaluate`.
     :raises InputError: there are none, texts differ in length, or all references are empty.
     """
-    if absent(given):
+    if absent(texts):
         raise InputError(f"{argument('references')} are needed (or {argument('release')})")
-    given = given if is_path(given) or isinstance(given, Column) else list(given)
-    if isinstance(given, list) and any(not isinstance(one, (str, os.PathLike, Column)) for one in given):
+    texts = texts if is_path(texts) or isinstance(texts, Column) else list(texts)
+    if isinstance(texts, list) and any(not isinstance(item, (str, os.PathLike, Column)) for item in texts):
         examples: list[list[str]] = []
-        for row, one in enumerate(given, 1):
-            example = [] if is_path(one) else list(one)
+        for row, item in enumerate(texts, 1):
+            example = [] if is_path(item) else list(item)
             if not example or not all(isinstance(text, str) for text in example):
-                raise InputError(f"references, row {row}: {one!r} is not a list with the references of that example")
+                raise InputError(f"references, row {row}: {item!r} is not a list with the references of that example")
             examples.append(example)
         columns = [Column("references", [" ".join(example) for example in examples])]
     else:
-        several = isinstance(given, list) and given and not isinstance(given[0], str)
-        columns = [as_column(one, "references", "reference", "target") for one in (given if several else [given])]
+        are_several = isinstance(texts, list) and texts and not isinstance(texts[0], str)
+        columns = [as_column(item, "references", "reference", "target") for item in (texts if are_several else [texts])]
         for column in columns[1:]:
             if len(column) != len(columns[0]):
                 raise InputError(
@@ -102,28 +102,28 @@ def read_systems(
 
 
 def read_runs(
-    given: Runs | Mapping[str, Runs], ids: str | None = None, lines: Sequence[str] | None = None
+    outputs: Runs | Mapping[str, Runs], ids: str | None = None, lines: Sequence[str] | None = None
 ) -> dict[str, list[Column]]:
     """The runs of every system.
 
-    :param given: as in :func:`~cgbench.benchmark.score.evaluate.evaluate`; ``ids``: the table column with the
+    :param outputs: as in :func:`~cgbench.benchmark.score.evaluate.evaluate`; ``ids``: the table column with the
         example ids. A log of a harness has its own; without ``ids`` it is put into the order of rows.
     :param lines: the column ``line`` of a release, by which rows of logs are found.
     :raises InputError: there is no system, or a file cannot be read.
     """
-    if not isinstance(given, Mapping):
-        given = {short_name(str(given)) if is_path(given) else "system": given}
-    if not given:
+    if not isinstance(outputs, Mapping):
+        outputs = {short_name(str(outputs)) if is_path(outputs) else "system": outputs}
+    if not outputs:
         raise InputError(f"{argument('systems')} is empty; give at least one system with its hypotheses")
     systems: dict[str, list[Column]] = {}
-    for name, runs in given.items():
+    for name, runs in outputs.items():
         texts = _texts_of(runs)
-        for number, text in enumerate(texts, 1):
-            what = "hypotheses" if len(given) == 1 else f"hypotheses of {name}"
-            what += f", run {number}" if len(texts) > 1 else ""
+        for run_number, text in enumerate(texts, 1):
+            label = "hypotheses" if len(outputs) == 1 else f"hypotheses of {name}"
+            label += f", run {run_number}" if len(texts) > 1 else ""
             logged = _from_log(local(os.fspath(text)), ids, lines) if is_path(text) else None
             systems.setdefault(str(name), []).extend(
-                logged or [as_column(text, what, "hypothesis", "prediction", ids=ids)]
+                logged or [as_column(text, label, "hypothesis", "prediction", ids=ids)]
             )
     return systems
 
@@ -140,25 +140,26 @@ def _from_log(path: str, ids: str | None, lines: Sequence[str] | None) -> list[C
     return [replace(by_rows(column, lines), ids=None) for column in columns]
 
 
-def same_systems(name: str, given: Any, systems: Any) -> Any:
+def same_systems(name: str, outputs: Any, systems: Any) -> Any:
     """The outputs of the same systems on other texts, in the order of the test set.
 
     :param name: the argument that gives them.
     :raises InputError: they are not the systems of the test set.
     """
-    if isinstance(given, Mapping) != isinstance(systems, Mapping):
+    if isinstance(outputs, Mapping) != isinstance(systems, Mapping):
         raise InputError(f"{argument(name)} and {argument('systems')}: name the systems in both, or in neither")
-    if not isinstance(given, Mapping):
-        return given
-    strange = [one for one in given if one not in systems]
-    lacking = [one for one in systems if one not in given]
+    if not isinstance(outputs, Mapping):
+        return outputs
+    strange = [system for system in outputs if system not in systems]
+    lacking = [system for system in systems if system not in outputs]
     if strange or lacking:
-        what = f"{strange[0]} is not one of the systems" if strange else f"{lacking[0]} is missing"
-        of = "control set" if name == "control_systems" else "probes"
+        problem = f"{strange[0]} is not one of the systems" if strange else f"{lacking[0]} is missing"
+        set_name = "control set" if name == "control_systems" else "probes"
         raise InputError(
-            f"{argument(name)}: {what}; give the same systems for the test set ({', '.join(systems)}) and the {of}"
+            f"{argument(name)}: {problem}; give the same systems for the test set ({', '.join(systems)}) and the "
+            f"{set_name}"
         )
-    return {one: given[one] for one in systems}
+    return {system: outputs[system] for system in systems}
 
 
 ROLES = {
@@ -188,13 +189,15 @@ def join_texts(
     :raises InputError: ids are missing or differ.
     """
     ids_column = None if ids == NONE else ids
-    given = {name: one if _is_whole(one) else list(one) for name, one in texts.items()}
-    columns = {name: _columns_of(name, one, ids_column) for name, one in given.items() if not absent(texts[name])}
+    whole_texts = {name: text if _is_whole(text) else list(text) for name, text in texts.items()}
+    columns = {
+        name: _columns_of(name, text, ids_column) for name, text in whole_texts.items() if not absent(texts[name])
+    }
     runs = read_runs(systems, ids_column, lines)
     if ids_column is not None:
         if None in columns.values():
             raise InputError(f"{argument('ids', ids_column)}: lists of references have no ids; give columns")
-        every = [one for group in (*columns.values(), *runs.values()) for one in group or ()]
+        every = [text for group in (*columns.values(), *runs.values()) for text in group or ()]
         if without := next((column for column in every if column.ids is None), None):
             raise InputError(
                 f"{argument('ids', ids_column)}: {without.name} has no ids; give it as a column of a table, or as a "
@@ -211,7 +214,7 @@ def join_texts(
     examples.check()
     # One column each, except references, which may have several.
     joined = {name: several if name == "references" else several[0] for name, several in columns.items() if several}
-    return {**given, **joined}, runs, examples
+    return {**whole_texts, **joined}, runs, examples
 
 
 def in_release(ids: str | None, text: Any, table: AnyPath | None) -> Any:
@@ -227,20 +230,20 @@ def in_release(ids: str | None, text: Any, table: AnyPath | None) -> Any:
     return replace(as_column(text, "release"), ids=keys, table=Path(table))
 
 
-def _is_whole(given: Any) -> bool:
+def _is_whole(text: Any) -> bool:
     """Whether this is None, or a text that is not a list."""
-    return given is None or is_path(given) or isinstance(given, Column) or index_of(given) is not None
+    return text is None or is_path(text) or isinstance(text, Column) or index_of(text) is not None
 
 
-def _columns_of(name: str, given: Any, ids: str | None) -> list[Column] | None:
+def _columns_of(name: str, text: Any, ids: str | None) -> list[Column] | None:
     """A text (or several, for references) as columns; None for one list of references per example."""
-    if _is_whole(given):
-        return [as_column(given, name, *ROLES[name], ids=ids)]
-    values = list(given)
-    if name != "references" or all(isinstance(one, str) for one in values):
+    if _is_whole(text):
+        return [as_column(text, name, *ROLES[name], ids=ids)]
+    values = list(text)
+    if name != "references" or all(isinstance(value, str) for value in values):
         return [as_column(values, name, *ROLES[name], ids=ids)]
-    if all(is_path(one) or isinstance(one, Column) for one in values):
-        return [as_column(one, name, *ROLES[name], ids=ids) for one in values]
+    if all(is_path(value) or isinstance(value, Column) for value in values):
+        return [as_column(value, name, *ROLES[name], ids=ids) for value in values]
     return None
 
 
