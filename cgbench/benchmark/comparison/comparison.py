@@ -199,8 +199,10 @@ def compare(
     statistics = [np.stack([next(run_statistics) for _ in system.runs]) for system in systems]
     confidence = comparison.confidence or bool(comparison.paired)
     wholes = compare_statistics(metric, sampling, names, statistics, comparison, confidence)
-    binned = [_Slice(metric, sampling, statistics, bin_.rows, comparison, True, names).parts(baseline) for bin_ in bins]
-    binned = _adjust(binned)
+    binned = _adjust([
+        _Slice(metric, sampling, statistics, bin_.rows, comparison, True, names, sets=len(bins)).parts(baseline)
+        for bin_ in bins
+    ])  # fmt: skip
     return [
         SystemScores(
             system.name,
@@ -245,8 +247,10 @@ def parts_of(
     Intervals and tests of all pairs are as in :func:`compare`; there is no baseline.
     """
     statistics, names = [result.statistics for result in results], [result.system for result in results]
-    subsets = [_Slice(metric, sampling, statistics, bin_.rows, comparison, True, names).parts(None) for bin_ in bins]
-    return _adjust(subsets)
+    return _adjust([
+        _Slice(metric, sampling, statistics, bin_.rows, comparison, True, names, sets=len(bins)).parts(None)
+        for bin_ in bins
+    ])  # fmt: skip
 
 
 def _check_sizes(metric: Metric, systems: Sequence[SystemRuns], bins: Sequence[Bin]) -> None:
@@ -300,7 +304,8 @@ class _Slice:
     """All systems over the same examples: statistics of units, scores of runs, and bootstrap samples.
 
     ``rows`` int64: the examples; ``samples``: None if not requested, or if there is nothing to resample;
-    ``sacrebleu_p``: compute bootstrap p-values by sacrebleu's rule.
+    ``sacrebleu_p``: compute bootstrap p-values by sacrebleu's rule; ``sets``: how many such sets p-values are adjusted
+    for together.
     """
 
     def __init__(
@@ -313,7 +318,9 @@ class _Slice:
         confidence: bool,
         names: Sequence[str],
         interval: IntervalOf | None = None,
+        sets: int = 1,
     ) -> None:
+        self.sets = sets
         self.metric, self.sampling, self.comparison = metric, sampling, comparison
         self.names, self.interval = names, interval
         self.sacrebleu_p = metric.as_sacrebleu and comparison.paired == "bootstrap"  # for single runs
@@ -393,7 +400,8 @@ class _Slice:
         pairs = [pair for pair in pairs if self.sacrebleu_p or self._test(*pair) == "randomization"]
         if self.count > 1 and pairs:
             samples, seed = self.comparison.count("randomization"), self.comparison.seed
-            p_values = randomization_of_pairs(self.units, pairs, self.metric.compute, samples, seed)
+            tests = len(pairs) * self.sets
+            p_values = randomization_of_pairs(self.units, pairs, self.metric.compute, samples, seed, tests)
             self._randomized |= dict(zip(pairs, p_values, strict=True))
 
     def _figures(self, system: int) -> dict[str, Score]:

@@ -25,7 +25,7 @@ from cgbench.benchmark.score.hypotheses import check_form, check_training
 from cgbench.benchmark.score.request import FEATURES_OF, Breakdown, ScoreRequest
 from cgbench.benchmark.score.result import Evaluation, EvaluationInputs
 from cgbench.benchmark.score.sampling import sampling_of, unused_clusters
-from cgbench.benchmark.score.scored import Binning, disagreements, made_otherwise, score, warnings_of
+from cgbench.benchmark.score.scored import Binning, disagreements, made_otherwise, out_of_reach, score, warnings_of
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.requests import accepts
 from cgbench.text.columns import Column, short_name
@@ -97,7 +97,7 @@ def evaluation_of(request: ScoreRequest, context: MetricContext | None = None) -
     lines += more
     if binning and (line := coinciding(binning.feature, binning.how)):
         lines.append(line)
-    warned = tuple(map(InputWarning, [*lines, *disagreements(scored)]))
+    warned = tuple(map(InputWarning, [*lines, *disagreements(scored), *out_of_reach(scored, comparison)]))
     for warning in warned:
         warnings.warn(warning, stacklevel=2)
     made_from = EvaluationInputs(comparison, inputs, sources, references, warned, _benchmark(request, test))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -171,6 +172,24 @@ def disagreements(scored: ScoredSystems) -> list[str]:
                         f"{p_text(star)} by the calibrated test, which decides about stars"
                     )
     return lines
+
+
+def out_of_reach(scored: ScoredSystems, comparison: Comparison) -> list[str]:
+    """A warning if Holm's correction makes every p-value of the bootstrap larger than 5%."""
+    least = 1 / (comparison.count("bootstrap") + 1)
+    families = [[result.whole for result in scored.results], [part for of in scored.results for _, part in of.bins]]
+    tests = 0
+    for family in families:
+        scores = [part.figures[scored.metric.figures[0]] for part in family]
+        tested = [test for score in scores for test in (score, *score.pairs)]
+        tests = max(tests, sum(test.p_value is not None and test.p_calibrated is None for test in tested))
+    if scored.test != "bootstrap" or tests * least < LEVEL:
+        return []
+    return [
+        f"no difference can be significant: with {tests:,} tests, Holm's correction makes the smallest p-value of "
+        f"{comparison.count('bootstrap'):,} samples {p_text(min(1.0, tests * least))}; use at least "
+        f"{math.ceil(tests / LEVEL):,} {argument('samples')}, or the calibrated test"
+    ]
 
 
 def made_otherwise(systems: Sequence[System], control_systems: Sequence[System]) -> list[str]:

@@ -229,6 +229,10 @@ def _cautions(scored: RankedSystems) -> list[str]:
         best = min((ranking.chance for ranking in scored.rankings.values() if ranking.chance is not None), default=None)
         best_p = "" if best is None else f"; a random order would reach the highest tau here with p = {best:.2g}"
         notes.append(f"{systems} systems are few: tau has {systems * (systems - 1) // 2} pairs{best_p}")
+    notes.append(
+        "the probability of tau for a random order takes systems as independent; systems of one paper or family are "
+        "not, and agree on the order more often by chance"
+    )
     for name, count in scored.scores.sizes.items():
         if count < 200:
             notes.append(

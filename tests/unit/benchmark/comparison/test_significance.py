@@ -223,7 +223,7 @@ THREE = {"a": ["1" * 10 + "0" * 30], "b": ["0" * 4 + "1" * 26 + "0" * 10], "c": 
 def test_all_pairs_have_the_p_values_of_two_systems_alone(test):
     """Each pair as if the other system were the baseline of a comparison of its own; Holm's family is all pairs."""
     metric, bins = ExactMatch([["1"]] * 40), [Bin("low", np.arange(20)), Bin("high", np.arange(20, 40))]
-    together = compare(metric, exact(THREE), Comparison(paired=test, samples=200, all_pairs=True), bins)
+    together = compare(metric, exact(THREE), Comparison(paired=test, samples=2000, all_pairs=True), bins)
     for number in range(3):
         parts = [(one.bins[number - 1][1] if number else one.whole).figures["exact"] for one in together]
         assert [[pair.against for pair in part.pairs] for part in parts] == [[], ["a"], ["a", "b"]]
@@ -231,7 +231,7 @@ def test_all_pairs_have_the_p_values_of_two_systems_alone(test):
         for name, part in zip("abc", parts, strict=True):
             for pair in part.pairs:
                 two = {pair.against: THREE[pair.against], name: THREE[name]}
-                alone = compare(metric, exact(two), Comparison(paired=test, samples=200), bins)[1]
+                alone = compare(metric, exact(two), Comparison(paired=test, samples=2000), bins)[1]
                 estimate = (alone.bins[number - 1][1] if number else alone.whole).figures["exact"]
                 assert (pair.difference, pair.p_value) == (estimate.difference, estimate.p_value)
     whole = [pair for one in together for pair in one.whole.figures["exact"].pairs]
@@ -252,6 +252,24 @@ def test_all_pairs_draw_the_samples_once(monkeypatch):
         drawn.clear()
         compare(ExactMatch([["1"]] * 40), systems, Comparison(paired=test, samples=100, all_pairs=True))
         assert len(drawn) == times
+
+
+def test_holm_leaves_clear_differences_significant_among_many_systems():
+    """With 100 samples no p-value is below 1 / 101, and Holm's correction for 28 pairs made that 0.28."""
+    systems = exact({str(number): ["1" * (8 * number) + "0" * (60 - 8 * number)] for number in range(8)})
+    comparison = Comparison(paired="randomization", samples=100, all_pairs=True)
+    results = compare(ExactMatch([["1"]] * 60), systems, comparison)
+    pairs = [pair for result in results for pair in result.whole.figures["exact"].pairs]
+    clear = [pair.p_holm for pair in pairs if abs(pair.difference) > 50]
+    assert max(clear) < 0.01 and min(clear) >= 2.0**-59
+    assert all(pair.p_value > 0.005 for pair in pairs if abs(pair.difference) < 15)
+
+
+def test_the_bound_of_the_tail_is_above_the_exact_p_value():
+    first, second = [1] * 20 + [0] * 20, [0] * 40
+    p = randomization_of_pairs([ones(first), ones(second)], [(0, 1)], share, 200, 1, tests=1000)[0][0]
+    assert 2.0**-19 < p < 1 / 201
+    assert randomization_of_pairs([ones(first), ones(second)], [(0, 1)], share, 200, 1)[0] == [1 / 201]
 
 
 def test_one_example_has_no_interval_and_no_test():

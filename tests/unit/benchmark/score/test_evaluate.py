@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pandas
 import pytest
 from option_names import shown_by
@@ -283,3 +284,10 @@ def test_ids_join_files_and_pandas(tmp_path):
         {"a": scores, "b": scores.iloc[::-1]}, by="column:kind", examples={"table": tmp_path / "meta.csv", "ids": "seg"}
     )
     assert [next(iter(part.figures.values())).value for _, part in found.results[1].bins] == [1.5, 3.5]
+
+
+def test_a_bootstrap_with_too_few_samples_for_holm_says_so():
+    rng = np.random.default_rng(1)
+    systems = {f"s{number}": rng.normal(size=50).tolist() for number in range(4)}
+    with pytest.warns(InputWarning, match="no difference .* 6 tests, .*100 samples 0.0594; use at least 120"):
+        import_scores(systems, comparison={"paired": "bootstrap", "all_pairs": True, "samples": 100})
