@@ -5,7 +5,8 @@ The questions of compare-mt (Neubig et al. 2019), with tests. p-values are adjus
 average, at most 5 % of the differences shown as significant at 0.05 are not real.
 
 - N-grams of the references that the hypotheses also have: an exact sign test over the examples on which the systems
-  differ. N-grams with few such examples are not tested.
+  differ. N-grams with few such examples are not tested. It ignores seeds and clusters: its q-values hold for these
+  outputs, not for the systems.
 - Words by their count in training: F1 of the words of each group, with the calibrated test over examples.
 - Kinds of compounds for CTER, otherwise the bins of ``by``: the score, with the calibrated test.
 """

@@ -63,7 +63,7 @@ def test_what_was_planted_is_found_and_nothing_else():
     assert one.examples[0].ours > one.examples[0].theirs
     row = one.examples[0].row - 1
     assert one.examples[0].texts == (good[row], bad[row])
-    assert "n-grams differ (false discovery rate 0.05)" in found.report()
+    assert "n-grams differ in these outputs (false discovery rate 0.05)" in found.report()
     # of several seeds: the better system's best, the other's worst, so that the texts are never alike
     runs = {"bad": [bad, good], "good": [good, bad, good]}
     (one,) = evaluate(
