@@ -128,7 +128,7 @@ def test_differences_are_there_unasked(exact):
 def test_hostile_text_is_data_alone():
     texts = [text.replace("\n", " ") for text in HOSTILE] * 2
     names = {"<script>alert(1)</script>": texts, "b&\x1b[31m": texts[::-1]}
-    html = score_page(quietly("exact", names, texts, sources=texts), command=texts[0])
+    html = score_page(quietly("exact", names, texts, sources=texts, accept_text=True), command=texts[0])
     assert "<img" not in html and "<svg onload" not in html and "\x1b" not in html and "alert(1)</script>" not in html
     assert data_of(html)["systems"] == ["<script>alert(1)</script>", "b&\\x1b[31m"]
 
