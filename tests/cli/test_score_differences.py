@@ -21,7 +21,7 @@ def test_text_and_page(texts, run):
     words = ["score", "exact", "--ref", texts / "ref", "--hyp", texts / "a", "--hyp", texts / "b", "--differences"]
     words += ["--train", texts / "train", "--report", texts / "page.html"]
     text = run(*words).stdout
-    assert "n-grams differ (false discovery rate 0.05)" in text
+    assert "n-grams differ in these outputs (false discovery rate 0.05)" in text
     assert "F1 of words, by count in training" in text
     assert "differences:" in text
     page = (texts / "page.html").read_text()
