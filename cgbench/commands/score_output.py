@@ -50,7 +50,7 @@ class ScoreOutput(ReportRequest):
         if self.every_eval_ever and Path(self.every_eval_ever).is_file():
             raise InputError(f"--every-eval-ever {self.every_eval_ever}: it is a file; give a folder")
         written = [Path(path) for path in (self.per_example, self.plot, self.page) if path]
-        read = list(inputs_of(scored)) if written else []
+        read = list(input_files(scored)) if written else []
         for path in written:
             check_output(path, read)
 
@@ -72,7 +72,7 @@ class ScoreOutput(ReportRequest):
             evaluation.plot(self.plot)
 
 
-def inputs_of(scored: Any) -> Iterator[Path]:
+def input_files(scored: Any) -> Iterator[Path]:
     """Every file that a request names."""
     kind: Any = type(scored)
     leaves = leaves_of(kind)

@@ -25,7 +25,7 @@ from cgbench.benchmark.score.hypotheses import check_form, check_training
 from cgbench.benchmark.score.request import FEATURES_OF, Breakdown, ScoreRequest
 from cgbench.benchmark.score.result import Evaluation, EvaluationInputs
 from cgbench.benchmark.score.sampling import sampling_of, unused_clusters
-from cgbench.benchmark.score.scored import Binning, disagreements, made_otherwise, out_of_reach, score, warnings_of
+from cgbench.benchmark.score.scored import Binning, disagreements, made_otherwise, out_of_reach, score, scoring_warnings
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.requests import accepts
 from cgbench.text.columns import Column, short_name
@@ -56,7 +56,7 @@ def evaluate(request: ScoreRequest) -> Evaluation:
 def evaluation_of(request: ScoreRequest, context: MetricContext | None = None) -> Evaluation:
     """:func:`evaluate`; ``context``: what belongs to a metric that is passed as an object."""
     test = read_test_set(request, context)
-    check_together(request, test)
+    check_effects(request, test)
     control = read_control_set(request, context)
     check_resampled(request, control)
     comparison, breakdown = request.comparison, request.breakdown
@@ -84,7 +84,7 @@ def evaluation_of(request: ScoreRequest, context: MetricContext | None = None) -
             test.sources.values if test.sources else None,
         )  # fmt: skip
     lines += [f"control set: {line}" for line in (control.warnings if control else []) if line not in test.warnings]
-    lines += warnings_of(test.metric, sampling, test.systems, comparison, bool(binning or control_set))
+    lines += scoring_warnings(test.metric, sampling, test.systems, comparison, bool(binning or control_set))
     lines += made_otherwise(systems, control.systems if control else ())
     sources, references = test.sources.values if test.sources else None, test.references or None
     values = {
@@ -117,7 +117,9 @@ class Analysis:
 
 
 ANALYSES = {
-    "parts": Analysis(f"{__package__}.known_parts:score_parts", lambda request: request.breakdown.parts is not None),
+    "parts": Analysis(
+        f"{__package__}.known_parts:score_known_parts", lambda request: request.breakdown.parts is not None
+    ),
     "exposure": Analysis(
         f"{__package__}.exposure:exposed_pairs",
         lambda request: request.breakdown.exposure is not None and request.by is not None,
@@ -153,7 +155,7 @@ def _benchmark(request: ScoreRequest, test: ExampleSet) -> str:
     return short_name(name).partition(":")[0]
 
 
-def check_together(request: ScoreRequest, test: ExampleSet) -> None:
+def check_effects(request: ScoreRequest, test: ExampleSet) -> None:
     """Refuse an argument that would have no effect."""
     breakdown = request.breakdown
     by = breakdown.by

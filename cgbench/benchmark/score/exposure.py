@@ -73,7 +73,7 @@ def exposure_of(lines: Sequence[str], given: AnyPath, train: Sequence[str] | Non
     return np.array([np.mean(one) if one else np.nan for one in seen])
 
 
-def strata_of(lengths: np.ndarray, exposed: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def length_strata(lengths: np.ndarray, exposed: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """A stratum of similar length for each of ``rows``, int64 ``[n]`` (-1: not in ``rows``), with at least
     :data:`FEWEST` exposed and other rows; rows of the same length are in the same one."""
     labels, number, held = np.full(len(lengths), -1), 0, np.zeros(0, np.int64)
@@ -105,7 +105,7 @@ class Matched(Metric):
         :param exposed: bool ``[n]``; ``lengths`` ``[n]``; ``rows``: those that are compared.
         """
         self.metric, self.results, self.exposed, self.rows = metric, results, exposed, rows
-        self.strata = strata_of(lengths, exposed, rows)
+        self.strata = length_strata(lengths, exposed, rows)
         self.name, self.lower_is_better, self.width = metric.name, metric.lower_is_better, metric.width
 
     @property

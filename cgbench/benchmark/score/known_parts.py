@@ -55,7 +55,7 @@ class PartsScores:
         return sum(not row or any(not self.folder.pieces[place.piece].probes for place in row) for row in places)
 
 
-def score_parts(request: ScoreRequest, test: ExampleSet, scored: ScoredSystems) -> PartsScores:
+def score_known_parts(request: ScoreRequest, test: ExampleSet, scored: ScoredSystems) -> PartsScores:
     """The scores by parts.
 
     :param scored: the scores of the systems on the whole test set.

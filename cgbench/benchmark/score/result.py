@@ -194,7 +194,7 @@ class Evaluation:
             comparison = replace(self.inputs.comparison, paired=None, baseline=None, all_pairs=False, confidence=True)
             whole = [Bin("all", np.arange(metric.n))]
             (subsets,) = parts_of(metric, scored.sampling, scored.results, comparison, whole)
-            subsets_of = [(subset,) for subset in subsets]
+            subsets_of = [[subset] for subset in subsets]
         charts = []
         for name in metric.figures:
             series = [

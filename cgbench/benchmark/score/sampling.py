@@ -38,10 +38,10 @@ WIDER = 1.05
 def sampling_of(request: ScoreRequest, test: ExampleSet, inputs: FeatureInputs, *, control: bool = False) -> Sampling:
     """The clusters of a set, and the design of its draw; ``control``: only the test set is drawn.
 
-    :raises InputError: as :func:`clusters_of` and :func:`design_of` do.
+    :raises InputError: as :func:`clusters_of` and :func:`design_of_estimate` do.
     """
     sampling = Sampling.of(test.metric, clusters_of(request.comparison, test, inputs))
-    return sampling if control else replace(sampling, design=design_of(request, test, inputs))
+    return sampling if control else replace(sampling, design=design_of_estimate(request, test, inputs))
 
 
 def clusters_of(comparison: Comparison, test: ExampleSet, inputs: FeatureInputs) -> Clusters | None:
@@ -135,7 +135,7 @@ def unused_clusters(
     ]
 
 
-def design_of(request: ScoreRequest, test: ExampleSet, inputs: FeatureInputs) -> Design | None:
+def design_of_estimate(request: ScoreRequest, test: ExampleSet, inputs: FeatureInputs) -> Design | None:
     """How the examples were drawn from the population of the request's ``estimate``; None without it.
 
     :raises InputError: the set of the release does not speak for that population, or the metric or test is not one of

@@ -105,7 +105,7 @@ class ScoredSystems:
         return any(estimate.pairs for result in self.results for estimate in result.whole.figures.values())
 
 
-def warnings_of(
+def scoring_warnings(
     metric: Metric, sampling: Sampling, systems: Sequence[System], comparison: Comparison, binned: bool
 ) -> list[str]:
     """Warnings about suspicious input and limits of the scores."""

@@ -25,7 +25,7 @@ Blocks = list[Table | Note]
 
 
 @dataclass(frozen=True)
-class Layout:
+class AnalysisLayout:
     """How the results of an analysis are shown."""
 
     rows: Callable[[Any, ScoredSystems], list[Row]]
@@ -45,20 +45,22 @@ def _parts_json(parts: Any, systems: Sequence[str]) -> list[Any]:
 
 
 LAYOUTS = {
-    "exposure": Layout(
+    "exposure": AnalysisLayout(
         lambda exposure, scored: [replace(row, by="exposure", analysis="exposure") for row in rows_of(exposure)],
         lambda exposure, width, one_line: tables_of(exposure, width, False, one_line),
         lambda exposure, systems: as_json(exposure),
     ),
-    "parts": Layout(_parts_rows, lambda parts, width, one_line: explained(parts_tables(parts, width)), _parts_json),
-    "differences": Layout(
+    "parts": AnalysisLayout(
+        _parts_rows, lambda parts, width, one_line: explained(parts_tables(parts, width)), _parts_json
+    ),
+    "differences": AnalysisLayout(
         lambda pairs, scored: [row for pair in pairs for row in differences_rows(scored, pair)],
         lambda pairs, width, one_line: differences_tables(pairs, width),
         lambda pairs, systems: [differences_as_json(pairs, system) for system in systems],
     ),
 }
 """Layouts of their own, by name."""
-ROWS = Layout(
+ROWS = AnalysisLayout(
     lambda rows, scored: rows,
     lambda rows, width, one_line: [table_of_rows(rows, width)],
     lambda rows, systems: [[row_as_json(row) for row in rows if row.system == system] for system in systems],

@@ -224,7 +224,7 @@ def design_of(monkeypatch, lines, drawn="test", pool=8, metric=None, **asked):
     monkeypatch.setattr(ExampleOptions, "drawn_set", lambda *asked: drawn)
     test = SimpleNamespace(metric=metric or Mean(len(lines)))
     request = ScoreRequest(**{"metric": "exact", "systems": "s", "release": "r", **asked})
-    return population.design_of(request, test, population.FeatureInputs())
+    return population.design_of_estimate(request, test, population.FeatureInputs())
 
 
 def test_the_units_of_a_test_set_are_its_documents_and_those_of_a_sample_its_pairs(monkeypatch):

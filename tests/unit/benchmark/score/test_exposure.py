@@ -16,7 +16,7 @@ from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.outputs.systems import System
 from cgbench.benchmark.overlap.sources import InfiniGram
 from cgbench.benchmark.score import exposure as exposure_module
-from cgbench.benchmark.score.exposure import Matched, compare_exposure, exposure_of, new_combinations, strata_of
+from cgbench.benchmark.score.exposure import Matched, compare_exposure, exposure_of, length_strata, new_combinations
 from cgbench.errors import InputError
 
 TRAIN = ["a b c"] * 3 + ["d e"] * 3
@@ -164,7 +164,7 @@ def test_strata_have_enough_of_both_and_lengths_stay_together(n, share):
     draw = np.random.default_rng(2)
     lengths, exposed = draw.integers(1, 40, n).astype(float), draw.random(n) < share
     rows = np.flatnonzero(draw.random(n) < 0.9)
-    strata = strata_of(lengths, exposed, rows)
+    strata = length_strata(lengths, exposed, rows)
     assert set(np.flatnonzero(strata >= 0)) == set(rows.tolist()) and 3 < strata.max() < 20
     for number in range(strata.max() + 1):
         own = strata == number
