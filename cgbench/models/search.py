@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cgbench.models.parts.ragged import Ragged
+from cgbench.models.parts.ragged import Ragged, to_device
 from cgbench.models.special_ids import BOS, EOS, PAD
 
 # The smallest normal float32 keeps the logarithm finite if the softmax of a forced end token underflows.
@@ -109,7 +109,7 @@ class _Stepper:
     def step(self, tokens: np.ndarray) -> Tensor:
         """Consume one token per row ``[R]``; return the mean probabilities of the next, float32 ``[R, vocabulary]``."""
         total: Tensor | None = None
-        read = torch.from_numpy(tokens).to(self._device, non_blocking=True)
+        read = to_device(tokens, self._device)
         for model, state in zip(self._members, self._states, strict=True):
             p = torch.softmax(model.step(read, state), 1, dtype=torch.float32)
             total = p if total is None else total.add_(p)
@@ -147,7 +147,7 @@ def _forbid(p: Tensor, step: int, limit: np.ndarray) -> None:
     if step == 0:
         p[:, EOS] = -1
     if (limit <= step).any():
-        over = torch.from_numpy(np.flatnonzero(limit <= step)).to(p.device, non_blocking=True)
+        over = to_device(np.flatnonzero(limit <= step), p.device)
         end = p[over, EOS]
         p[over] = -1
         p[over, EOS] = end

@@ -112,6 +112,8 @@ def _check(request: TranslateRequest) -> None:
         raise InputError(
             f"{argument('nbest', request.nbest)}: a beam of {beam} finds at most {beam}; raise {argument('beam')}"
         )
+    if external := next((name for name in map(str, request.model) if name.startswith("hf:")), None):
+        raise InputError(f"{external}: an external model; name it with {argument('system', external)}")
     if bool(request.model) == (request.system is not None):
         raise InputError(f"use one of {model} and {system}")
     of_server = (*fields_of(ServerOptions), "system_message", "answer")

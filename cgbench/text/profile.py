@@ -18,6 +18,7 @@ from cgbench.text.languages import UNSPACED, likeness, scripts
 from cgbench.text.plain_text import words_of
 
 ENOUGH = 20  # lines or marks
+VOCABULARY = 10  # distinct words of several letters; text of single letters, like encoded commands, shows no language
 BEGINNING = 2_000  # lines that :func:`is_unspaced` reads
 MOST, FEW = 0.7, 0.2  # share of marks that stand apart: at least, in tokenised text; at most, in raw text
 
@@ -93,8 +94,9 @@ class Profile:
 
     @cached_property
     def likely(self) -> dict[str, float]:
-        """Score of each language (:func:`cgbench.text.languages.likeness`); empty if the text is too short."""
-        return likeness(self.words) if self.tokens >= 10 * ENOUGH else {}
+        """Score of each language (:func:`cgbench.text.languages.likeness`); empty without enough text and words."""
+        enough = self.tokens >= 10 * ENOUGH and sum(len(word) > 1 for word in self.words) >= VOCABULARY
+        return likeness(self.words) if enough else {}
 
     @cached_property
     def unspaced(self) -> str | None:

@@ -11,7 +11,7 @@ import os
 import re
 from pathlib import Path
 
-from cgbench.errors import InputError, require
+from cgbench.errors import InputError, argument, require
 from cgbench.text.streams import form, split_name
 
 FORM = "hf://datasets/ORG/NAME/FILE, or hf://datasets/ORG/NAME@REVISION/FILE"
@@ -57,7 +57,10 @@ def _from_hub(text: str, remainder: str, here: bool) -> str:
     path, column = split_name(remainder)
     match = _HUB.fullmatch(str(path))
     if match is None or {"", ".", ".."} & {*match[3].split("/")}:
-        raise InputError(f"{text}: not the address of a file on the Hub; write {FORM}")
+        raise InputError(
+            f"{text}: not the address of a file on the Hub; write {FORM}. For a model of translate, use "
+            f"{argument('system', text)}"
+        )
     hub = require("huggingface_hub", "hub")
     repository, revision, name = match.groups()
     try:

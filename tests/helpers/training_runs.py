@@ -4,6 +4,7 @@ import json
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from cgbench.models.checkpoints import SPEED
 from cgbench.models.config.common import TextConfig
 from cgbench.models.config.presets import load_preset
 from cgbench.models.text.subwords import Subwords
@@ -43,8 +44,9 @@ def train(corpus, out, preset=PRESET, seed=3, **options):
 
 
 def contents(folder):
-    """The bytes of every file of a folder, by its path."""
-    return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
+    """The bytes of every file of a folder, by its path, except for the speed of the run."""
+    files = (file for file in sorted(folder.rglob("*")) if file.is_file() and file.name != SPEED)
+    return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 
 def log_of(folder):

@@ -24,6 +24,7 @@ from cgbench.models.ensemble import Translation
 from cgbench.models.external.addresses import PLACE, SHOTS
 from cgbench.models.external.generation import generate
 from cgbench.models.external.member import Done, Head, Member, Search, check_lengths, in_order
+from cgbench.models.external.start import positions_of
 from cgbench.models.search import length_limits
 from cgbench.models.text.batches import make_batches
 from cgbench.models.text.tokenized import tokenizer_fault
@@ -84,7 +85,7 @@ class HuggingFaceMember(Member):
         self._forced = settings.forced_bos_token_id if self._encodes else None
         self._check_ids()
         self._set_languages(source, target)
-        self.most = _positions(config)
+        self.most = positions_of(config)
 
     def _check_ids(self) -> None:
         """Check that the model has rows for the ids of configuration, ``generation_config.json`` and tokeniser."""
@@ -418,14 +419,6 @@ def _joined(lists: Any) -> list[Any]:
     if not isinstance(lists, list) or not lists:
         return [[lists]]
     return [item for ids in lists for item in (ids if isinstance(ids, list) and ids else [[ids]])]
-
-
-def _positions(config: Any) -> int | None:
-    """Maximum number of tokens by a model's positions; None: no limit (T5)."""
-    if getattr(config, "model_type", "") in ("t5", "mt5", "umt5", "longt5"):
-        return None
-    positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
-    return int(positions) if positions else None
 
 
 def _line_breaks(tokenizer: Any) -> list[int]:

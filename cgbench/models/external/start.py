@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from cgbench.errors import InputError, argument
+from cgbench.errors import InputError, InputWarning, argument
 from cgbench.files import read_json
 from cgbench.models.config.common import TextConfig
 from cgbench.models.config.encoders import OFFSET, OverEncoderConfig
@@ -115,11 +117,24 @@ def plan_start(text: str, preset: Preset) -> tuple[Start, Preset]:
         raise InputError(f"{option}: training uses float32 on one device; leave out dtype and device_map")
     if getattr(preset.model, "adapter_rank", 0) and "adapter" in planned.address.options:
         raise InputError(f"{option}: has an adapter already; leave out adapter= or model.adapter_rank")
-    values = _shape(config) if both_sides else _encoder_shape(text, config, preset)
-    decodes = isinstance(preset.model, OverEncoderConfig) and preset.model.pretrained_decoder
-    return Start(planned, both_sides, decodes), preset.replace(
-        {f"model.{name}": value for name, value in values.items()}
+    values, longest = (
+        (_shape(config), positions_of(SimpleNamespace(**config))) if both_sides else _encoder_shape(text, config, preset)
     )
+    changes = {f"model.{name}": value for name, value in values.items()}
+    if longest is not None and preset.training.max_length > longest:
+        note = f"{text} has positions for {longest:,} tokens, so training.max_length={preset.training.max_length} is"
+        warnings.warn(InputWarning(f"{note} lowered to {longest:,}: longer pairs are skipped"), stacklevel=2)
+        changes["training.max_length"] = longest
+    decodes = isinstance(preset.model, OverEncoderConfig) and preset.model.pretrained_decoder
+    return Start(planned, both_sides, decodes), preset.replace(changes)
+
+
+def positions_of(config: Any) -> int | None:
+    """Maximum number of tokens by the positions of a model of ``transformers``; None: no limit (T5)."""
+    if getattr(config, "model_type", "") in ("t5", "mt5", "umt5", "longt5"):
+        return None
+    positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
+    return int(positions) if positions else None
 
 
 def needs_encoder(preset: Preset) -> bool:
@@ -161,8 +176,8 @@ _NAMES = {
 }
 
 
-def _encoder_shape(text: str, config: Any, preset: Preset) -> dict[str, int]:
-    """The model settings that follow from the configuration of an encoder (or BART)."""
+def _encoder_shape(text: str, config: Any, preset: Preset) -> tuple[dict[str, int], int]:
+    """The model settings that follow from the configuration of an encoder (or BART), and its longest sentence."""
     model = preset.model
     assert isinstance(model, OverEncoderConfig)
     if config["model_type"] not in _MODEL_TYPES[model.encoder]:
@@ -186,13 +201,9 @@ def _encoder_shape(text: str, config: Any, preset: Preset) -> dict[str, int]:
     # RoBERTa's setting counts the rows of its table, BART's the tokens.
     rows = config["max_position_embeddings"] + (OFFSET if model.encoder == "bart" else 0)
     most = rows - OFFSET - (1 if model.encoder_marks else 0)  # <s> does not count in a sentence's length
-    if preset.training.max_length > most:
-        raise InputError(
-            f"training.max_length={preset.training.max_length}: {text} has positions for {most:,} tokens; lower it"
-        )
     found = {our_name: config[theirs] for our_name, theirs in _NAMES[model.encoder].items()}
     found |= {"encoder_layers": layers, "encoder_positions": rows}
-    return found | ({"width": found["encoder_width"]} if model.positions == "encoder" else {})
+    return found | ({"width": found["encoder_width"]} if model.positions == "encoder" else {}), most
 
 
 def _shape(config: Any) -> dict[str, int]:

@@ -155,10 +155,10 @@ class Layout:
         if real.all():
             return None
         mask = np.where(real, np.float32(0), np.float32(-math.inf))[:, None, None, :]
-        return torch.from_numpy(mask).to(self.device, non_blocking=True)
+        return to_device(mask, self.device)
 
     def _tensor(self, values: np.ndarray) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(values)).to(self.device, non_blocking=True)
+        return to_device(values, self.device)
 
 
 class GatherLayout(Layout):
@@ -207,7 +207,15 @@ class GatherLayout(Layout):
 
 def on_device(values: np.ndarray, like: Tensor) -> Tensor:
     """Copy values to the device of ``like``."""
-    return torch.from_numpy(np.ascontiguousarray(values)).to(like.device, non_blocking=True)
+    return to_device(values, like.device)
+
+
+def to_device(values: np.ndarray, device: torch.device | str) -> Tensor:
+    """Copy values to a device; a GPU reads only pinned memory without making the host wait."""
+    tensor = torch.from_numpy(np.ascontiguousarray(values))
+    if torch.device(device).type != "cuda":
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)
 
 
 def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -288,8 +296,7 @@ class Ragged:
     @classmethod
     def of(cls, ids: np.ndarray, lengths: np.ndarray, device: torch.device | str = "cpu") -> Ragged:
         """Make a batch from concatenated ids."""
-        tensor = torch.from_numpy(ids.astype(np.int64, copy=False)).to(device, non_blocking=True)
-        return cls(tensor, Layout(lengths, device))
+        return cls(to_device(ids.astype(np.int64, copy=False), device), Layout(lengths, device))
 
     def preceded(self, token: int) -> Ragged:
         """Return the sequences with ``token`` before each."""

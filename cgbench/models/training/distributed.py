@@ -1,14 +1,15 @@
 """Distributed training of one model, one process per device, started by ``torchrun``.
 
 The number of processes does not change an update: each process takes every n-th row of each batch, and gradients are
-summed over the processes and divided by the tokens of the whole update. Only the first process validates and writes.
+summed over the processes and divided by the tokens of the whole update. Processes share the batches of a validation;
+only the first writes.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -20,7 +21,7 @@ from torch import Tensor, nn
 
 from cgbench.errors import InputError
 
-TIMEOUT = timedelta(hours=12)  # the others wait while the first validates
+TIMEOUT = timedelta(hours=12)  # the others wait while one of them validates or writes
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Processes:
 
     @property
     def is_main(self) -> bool:
-        """Whether this is the process that validates, writes and shows progress."""
+        """Whether this is the process that writes and shows progress."""
         return self.rank == 0
 
     def shard(self, rows: np.ndarray) -> tuple[np.ndarray, int]:
@@ -69,9 +70,14 @@ class Processes:
         """Whether the flag of any process is set; a synchronisation point."""
         return flag if self.world_size == 1 else any(bool(part) for part in self.all_gather(torch.tensor([int(flag)])))
 
-    def broadcast(self, value: float) -> float:
-        """Return the first process's value."""
-        return float(self.all_gather(torch.tensor([value], dtype=torch.float64))[0])
+    def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        """Return ``function`` of each item, computed in one of the processes; called by all."""
+        results = [function(item) for item in items[self.rank :: self.world_size]]
+        if self.world_size == 1:
+            return results
+        gathered: list[Any] = [None] * self.world_size
+        dist.all_gather_object(gathered, results)
+        return [gathered[number % self.world_size][number // self.world_size] for number in range(len(items))]
 
 
 @contextlib.contextmanager

@@ -20,6 +20,7 @@ from cgbench.models.checkpoints import (
     CONFIG,
     ENSEMBLE,
     MEMBER,
+    SPEED,
     STATE,
     holds_members,
     member_folders,
@@ -230,7 +231,7 @@ def _train_one(
         else:
             train_together(work, (), count=plan.processes, device=plan.device, title=title, failed=root / FAILED)
 
-    workspace.run(step, make, resumable=True, spare=(STATE, BEST))
+    workspace.run(step, make, resumable=True, spare=(STATE, BEST, SPEED))
 
 
 def _train(*arguments: Any, **options: Any) -> bool:

@@ -31,6 +31,7 @@ from cgbench.models.checkpoints import (
     BEST,
     METRICS,
     MODEL,
+    SPEED,
     STATE,
     CheckpointConfig,
     read_tensors,
@@ -120,7 +121,7 @@ class TrainingRun:
         progress = self.progress
         stopped = self._enough()
         with bar(self._expected(), self._title(), "update", self.processes.is_main, initial=progress.update) as shown:
-            self.began, self.tokens = time.monotonic(), 0
+            self.began, self.tokens = time.monotonic(), 0  # since the last report
             if not progress.reported:
                 self._report(shown)  # pending from a shorter run's last update, or a run that was killed at its end
             while not self._ended():
@@ -143,7 +144,7 @@ class TrainingRun:
         config, update, ended = self.config, self.progress.update, self._ended()
         if ended or update % config.log_every == 0:
             loss = self._log_training()
-            speed = self.tokens / max(time.monotonic() - self.began, 1e-9)
+            speed = self._log_speed()
             shown.set_postfix_str(f"loss {loss:.3f}, {speed:,.0f} tokens/s, rate {self._rate():.1e}", False)
         if self.validation and self._validation_due(ended):
             self._validate(self.validation)
@@ -152,6 +153,8 @@ class TrainingRun:
         if config.keep_checkpoints and self.processes.is_main and self.objective.epochs is None:
             self._keep_checkpoint(due)
         self.progress.reported = True
+        if not self.tokens:
+            self.began = time.monotonic()
         return due
 
     def _ended(self) -> bool:
@@ -254,6 +257,8 @@ class TrainingRun:
         self.optimizer.step()
         self.progress.count += count
         self.pending.append(torch.cat((sums, norm[None])))
+        if self.processes.world_size == 1 and self.processes.device == "cpu":
+            self._settle()  # waits for nothing here, so a bad loss stops the run at once
         return int(lengths.sum())
 
     def _settle(self) -> None:
@@ -277,6 +282,7 @@ class TrainingRun:
             for loss, nll_loss, _ in rows:
                 progress.loss += loss
                 progress.plain += nll_loss
+            progress.norm = rows[0][2]
         self.pending.clear()
 
     def _not_finite(self, what: str) -> InputError:
@@ -297,22 +303,30 @@ class TrainingRun:
             learning_rate=self._rate(),
             loss=loss,
             perplexity=perplexity(nll_loss),
+            gradient_norm=progress.norm,
             **stage,
         )
         progress.loss, progress.plain, progress.count = 0.0, 0.0, 0
         return loss
 
+    def _log_speed(self) -> float:
+        """Log the time and the target tokens per second since the last report; return the latter."""
+        speed = self.tokens / max(time.monotonic() - self.began, 1e-9)
+        if self.processes.is_main and self.tokens:
+            entry = {"update": self.progress.update, "time": time.time(), "tokens_per_second": round(speed, 1)}
+            with (self.out / SPEED).open("a", encoding="utf-8") as file:
+                file.write(json.dumps(entry) + "\n")
+        self.tokens = 0
+        return speed
+
     def _validate(self, validation: Validation) -> None:
         self._settle()
         progress = self.progress
-        metrics, score, loss = {}, 0.0, 0.0
-        if self.processes.is_main:
-            result = validation(self.model)
-            metrics, score, loss = result.metrics, result.score, result.metrics["valid_loss"]
-            if not math.isfinite(loss):
-                raise self._not_finite(f"validation loss after update {progress.update}")
-        self._write(update=progress.update, **metrics)
-        score, loss = self.processes.broadcast(score), self.processes.broadcast(loss)
+        result = validation(self.model)
+        score, loss = result.score, result.metrics["valid_loss"]
+        if not math.isfinite(loss):
+            raise self._not_finite(f"validation loss after update {progress.update}")
+        self._write(update=progress.update, **result.metrics)
         # Patience ignores the loss, which may fall for ever.
         progress.stale = 0 if score > progress.best else progress.stale + 1
         if (score, -loss) > (progress.best, -progress.best_loss):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 from collections.abc import Iterator
 
 import torch
@@ -20,6 +21,8 @@ def reproducible(threads: int, device: str, seed: int) -> Iterator[None]:
     devices = [torch.device(device)] if cuda else []
     if cuda and not torch.cuda.is_available():
         raise InputError(f"device {device}: no CUDA device is available; use {argument('device', 'cpu')}")
+    if cuda:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # deterministic algorithms need it
     before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
     _keep_freed_memory()
     torch.set_num_threads(threads)

@@ -26,6 +26,7 @@ class Progress:
     :param stage: the current objective, from 0; ``update``: its finished updates; ``earlier``: updates of the previous
         stages.
     :param epoch and batch: the next batch to read.
+    :param norm: norm of the last update's gradient, before clipping.
     :param loss, plain, count: sums since the last log line, of the loss and of the nll loss, and their divisor.
     :param best: score of the best validation so far; ``best_loss``: its loss, which breaks ties; ``best_update``: its
         update; ``stale``: validations since ``best`` rose.
@@ -42,6 +43,7 @@ class Progress:
     loss: float = 0.0
     plain: float = 0.0
     count: int = 0
+    norm: float = 0.0
     best: float = -math.inf
     best_loss: float = -math.inf
     best_update: int = 0

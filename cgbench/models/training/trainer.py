@@ -128,7 +128,7 @@ def train_model(
                 remove_leftovers(out, keep_state)
             return True
         out.mkdir(parents=True, exist_ok=True)
-        validation = Validation(config, held_out, subwords, in_bfloat16, processes.device) if held_out else None
+        validation = Validation(config, held_out, subwords, in_bfloat16, processes) if held_out else None
         made_of = _made_of(checkpoint, data, held_out, device)
         run = TrainingRun(
             objectives,

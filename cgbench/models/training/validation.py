@@ -15,6 +15,7 @@ from cgbench.models.text.batches import count_tokens
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.training.creg import distance, twice
 from cgbench.models.training.data import Data
+from cgbench.models.training.distributed import Processes
 from cgbench.models.training.objective import Objective
 from cgbench.text.plain_text import words_of
 
@@ -33,11 +34,13 @@ class Validated:
 
 
 class Validation:
-    """Validates according to ``training.validate_*``."""
+    """Validates according to ``training.validate_*``; several processes share the batches."""
 
-    def __init__(self, config: TrainingConfig, data: Data, subwords: Subwords, bfloat16: bool, device: str) -> None:
+    def __init__(
+        self, config: TrainingConfig, data: Data, subwords: Subwords, bfloat16: bool, processes: Processes
+    ) -> None:
         self.config, self.data, self.subwords = config, data, subwords
-        self.bfloat16, self.device = bfloat16, device
+        self.bfloat16, self.processes, self.device = bfloat16, processes, processes.device
         rows = data.rows
         if 0 < config.validate_sentences < len(rows):
             rows = rows[np.arange(config.validate_sentences) * len(rows) // config.validate_sentences]
@@ -65,8 +68,8 @@ class Validation:
         """Return the cross entropy per token in nats, without smoothing."""
         objective = Objective(model, in_bfloat16=self.bfloat16)
         batches = self.data.in_order()
-        nll_loss = math.fsum(float(objective(*self.data.take(batch, self.device))[1]) for batch in batches)
-        return nll_loss / count_tokens(batches, self.data.target.lengths)
+        losses = self.processes.map(lambda batch: float(objective(*self.data.take(batch, self.device))[1]), batches)
+        return math.fsum(losses) / count_tokens(batches, self.data.target.lengths)
 
     @torch.no_grad()
     def consistency(self, model: nn.Module) -> float:
@@ -90,15 +93,15 @@ class Validation:
 
     def _score(self, model: nn.Module) -> float:
         hypotheses, rows = self._decode(model), self.decoded.tolist()
-        wanted = [self._compared(self.data.lines[row]) for row in rows]
-        found = [self._compared(hypotheses[row]) for row in rows]
+        references = [self._compared(self.data.lines[row]) for row in rows]
+        outputs = [self._compared(hypotheses[row]) for row in rows]
         if self.config.validate_metric == "exact_match":
-            return 100 * sum(a == b for a, b in zip(found, wanted, strict=True)) / len(wanted)
+            return 100 * sum(a == b for a, b in zip(outputs, references, strict=True)) / len(references)
         import sacrebleu
 
         # force: no warning about text that looks tokenised
         bleu = sacrebleu.BLEU(tokenize=self.config.validate_tokenize, force=True)
-        return float(bleu.corpus_score(found, [wanted]).score)
+        return float(bleu.corpus_score(outputs, [references]).score)
 
     def _compared(self, line: str) -> str:
         """Return a line for comparison: words separated by spaces, pieces joined."""
@@ -113,16 +116,20 @@ class Validation:
             # Never cut a correct answer short, even if targets are much longer than sources.
             lengths = self.data.source.lengths[self.decoded], self.data.target.lengths[self.decoded]
             extra = max(extra, math.ceil((lengths[1] - 1.2 * lengths[0]).max()))
-        result = {}
-        for batch in self.data.in_order(self.decoded):
+
+        def decode(batch: np.ndarray) -> dict[int, str]:
             source = self.data.source.take(batch, self.device)
             if search := getattr(model, "search", None):
-                found = search(source, self.config.validate_beam, extra)
+                hypotheses = search(source, self.config.validate_beam, extra)
             else:
-                found = beam_search([model], source, beam=self.config.validate_beam, max_length_extra=extra)
-            for row, (best, *_) in zip(batch.tolist(), found, strict=True):
-                result[row] = self.subwords.decode_target(best.tokens.tolist())
-        return result
+                hypotheses = beam_search([model], source, beam=self.config.validate_beam, max_length_extra=extra)
+            return {
+                row: self.subwords.decode_target(best.tokens.tolist())
+                for row, (best, *_) in zip(batch.tolist(), hypotheses, strict=True)
+            }
+
+        decoded = self.processes.map(decode, self.data.in_order(self.decoded))
+        return {row: text for texts in decoded for row, text in texts.items()}
 
 
 def perplexity(loss: float) -> float:

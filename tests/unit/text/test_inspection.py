@@ -323,3 +323,8 @@ def test_real_texts(train, pool, asked, stops):
     assert sum(finding.stops for finding in findings) == stops
     if not stops:
         assert findings == []
+
+
+def test_text_of_single_letters_shows_no_language():
+    letters = [(" ".join("aikosuvz"[(i + j) % 8] for j in range(6)), " ".join("xyz")) for i in range(100)]
+    assert not any("looks like" in finding.text for finding in said(PAIRS, letters))

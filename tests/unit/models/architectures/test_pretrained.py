@@ -13,7 +13,7 @@ import transformers
 from external_models import LINES, WORDS, marked_tokenizer, write_roberta
 from few import few
 
-from cgbench.errors import InputError
+from cgbench.errors import InputError, InputWarning
 from cgbench.models.architectures.composition import sublayer_outputs
 from cgbench.models.architectures.pretrained.weights import named_parts
 from cgbench.models.architectures.transformer import Encoded, Transformer
@@ -208,8 +208,8 @@ def test_bad_starts_are_refused(roberta, corpus, tmp_path):
         check_whole(preset, None)
     with pytest.raises(InputError, match=r"has its own encoder"):
         plan_start(f"hf:{roberta}", preset.replace({"model.encoder": "own"}))
-    with pytest.raises(InputError, match=r"max_length=39: .* has positions for 38 tokens"):
-        plan_start(f"hf:{roberta}", preset.replace({"training.max_length": 39}))
+    with pytest.warns(InputWarning, match=r"positions for 38 tokens, so training.max_length=39 is lowered to 38"):
+        assert plan_start(f"hf:{roberta}", preset.replace({"training.max_length": 39}))[1].training.max_length == 38
     with pytest.raises(InputError, match=r"has 3 layers, but model\.mixed_layers \(2\) and .* add up to 4"):
         plan_start(f"hf:{roberta}", preset_of("dangle", **{"model.mixed_layers": 2}))
     with pytest.raises(InputError, match=r"its layer_norm_eps is 1e-12"):

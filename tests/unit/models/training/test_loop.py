@@ -1,5 +1,6 @@
 """The training loop: its schedule, its log, and that an interrupted run ends in the bytes of an undisturbed one."""
 
+import json
 import math
 import os
 import signal
@@ -14,13 +15,16 @@ from few import few
 from training_runs import PRESET, contents, killed_before, log_of, train
 
 from cgbench.errors import InputError
-from cgbench.models.checkpoints import load_checkpoint
+from cgbench.models.checkpoints import SPEED, load_checkpoint
 from cgbench.models.training import objective
 from cgbench.models.training.validation import Validation
 
 
 def test_a_finished_folder_is_a_checkpoint_and_what_a_longer_run_starts_from(undisturbed):
     files = {"SHA256SUMS", "config.json", "metrics.jsonl", "model.safetensors", "subwords.json"}
+    speed = [json.loads(line) for line in (undisturbed / SPEED).read_text().splitlines()]
+    assert [entry["update"] for entry in speed] == [2, 4, 6, 8, 10, 12, 14]
+    assert all(entry["tokens_per_second"] > 0 and entry["time"] > 1e9 for entry in speed)
     # The best model before the last, too: the last was validated because training ended there.
     assert set(contents(undisturbed)) == files | {"training_state.safetensors", "best.safetensors"}
     _, _, config = load_checkpoint(undisturbed)
@@ -28,6 +32,7 @@ def test_a_finished_folder_is_a_checkpoint_and_what_a_longer_run_starts_from(und
     assert config.seed == 3
     log = log_of(undisturbed)
     assert [entry["update"] for entry in log if "loss" in entry] == [2, 4, 6, 8, 10, 12, 14]
+    assert all(entry["gradient_norm"] > 0 and entry["learning_rate"] > 0 for entry in log if "loss" in entry)
     validations = {entry["update"]: entry["valid_loss"] for entry in log if "valid_loss" in entry}
     assert list(validations) == [4, 8, 12, 14]
     assert config.updates == min(validations, key=validations.get)
@@ -175,3 +180,16 @@ def test_out_of_memory_names_the_setting(corpus, tmp_path, monkeypatch, setting)
     message = rf"not enough memory for training\.{setting}; lower it and raise training.accumulation"
     with pytest.raises(InputError, match=message):
         train(corpus, tmp_path / "model", preset=PRESET.replace({f"training.{name}": value}))
+
+
+def test_a_bad_loss_stops_the_run_at_its_update(corpus, tmp_path, monkeypatch):
+    real, calls = objective.label_smoothed_nll_loss, []
+
+    def always_bad(*arguments):
+        calls.append(1)
+        return (sum_ * math.nan for sum_ in real(*arguments))
+
+    monkeypatch.setattr(objective, "label_smoothed_nll_loss", always_bad)
+    with pytest.raises(InputError, match="the loss of update 1 is not finite"):
+        train(corpus, tmp_path / "model", PRESET.replace({"training.log_every": 100}))
+    assert len(calls) == PRESET.training.accumulation  # no second update

@@ -15,6 +15,7 @@ from cgbench.models.search import beam_search
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.training import validation
 from cgbench.models.training.data import Data
+from cgbench.models.training.distributed import Processes
 from cgbench.models.training.validation import Validation
 
 torch.set_num_threads(1)
@@ -28,7 +29,7 @@ def model(undisturbed):
 def validation_of(folder, **settings):
     config, subwords = replace(PRESET.training, **settings), Subwords.load(folder)
     data = Data((folder / "valid.de", folder / "valid.en"), subwords, config, keep_lines=True)
-    return Validation(config, data, subwords, False, "cpu")
+    return Validation(config, data, subwords, False, Processes(0, 1, "cpu"))
 
 
 def lines_of(corpus, name):
