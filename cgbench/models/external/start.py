@@ -117,8 +117,12 @@ def plan_start(text: str, preset: Preset) -> tuple[Start, Preset]:
         raise InputError(f"{option}: training uses float32 on one device; leave out dtype and device_map")
     if getattr(preset.model, "adapter_rank", 0) and "adapter" in planned.address.options:
         raise InputError(f"{option}: has an adapter already; leave out adapter= or model.adapter_rank")
+    values: dict[str, int]
+    longest: int | None
     values, longest = (
-        (_shape(config), positions_of(SimpleNamespace(**config))) if both_sides else _encoder_shape(text, config, preset)
+        (_shape(config), positions_of(SimpleNamespace(**config)))
+        if both_sides
+        else _encoder_shape(text, config, preset)
     )
     changes = {f"model.{name}": value for name, value in values.items()}
     if longest is not None and preset.training.max_length > longest:
