@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,3 +42,11 @@ def check_positions(side: str, sentences: Sequence[np.ndarray], most: int | None
                 f"sentence {number}: its {side} has {len(ids):,} tokens with the end token, but the model has "
                 f"positions for {most:,}; shorten or remove such sentences"
             )
+
+
+def positions_of(config: Any) -> int | None:
+    """Maximum number of tokens by the positions of a model of ``transformers``; None: no limit (T5)."""
+    if getattr(config, "model_type", "") in ("t5", "mt5", "umt5", "longt5"):
+        return None
+    positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
+    return int(positions) if positions else None

@@ -24,7 +24,7 @@ from cgbench.models.ensemble import Translation
 from cgbench.models.external.addresses import PLACE, SHOTS
 from cgbench.models.external.generation import generate
 from cgbench.models.external.member import Done, Head, Member, Search, check_lengths, in_order
-from cgbench.models.external.start import positions_of
+from cgbench.models.lengths import positions_of
 from cgbench.models.search import length_limits
 from cgbench.models.text.batches import make_batches
 from cgbench.models.text.tokenized import tokenizer_fault

@@ -14,6 +14,7 @@ from cgbench.models.config.common import TextConfig
 from cgbench.models.config.encoders import OFFSET, OverEncoderConfig
 from cgbench.models.config.outside import OUTSIDE, HuggingFaceConfig
 from cgbench.models.config.presets import Preset, load_preset
+from cgbench.models.lengths import positions_of
 
 if TYPE_CHECKING:
     from cgbench.models.external.fine_tuning import TokenizerText, TrainableModel
@@ -131,14 +132,6 @@ def plan_start(text: str, preset: Preset) -> tuple[Start, Preset]:
         changes["training.max_length"] = longest
     decodes = isinstance(preset.model, OverEncoderConfig) and preset.model.pretrained_decoder
     return Start(planned, both_sides, decodes), preset.replace(changes)
-
-
-def positions_of(config: Any) -> int | None:
-    """Maximum number of tokens by the positions of a model of ``transformers``; None: no limit (T5)."""
-    if getattr(config, "model_type", "") in ("t5", "mt5", "umt5", "longt5"):
-        return None
-    positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
-    return int(positions) if positions else None
 
 
 def needs_encoder(preset: Preset) -> bool:
