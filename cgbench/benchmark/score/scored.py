@@ -180,8 +180,8 @@ def out_of_reach(scored: ScoredSystems, comparison: Comparison) -> list[str]:
     families = [[result.whole for result in scored.results], [part for of in scored.results for _, part in of.bins]]
     tests = 0
     for family in families:
-        scores = [part.figures[scored.metric.figures[0]] for part in family]
-        tested = [test for score in scores for test in (score, *score.pairs)]
+        scores = [subset.figures[scored.metric.figures[0]] for subset in family]
+        tested: list[Any] = [test for score in scores for test in (score, *score.pairs)]
         tests = max(tests, sum(test.p_value is not None and test.p_calibrated is None for test in tested))
     if scored.test != "bootstrap" or tests * least < LEVEL:
         return []
