@@ -170,7 +170,7 @@ class SystemScores:
     @property
     def parts(self) -> list[SubsetScores]:
         """The scores over all examples, then those of each bin."""
-        return [self.whole, *(part for _, part in self.bins)]
+        return [self.whole, *(scores for _, scores in self.bins)]
 
 
 def compare(
@@ -231,8 +231,8 @@ def compare_statistics(
 ) -> list[SubsetScores]:
     """The scores of systems over all examples, from the statistics of their runs ``[runs, n, k]``, as in
     :func:`compare`; with intervals if ``confidence``, which ``interval`` may make from clustered covariances."""
-    whole = _Slice(metric, sampling, statistics, np.arange(metric.n), comparison, confidence, names, interval)
-    return _adjust([whole.parts(_baseline(names, comparison))])[0]
+    all_examples = _Slice(metric, sampling, statistics, np.arange(metric.n), comparison, confidence, names, interval)
+    return _adjust([all_examples.parts(_baseline(names, comparison))])[0]
 
 
 def parts_of(

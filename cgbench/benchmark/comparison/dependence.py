@@ -13,7 +13,7 @@ from cgbench.benchmark.metrics.metric import Metric
 
 def cluster_numbers(labels: Sequence[str]) -> np.ndarray:
     """The labels as int64 ``[n]``, numbered from 0 in the order in which they occur."""
-    numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+    numbers = {label: index for index, label in enumerate(dict.fromkeys(labels))}
     return np.array([numbers[label] for label in labels], np.int64)
 
 

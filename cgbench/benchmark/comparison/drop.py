@@ -82,8 +82,8 @@ def drops(
                 f"{result.system}: {result.runs} runs on the test set but {len(easy_system.runs)} on the control set; "
                 "give the same number of files, in the same order: a run is the same model on both"
             )
-    found = iter(control.metric.all_statistics([run for system in control.systems for run in system.runs]))
-    statistics = [np.stack([next(found) for _ in system.runs]) for system in control.systems]
+    run_statistics = iter(control.metric.all_statistics([run for system in control.systems for run in system.runs]))
+    statistics = [np.stack([next(run_statistics) for _ in system.runs]) for system in control.systems]
     test = _Set(metric, sampling, [result.statistics for result in results], comparison, [comparison.seed])
     easy = _Set(control.metric, control.sampling, statistics, comparison, [comparison.seed, CONTROL_DRAWS])
     sign = -1.0 if metric.lower_is_better else 1.0
@@ -91,17 +91,17 @@ def drops(
     base = None if baseline is None else names.index(baseline)
     runs = [sign * (a - b) for a, b in zip(easy.values, test.values, strict=True)]  # [runs, figures] each
     table: list[dict[str, Drop]] = []
-    for number in range(len(results)):
+    for index in range(len(results)):
         row = {}
         for figure, name in enumerate(metric.figures):
-            ours, theirs = test.values[number][:, figure], easy.values[number][:, figure]
-            one = _drop(ours, theirs, sign)
-            better, worse = (own.of(number, figure) for own in ((easy, test) if sign > 0 else (test, easy)))
-            if one.value is not None and better and worse:
+            test_values, control_values = test.values[index][:, figure], easy.values[index][:, figure]
+            drop = _drop(test_values, control_values, sign)
+            better, worse = (set_.of(index, figure) for set_ in ((easy, test) if sign > 0 else (test, easy)))
+            if drop.value is not None and better and worse:
                 bounds = difference_interval(better, worse, top=metric.top, bottom=metric.bottom)
                 if bounds:
-                    one = replace(one, ci_low=bounds[0], ci_high=bounds[1])
-            row[name] = one
+                    drop = replace(drop, ci_low=bounds[0], ci_high=bounds[1])
+            row[name] = drop
         table.append(row)
     if base is not None and test.covariance and easy.covariance:
         lost = Contrasts(runs, independent(test.covariance, easy.covariance), shared_seeds=comparison.shared_seeds)
@@ -155,19 +155,18 @@ def _against(
 ) -> list[dict[str, Drop]]:
     """Add differences from the drop of the system ``base``, with p-values adjusted over systems."""
     rows = [dict(row) for row in table]
-    compared = {number: lost.of(number, base) for number in range(len(rows)) if number != base}
+    compared = {index: lost.of(index, base) for index in range(len(rows)) if index != base}
     for figure, name in enumerate(figures):
         p_values: list[float | None] = []
-        for number, row in enumerate(rows):
+        for index, row in enumerate(rows):
             p = None
-            if number != base and row[name].value is not None and rows[base][name].value is not None:
-                one = compared[number]
-                low, high = one.interval()
-                p, *bounds = (
-                    None if np.isnan(value[figure]) else float(value[figure]) for value in (one.p_value(), low, high)
-                )
+            if index != base and row[name].value is not None and rows[base][name].value is not None:
+                contrast = compared[index]
+                low, high = contrast.interval()
+                values = (contrast.p_value()[figure], low[figure], high[figure])
+                p, *bounds = (None if np.isnan(value) else float(value) for value in values)
                 row[name] = replace(
-                    row[name], difference=float(one.value[figure]), p_value=p, difference_low=bounds[0],
+                    row[name], difference=float(contrast.value[figure]), p_value=p, difference_low=bounds[0],
                     difference_high=bounds[1],
                 )  # fmt: skip
             p_values.append(p)

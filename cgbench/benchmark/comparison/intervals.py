@@ -78,11 +78,14 @@ def difference_interval(
     if len(first[1]) > 1:
         error = _squared_error(independent(first[0], second[0]), first[1] - second[1])
     if error < _CLOSE**2:
-        one, other = (score_interval(*figure, top=top, bottom=bottom) for figure in (first, second))
-        if one is None or other is None:
+        first_interval = score_interval(*first, top=top, bottom=bottom)
+        second_interval = score_interval(*second, top=top, bottom=bottom)
+        if first_interval is None or second_interval is None:
             return None
         a, b = float(first[1].mean()), float(second[1].mean())
-        return difference - math.hypot(a - one[0], other[1] - b), difference + math.hypot(one[1] - a, b - other[0])
+        below = math.hypot(a - first_interval[0], second_interval[1] - b)
+        above = math.hypot(first_interval[1] - a, b - second_interval[0])
+        return difference - below, difference + above
     return difference - math.sqrt(error), difference + math.sqrt(error)
 
 
@@ -104,8 +107,8 @@ def _squared_error(covariance: ExampleCovariance, figures: np.ndarray) -> float:
     error = part(lambda block: block.mean(axis=(-2, -1)))
     if runs > 1:
         # The covariance is common to runs; the rest of each run's variance is part of that between runs.
-        own = student_quantile(runs - 1) ** 2 * float(figures.var(ddof=1)) / runs
-        error = max(error, own + max(part(shared_by_runs), 0.0))
+        between_runs = student_quantile(runs - 1) ** 2 * float(figures.var(ddof=1)) / runs
+        error = max(error, between_runs + max(part(shared_by_runs), 0.0))
     # If chance cancels out, the rest is rounding, not variance.
     return error if error > 1e-12 * float(covariance.trace()) else 0.0
 

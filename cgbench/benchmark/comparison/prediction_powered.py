@@ -144,19 +144,19 @@ def _estimate(
     )  # fmt: skip
 
 
-def regression_weight(human: np.ndarray, metric: np.ndarray, others: int) -> float:
+def regression_weight(human: np.ndarray, metric: np.ndarray, unjudged: int) -> float:
     """The weight of the metric: the shrunk slope of the regression of judgements on it; 0 if the metric never varies.
 
-    :param human: the judgements; ``metric``: scores of the same examples; ``others``: how many are not judged.
+    :param human: the judgements; ``metric``: scores of the same examples; ``unjudged``: how many are not judged.
     """
     n = len(human)
     covariance = np.cov(human, metric)
-    if not others or n < 3 or covariance[0, 0] == 0 or covariance[1, 1] == 0:
+    if not unjudged or n < 3 or covariance[0, 0] == 0 or covariance[1, 1] == 0:
         return 0.0
     explained = min(1.0, covariance[0, 1] ** 2 / (covariance[0, 0] * covariance[1, 1]))
     f = math.inf if explained > 1 - 1e-12 else (n - 2) * explained / (1 - explained)
     shrunk = max(0.0, 1 - SHRINK / f) if f > 0 else 0.0
-    return float(covariance[0, 1] / covariance[1, 1]) * shrunk * others / (n + others)
+    return float(covariance[0, 1] / covariance[1, 1]) * shrunk * unjudged / (n + unjudged)
 
 
 class _Sums:
@@ -180,9 +180,9 @@ class _Sums:
 
     def compute(self, sums: np.ndarray) -> np.ndarray:
         """The estimate from sums ``[m, 4 * strata]``, ``[m, 1]``."""
-        corrected, judged, others, rest = sums.reshape(len(sums), -1, 4).transpose(2, 0, 1)
+        corrected, judged, unjudged_metric, unjudged = sums.reshape(len(sums), -1, 4).transpose(2, 0, 1)
         with np.errstate(invalid="ignore", divide="ignore"):
-            means = corrected / judged + np.where(rest > 0, others / rest, 0.0)
+            means = corrected / judged + np.where(unjudged > 0, unjudged_metric / unjudged, 0.0)
         return np.asarray(means @ self.shares)[:, None]
 
     def collect(self, statistics: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -200,16 +200,16 @@ class _Sums:
         """
         if clusters is None:
             variance = 0.0
-            for stratum, share in enumerate(self.shares):
+            for stratum, stratum_share in enumerate(self.shares):
                 of_stratum = self.strata == stratum
-                judged, others = self.corrected[of_stratum & self.judged], self.others[of_stratum & ~self.judged]
+                judged, proxies = self.corrected[of_stratum & self.judged], self.others[of_stratum & ~self.judged]
                 squares = len(judged) * float(np.var(judged)) + unseen
-                variance += share**2 * squares / ((len(judged) - 1 - self.slopes) * len(judged))
-                variance += share**2 * float(np.var(others)) / len(others) if len(others) else 0.0
+                variance += stratum_share**2 * squares / ((len(judged) - 1 - self.slopes) * len(judged))
+                variance += stratum_share**2 * float(np.var(proxies)) / len(proxies) if len(proxies) else 0.0
             return math.sqrt(variance), float(self.judged.sum() - (1 + self.slopes) * len(self.shares))
         covariance = covariance_of_clusters(self, [self.statistics[None]], np.arange(len(self.judged)), clusters)
         assert covariance is not None  # there are several clusters
-        value, degrees = covariance.variance(lambda part: part[0, 0, 0])
+        value, degrees = covariance.variance(lambda block: block[0, 0, 0])
         # Only clusters with a judgement show how far judgements vary, so the jackknife counts these.
         judged, every = min((len(np.unique(labels[self.judged])), len(np.unique(labels))) for labels in clusters.labels)
         error = math.sqrt(float(value) * (1 - 1 / judged) / (1 - 1 / every))

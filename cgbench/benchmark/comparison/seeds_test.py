@@ -65,19 +65,19 @@ class Contrast:
 
         if self.examples < FEWEST_UNITS:
             return np.full(self.value.shape, np.nan)
-        size, error = np.abs(self.value), self.error
+        distance, error = np.abs(self.value), self.error
         with np.errstate(divide="ignore", invalid="ignore"):
-            p = 2 * stdtr(self._degrees(), -size / error)
+            p = 2 * stdtr(self._degrees(), -distance / error)
         # Below LEVEL, p is the level at which the interval ends at zero; it is between this p and LEVEL.
         low, high = np.log(np.clip(p, LEAST, LEVEL)), np.full(p.shape, np.log(LEVEL))
         for _ in range(50):
             middle = (low + high) / 2
-            outside = size > self._half(np.exp(middle))
+            outside = distance > self._half(np.exp(middle))
             low, high = np.where(outside, low, middle), np.where(outside, middle, high)
         p = np.where(p < LEVEL, np.exp(high), p)
         least = [2.0 ** max(1 - count, -1000) for count in (self.examples, self.units)]
         p = np.maximum(np.where(error > _CLOSE, p, least[1]), least[0])
-        p = np.where(size <= _CLOSE, 1.0, p)
+        p = np.where(distance <= _CLOSE, 1.0, p)
         return np.where(np.isnan(self.value + error), np.nan, p)
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[np.ndarray, np.ndarray]:
@@ -114,21 +114,21 @@ def contrast(
     else:
         spreads = [_spread(first), _spread(second)]
         if 1 in (a, b):  # a single run has no spread: that of the other system is assumed
-            both = spreads[0] + spreads[1]
-            spreads = [both if runs == 1 else own for runs, own in zip((a, b), spreads, strict=True)]
+            total = spreads[0] + spreads[1]
+            spreads = [total if runs == 1 else spread for runs, spread in zip((a, b), spreads, strict=True)]
         seeds = spreads[0] / a + spreads[1] / b
         of_seeds = degrees_of_seeds(spreads[0] / a, spreads[1] / b, a, b)
 
-    def common_of(part: np.ndarray) -> np.ndarray:
-        ours, theirs, cross = part[..., :a, :a], part[..., a:, a:], part[..., :a, a:]
+    def common_of(block: np.ndarray) -> np.ndarray:
+        first_block, second_block, cross = block[..., :a, :a], block[..., a:, a:], block[..., :a, a:]
         if shared_seeds:
-            return shared_by_runs(ours + theirs - cross - np.swapaxes(cross, -1, -2))
-        own, other = shared_by_runs(ours), shared_by_runs(theirs)
+            return shared_by_runs(first_block + second_block - cross - np.swapaxes(cross, -1, -2))
+        first_shared, second_shared = shared_by_runs(first_block), shared_by_runs(second_block)
         if a == 1 < b:
-            own = ours[..., 0, 0] - _luck(theirs)
+            first_shared = first_block[..., 0, 0] - _luck(second_block)
         if b == 1 < a:
-            other = theirs[..., 0, 0] - _luck(ours)
-        return np.asarray(own + other - 2 * cross.mean(axis=(-2, -1)))
+            second_shared = second_block[..., 0, 0] - _luck(first_block)
+        return np.asarray(first_shared + second_shared - 2 * cross.mean(axis=(-2, -1)))
 
     common, of_examples = covariance.variance(common_of)
     # If chance results cancel out, only rounding errors are left.
@@ -149,13 +149,13 @@ class Contrasts:
         :param covariance: ``[figures, runs of all, runs of all]``.
         """
         self.values, self.covariance, self.shared_seeds = values, covariance, shared_seeds
-        self._starts = np.cumsum([0, *(len(one) for one in values)])
+        self._starts = np.cumsum([0, *(len(figures) for figures in values)])
 
     def of(self, first: int, second: int) -> Contrast:
         """System ``first`` minus system ``second``; arrays ``[figures]``."""
         starts = self._starts
         runs = np.r_[starts[first] : starts[first + 1], starts[second] : starts[second + 1]]
-        covariance = self.covariance.select(lambda part: part[:, runs[:, None], runs])
+        covariance = self.covariance.select(lambda block: block[:, runs[:, None], runs])
         return contrast(self.values[first].T, self.values[second].T, covariance, shared_seeds=self.shared_seeds)
 
 
@@ -178,11 +178,11 @@ def half_width(
         return np.asarray(stdtrit(degrees, level / 2)) ** 2  # the lower tail, which is more exact
 
     mixed = quantile(degrees_of_freedom(seeds, common, of_seeds, of_examples)) * (seeds + common)
-    each = np.where(seeds > 0, quantile(np.maximum(of_seeds, 1.0)) * seeds, 0.0)
-    each = each + quantile(np.maximum(of_examples, 1.0)) * common
+    separate = np.where(seeds > 0, quantile(np.maximum(of_seeds, 1.0)) * seeds, 0.0)
+    separate = separate + quantile(np.maximum(of_examples, 1.0)) * common
     with np.errstate(divide="ignore"):
         weight = np.clip(np.log(LEVEL / level) / np.log(LEVEL / 0.001), 0.0, 1.0)
-    return np.sqrt(mixed + weight * np.maximum(each - mixed, 0.0))
+    return np.sqrt(mixed + weight * np.maximum(separate - mixed, 0.0))
 
 
 def degrees_of_freedom(
@@ -190,19 +190,19 @@ def degrees_of_freedom(
 ) -> np.ndarray:
     """Degrees of freedom of a variance ``seeds + common``, of which the parts have ``of_seeds`` and ``of_examples``."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(seeds > 0, seeds / (seeds + common), 0.0)
-        few = np.where(of_seeds > 0, share ** (2 - 1.3 / np.maximum(of_seeds, 1.0)) / np.maximum(of_seeds, 1.0), 0.0)
-    return 1 / np.maximum(few + (1 - share) ** 2 / np.maximum(of_examples, 1.0), 1e-12)
+        weight = np.where(seeds > 0, seeds / (seeds + common), 0.0)
+        few = np.where(of_seeds > 0, weight ** (2 - 1.3 / np.maximum(of_seeds, 1.0)) / np.maximum(of_seeds, 1.0), 0.0)
+    return 1 / np.maximum(few + (1 - weight) ** 2 / np.maximum(of_examples, 1.0), 1e-12)
 
 
-def degrees_of_seeds(ours: np.ndarray, theirs: np.ndarray, a: int, b: int) -> np.ndarray:
-    """Welch's degrees of freedom of ``ours + theirs``, variances of means of ``a`` and ``b`` runs."""
+def degrees_of_seeds(first: np.ndarray, second: np.ndarray, a: int, b: int) -> np.ndarray:
+    """Welch's degrees of freedom of ``first + second``, variances of means of ``a`` and ``b`` runs."""
     if min(a, b) == 1:
-        return np.full(ours.shape, max(a, b) - 1.0)
+        return np.full(first.shape, max(a, b) - 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        more = 3 / (max(a, b) - 1)
-        found = (ours + theirs) ** 2 / (ours**2 / (a - 1 + more) + theirs**2 / (b - 1 + more)) - more
-    return np.clip(np.nan_to_num(found, nan=a + b - 2.0), min(a, b) - 1, a + b - 2)
+        extra = 3 / (max(a, b) - 1)
+        degrees = (first + second) ** 2 / (first**2 / (a - 1 + extra) + second**2 / (b - 1 + extra)) - extra
+    return np.clip(np.nan_to_num(degrees, nan=a + b - 2.0), min(a, b) - 1, a + b - 2)
 
 
 def _spread(figures: np.ndarray) -> np.ndarray:

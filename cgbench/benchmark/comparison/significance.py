@@ -41,18 +41,18 @@ Compute = Callable[[np.ndarray], np.ndarray]
 
 def _blocks(samples: int, units: int) -> Iterator[int]:
     """Sizes of blocks of samples: multiples of 64, so that blocks do not change the random bits."""
-    size = max(64, _MEMORY // max(units, 1) // 64 * 64)
-    for start in range(0, samples, size):
-        yield min(size, samples - start)
+    block_size = max(64, _MEMORY // max(units, 1) // 64 * 64)
+    for start in range(0, samples, block_size):
+        yield min(block_size, samples - start)
 
 
 def bootstrap_counts(units: int, samples: int, seed: int | Sequence[int]) -> Iterator[np.ndarray]:
     """The count of each unit in each sample, in blocks float64 ``[block, units]`` of constant memory."""
     rng = np.random.default_rng(seed)
-    for size in _blocks(samples, units):
-        drawn = rng.choice(units, size=(size, units), replace=True)
-        drawn += np.arange(size)[:, None] * units
-        yield np.bincount(drawn.ravel(), minlength=size * units).reshape(size, units).astype(np.float64)
+    for block_size in _blocks(samples, units):
+        drawn = rng.choice(units, size=(block_size, units), replace=True)
+        drawn += np.arange(block_size)[:, None] * units
+        yield np.bincount(drawn.ravel(), minlength=block_size * units).reshape(block_size, units).astype(np.float64)
 
 
 def design_counts(design: Design, samples: int, seed: int | Sequence[int]) -> Iterator[np.ndarray]:
@@ -62,13 +62,13 @@ def design_counts(design: Design, samples: int, seed: int | Sequence[int]) -> It
     the variance is that of the design, with finite population correction.
     """
     rng = np.random.default_rng(seed)
-    for size in _blocks(samples, len(design.units)):
-        counts = np.ones((size, len(design.stratum_of_unit)))
-        for stratum, (drawn, left) in enumerate(zip(design.drawn.tolist(), design.left.tolist(), strict=True)):
-            if drawn > 1 and left > 0:
-                times = rng.multinomial(drawn - 1, np.full(drawn, 1 / drawn), size)
-                own = 1 - math.sqrt(left) * (1 - times * (drawn / (drawn - 1)))
-                counts[:, design.stratum_of_unit == stratum] = own
+    for block_size in _blocks(samples, len(design.units)):
+        counts = np.ones((block_size, len(design.stratum_of_unit)))
+        for stratum, (drawn, unsampled) in enumerate(zip(design.drawn.tolist(), design.left.tolist(), strict=True)):
+            if drawn > 1 and unsampled > 0:
+                times = rng.multinomial(drawn - 1, np.full(drawn, 1 / drawn), block_size)
+                weights = 1 - math.sqrt(unsampled) * (1 - times * (drawn / (drawn - 1)))
+                counts[:, design.stratum_of_unit == stratum] = weights
         yield counts[:, design.units]
 
 
@@ -81,12 +81,12 @@ def resampled_runs(
 ) -> list[np.ndarray]:
     """The scores of all runs of each system on the same samples of the units, ``[samples, runs, figures]``."""
     units = systems[0].shape[1]
-    parts: list[list[np.ndarray]] = [[] for _ in systems]
+    blocks: list[list[np.ndarray]] = [[] for _ in systems]
     drawn = bootstrap_counts(units, samples, seed) if design is None else design_counts(design, samples, seed)
     for counts in drawn:
-        for sums, part in zip(_products(counts, systems), parts, strict=True):
-            part.append(np.stack([compute(run) for run in sums], axis=1))
-    return [np.concatenate(part) for part in parts]
+        for sums, block in zip(_products(counts, systems), blocks, strict=True):
+            block.append(np.stack([compute(run) for run in sums], axis=1))
+    return [np.concatenate(block) for block in blocks]
 
 
 def _products(weights: np.ndarray, systems: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -96,13 +96,13 @@ def _products(weights: np.ndarray, systems: Sequence[np.ndarray]) -> list[np.nda
     """
     joined = np.concatenate([system.transpose(1, 0, 2).reshape(system.shape[1], -1) for system in systems], axis=1)
     sums = weights @ joined
-    found, start = [], 0
+    products, start = [], 0
     for system in systems:
         runs, _, k = system.shape
-        part = sums[:, start : start + runs * k].reshape(len(weights), runs, k)
-        found.append(np.ascontiguousarray(part.transpose(1, 0, 2)))
+        product = sums[:, start : start + runs * k].reshape(len(weights), runs, k)
+        products.append(np.ascontiguousarray(product.transpose(1, 0, 2)))
         start += runs * k
-    return found
+    return products
 
 
 def draw_runs(values: Sequence[np.ndarray], seed: int) -> list[np.ndarray]:
@@ -112,13 +112,13 @@ def draw_runs(values: Sequence[np.ndarray], seed: int) -> list[np.ndarray]:
     runs = np.random.default_rng([seed, 1])  # a separate generator, so that the samples of units do not change
     result = []
     for value in values:
-        samples, number = value.shape[:2]
+        samples, run_count = value.shape[:2]
         mean = value.mean(axis=1)
-        if number > 1:
-            chosen = runs.integers(number, size=(samples, number))
+        if run_count > 1:
+            chosen = runs.integers(run_count, size=(samples, run_count))
             drawn = np.take_along_axis(value, chosen[:, :, None], axis=1).mean(axis=1)
             # The variance of resampled means of k runs is (k - 1) / k of that of new runs (Rao and Wu 1988).
-            mean = mean + math.sqrt(number / (number - 1)) * (drawn - mean)
+            mean = mean + math.sqrt(run_count / (run_count - 1)) * (drawn - mean)
         result.append(mean)
     return result
 

@@ -37,9 +37,9 @@ class AllPairs:
     p_star: dict[tuple[int, int], float | None]
 
 
-def compare_all(metric: Metric, names: Sequence[str], parts: Sequence[SubsetScores]) -> AllPairs | None:
+def compare_all(metric: Metric, names: Sequence[str], subsets: Sequence[SubsetScores]) -> AllPairs | None:
     """All pairs by the main score; None if pairs were not compared, or a system has no score."""
-    scores = [part.figures[metric.figures[0]] for part in parts]
+    scores = [subset.figures[metric.figures[0]] for subset in subsets]
     if any(score.value is None for score in scores) or not any(score.pairs for score in scores):
         return None
     index_of = {name: index for index, name in enumerate(names)}

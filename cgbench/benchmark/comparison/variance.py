@@ -54,11 +54,11 @@ class Ways:
 
     def variance(self, functional: Functional) -> tuple[np.ndarray, np.ndarray]:
         """The variance from ``functional`` of each part, and its degrees of freedom."""
-        found = [np.asarray(functional(part)) for part in self.parts]
-        if len(found) == 1:
-            return found[0], np.full(found[0].shape, self.degrees[0])
-        first, second, both = found
-        value = np.fmax(np.fmax(first, second), first + second - both)
+        variances = [np.asarray(functional(matrix)) for matrix in self.parts]
+        if len(variances) == 1:
+            return variances[0], np.full(variances[0].shape, self.degrees[0])
+        first, second, joint = variances
+        value = np.fmax(np.fmax(first, second), first + second - joint)
         weighted = np.fmax(first, 0) ** 2 / self.degrees[0] + np.fmax(second, 0) ** 2 / self.degrees[1]
         with np.errstate(divide="ignore", invalid="ignore"):
             degrees = np.where(weighted > 0, value**2 / weighted, np.inf)
@@ -79,36 +79,36 @@ class ExampleCovariance:
 
     def select(self, function: Functional) -> ExampleCovariance:
         """Apply ``function`` to each part, such as to select some runs."""
-        return replace(self, sets=tuple(Ways(tuple(map(function, one.parts)), one.degrees) for one in self.sets))
+        return replace(self, sets=tuple(Ways(tuple(map(function, ways.parts)), ways.degrees) for ways in self.sets))
 
     def variance(self, functional: Functional) -> tuple[np.ndarray, np.ndarray]:
         """The variance from ``functional``, and its degrees of freedom: for several sets, Satterthwaite's (1946)."""
-        found = [one.variance(functional) for one in self.sets]
-        if len(found) == 1:
-            return found[0]
-        value = np.asarray(sum(one for one, _ in found))
+        terms = [ways.variance(functional) for ways in self.sets]
+        if len(terms) == 1:
+            return terms[0]
+        value = np.asarray(sum(variance for variance, _ in terms))
         with np.errstate(divide="ignore", invalid="ignore"):
-            degrees = value**2 / sum(one**2 / of for one, of in found)
+            degrees = value**2 / sum(variance**2 / of for variance, of in terms)
         return value, np.clip(np.nan_to_num(degrees, nan=1.0), 1.0, None)
 
     def of_runs(self, score: int | slice, runs: slice) -> ExampleCovariance:
         """Select scores and runs from ``[scores, runs, runs]``."""
-        return self.select(lambda part: part[score, runs, runs])
+        return self.select(lambda matrix: matrix[score, runs, runs])
 
     def block(self, runs: slice) -> ExampleCovariance:
         """Select runs from ``[runs, runs]``."""
-        return self.select(lambda part: part[runs, runs])
+        return self.select(lambda matrix: matrix[runs, runs])
 
     def trace(self) -> np.ndarray:
         """The total variance, the scale of rounding errors."""
-        traces = [[np.trace(part, axis1=-2, axis2=-1) for part in one.parts[:2]] for one in self.sets]
-        return np.asarray(sum(np.fmax(ways[0], ways[-1]) for ways in traces))
+        traces = [[np.trace(matrix, axis1=-2, axis2=-1) for matrix in ways.parts[:2]] for ways in self.sets]
+        return np.asarray(sum(np.fmax(pair[0], pair[-1]) for pair in traces))
 
 
 def independent(*sets: ExampleCovariance) -> ExampleCovariance:
     """The covariance of the sum or difference of the same runs' scores on disjoint sets."""
-    ways = tuple(way for one in sets for way in one.sets)
-    return ExampleCovariance(ways, min(one.examples for one in sets), min(one.units for one in sets))
+    ways = tuple(way for source in sets for way in source.sets)
+    return ExampleCovariance(ways, min(source.examples for source in sets), min(source.units for source in sets))
 
 
 def covariance_of_examples(matrix: np.ndarray, examples: int) -> ExampleCovariance:
@@ -124,11 +124,11 @@ def covariance_of_samples(samples: Sequence[np.ndarray], units: int, design: Des
     """
     joined = np.concatenate(samples, axis=1)
     apart = (joined - joined.mean(axis=0)).transpose(2, 1, 0)  # [scores, runs of all, samples]
-    found = apart @ apart.swapaxes(-1, -2) / (len(joined) - 1)
+    matrix = apart @ apart.swapaxes(-1, -2) / (len(joined) - 1)
     if design is not None:
-        return ExampleCovariance((Ways((found,), (float((design.drawn - 1).sum()),)),), units, len(design.inclusion))
+        return ExampleCovariance((Ways((matrix,), (float((design.drawn - 1).sum()),)),), units, len(design.inclusion))
     # The variance of a bootstrap of n units is (n - 1) / n of that of new units.
-    return covariance_of_examples(found * (units / (units - 1)), units)
+    return covariance_of_examples(matrix * (units / (units - 1)), units)
 
 
 def covariance_of_clusters(
@@ -146,9 +146,9 @@ def covariance_of_clusters(
     if least < 2:
         return None
     runs = [run for system in statistics for run in system]
-    parts = tuple(_jackknife(metric, runs, rows, way) for way in ways)
+    matrices = tuple(_jackknife(metric, runs, rows, way) for way in ways)
     degrees = tuple(max(len(rows) ** 2 / float((sizes.astype(np.float64) ** 2).sum()) - 1, 1.0) for sizes in counts[:2])
-    return ExampleCovariance((Ways(parts, degrees),), len(rows), least)
+    return ExampleCovariance((Ways(matrices, degrees),), len(rows), least)
 
 
 def covariance_of_design(
@@ -165,18 +165,18 @@ def covariance_of_design(
     inside, of_unit = np.isin(np.arange(len(design.units)), rows), design.stratum_of_unit
     if ((design.drawn < 2) & (design.left > 0)).any():
         return None
-    more = (design.drawn / np.maximum(design.drawn - 1, 1))[of_unit, None]
-    left = []
+    factor = (design.drawn / np.maximum(design.drawn - 1, 1))[of_unit, None]
+    replicates = []
     for run in (run for system in statistics for run in system):
         sums = metric.collect_clusters(run * inside[:, None], np.arange(len(inside)), design.units)
-        own = np.stack([np.bincount(of_unit, column, len(design.sizes)) for column in sums.T], axis=1)[of_unit]
-        left.append(metric.compute(sums.sum(axis=0) - own + (own - sums) * more))
-    scores, sets = np.stack(left).transpose(2, 0, 1), []  # [scores, runs of all, units]
-    for stratum, (drawn, share) in enumerate(zip(design.drawn.tolist(), design.left.tolist(), strict=True)):
+        stratum_sums = np.stack([np.bincount(of_unit, column, len(design.sizes)) for column in sums.T], axis=1)[of_unit]
+        replicates.append(metric.compute(sums.sum(axis=0) - stratum_sums + (stratum_sums - sums) * factor))
+    scores, sets = np.stack(replicates).transpose(2, 0, 1), []  # [scores, runs of all, units]
+    for stratum, (drawn, unsampled) in enumerate(zip(design.drawn.tolist(), design.left.tolist(), strict=True)):
         apart = scores[:, :, of_unit == stratum]
         apart = apart - apart.mean(axis=-1, keepdims=True)
-        part = apart @ apart.swapaxes(-1, -2) * (share * (drawn - 1) / drawn)
-        sets.append(Ways((part,), (max(drawn - 1.0, 1.0),)))
+        matrix = apart @ apart.swapaxes(-1, -2) * (unsampled * (drawn - 1) / drawn)
+        sets.append(Ways((matrix,), (max(drawn - 1.0, 1.0),)))
     return ExampleCovariance(tuple(sets), len(rows), len(np.unique(design.units[rows])))
 
 
@@ -189,13 +189,14 @@ def design_effects(
     """
     runs = [run for system in statistics for run in system]
     alone = covariance_of_examples(_jackknife(metric, runs, rows, np.arange(len(rows))), len(rows))
-    found, start = [], 0
+    effects, start = [], 0
     for system in statistics:
-        own = slice(start, start := start + len(system))
+        of_system = slice(start, start := start + len(system))
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.divide(*(one.of_runs(slice(None), own).variance(_mean)[0] for one in (clustered, alone)))
-        found.append(np.where(np.isfinite(ratio), ratio, np.nan))
-    return np.stack(found)
+            variances = [matrix.of_runs(slice(None), of_system).variance(_mean)[0] for matrix in (clustered, alone)]
+            ratio = np.divide(*variances)
+        effects.append(np.where(np.isfinite(ratio), ratio, np.nan))
+    return np.stack(effects)
 
 
 def _mean(covariance: np.ndarray) -> np.ndarray:
@@ -203,11 +204,11 @@ def _mean(covariance: np.ndarray) -> np.ndarray:
 
 
 def _jackknife(metric: Summed, runs: Sequence[np.ndarray], rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    left = []
+    replicates = []
     for run in runs:
         sums = metric.collect_clusters(run, rows, labels)
-        left.append(metric.compute(metric.collect(run, rows).sum(axis=0) - sums))  # [clusters, scores]
-    scores = np.stack(left)
+        replicates.append(metric.compute(metric.collect(run, rows).sum(axis=0) - sums))  # [clusters, scores]
+    scores = np.stack(replicates)
     apart = (scores - scores.mean(axis=1, keepdims=True)).transpose(2, 0, 1)  # [scores, runs of all, clusters]
     clusters = scores.shape[1]
     return np.asarray(apart @ apart.swapaxes(-1, -2) * ((clusters - 1) / clusters))
