@@ -47,28 +47,28 @@ class Block:
         return len(lines), self.line + int(lines[0]) if len(lines) else -1
 
 
-def check_text(buffer: np.ndarray, size: int, line: int, name: object) -> Block:
-    """Make a block of ``buffer[:size]``; the padding is filled with newlines.
+def check_text(buffer: np.ndarray, filled: int, line: int, name: object) -> Block:
+    """Make a block of ``buffer[:filled]``; the padding is filled with newlines.
 
     :raises InputError: the text is not UTF-8.
     """
     from cgbench.text import word_kernels
 
-    if size and buffer[size - 1] != 10:
-        buffer[size] = 10
-        size += 1
-    buffer[size : size + word_kernels.PAD] = 10
-    flags = word_kernels.inspect(buffer, size)
+    if filled and buffer[filled - 1] != 10:
+        buffer[filled] = 10
+        filled += 1
+    buffer[filled : filled + word_kernels.PAD] = 10
+    flags = word_kernels.inspect(buffer, filled)
     if flags & word_kernels.NOT_UTF8:
-        raise not_utf8(buffer[:size].tobytes(), name, line + 1)
-    return Block(buffer, size, line, flags)
+        raise not_utf8(buffer[:filled].tobytes(), name, line + 1)
+    return Block(buffer, filled, line, flags)
 
 
-def padded(size: int) -> np.ndarray:
-    """An uninitialised buffer for ``size`` bytes, a newline and padding."""
+def padded(capacity: int) -> np.ndarray:
+    """An uninitialised buffer for ``capacity`` bytes, a newline and padding."""
     from cgbench.text import word_kernels
 
-    return np.empty(size + 1 + word_kernels.PAD, np.uint8)
+    return np.empty(capacity + 1 + word_kernels.PAD, np.uint8)
 
 
 def block_of_bytes(text: bytes, line: int = 0, name: object = "text") -> Block:
@@ -102,30 +102,32 @@ def read_range(file: int, buffer: np.ndarray, start: int, stop: int, name: objec
     view = buffer[: stop - start].data
     done = 0
     while done < len(view):
-        got = _read_at(file, view[done:], start + done)
-        if got == 0:
+        count = _read_at(file, view[done:], start + done)
+        if count == 0:
             raise InputError(f"{name}: the file became shorter while it was read; run the command again")
-        done += got
+        done += count
     return done
 
 
-def read_blocks(given: str | Path, size: int = BLOCK, *, shared: bool = True, digest: Any = None) -> Iterator[Block]:
-    """Read a text in blocks of about ``size`` bytes (more where a line is longer), without a byte order mark.
+def read_blocks(
+    text: str | Path, block_size: int = BLOCK, *, shared: bool = True, digest: Any = None
+) -> Iterator[Block]:
+    """Read a text in blocks of about ``block_size`` bytes (more where a line is longer), without a byte order mark.
 
-    :param given: a plain file (also .gz, .zst), ``TABLE:COLUMN``, or ``-`` for standard input.
+    :param text: a plain file (also .gz, .zst), ``TABLE:COLUMN``, or ``-`` for standard input.
     :param shared: each block reuses the buffer of the one before.
     :param digest: is updated with every byte read (for a table: with its lines).
     :raises InputError: the file is missing, a folder, damaged or not UTF-8, or a line is too long.
     """
-    if is_table(given):
-        for block in join_blocks(read_text(given), size):
+    if is_table(text):
+        for block in join_blocks(read_text(text), block_size):
             if digest:
                 digest.update(block.buffer[: block.size].data)
             yield block
         return
-    name, line = shown(given), 0
-    with open_raw(Path(given)) as file:
-        for buffer, end, offset, newlines in whole_lines(file, size, name, shared=shared, digest=digest):
+    name, line = shown(text), 0
+    with open_raw(Path(text)) as file:
+        for buffer, end, offset, newlines in whole_lines(file, block_size, name, shared=shared, digest=digest):
             start = 0 if offset else skip_mark(buffer[:end].data, name)
             if end > start:
                 yield check_text(buffer[start:], end - start, line, name)
@@ -133,91 +135,92 @@ def read_blocks(given: str | Path, size: int = BLOCK, *, shared: bool = True, di
 
 
 def whole_lines(
-    file: Any, size: int, name: object, left: int | None = None, *, shared: bool = True, digest: Any = None
+    file: Any, block_size: int, name: object, remaining: int | None = None, *, shared: bool = True, digest: Any = None
 ) -> Iterator[tuple[np.ndarray, int, int, int]]:
     """The text of a binary stream in whole lines. The caller may write to the rest of each buffer.
 
-    :param left: bytes to read (default: all).
+    :param remaining: bytes to read (default: all).
     :returns: padded buffer, bytes filled, offset of its first byte in the stream, number of newlines
-    :raises InputError: as the stream does; a line is too long; there are fewer than ``left`` bytes.
+    :raises InputError: as the stream does; a line is too long; there are fewer than ``remaining`` bytes.
     """
     longest = limit("CGBENCH_MAX_LINE")
-    buffer = padded(size)
-    held = line = offset = 0
+    buffer = padded(block_size)
+    pending = line = offset = 0
     while True:
-        if held + size + 1 > len(buffer) - 1:
-            larger = padded(2 * (held + size))
-            larger[:held] = buffer[:held]
+        if pending + block_size + 1 > len(buffer) - 1:
+            larger = padded(2 * (pending + block_size))
+            larger[:pending] = buffer[:pending]
             buffer = larger
-        got = file.readinto(buffer[held : held + (size if left is None else min(size, left))].data) or 0
+        most = block_size if remaining is None else min(block_size, remaining)
+        count = file.readinto(buffer[pending : pending + most].data) or 0
         if digest:
-            digest.update(buffer[held : held + got].data)
-        if not got:
-            if left:
+            digest.update(buffer[pending : pending + count].data)
+        if not count:
+            if remaining:
                 raise InputError(f"{name}: the file became shorter while it was read; run the command again")
-            check_line(held, name, line + 1)
-            if held:
-                yield buffer, held, offset, 0
+            check_line(pending, name, line + 1)
+            if pending:
+                yield buffer, pending, offset, 0
             return
-        left = None if left is None else left - got
-        end = held + got
-        newlines = np.flatnonzero(buffer[held:end] == 10)
-        check_line(held + int(newlines[0]) if len(newlines) else end, name, line + 1)
+        remaining = None if remaining is None else remaining - count
+        end = pending + count
+        newlines = np.flatnonzero(buffer[pending:end] == 10)
+        check_line(pending + int(newlines[0]) if len(newlines) else end, name, line + 1)
         if longest < end:  # else a line within the buffer cannot be too long
             check_lines(newlines, name, line + 2)
         if not len(newlines):
-            held = end
+            pending = end
             continue
-        whole = held + int(newlines[-1]) + 1
-        rest = buffer[whole:end].copy()
-        yield buffer, whole, offset, len(newlines)
+        complete = pending + int(newlines[-1]) + 1
+        tail = buffer[complete:end].copy()
+        yield buffer, complete, offset, len(newlines)
         line += len(newlines)
-        offset += whole
-        held = len(rest)
+        offset += complete
+        pending = len(tail)
         if not shared:
-            buffer = padded(held + size + 1)
-        buffer[:held] = rest
+            buffer = padded(pending + block_size + 1)
+        buffer[:pending] = tail
 
 
-def sentences(given: Iterable[str]) -> Iterator[str]:
+def sentences(texts: Iterable[str]) -> Iterator[str]:
     """The sentences of a list, each checked to be a string.
 
     A single string is refused: it would be read character by character.
 
-    :raises InputError: ``given`` is a string or not iterable, or an item is not a string (with its number).
+    :raises InputError: ``texts`` is a string or not iterable, or an item is not a string (with its number).
     """
-    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
-        raise InputError(f"{given!r:.80}: not a list of sentences; put a single sentence into a list, [sentence]")
-    return _checked(given)
+    if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
+        raise InputError(f"{texts!r:.80}: not a list of sentences; put a single sentence into a list, [sentence]")
+    return _checked(texts)
 
 
-def _checked(given: Iterable[str]) -> Iterator[str]:
-    for number, sentence in enumerate(given, 1):
+def _checked(texts: Iterable[str]) -> Iterator[str]:
+    for sentence_number, sentence in enumerate(texts, 1):
         if not isinstance(sentence, str):
-            raise InputError(f"sentence {number} is {sentence!r:.80}, not a string")
+            raise InputError(f"sentence {sentence_number} is {sentence!r:.80}, not a string")
         yield sentence
 
 
-def join_blocks(lines: Iterable[str], size: int = BLOCK) -> Iterator[Block]:
+def join_blocks(lines: Iterable[str], block_size: int = BLOCK) -> Iterator[Block]:
     """Lines in memory as blocks. A final newline of a line is dropped.
 
     :raises InputError: a line contains a newline or a lone surrogate.
     """
-    held: list[bytes] = []
+    pending_lines: list[bytes] = []
     line = pending = 0
-    for number, text in enumerate(lines, 1):
+    for line_number, text in enumerate(lines, 1):
         text = text.removesuffix("\n")
         try:
             data = text.encode()
         except UnicodeEncodeError:
-            raise InputError(f"line {number}: contains a lone surrogate, which is not text; remove it") from None
+            raise InputError(f"line {line_number}: contains a lone surrogate, which is not text; remove it") from None
         if b"\n" in data:
-            raise InputError(f"line {number}: contains a newline; give one sentence per line")
-        held.append(data)
+            raise InputError(f"line {line_number}: contains a newline; give one sentence per line")
+        pending_lines.append(data)
         pending += len(data) + 1
-        if pending >= size:
-            yield block_of_bytes(b"\n".join([*held, b""]), line)
-            line, pending = number, 0
-            held.clear()
-    if held:
-        yield block_of_bytes(b"\n".join([*held, b""]), line)
+        if pending >= block_size:
+            yield block_of_bytes(b"\n".join([*pending_lines, b""]), line)
+            line, pending = line_number, 0
+            pending_lines.clear()
+    if pending_lines:
+        yield block_of_bytes(b"\n".join([*pending_lines, b""]), line)

@@ -53,7 +53,7 @@ def index_text(path: Path) -> TextFile:
     """
     digest = hashlib.sha256()
     marked = None  # digest of all bytes of a file with a byte order mark
-    lines = size = begin = 0
+    lines = offset = begin = 0
     buffer = bytearray(CHUNK)  # one for all chunks: fresh memory costs as much as reading into it
     view = np.frombuffer(buffer, np.uint8)
     last = 10
@@ -62,7 +62,7 @@ def index_text(path: Path) -> TextFile:
             if begin := skip_mark(file.read(len(MARK)), path):
                 marked = hashlib.sha256(MARK)
             file.seek(begin)
-            size = begin
+            offset = begin
             milestones = [(0, begin)]
             longest = limit("CGBENCH_MAX_LINE")
             while length := file.readinto(buffer):
@@ -74,25 +74,25 @@ def index_text(path: Path) -> TextFile:
                 end = buffer.rfind(b"\n", 0, length)
                 line_number, begun = milestones[-1]
                 check_line(
-                    size - begun + (buffer.find(b"\n", 0, length) if end >= 0 else length), path, line_number + 1
+                    offset - begun + (buffer.find(b"\n", 0, length) if end >= 0 else length), path, line_number + 1
                 )
                 if end >= 0:
                     if longest < length:  # else a line within the buffer cannot be too long
                         check_lines(np.flatnonzero(view[:length] == 10), path, line_number + 2)
-                    milestones.append((lines, size + end + 1))
-                size += length
+                    milestones.append((lines, offset + end + 1))
+                offset += length
                 last = buffer[length - 1]
             line_number, begun = milestones[-1]
-            check_line(size - begun, path, line_number + 1)
+            check_line(offset - begun, path, line_number + 1)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise InputError(f"{path}: a folder, not a text file") from None
-    if last != 10 and size > begin:
+    if last != 10 and offset > begin:
         lines += 1
     text = digest.hexdigest()
     file_digest = marked.hexdigest() if marked else text
-    return TextFile(path, text, file_digest, size, lines, np.array(milestones, np.int64))
+    return TextFile(path, text, file_digest, offset, lines, np.array(milestones, np.int64))
 
 
 @dataclass(frozen=True)
@@ -147,10 +147,10 @@ def odd_characters(text: ParallelText) -> list[dict[str, Any]]:
 def warn_of(odd: list[dict[str, Any]], spec: CorpusSpec) -> list[str]:
     """A line of warning for each of ``odd``, with the file that the user named."""
     return [
-        f"{spec.paths[one['side'] if len(spec.paths) == 2 else 0]}, line {one['line']}: unexpected {one['name']} "
-        f"({'1 line has' if one['lines'] == 1 else format(one['lines'], ',') + ' lines have'} one); "
+        f"{spec.paths[blank['side'] if len(spec.paths) == 2 else 0]}, line {blank['line']}: unexpected {blank['name']} "
+        f"({'1 line has' if blank['lines'] == 1 else format(blank['lines'], ',') + ' lines have'} one); "
         "it was read as a blank"
-        for one in odd
+        for blank in odd
     ]
 
 

@@ -174,25 +174,25 @@ def displacement(hypotheses: Sequence[str], references: Sequence[str]) -> str | 
     texts = {row: words for row in sample if len(words := content(hypotheses[row])) >= FEWEST_WORDS}
     of_row: dict[int, Counter[str]] = {}
 
-    def likeness(row: int, other: int) -> float:
-        if not 0 <= other < n:
+    def likeness(row: int, candidate: int) -> float:
+        if not 0 <= candidate < n:
             return 0.0
-        if other not in of_row:
-            of_row[other] = content(references[other])
-        both = 2 * (texts[row] & of_row[other]).total()
-        return both / (texts[row].total() + of_row[other].total() or 1)
+        if candidate not in of_row:
+            of_row[candidate] = content(references[candidate])
+        shared = 2 * (texts[row] & of_row[candidate]).total()
+        return shared / (texts[row].total() + of_row[candidate].total() or 1)
 
-    own = {row: likeness(row, row) for row in texts}
+    in_place = {row: likeness(row, row) for row in texts}
     least = max(FEWEST_LINES - 1, LEAST_LOST * len(texts))
-    weak = [row for row in texts if own[row] < ALIKE]
+    weak = [row for row in texts if in_place[row] < ALIKE]
     if len(weak) < least:
         return None
     # Neighbours first, then any line that shares a rare word.
     for shift in (1, -1, 2, -2):
-        near = [row for row in weak if likeness(row, row + shift) > max(ALIKE, own[row] + APART)]
+        near = [row for row in weak if likeness(row, row + shift) > max(ALIKE, in_place[row] + APART)]
         if len(near) >= least:
             return f"shifted by {abs(shift)} line{'s' * (abs(shift) > 1)}, from line {near[0] + 1} on"
-    lost = [row for row in weak if own[row] < ALIKE - APART]
+    lost = [row for row in weak if in_place[row] < ALIKE - APART]
     if len(lost) < max(FEWEST_LINES - 1, len(texts) / 2):
         return None
     rows_with: dict[str, list[int]] = defaultdict(list)
@@ -202,7 +202,7 @@ def displacement(hypotheses: Sequence[str], references: Sequence[str]) -> str | 
     elsewhere = 0
     for row in lost[:MOST_SEARCHED]:
         rare = sorted((word for word in texts[row] if word in rows_with), key=lambda word: len(rows_with[word]))[:3]
-        candidates = {other for word in rare for other in rows_with[word][:MOST_SEARCHED]}
-        elsewhere += any(likeness(row, other) > ALIKE for other in candidates)
+        candidates = {candidate for word in rare for candidate in rows_with[word][:MOST_SEARCHED]}
+        elsewhere += any(likeness(row, candidate) > ALIKE for candidate in candidates)
     is_mixed = elsewhere >= max(FEWEST_LINES - 1, len(lost[:MOST_SEARCHED]) / 2)
     return "in another order than the references" if is_mixed else None

@@ -115,8 +115,8 @@ def is_language(name: object) -> bool:
     return isinstance(name, str) and name.isprintable() and bool(name) and "/" not in name and name != "parquet"
 
 
-def _language(given: Path) -> str:
-    path, column = split_name(given)
+def _language(text: Path) -> str:
+    path, column = split_name(text)
     if column is not None:
         return column if column.isalpha() and len(column) <= 3 else ""
     return (path.with_suffix("") if path.suffix in COMPRESSED else path).suffix[1:]
@@ -171,17 +171,17 @@ def _open_table(path: Path, columns: tuple[str, str] | None) -> tuple[tuple[str,
         raise InputError(f"{path}: no column {missing[0]!r} in the first row; it has {', '.join(names)}")
     if chosen is None:
         sides = "source" in names and not table.nested and (kind != "csv" or "target" in names)
-        found = ("source", "target") if sides else tuple(names[:2])
-        if len(found) < 2 and table.filled:
+        pair = ("source", "target") if sides else tuple(names[:2])
+        if len(pair) < 2 and table.filled:
             raise InputError(
                 f"{path}, row 1: no text field for the target; it has {', '.join(names)} (see {argument('columns')})"
             )
-        if kind == "csv" and table.filled and not all(map(is_header, found)):
+        if kind == "csv" and table.filled and not all(map(is_header, pair)):
             raise InputError(
-                f"{path}, row 1: {found[0]!r:.60} and {found[1]!r:.60} do not look like a header; name the columns "
+                f"{path}, row 1: {pair[0]!r:.60} and {pair[1]!r:.60} do not look like a header; name the columns "
                 f"with {argument('columns')}, by name or, if there is no header, by number (1,2)"
             )
-        chosen = (found[0], found[1]) if len(found) == 2 else ("source", "target")
+        chosen = (pair[0], pair[1]) if len(pair) == 2 else ("source", "target")
     return chosen, table
 
 
@@ -207,14 +207,14 @@ def column_beside(spec: CorpusSpec, column: str, option: str) -> Iterator[Row]:
 
 
 def _read_table(path: Path, columns: tuple[str, str] | None) -> Iterator[Pair]:
-    wanted, table = _open_table(path, columns)
+    chosen, table = _open_table(path, columns)
     names = table.names
-    for row_number, row in table.read(wanted):
-        for name, value in zip(wanted, row, strict=True):
+    for row_number, row in table.read(chosen):
+        for name, value in zip(chosen, row, strict=True):
             if not isinstance(value, str):
                 raise InputError(
                     f"{path}, row {row_number}: no text field {name!r}; it has {', '.join(names)} "
                     f"(see {argument('columns')})"
                 )
-        source, target = (as_text(value, name, path, row_number) for name, value in zip(wanted, row, strict=True))
+        source, target = (as_text(value, name, path, row_number) for name, value in zip(chosen, row, strict=True))
         yield source, target

@@ -248,12 +248,12 @@ def _case(train: CorpusSample, corpora: Sequence[CorpusSample], normalisation: N
     if normalisation.lowercase:
         return []
     findings = []
-    for value, faults in _unlike(train, corpora, "lower", lambda one, side: True):
+    for value, faults in _unlike(train, corpora, "lower", lambda sample, side: True):
         form, form_of_training = ("in lower case", "cased") if value else ("cased", "in lower case")
         text = f"{_names(faults)}: {form}, but {train.name(faults[0][1])} is {form_of_training}"
         text += f"; {argument('lowercase')} makes them alike"
         findings.append(Finding(text, True))
-    for value, faults in _unlike(train, corpora, "sentence_case", lambda one, side: True):
+    for value, faults in _unlike(train, corpora, "sentence_case", lambda sample, side: True):
         begins = "begin" if value else "do not begin"
         text = f"{_names(faults)}: sentences {begins} in upper case, unlike those of {train.name(faults[0][1])}"
         findings.append(Finding(f"{text}; {argument('lowercase')} makes them alike", False))
@@ -263,29 +263,29 @@ def _case(train: CorpusSample, corpora: Sequence[CorpusSample], normalisation: N
 def _escapes(train: CorpusSample, corpora: Sequence[CorpusSample], normalisation: Normalisation) -> list[Finding]:
     """Escaped text among unescaped text. Texts that differ in tokenisation have been reported already."""
     every = [train, *corpora]
-    if normalisation.detokenize or len({side.tokenised for one in every for side in one.profiles} - {None}) > 1:
+    if normalisation.detokenize or len({side.tokenised for sample in every for side in sample.profiles} - {None}) > 1:
         return []
 
-    def is_escaped(one: CorpusSample, side: int) -> bool:
-        here = one.profiles[side]
+    def is_escaped(sample: CorpusSample, side: int) -> bool:
+        here = sample.profiles[side]
         return normalisation.tokenizers[side] == "none" and here.escaped >= max(ENOUGH, here.lines / 200)
 
-    def lacks(one: CorpusSample, side: int) -> bool:
+    def lacks(sample: CorpusSample, side: int) -> bool:
         here, escaped = (
-            one.profiles[side],
+            sample.profiles[side],
             [compared.profiles[side] for compared in every if is_escaped(compared, side)],
         )
         rarer = (much_rarer(here.escaped, here.lines, compared.escaped, compared.lines) for compared in escaped)
-        return not is_escaped(one, side) and any(rarer)
+        return not is_escaped(sample, side) and any(rarer)
 
     free = [sample for sample, _ in _faults(every, lacks)]
     if not free:
         return []
     faults = _faults(
-        every, lambda one, side: is_escaped(one, side) and any(lacks(compared, side) for compared in every)
+        every, lambda sample, side: is_escaped(sample, side) and any(lacks(compared, side) for compared in every)
     )
-    alone = [one for one in free if all(one is not sample for sample, _ in faults)]
-    unescaped = ", ".join(one.label for one in alone or free)
+    alone = [sample for sample in free if all(sample is not faulty for faulty, _ in faults)]
+    unescaped = ", ".join(sample.label for sample in alone or free)
     percent = _percent(_profile(faults).escaped, _profile(faults).lines)
     text = f"{_names(faults)}: escaped as by Moses (such as &apos; in {percent} of the lines), but {unescaped} is not"
     return [Finding(f"{text}; undo it (sed 's/&apos;/'\\''/g' and so on), or escape all text", False)]
@@ -324,16 +324,18 @@ def _equal(every: Sequence[CorpusSample]) -> list[Finding]:
 def _unspaced(every: Sequence[CorpusSample], normalisation: Normalisation) -> list[Finding]:
     faults = _faults(
         every,
-        lambda one, side: normalisation.tokenizers[side] in NO_SEGMENTATION and one.profiles[side].unspaced is not None,
+        lambda sample, side: (
+            normalisation.tokenizers[side] in NO_SEGMENTATION and sample.profiles[side].unspaced is not None
+        ),
     )
     if not faults:
         return []
-    one, code = _profile(faults), normalisation.languages[faults[0][1][0]]
+    worst, code = _profile(faults), normalisation.languages[faults[0][1][0]]
     words = {"han": f", {code}=jieba Chinese words", "kana": f", {code}=ja Japanese words"}
     text = (
-        f'{_names(faults)}: no blanks between words ({one.tokens / one.lines:.1f} "words" per line), so a whole clause '
-        f"counts as one word; {argument('tokenize', code + '=char')} separates characters"
-        f"{words.get(one.unspaced or '', '')}; or insert blanks between words yourself"
+        f'{_names(faults)}: no blanks between words ({worst.tokens / worst.lines:.1f} "words" per line), so a whole '
+        f"clause counts as one word; {argument('tokenize', code + '=char')} separates characters"
+        f"{words.get(worst.unspaced or '', '')}; or insert blanks between words yourself"
     )
     return [Finding(text, True)]
 

@@ -129,9 +129,9 @@ class Identity:
         numbers = self.numbers
         return numbers is not None and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
 
-    def like(self, other: Identity) -> bool:
+    def like(self, identity: Identity) -> bool:
         """Whether most of the distinct keys of the smaller are in both."""
-        sets = set(self.keys), set(other.keys)
+        sets = set(self.keys), set(identity.keys)
         return 2 * len(sets[0] & sets[1]) >= max(1, min(map(len, sets)))
 
     def cell(self, row: int) -> str:
@@ -247,14 +247,14 @@ def _match(first: Identity, second: Identity, *, more: bool, fewer: bool) -> _Ma
         not identity.is_text and len(set(identity.keys)) < len(set(identity.values)) for identity in (first, second)
     ):
         first, second = (replace(identity, as_is=True) for identity in (first, second))  # ids that differ in case alone
-    keys, others, alike = list(first.keys), list(second.keys), first.like(second)
-    if keys == others:
+    keys, second_keys, alike = list(first.keys), list(second.keys), first.like(second)
+    if keys == second_keys:
         return _Match(first, second, range(len(keys)), strong=not first.counts)
     must_match = first.name == second.name == INDEX
     if not alike and not must_match and (first.is_text or not same_name or first.counts or second.counts):
         return None
-    known, rows = set(keys), {key: row for row, key in enumerate(others)}
-    is_unique = len(rows) == len(others) and len(known) == len(keys)
+    known, rows = set(keys), {key: row for row, key in enumerate(second_keys)}
+    is_unique = len(rows) == len(second_keys) and len(known) == len(keys)
     if is_unique and (fewer or known <= rows.keys()) and (more or rows.keys() <= known):
         # A counter that was added to a table in its present order says nothing of another table's ids.
         counter = any(
@@ -262,12 +262,12 @@ def _match(first: Identity, second: Identity, *, more: bool, fewer: bool) -> _Ma
         )
         if same_name or not counter:
             return _Match(first, second, [rows.get(key, -1) for key in keys])
-    wrong = [row for row, (key, other) in enumerate(zip(keys, others, strict=False)) if key != other]
+    wrong = [row for row, (key, second_key) in enumerate(zip(keys, second_keys, strict=False)) if key != second_key]
     if first.is_text:  # another text in a row is an edit, unless it belongs to another row
-        wrong = [row for row in wrong if keys[row] in rows or others[row] in known]
+        wrong = [row for row in wrong if keys[row] in rows or second_keys[row] in known]
         if not wrong:
-            return _Match(first, second, range(len(keys))) if len(keys) == len(others) else None
-    return _Match(first, second, None, wrong[0] if wrong else min(len(keys), len(others)))
+            return _Match(first, second, range(len(keys))) if len(keys) == len(second_keys) else None
+    return _Match(first, second, None, wrong[0] if wrong else min(len(keys), len(second_keys)))
 
 
 class Examples:
@@ -349,7 +349,7 @@ class Examples:
         for group, identity in self._known:
             if len(groups) < 2 or identity.counts or (numbers := identity.numbers) is None:
                 continue
-            row = next(row for row, number in enumerate(numbers) if number != numbers[0] + row)
+            row = next(row for row, value in enumerate(numbers) if value != numbers[0] + row)
             plain = next(self._groups[key] for key in sorted(groups) if key != self._group(group))
             raise InputError(
                 f"{identity.of}: its column {identity.name!r} has row numbers out of order (row {row + 1} has "
@@ -392,7 +392,7 @@ class Examples:
 
         :raises InputError: they are.
         """
-        informative = ([one for one in columns if not one.is_text and not one.counts]
+        informative = ([identity for identity in columns if not identity.is_text and not identity.counts]
                        for columns in ([identity for _, identity in self._known], identities))  # fmt: skip
         before, now = map(list, informative)
         if before and now:
@@ -423,11 +423,12 @@ class Examples:
 
 def _misplaced(match: _Match, rows: Sequence[int]) -> int | None:
     """The first example whose row in this order has another id, or a text of another example."""
-    keys, others = match.first.keys, match.second.keys
-    wrong = [place for place, (key, row) in enumerate(zip(keys, rows, strict=True)) if row >= 0 and others[row] != key]
+    keys, second_keys = match.first.keys, match.second.keys
+    numbered_pairs = enumerate(zip(keys, rows, strict=True))
+    wrong = [index for index, (key, row) in numbered_pairs if row >= 0 and second_keys[row] != key]
     if match.first.is_text:
-        known, seen = set(keys), set(others)
-        wrong = [place for place in wrong if keys[place] in seen or others[rows[place]] in known]
+        known, seen = set(keys), set(second_keys)
+        wrong = [index for index in wrong if keys[index] in seen or second_keys[rows[index]] in known]
     return wrong[0] if wrong else None
 
 
@@ -442,15 +443,15 @@ def _disagreement(match: _Match) -> str:
     where, repeated, missing = [], [], []
     if row < min(len(first.keys), len(second.keys)):
         where.append(f"{second.of}, row {row + 1}, has {second.cell(row)} where {first.of} has {first.cell(row)}")
-    for identity, other in ((first, second), (second, first)):
-        known, rows = set(other.keys), dict[str, int]()
-        for number, key in enumerate(identity.keys):
-            if (earlier := rows.setdefault(key, number)) != number:
-                again = f"the {identity.cell(number)} is also in row {earlier + 1}"
-                repeated.append(f"{identity.of}, row {number + 1}: {again}")
+    for identity, partner in ((first, second), (second, first)):
+        known, rows = set(partner.keys), dict[str, int]()
+        for index, key in enumerate(identity.keys):
+            if (earlier := rows.setdefault(key, index)) != index:
+                again = f"the {identity.cell(index)} is also in row {earlier + 1}"
+                repeated.append(f"{identity.of}, row {index + 1}: {again}")
                 break
-        if not first.is_text and (lost := [number for number, key in enumerate(identity.keys) if key not in known]):
-            more = f" ({len(lost):,} such rows)" if len(lost) > 1 else ""
+        if not first.is_text and (lost := [index for index, key in enumerate(identity.keys) if key not in known]):
+            count = f" ({len(lost):,} such rows)" if len(lost) > 1 else ""
             which = f"row {lost[0] + 1} ({identity.cell(lost[0])})"
-            missing.append(f"{identity.of}, {which} has no row in {other.of}{more}")
+            missing.append(f"{identity.of}, {which} has no row in {partner.of}{count}")
     return f"{'; '.join([*where, *repeated, *missing][:2])}; {_remedy()}"

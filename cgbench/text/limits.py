@@ -60,19 +60,19 @@ class Budget:
         self.name, self.taken = name, 0
         self.most, self.ratio = limit("CGBENCH_MAX_TEXT"), limit("CGBENCH_MAX_RATIO")
 
-    def take(self, size: int, packed: int) -> None:
-        """Count ``size`` more bytes; ``packed`` compressed bytes have been read so far."""
-        self.taken += size
+    def take(self, length: int, packed: int) -> None:
+        """Count ``length`` more bytes; ``packed`` compressed bytes have been read so far."""
+        self.taken += length
         self.check(self.taken, packed)
 
-    def check(self, size: int, packed: int) -> None:
-        """Check ``size`` bytes of text from ``packed`` compressed bytes."""
-        if size > GRACE and size > self.ratio * packed:
+    def check(self, length: int, packed: int) -> None:
+        """Check ``length`` bytes of text from ``packed`` compressed bytes."""
+        if length > GRACE and length > self.ratio * packed:
             raise InputError(
-                f"{self.name}: {packed:,} compressed bytes expand to more than {size:,}, over {self.ratio} times, "
+                f"{self.name}: {packed:,} compressed bytes expand to more than {length:,}, over {self.ratio} times, "
                 "unlike any text; if this is intended, raise CGBENCH_MAX_RATIO"
             )
-        if size > self.most:
+        if length > self.most:
             raise InputError(
                 f"{self.name}: more than {self.most:,} bytes of text; if this is intended, raise CGBENCH_MAX_TEXT"
             )

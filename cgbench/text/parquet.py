@@ -31,10 +31,10 @@ def _started(process: int) -> list[Child]:
 def _ask(question: dict[str, Any], path: Path, child: Child | None = None) -> tuple[Any, bytes, Child]:
     """Send a question to the child process, which is restarted if it has ended."""
     if child is None:
-        held = _started(os.getpid())
-        if not held[0].alive:
-            held[0] = Child("cgbench.text.parquet:answers", PARQUET_MEMORY)
-        child = held[0]
+        slot = _started(os.getpid())
+        if not slot[0].alive:
+            slot[0] = Child("cgbench.text.parquet:answers", PARQUET_MEMORY)
+        child = slot[0]
     died = f"{path}: not a readable Parquet file (the process that read it crashed, or used too much memory)"
     return *child.ask({"path": str(path), "place": str(path.absolute()), **question}, died, most=PARQUET_MESSAGE), child
 
@@ -71,16 +71,16 @@ class ParquetTable:
 
 def _batches(path: Path, columns: Sequence[str]) -> tuple[Any, Iterator[Any]]:
     """The schema of a file, and the record batches of these columns, of at most about :data:`BATCH` bytes."""
-    number, schema, child = _ask({"do": "read", "columns": columns}, path)
+    reading, schema, child = _ask({"do": "read", "columns": columns}, path)
     import pyarrow
 
     def read() -> Iterator[Any]:
         try:
-            while (found := _ask({"do": "next", "number": number}, path, child))[0]:
-                yield pyarrow.ipc.open_stream(found[1]).read_next_batch()
+            while (reply := _ask({"do": "next", "number": reading}, path, child))[0]:
+                yield pyarrow.ipc.open_stream(reply[1]).read_next_batch()
         finally:
             if child.alive:
-                _ask({"do": "end", "number": number}, path, child)
+                _ask({"do": "end", "number": reading}, path, child)
 
     return pyarrow.ipc.read_schema(pyarrow.py_buffer(schema)), read()
 
@@ -98,20 +98,21 @@ def read_table(path: Path, structs: Sequence[str] = (), *, leave_out: bool = Fal
     if table.rows > packed:
         raise InputError(f"{path}: {table.rows:,} rows in {packed:,} bytes: not a plausible table")
     names, _, _ = _ask({"do": "check", "structs": list(structs)}, path)
-    kept = [name for name in names if not (leave_out and name in structs)]
-    schema, batches = _batches(path, kept)
-    budget, found = Budget(path), []
+    read_names = [name for name in names if not (leave_out and name in structs)]
+    schema, batches = _batches(path, read_names)
+    budget, record_batches = Budget(path), []
     for batch in batches:
         budget.take(batch.nbytes, packed)
-        found.append(batch)
-    return pyarrow.Table.from_batches(found, pyarrow.schema([(name, _plain(schema.field(name).type)) for name in kept]))
+        record_batches.append(batch)
+    plain = pyarrow.schema([(name, _plain(schema.field(name).type)) for name in read_names])
+    return pyarrow.Table.from_batches(record_batches, plain)
 
 
 def _plain(kind: Any) -> Any:
     import pyarrow
 
     if pyarrow.types.is_struct(kind):
-        return pyarrow.struct([(part.name, _plain(part.type)) for part in kind])
+        return pyarrow.struct([(field.name, _plain(field.type)) for field in kind])
     return pyarrow.string() if _is_text(kind) else kind
 
 
@@ -149,73 +150,73 @@ def answers() -> Answer:
     numbers = itertools.count()
 
     def answer(question: dict[str, Any]) -> tuple[Any, Any]:
-        place, path, do = Path(question["place"]), Path(question["path"]), question["do"]
+        location, path, do = Path(question["place"]), Path(question["path"]), question["do"]
         try:
             if do == "end":
                 readings.pop(question["number"], None)
                 return None, b""
             if do == "next":
                 return _packed(next(readings[question["number"]], None))
-            if not place.exists():
+            if not location.exists():
                 raise InputError(f"{path}: no such file")
-            with _open(place) as file:
+            with _open(location) as file:
                 if do == "describe":
                     return _describe(file), b""
                 if do == "check":
                     return _check(file, path, question["structs"]), b""
-            schema, batches = _read(place, path, question["columns"])
-            readings[number := next(numbers)] = batches
-            return number, schema.serialize()
+            schema, batches = _read(location, path, question["columns"])
+            readings[reading := next(numbers)] = batches
+            return reading, schema.serialize()
         except (pyarrow.ArrowException, OSError, ValueError, MemoryError) as error:
-            said = " ".join(str(error).split()) or type(error).__name__
-            raise InputError(f"{path}: not a readable Parquet file ({said})") from None
+            message = " ".join(str(error).split()) or type(error).__name__
+            raise InputError(f"{path}: not a readable Parquet file ({message})") from None
 
     return answer
 
 
-def _open(place: Path) -> Any:
+def _open(location: Path) -> Any:
     import pyarrow.parquet
 
     limits = {"thrift_string_size_limit": PARQUET_FOOTER, "thrift_container_size_limit": PARQUET_FOOTER}
-    return pyarrow.parquet.ParquetFile(place, buffer_size=BUFFER, **limits)
+    return pyarrow.parquet.ParquetFile(location, buffer_size=BUFFER, **limits)
 
 
 def _describe(file: Any) -> tuple[list[str], list[str], int]:
     schema = file.schema_arrow
     nested = _parts(schema.field("translation").type) if "translation" in schema.names else []
-    return list(schema.names), [part.name for part in nested], file.metadata.num_rows
+    return list(schema.names), [field.name for field in nested], file.metadata.num_rows
 
 
 def _check(file: Any, path: Path, structs: Sequence[str]) -> list[str]:
     """The names of the columns; all must be numbers or text."""
     for name, kind in zip(file.schema_arrow.names, file.schema_arrow.types, strict=True):
-        parts = _parts(kind) if name in structs else []
-        if not (_is_text(kind) or _is_number(kind) or (parts and all(_is_text(part.type) for part in parts))):
+        fields = _parts(kind) if name in structs else []
+        if not (_is_text(kind) or _is_number(kind) or (fields and all(_is_text(field.type) for field in fields))):
             raise InputError(f"{path}: column {name!r} is neither numbers nor text")
     return list(file.schema_arrow.names)
 
 
-def _read(place: Path, path: Path, columns: Sequence[str]) -> tuple[Any, Iterator[Any]]:
+def _read(location: Path, path: Path, columns: Sequence[str]) -> tuple[Any, Iterator[Any]]:
     """The schema and the batches, after checking the sizes stated in the file."""
     budget, groups = Budget(path), []
-    file = _open(place)
-    for number in range(file.metadata.num_row_groups):
-        group = file.metadata.row_group(number)
+    file = _open(location)
+    for group_index in range(file.metadata.num_row_groups):
+        group = file.metadata.row_group(group_index)
         rows = ROWS
         for chunk in map(group.column, range(group.num_columns)):
             if any(chunk.path_in_schema == name or chunk.path_in_schema.startswith(f"{name}.") for name in columns):
-                size = max(chunk.total_uncompressed_size, 1)
-                budget.check(size, chunk.total_compressed_size)
+                unpacked = max(chunk.total_uncompressed_size, 1)
+                budget.check(unpacked, chunk.total_compressed_size)
                 # a delta-encoded text may be as long as the whole chunk
                 delta = "DELTA_BYTE_ARRAY" in chunk.encodings
-                rows = min(rows, BATCH * (1 if delta else group.num_rows) // size)
+                rows = min(rows, BATCH * (1 if delta else group.num_rows) // unpacked)
         groups.append((group.num_rows, max(rows, 1)))
 
     def batches() -> Iterator[Any]:
         with file:
-            for number, (rows, most) in enumerate(groups):
+            for group_index, (rows, most) in enumerate(groups):
                 seen = 0
-                for batch in file.iter_batches(most, [number], list(columns), use_threads=False):
+                for batch in file.iter_batches(most, [group_index], list(columns), use_threads=False):
                     seen += batch.num_rows
                     yield from _cut(batch)
                 if seen != rows:

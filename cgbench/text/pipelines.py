@@ -44,8 +44,8 @@ def load_pipeline(
                 f"{model}: this pipeline has no {needed[0]}; it has {', '.join(factories) or 'no component'}. "
                 f"Choose one with a {needed[0]}, such as en_core_web_sm"
             )
-        wanted = {name for name, factory in factories.items() if factory in (*needed, *also, *VECTORS)}
-        return spacy.load(folder, exclude=sorted(set(factories) - wanted))
+        included = {name for name, factory in factories.items() if factory in (*needed, *also, *VECTORS)}
+        return spacy.load(folder, exclude=sorted(set(factories) - included))
     except InputError:
         raise
     except Exception as error:  # spaCy and its components raise many kinds

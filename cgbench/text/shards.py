@@ -75,17 +75,17 @@ def kind_of(path: Path) -> str:
     return "json" if name.suffix == ".json" and is_array(path) else "jsonl"
 
 
-def find_files(given: Iterable[str | Path], column: str = "text") -> list[Shard]:
+def find_files(inputs: Iterable[str | Path], column: str = "text") -> list[Shard]:
     """The files of a corpus, each as one shard, in the order given; folders and patterns are sorted by name.
 
-    :param given: files, ``TABLE:COLUMN``, folders (all files except hidden ones) and patterns (``*``, ``**``).
+    :param inputs: files, ``TABLE:COLUMN``, folders (all files except hidden ones) and patterns (``*``, ``**``).
     :param column: the text column of tables where none is named.
     :raises InputError: there is no such file, a pattern or folder has none, or a file is named twice.
     """
-    found: list[Shard] = []
-    for one in given:
-        name = str(one)
-        path, named = split_name(name)
+    shards: list[Shard] = []
+    for item in inputs:
+        name = str(item)
+        path, chosen = split_name(name)
         if is_stdin(name):
             raise InputError("standard input (-) cannot be read in parallel; write it to a file")
         if path.is_dir():
@@ -96,23 +96,23 @@ def find_files(given: Iterable[str | Path], column: str = "text") -> list[Shard]
             paths = [path]
         elif glob.has_magic(name):
             names = sorted(glob.glob(str(path), recursive=True))  # noqa: PTH207 - Path.glob refuses absolute patterns
-            paths = [Path(each) for each in names if Path(each).is_file()]
+            paths = [Path(match) for match in names if Path(match).is_file()]
             if not paths:
                 raise InputError(f"{name}: no file matches this pattern")
         else:
             raise InputError(f"{path}: no such file")
-        for each in paths:
-            kind = kind_of(each)
-            if named is None and kind in NUMBERED and not (kind == "csv" and column in Table(each, named=True).names):
-                raise InputError(f"{each}: which column? Write {each}:COLUMN, such as {each}:1")
-            found.append(Shard(each, None if kind == "plain" else named or column))
+        for file in paths:
+            kind = kind_of(file)
+            if chosen is None and kind in NUMBERED and not (kind == "csv" and column in Table(file, named=True).names):
+                raise InputError(f"{file}: which column? Write {file}:COLUMN, such as {file}:1")
+            shards.append(Shard(file, None if kind == "plain" else chosen or column))
     seen: set[tuple[Path, str | None]] = set()
-    for shard in found:
+    for shard in shards:
         key = shard.path.resolve(), shard.column
         if key in seen:
             raise InputError(f"{shard.path}: named twice; its text would count twice")
         seen.add(key)
-    return found
+    return shards
 
 
 def _inside(folder: Path) -> list[Path]:
@@ -123,8 +123,8 @@ def _inside(folder: Path) -> list[Path]:
     return sorted(path for path in paths if path.is_file())
 
 
-def cut_files(files: Iterable[Shard], size: int = SHARD) -> list[Shard]:
-    """Split files into shards of about ``size`` bytes at line ends, where possible."""
+def cut_files(files: Iterable[Shard], shard_size: int = SHARD) -> list[Shard]:
+    """Split files into shards of about ``shard_size`` bytes at line ends, where possible."""
     shards: list[Shard] = []
     for file in files:
         if file.kind not in ("plain", "jsonl") or file.path.suffix in COMPRESSED:
@@ -134,14 +134,14 @@ def cut_files(files: Iterable[Shard], size: int = SHARD) -> list[Shard]:
         begin = 0
         with file.path.open("rb") as stream:
             while begin < total:
-                end = min(total, begin + size)
+                end = min(total, begin + shard_size)
                 stream.seek(end - 1)
                 while end < total and (piece := stream.read(1 << 16)):
-                    if (place := piece.find(b"\n")) >= 0:
-                        end = stream.tell() - len(piece) + place + 1
+                    if (newline := piece.find(b"\n")) >= 0:
+                        end = stream.tell() - len(piece) + newline + 1
                         break
                     end = total
-                    check_line(stream.tell() - begin - size, f"{file.path}, byte {begin:,} and on", 1)
+                    check_line(stream.tell() - begin - shard_size, f"{file.path}, byte {begin:,} and on", 1)
                 shards.append(Shard(file.path, file.column, begin, min(end, total)))
                 begin = end
         if not total:
@@ -153,10 +153,10 @@ def hash_shard(shard: Shard, digest: Any) -> str:
     """The checksum of a shard's bytes in hex; ``digest`` is a new hashlib object."""
     with shard.path.open("rb") as file:
         file.seek(shard.begin)
-        left = (shard.end if shard.end is not None else shard.path.stat().st_size) - shard.begin
-        while left > 0 and (data := file.read(min(left, 1 << 20))):
+        remaining = (shard.end if shard.end is not None else shard.path.stat().st_size) - shard.begin
+        while remaining > 0 and (data := file.read(min(remaining, 1 << 20))):
             digest.update(data)
-            left -= len(data)
+            remaining -= len(data)
     return str(digest.hexdigest())
 
 
@@ -179,18 +179,19 @@ def read_shard(shard: Shard, faults: Faults, change: Change | None = None, *, lo
             yield block
 
 
-def _pieces(shard: Shard, faults: Faults, size: int = BLOCK) -> Iterator[tuple[np.ndarray, int, int]]:
+def _pieces(shard: Shard, faults: Faults, block_size: int = BLOCK) -> Iterator[tuple[np.ndarray, int, int]]:
     """Whole lines: padded buffer, bytes filled, offset of its first byte in the text of the file."""
-    left = None if shard.end is None else shard.end - shard.begin
+    remaining = None if shard.end is None else shard.end - shard.begin
     stream: Any = open_raw(shard.path) if shard.end is None else shard.path.open("rb", buffering=0)
     reached = shard.begin
     with stream as file:
         if shard.end is not None:
             file.seek(shard.begin)
         try:
-            for buffer, filled, place, _ in whole_lines(file, size, f"{shard.path}, byte {reached:,} and on", left):
-                reached = shard.begin + place + filled
-                yield buffer, filled, shard.begin + place
+            where = f"{shard.path}, byte {reached:,} and on"
+            for buffer, filled, offset, _ in whole_lines(file, block_size, where, remaining):
+                reached = shard.begin + offset + filled
+                yield buffer, filled, shard.begin + offset
         except InputError as error:
             faults.note(InputError(f"{error.message}, after byte {reached:,} of its text"))
 
@@ -198,27 +199,27 @@ def _pieces(shard: Shard, faults: Faults, size: int = BLOCK) -> Iterator[tuple[n
 def _plain(shard: Shard, faults: Faults) -> Iterator[Block]:
     from cgbench.text import word_kernels
 
-    for buffer, size, offset in _pieces(shard, faults):
-        if not offset and buffer[: min(size, len(MARK))].tobytes() == MARK:
+    for buffer, filled, offset in _pieces(shard, faults):
+        if not offset and buffer[: min(filled, len(MARK))].tobytes() == MARK:
             buffer[: len(MARK)] = 32  # blanks, so that offsets do not change
-        if buffer[size - 1] != 10:
-            buffer[size] = 10
-            size += 1
-        buffer[size : size + word_kernels.PAD] = 10
-        if word_kernels.inspect(buffer, size) & word_kernels.NOT_UTF8:
-            _blank_bad_lines(buffer, size, offset, shard.path, faults)
-        yield check_text(buffer, size, 0, shard.path)
+        if buffer[filled - 1] != 10:
+            buffer[filled] = 10
+            filled += 1
+        buffer[filled : filled + word_kernels.PAD] = 10
+        if word_kernels.inspect(buffer, filled) & word_kernels.NOT_UTF8:
+            _blank_bad_lines(buffer, filled, offset, shard.path, faults)
+        yield check_text(buffer, filled, 0, shard.path)
 
 
-def _blank_bad_lines(buffer: np.ndarray, size: int, offset: int, path: Path, faults: Faults) -> None:
+def _blank_bad_lines(buffer: np.ndarray, filled: int, offset: int, path: Path, faults: Faults) -> None:
     begin = 0
-    for line in buffer[: size - 1].tobytes().split(b"\n"):
+    for line in buffer[: filled - 1].tobytes().split(b"\n"):
         try:
             line.decode()
         except UnicodeDecodeError as error:
-            place = offset + begin + error.start
-            said = f"{path}, byte {place:,}: not UTF-8 (byte 0x{line[error.start]:02x})"
-            faults.note(InputError(f"{said}; convert the file, for example with iconv -f ENCODING -t UTF-8"))
+            position = offset + begin + error.start
+            message = f"{path}, byte {position:,}: not UTF-8 (byte 0x{line[error.start]:02x})"
+            faults.note(InputError(f"{message}; convert the file, for example with iconv -f ENCODING -t UTF-8"))
             buffer[begin : begin + len(line)] = 32
         begin += len(line) + 1
 
@@ -236,7 +237,7 @@ def _texts(shard: Shard, faults: Faults) -> Iterator[str]:
         return
     while True:
         try:
-            number, (value,) = next(rows)
+            row_number, (value,) = next(rows)
         except StopIteration:
             return
         except InputError as error:
@@ -244,7 +245,7 @@ def _texts(shard: Shard, faults: Faults) -> Iterator[str]:
             return
         text = ""
         try:
-            text = as_text(value, shard.column, shard.path, number)
+            text = as_text(value, shard.column, shard.path, row_number)
         except InputError as error:
             faults.note(error)
         yield text
@@ -261,11 +262,11 @@ def _rows(path: Path, column: str) -> Iterator[tuple[int, tuple[Any, ...]]]:
 
 
 def _json_texts(shard: Shard, column: str, faults: Faults) -> Iterator[str]:
-    for buffer, size, offset in _pieces(shard, faults):
-        data = buffer[:size].tobytes()
+    for buffer, filled, offset in _pieces(shard, faults):
+        data = buffer[:filled].tobytes()
         if not offset:
             data = data.removeprefix(MARK)
-            offset += size - len(data)
+            offset += filled - len(data)
         for line in data.removesuffix(b"\n").split(b"\n"):
             text = ""
             if line.strip():

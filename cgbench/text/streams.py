@@ -148,9 +148,9 @@ class _Zstd:
     def close(self) -> None:
         self.file.close()
 
-    def _take(self, size: int) -> bytes:
-        data = self.file.read(size)
-        if len(data) < size:
+    def _take(self, count: int) -> bytes:
+        data = self.file.read(count)
+        if len(data) < count:
             raise EOFError("the compressed data end inside a frame")
         return data
 
@@ -159,27 +159,27 @@ class _Zstd:
         if not (magic := self.file.read(4)):
             return False
         while 0x184D2A50 <= int.from_bytes(magic, "little") <= 0x184D2A5F:  # skippable frames
-            size = int.from_bytes(self._take(4), "little")
-            while size:
-                size -= len(self._take(min(size, CHUNK)))
+            remaining = int.from_bytes(self._take(4), "little")
+            while remaining:
+                remaining -= len(self._take(min(remaining, CHUNK)))
             if not (magic := self.file.read(4)):
                 return False
         head = magic + self.file.peek(14)[:14]
-        size = self.library.frame_header_size(head)
+        header_size = self.library.frame_header_size(head)
         window = self.library.get_frame_parameters(head).window_size
         if window > ZSTD_WINDOW:
             raise EOFError(f"it needs {window:,} bytes of memory, above {ZSTD_WINDOW:,}; compress it without --long")
         self.checksum = 4 * self.library.get_frame_parameters(head).has_checksum
         self.frame = self.library.ZstdDecompressor(max_window_size=ZSTD_WINDOW).decompressobj()
-        self.frame.decompress(magic + self._take(size - 4))
+        self.frame.decompress(magic + self._take(header_size - 4))
         return True
 
     def _block(self) -> bytes:
         """The text of the next block; the last block ends the frame."""
         head = self._take(3)
         bits = int.from_bytes(head, "little")
-        last, kind, size = bits & 1, bits >> 1 & 3, bits >> 3
-        text = self.frame.decompress(head + self._take(1 if kind == 1 else size))
+        last, kind, block_size = bits & 1, bits >> 1 & 3, bits >> 3
+        text = self.frame.decompress(head + self._take(1 if kind == 1 else block_size))
         if last:
             text += self.frame.decompress(self._take(self.checksum)) if self.checksum else b""
             self.frame = None
@@ -257,11 +257,11 @@ def begins_with_mark(path: Path) -> bool:
 
 def _whole_lines(file: io.RawIOBase, name: str) -> Iterator[bytes]:
     """Pieces of about :data:`CHUNK` bytes that end at line ends."""
-    size = min(CHUNK, limit("CGBENCH_MAX_LINE"))  # a line within a piece cannot be too long
+    chunk_size = min(CHUNK, limit("CGBENCH_MAX_LINE"))  # a line within a piece cannot be too long
     pieces: list[bytes] = []
     length = count = 0
     first = True
-    while data := file.read(size):
+    while data := file.read(chunk_size):
         cut = data.rfind(b"\n") + 1
         check_line(length + (data.find(b"\n") if cut else len(data)), name, count + 1)
         if not cut:

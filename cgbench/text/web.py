@@ -83,11 +83,11 @@ def check_url(url: str, where: str, form: str, secret: str = "") -> None:
     :raises InputError: it is not http or https, has no host, or contains a password, a blank or a fragment.
     """
     try:
-        parts = urllib.parse.urlsplit(url)
-        if parts.username or parts.password:
-            raise InputError(f"{parts.scheme}://{parts.hostname}: no password belongs here{secret}")
-        host = (parts.hostname or "").encode("idna")
-        right = parts.scheme in ("http", "https") and host and parts.port != 0
+        address = urllib.parse.urlsplit(url)
+        if address.username or address.password:
+            raise InputError(f"{address.scheme}://{address.hostname}: no password belongs here{secret}")
+        host = (address.hostname or "").encode("idna")
+        right = address.scheme in ("http", "https") and host and address.port != 0
     except ValueError:  # a port beyond the range, half a bracket, a host with an empty part
         right = False
     if not right or "#" in url or not url.isprintable() or " " in url:

@@ -76,19 +76,19 @@ def estimate_words(lines: str | Path) -> int | None:
     path = Path(lines)
     if not is_plain_file(lines) or not path.is_file():
         return None
-    size = path.stat().st_size
+    file_size = path.stat().st_size
     words = used = 0
     with path.open("rb") as file:
-        for position in sorted({0, max(0, size // 2), max(0, size - SAMPLE)}):
+        for position in sorted({0, max(0, file_size // 2), max(0, file_size - SAMPLE)}):
             file.seek(position)
             sample = file.read(SAMPLE)
             words += len(sample.split()) + sample.count(b"\n")
             used += len(sample)
-    return words * size // used if used else 0
+    return words * file_size // used if used else 0
 
 
-def longer(array: np.ndarray, size: int) -> np.ndarray:
-    """A copy with ``size`` rows."""
-    result = np.zeros((size, *array.shape[1:]), array.dtype)
+def longer(array: np.ndarray, length: int) -> np.ndarray:
+    """A copy with ``length`` rows."""
+    result = np.zeros((length, *array.shape[1:]), array.dtype)
     result[: len(array)] = array
     return result

@@ -103,23 +103,23 @@ def trailing_zeros(context: Any, value: Any) -> Any:
 # --- bytes ------------------------------------------------------------------------------------------------------
 
 
-def inspect(buffer, size):
-    """Flags of ``buffer[:size]``: a sum of TAB, CARRIAGE_RETURN and NOT_UTF8."""
+def inspect(buffer, stop):
+    """Flags of ``buffer[:stop]``: a sum of TAB, CARRIAGE_RETURN and NOT_UTF8."""
     head = np.full(6, _NEWLINE, np.uint8)  # as if three newlines came before
-    head[3 : 3 + min(3, size)] = buffer[: min(3, size)]
-    return _inspect(head, head.size) | _inspect(buffer, size)
+    head[3 : 3 + min(3, stop)] = buffer[: min(3, stop)]
+    return _inspect(head, head.size) | _inspect(buffer, stop)
 
 
 @kernel
-def _inspect(text, size):
-    """Flags of ``text[3:size]``.
+def _inspect(text, stop):
+    """Flags of ``text[3:stop]``.
 
     One branch-free pass that the compiler can vectorise. A byte must be a continuation byte exactly if one of the three
     bytes before it requires one; the other terms are the forbidden bytes and the overlong, surrogate and out-of-range
     pairs of RFC 3629, section 4.
     """
     tab = carriage_return = bad = False
-    for i in range(3, size):
+    for i in range(3, stop):
         byte = load8(text, i)
         bad |= _utf8_error(byte, load8(text, i - 1), load8(text, i - 2), load8(text, i - 3))
         tab |= byte == _TAB
@@ -152,9 +152,9 @@ def _low_bytes(eight):
 @part
 def _word_end(buffer, i):
     while True:
-        found = trailing_zeros(_low_bytes(load64(buffer, i))) >> 3
-        i += found
-        if found < 8:
+        plain = trailing_zeros(_low_bytes(load64(buffer, i))) >> 3
+        i += plain
+        if plain < 8:
             if _separates(load8(buffer, i)):
                 return i
             i += 1  # a control byte that is not a separator
@@ -170,12 +170,12 @@ def _shift(eight, length):
 @inlined
 def _hash_word(buffer, i, length):
     """(64-bit hash, first 8 bytes, next 8 bytes) of ``length`` bytes."""
-    one = _shift(load64(buffer, i), min(length, 8))
-    two = _shift(load64(buffer, i + 8), max(0, min(length - 8, 8)))
-    code = _mix(_mix(one + np.uint64(length)) ^ two)
+    head = _shift(load64(buffer, i), min(length, 8))
+    tail = _shift(load64(buffer, i + 8), max(0, min(length - 8, 8)))
+    code = _mix(_mix(head + np.uint64(length)) ^ tail)
     for begin in range(i + _IN_TABLE, i + length, 8):
         code = _mix(code ^ _shift(load64(buffer, begin), min(i + length - begin, 8)))
-    return code, one, two
+    return code, head, tail
 
 
 @inlined
@@ -184,22 +184,22 @@ def _read_word(buffer, i):
 
     Words of up to 16 bytes (nearly all) take no branch that depends on their length.
     """
-    one, two = load64(buffer, i), load64(buffer, i + 8)
-    length = trailing_zeros(_low_bytes(one)) >> 3
-    length += (trailing_zeros(_low_bytes(two)) >> 3) * (length == 8)
+    head, tail = load64(buffer, i), load64(buffer, i + 8)
+    length = trailing_zeros(_low_bytes(head)) >> 3
+    length += (trailing_zeros(_low_bytes(tail)) >> 3) * (length == 8)
     if not _separates(load8(buffer, i + length)):
         length = _word_end(buffer, i) - i
-    code, one, two = _hash_word(buffer, i, length)
-    return i + length, one, two, code
+    code, head, tail = _hash_word(buffer, i, length)
+    return i + length, head, tail, code
 
 
 @part
 def _line_end(buffer, i):
     while True:
         eight = load64(buffer, i) ^ _NEWLINES
-        found = (eight - _ONES) & ~eight & _HIGHS
-        if found != _0:
-            return i + (trailing_zeros(found) >> 3)
+        newlines = (eight - _ONES) & ~eight & _HIGHS
+        if newlines != _0:
+            return i + (trailing_zeros(newlines) >> 3)
         i += 8
 
 
@@ -242,14 +242,14 @@ def _next_row(at, table):
 
 
 @part
-def _find_word(buffer, start, end, one, two, code, arena, starts, table):
+def _find_word(buffer, start, end, head, tail, code, arena, starts, table):
     """The id of a word from :func:`_read_word`, or -1. Bytes are compared, so there are no collisions."""
     length = end - start
     tag = _tag(code, length)
     at = _home_row(code, table)
     while True:
         slot = table[at, 0]
-        if slot >> _32 == tag and table[at, 1] == one and table[at, 2] == two:
+        if slot >> _32 == tag and table[at, 1] == head and table[at, 2] == tail:
             word = np.int64(slot & _LOW) - 1
             if length <= _IN_TABLE or _same_bytes(buffer, start, end, arena, starts[word], starts[word + 1]):
                 return word
@@ -270,20 +270,20 @@ def _same_bytes(buffer, start, end, arena, there, there_end):
 def _enter_word(table, arena, start, end, word):
     """Add a word of the arena, which has PAD bytes at its end."""
     length = end - start
-    code, one, two = _hash_word(arena, start, length)
+    code, head, tail = _hash_word(arena, start, length)
     at = _home_row(code, table)
     while table[at, 0] != _0:
         at = _next_row(at, table)
     table[at, 0] = (_tag(code, length) << _32) | np.uint64(word + 1)
-    table[at, 1] = one
-    table[at, 2] = two
+    table[at, 1] = head
+    table[at, 2] = tail
 
 
 @kernel
-def read_words(buffer, i, size, first_kept, line_end, keep_empty, tokens, filled, arena, starts, counts, table, words):
+def read_words(buffer, i, stop, first_kept, line_end, keep_empty, tokens, filled, arena, starts, counts, table, words):
     """Count the words of whole lines and append their ids to ``tokens``, each line ended by ``line_end``.
 
-    ``tokens`` needs room for ``size - i + 1`` more; ``words`` is the number of words in the vocabulary's arrays.
+    ``tokens`` needs room for ``stop - i + 1`` more; ``words`` is the number of words in the vocabulary's arrays.
     Stops when one of these is full: enlarge it (:func:`enter_words`) and call again. Replacing arrays inside the loop
     would cost it their reference counts.
 
@@ -291,7 +291,7 @@ def read_words(buffer, i, size, first_kept, line_end, keep_empty, tokens, filled
     :param keep_empty: a line without words is kept as its ``line_end``; else it is dropped.
     :returns: (byte reached, tokens filled, words)
     """
-    while i < size:
+    while i < stop:
         byte = load8(buffer, i)
         if byte == _NEWLINE:
             if keep_empty or (filled > 0 and tokens[filled - 1] != line_end):
@@ -302,8 +302,8 @@ def read_words(buffer, i, size, first_kept, line_end, keep_empty, tokens, filled
         if _separates(byte):
             i += 1
             continue
-        end, one, two, code = _read_word(buffer, i)
-        word = _find_word(buffer, i, end, one, two, code, arena, starts, table)
+        end, head, tail, code = _read_word(buffer, i)
+        word = _find_word(buffer, i, end, head, tail, code, arena, starts, table)
         if word < 0:
             used = starts[words]
             full = used + (end - i) + PAD > arena.size or words + 1 == starts.size
@@ -352,17 +352,17 @@ def _copy_words(arena, starts, order, new_arena, new_starts):
 
 
 @kernel
-def read_ids(buffer, size, arena, starts, table, ids, lengths):
-    """Write the ids of all words of whole lines to ``ids`` (room for ``size / 2``), and the words per line."""
+def read_ids(buffer, stop, arena, starts, table, ids, lengths):
+    """Write the ids of all words of whole lines to ``ids`` (room for ``stop / 2``), and the words per line."""
     i = _FIRST
     line = 0
     filled = 0
-    while i < size:
+    while i < stop:
         begin = filled
         i = _word_start(buffer, i)
         while load8(buffer, i) != _NEWLINE:
-            end, one, two, code = _read_word(buffer, i)
-            word = _find_word(buffer, i, end, one, two, code, arena, starts, table)
+            end, head, tail, code = _read_word(buffer, i)
+            word = _find_word(buffer, i, end, head, tail, code, arena, starts, table)
             ids[filled] = word if word >= 0 else UNKNOWN
             filled += 1
             i = _word_start(buffer, end)
@@ -398,11 +398,11 @@ def gather_lines(buffer, line_starts, out, bounds, codes):
 
 
 @kernel
-def hash_lines(buffer, size, offsets, codes):
+def hash_lines(buffer, stop, offsets, codes):
     """Byte offset and hash of the words (0: no word) of each line, as in :func:`filter_lines`."""
     i = _FIRST
     line = 0
-    while i < size:
+    while i < stop:
         offsets[line] = i
         code = _0
         i = _word_start(buffer, i)
@@ -420,7 +420,7 @@ def hash_lines(buffer, size, offsets, codes):
 
 
 @kernel
-def filter_lines(buffer, size, arena, starts, table, usable, states, ids, offsets, lengths, codes):
+def filter_lines(buffer, stop, arena, starts, table, usable, states, ids, offsets, lengths, codes):
     """Find the lines without a rare word on one side of a corpus; called for one side, then for the other.
 
     One side is read completely before the other, so that only one vocabulary occupies the processor's cache.
@@ -436,7 +436,7 @@ def filter_lines(buffer, size, arena, starts, table, usable, states, ids, offset
     i = _FIRST
     line = 0
     filled = 0
-    while i < size and line < states.size:
+    while i < stop and line < states.size:
         offsets[line] = i
         i = _word_start(buffer, i)
         if load8(buffer, i) == _NEWLINE:
@@ -445,8 +445,8 @@ def filter_lines(buffer, size, arena, starts, table, usable, states, ids, offset
             length = 0
             code = _0
             while load8(buffer, i) != _NEWLINE:
-                end, one, two, word_hash = _read_word(buffer, i)
-                word = _find_word(buffer, i, end, one, two, word_hash, arena, starts, table)
+                end, head, tail, word_hash = _read_word(buffer, i)
+                word = _find_word(buffer, i, end, head, tail, word_hash, arena, starts, table)
                 if word < 0:
                     word = UNKNOWN
                 if word >= usable:
