@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 CONFIG, MODEL, METRICS = "config.json", "model.safetensors", "metrics.jsonl"
-SPEED = "speed.jsonl"  # beside METRICS: what differs from run to run
 STATE, BEST = "training_state.safetensors", "best.safetensors"  # for resuming; not part of the model
 MEMBER = "member-{}"
 BESIDE = "ensemble"  # the folder next to a workspace for its published members
@@ -306,9 +305,7 @@ def publish_ensemble(members: list[Path], out: Path, copy: Callable[[str, str], 
         folder = out / MEMBER.format(number)
         if folder.exists():
             shutil.rmtree(folder)
-        shutil.copytree(
-            member, folder, copy_function=copy, ignore=shutil.ignore_patterns("step.json", STATE, BEST, SPEED)
-        )
+        shutil.copytree(member, folder, copy_function=copy, ignore=shutil.ignore_patterns("step.json", STATE, BEST))
     for folder in out.glob(MEMBER.format("*")):
         if folder.is_dir() and folder.name not in {MEMBER.format(number) for number in range(len(members))}:
             shutil.rmtree(folder)
@@ -364,7 +361,7 @@ def ensemble_identity(ensemble: Path) -> str:
             {
                 path.name: hash_file(ordinary_file(path))
                 for path in sorted(folder.iterdir())
-                if not path.is_dir() and path.name not in (METRICS, SPEED, SUMS, STATE, BEST)
+                if not path.is_dir() and path.name not in (METRICS, SUMS, STATE, BEST)
             }
             for folder in member_folders(ensemble)
         ]

@@ -99,7 +99,7 @@ def test_searching_all_texts(opened, page_file):
 def test_hostile_text_shows_as_text(opened, tmp_path):
     texts = [text.replace("\n", " ") for text in HOSTILE]
     systems = {"<img src=x onerror=window.broken=1>": texts, "second": texts[::-1]}
-    page = opened(written(tmp_path / "hostile.html", systems, texts, sources=texts))
+    page = opened(written(tmp_path / "hostile.html", systems, texts, sources=texts, accept_text=True))
     assert page.evaluate("window.broken") is None
     assert page.locator("img, svg[onload], iframe").count() == 0
     assert page.locator(".examples tbody tr").count() == len(texts)

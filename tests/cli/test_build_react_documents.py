@@ -80,7 +80,8 @@ def test_whole_documents_are_drawn_with_any_number_of_workers(built, words, run,
 
 def test_scores_and_drops_by_document(built, run, tmp_path):
     release, given = Release.open(built), []
-    for stem, path in (("test", release.text_path("target")), ("control", release.control_path("target"))):
+    control = release.folder / f"control.{release.languages[1]}"
+    for stem, path in (("test", release.text_path("target")), ("control", control)):
         lines = path.read_text().splitlines()
         (tmp_path / stem).write_text("".join(f"{line if row % 3 else ''}\n" for row, line in enumerate(lines)))
         given += ["--hyp" if stem == "test" else "--control-hyp", f"A={tmp_path / stem}"]
@@ -97,7 +98,7 @@ def test_scores_and_drops_by_document(built, run, tmp_path):
     (tmp_path / "control.tsv").write_text("".join(f"{name}\t{line}\n" for name, line in rows))
     own = ("--cluster", "document", "--control-ref", tmp_path / "control.tsv")
     assert json.loads(run(*score, *own).stdout)["control"] == found["control"]
-    plain = ("--cluster", "document", "--control-ref", release.control_path("target"))
+    plain = ("--cluster", "document", "--control-ref", control)
     said = run(*score, *plain, status=2).stderr
     assert "--cluster document: the control set has no column document" in said
     # Rows joined by their ids, in another order.

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from cgbench.benchmark.release.release import Release
+
 ONE = ["--preset", "demo", "--set", "candidates=1", "--set", "window=1", "--set", "select=1"]
 FORM = "* dog ( x _ {0} ) ; run . agent ( x _ {1} , x _ {0} )"
 
@@ -24,7 +26,8 @@ def test_anonymised_variables_are_no_rare_words(run, forms, tmp_path):
     assert "pool 1, known words 0" in run(*forms, status=2).stderr
     run(*forms, "--anonymise", "cogs")
     out = tmp_path / "out"
-    assert (out / "candidates.lf").read_text() == FORM.format(0, 1) + " ; run\n"
+    assert (out / "candidates.lf").read_text() == FORM.format(4, 5) + " ; run\n"
+    assert Release.open(out).lines("target", normalised=True) == [FORM.format(0, 1) + " ; run"]
     assert json.loads((out / "manifest.json").read_text())["configuration"]["anonymise"] == "cogs"
     row = json.loads(run("stats", "--release", out, "--side", "target", "--format", "json").stdout)
     assert row["novel_words"] == {"2": 0, "3": 0}  # the training text is anonymised, too
@@ -37,7 +40,10 @@ def test_a_tokeniser_for_each_side(run, tmp_path):
     words += [*ONE, "--set", "min_length=1", "--set", "filter_sides=target"]
     out = tmp_path / "out"
     run(*words, "--tokenize", "zh=zh,en=13a", "--until", "candidates", "--out", out)
-    assert [(out / f"candidates.{side}").read_text() for side in ("en", "zh")] == ["Runs he .\n", "跑 了 他 。\n"]
+    # The text is published as it is; each side of its normalised form has its tokeniser.
+    assert [(out / f"candidates.{side}").read_text() for side in ("en", "zh")] == ["Runs he.\n", "跑了他。\n"]
+    release = Release.open(out)
+    assert [release.lines(side, normalised=True) for side in ("source", "target")] == [["Runs he ."], ["跑 了 他 。"]]
     assert "sacrebleu" in json.loads((out / "manifest.json").read_text())["versions"]
     row = json.loads(run("stats", "--release", out, "--side", "target", "--format", "json").stdout)
     assert (row["mean_length"], row["novel_words"]["2"]) == (4.0, 2)

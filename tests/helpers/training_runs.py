@@ -4,7 +4,6 @@ import json
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from cgbench.models.checkpoints import SPEED
 from cgbench.models.config.common import TextConfig
 from cgbench.models.config.presets import load_preset
 from cgbench.models.text.subwords import Subwords
@@ -44,8 +43,8 @@ def train(corpus, out, preset=PRESET, seed=3, **options):
 
 
 def contents(folder):
-    """The bytes of every file of a folder, by its path, except for the speed of the run."""
-    files = (file for file in sorted(folder.rglob("*")) if file.is_file() and file.name != SPEED)
+    """The bytes of every file of a folder, by its path."""
+    files = (file for file in sorted(folder.rglob("*")) if file.is_file())
     return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 

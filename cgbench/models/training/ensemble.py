@@ -20,7 +20,6 @@ from cgbench.models.checkpoints import (
     CONFIG,
     ENSEMBLE,
     MEMBER,
-    SPEED,
     STATE,
     holds_members,
     member_folders,
@@ -231,7 +230,7 @@ def _train_one(
         else:
             train_together(work, (), count=plan.processes, device=plan.device, title=title, failed=root / FAILED)
 
-    workspace.run(step, make, resumable=True, spare=(STATE, BEST, SPEED))
+    workspace.run(step, make, resumable=True, spare=(STATE, BEST))
 
 
 def _train(*arguments: Any, **options: Any) -> bool:

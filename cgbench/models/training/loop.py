@@ -31,7 +31,6 @@ from cgbench.models.checkpoints import (
     BEST,
     METRICS,
     MODEL,
-    SPEED,
     STATE,
     CheckpointConfig,
     read_tensors,
@@ -144,7 +143,7 @@ class TrainingRun:
         config, update, ended = self.config, self.progress.update, self._ended()
         if ended or update % config.log_every == 0:
             loss = self._log_training()
-            speed = self._log_speed()
+            speed = self._speed()
             shown.set_postfix_str(f"loss {loss:.3f}, {speed:,.0f} tokens/s, rate {self._rate():.1e}", False)
         if self.validation and self._validation_due(ended):
             self._validate(self.validation)
@@ -309,13 +308,9 @@ class TrainingRun:
         progress.loss, progress.plain, progress.count = 0.0, 0.0, 0
         return loss
 
-    def _log_speed(self) -> float:
-        """Log the time and the target tokens per second since the last report; return the latter."""
+    def _speed(self) -> float:
+        """The target tokens per second since the last report. The log has no times: equal runs write equal files."""
         speed = self.tokens / max(time.monotonic() - self.began, 1e-9)
-        if self.processes.is_main and self.tokens:
-            entry = {"update": self.progress.update, "time": time.time(), "tokens_per_second": round(speed, 1)}
-            with (self.out / SPEED).open("a", encoding="utf-8") as file:
-                file.write(json.dumps(entry) + "\n")
         self.tokens = 0
         return speed
 
