@@ -27,7 +27,7 @@ def quantile_table(figures: dict[str, Any], measure: str) -> str:
 
 
 def balance_table(rows: list[dict[str, Any]]) -> str:
-    """How the control set was matched: means, and their differences in standard deviations."""
+    """How the control set was matched: means, their differences in standard deviations, variance ratios and KS."""
     return render(HEAD, shown_balance(rows)) if rows else ""
 
 

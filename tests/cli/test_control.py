@@ -19,7 +19,8 @@ def built(tmp_path_factory, small_release, corpora):
     out = copy_build(small_release.folder, tmp_path_factory.mktemp("control") / "release")
     _, result = build_release(corpora, out, "--control")
     assert "in the control set" in result.output and "degree of the control set" in result.output
-    assert re.search(r"target: log count of its rarest word +\d+\.\d\d +\d+\.\d\d +-?0\.\d{3}\n", result.output)
+    numbers = r" +\d+\.\d\d +\d+\.\d\d +-?0\.\d{3} +\d+\.\d\d +[01]\.\d{3}\n"
+    assert re.search("target: log count of its rarest word" + numbers, result.output)
     return out
 
 

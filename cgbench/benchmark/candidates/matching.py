@@ -3,7 +3,8 @@
 Pairs are matched on the covariates that make a sentence hard apart from its combinations: on both sides, the length,
 the mean frequency of the words, and the frequency of the rarest word. The balance is the usual table of matched studies
 (Austin 2011, "An Introduction to Propensity Score Methods", section "Balance diagnostics"): the two means of each
-covariate and their standardised difference. A difference below 0.1 counts as negligible.
+covariate, their standardised difference, the ratio of the variances and the Kolmogorov-Smirnov statistic. A difference
+below 0.1 counts as negligible; equal means can hide different spreads, which the last two show.
 """
 
 from __future__ import annotations
@@ -89,21 +90,33 @@ def covariates_of(columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def balance(test: Mapping[str, np.ndarray], control: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
-    """A row per covariate: its means in the test set and in the control set, and ``difference``: control minus test in
-    units of their pooled standard deviation; None if both are constant and differ.
+    """A row per covariate, which compares its distribution in the test set and in the control set.
+
+    The means ``test`` and ``control``; ``difference``, control minus test in units of their pooled standard deviation,
+    None if both are constant and differ; ``variance_ratio``, test over control, None if the control set is constant;
+    and ``ks``, the Kolmogorov-Smirnov statistic: the largest difference of the cumulative shares, from 0 to 1.
 
     :param test: of :func:`covariates_of`, as ``control``. Neither is empty.
     """
     rows: list[dict[str, Any]] = []
     for name in test:
-        (one, first), (other, second) = _mean_and_variance(test[name]), _mean_and_variance(control[name])
-        spread = math.sqrt((first + second) / 2)
-        difference = round((other - one) / spread, 6) if spread else None if other != one else 0.0
-        rows.append({"covariate": name, "test": round(one, 6), "control": round(other, 6), "difference": difference})
+        test_mean, test_variance = _mean_and_variance(test[name])
+        control_mean, control_variance = _mean_and_variance(control[name])
+        deviation, shift = math.sqrt((test_variance + control_variance) / 2), control_mean - test_mean
+        rows.append(
+            {
+                "covariate": name,
+                "test": round(test_mean, 6),
+                "control": round(control_mean, 6),
+                "difference": round(shift / deviation, 6) if deviation else None if shift else 0.0,
+                "variance_ratio": round(test_variance / control_variance, 6) if control_variance else None,
+                "ks": round(_kolmogorov_smirnov(test[name], control[name]), 6),
+            }
+        )
     return rows
 
 
-HEAD = ("", "test set", "control set", "difference")
+HEAD = ("", "test", "control", "diff.", "variance", "KS")
 
 
 def shown_balance(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
@@ -113,6 +126,8 @@ def shown_balance(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
             SHOWN[row["covariate"]],
             *(f"{row[name]:.2f}" for name in ("test", "control")),
             "-" if row["difference"] is None else f"{round(row['difference'], 3) + 0.0:.3f}",
+            "-" if row["variance_ratio"] is None else f"{row['variance_ratio']:.2f}",
+            f"{row['ks']:.3f}",
         )
         for row in rows
     ]
@@ -128,6 +143,13 @@ def _mean_and_variance(values: np.ndarray) -> tuple[float, float]:
     # math.fsum is exact: the result is the same for any order of the pairs and on any machine.
     mean = math.fsum(values.tolist()) / len(values)
     return mean, math.fsum(((values - mean) ** 2).tolist()) / max(1, len(values) - 1)
+
+
+def _kolmogorov_smirnov(first: np.ndarray, second: np.ndarray) -> float:
+    # Right of every value the two cumulative shares are exact; between values they do not change.
+    values = np.concatenate((first, second))
+    shares = [np.searchsorted(np.sort(sample), values, side="right") / len(sample) for sample in (first, second)]
+    return float(np.abs(shares[0] - shares[1]).max())
 
 
 def scaled(test: Mapping[str, np.ndarray], *others: Mapping[str, np.ndarray]) -> list[np.ndarray]:

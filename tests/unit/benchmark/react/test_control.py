@@ -6,10 +6,11 @@ from collections import Counter
 import numpy as np
 import pytest
 import twins
+from scipy.stats import ks_2samp
 
 from cgbench.benchmark.candidates import scan as scan_module
 from cgbench.benchmark.candidates.cut import Bounds
-from cgbench.benchmark.candidates.matching import BALANCED, COVARIATES, balance, match, worst
+from cgbench.benchmark.candidates.matching import BALANCED, COVARIATES, balance, match, shown_balance, worst
 from cgbench.benchmark.candidates.scan import Scan, content_of, scan
 from cgbench.benchmark.candidates.selection import seeded_hash
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
@@ -176,12 +177,23 @@ def test_differences_cancel_out_by_hand():
 
 def test_balance_by_hand():
     test, control = {"x": np.array([1.0, 3.0]), "y": np.ones(2)}, {"x": np.array([2.0, 6.0]), "y": np.full(2, 2.0)}
+    difference = round(2 / math.sqrt((2 + 8) / 2), 6)
+    spread, constant = {"variance_ratio": 0.25, "ks": 0.5}, {"variance_ratio": None, "ks": 1.0}
     assert balance(test, control) == [
-        {"covariate": "x", "test": 2.0, "control": 4.0, "difference": round(2 / math.sqrt((2 + 8) / 2), 6)},
-        {"covariate": "y", "test": 1.0, "control": 2.0, "difference": None},
+        {"covariate": "x", "test": 2.0, "control": 4.0, "difference": difference, **spread},
+        {"covariate": "y", "test": 1.0, "control": 2.0, "difference": None, **constant},
     ]
     assert balance(test, test)[1]["difference"] == 0.0 and worst(balance(test, control)) == (math.inf, "y")
     assert worst(balance(test, control)[:1]) == (pytest.approx(0.894427), "x")
+
+
+def test_equal_means_do_not_hide_different_spreads():
+    names = ("source_length",)
+    test, control = np.array([9.0, 9.0, 10.0, 11.0, 11.0]), np.array([7.0, 7.0, 10.0, 13.0, 13.0])
+    rows = balance(dict.fromkeys(names, test), dict.fromkeys(names, control))
+    assert rows[0]["variance_ratio"] == pytest.approx(1 / 9, abs=1e-6)
+    assert rows[0]["ks"] == pytest.approx(ks_2samp(test, control).statistic, abs=1e-6) == 0.4
+    assert shown_balance(rows) == [("words of the source", "10.00", "10.00", "0.000", "0.11", "0.400")]
 
 
 def test_what_the_pool_cannot_supply_is_one_line(tmp_path):
