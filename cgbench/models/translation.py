@@ -15,7 +15,7 @@ from cgbench.models.server_options import ServerOptions
 from cgbench.models.translation_request import TranslateRequest
 from cgbench.requests import accepts, changed, fields_of, given_values
 from cgbench.tables import counted
-from cgbench.text.inputs import files_of, lines_of
+from cgbench.text.inputs import files_of, is_path, lines_of
 
 if TYPE_CHECKING:
     from cgbench.models.ensemble import Ensemble, Translation
@@ -112,7 +112,8 @@ def _check(request: TranslateRequest) -> None:
         raise InputError(
             f"{argument('nbest', request.nbest)}: a beam of {beam} finds at most {beam}; raise {argument('beam')}"
         )
-    if external := next((name for name in map(str, request.model) if name.startswith("hf:")), None):
+    models = [request.model] if is_path(request.model) else list(request.model or ())
+    if external := next((name for name in map(str, models) if name.startswith("hf:")), None):
         raise InputError(f"{external}: an external model; name it with {argument('system', external)}")
     if bool(request.model) == (request.system is not None):
         raise InputError(f"use one of {model} and {system}")

@@ -145,7 +145,7 @@ def test_cogs(data, tmp_path):
     write(data / "gen.tsv", cogs(300, 2, ["Emma", "Noah"]))
     printed, _ = run("cogs.sh", tmp_path)
     assert printed.count("written to ") == 2
-    assert "x _ 0" in (tmp_path / "out" / "release" / "test.lf").read_text()
+    assert "x _ 0" in (tmp_path / "out" / "release" / "test.norm.lf").read_text()
     assert "COGS" in printed.splitlines()[-4]
 
 

@@ -82,7 +82,7 @@ def releases():
     """A release made by hand, for ``score --release``."""
     from small_build import list_files
 
-    manifest = {"format": 3, "until": "release", "languages": ["de", "en"], "signature": "react|x"}
+    manifest = {"format": 4, "until": "release", "languages": ["de", "en"], "signature": "react|x"}
     manifest |= {key: {} for key in ("counts", "figures", "inputs")}
     manifest["configuration"] = {"tokenize": "none", "lowercase": False, "uncertainty": "rmi"}
     rows = "".join(json.dumps({"line": row, "degree": 0.5 + row, "rmi": row / 7}) + "\n" for row in range(1, 5))
