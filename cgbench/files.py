@@ -136,11 +136,6 @@ def to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
-def cache_folder(kind: str) -> Path:
-    """The cache folder for ``kind``: ``cgbench/KIND`` in ``XDG_CACHE_HOME``, or in ``~/.cache``."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cgbench" / kind
-
-
 def write_json(path: Path, value: Any) -> None:
     """Write ``value`` as JSON atomically."""
     write_atomic(path, to_json(value))

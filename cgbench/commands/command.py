@@ -14,12 +14,13 @@ from click.shell_completion import CompletionItem
 from cgbench.commands.click_types import FilesType, ModelType, Option
 from cgbench.commands.lines import Failure, Stopped, failure_of, interruptible, text_alone, warnings_as_lines
 from cgbench.commands.lines import note as note  # read from here by many
-from cgbench.errors import printable
 from cgbench.settings import did_you_mean
 from cgbench.text.remote import is_address, local
 
 FIRST, LAST = ("Input", "Text"), ("Output", "Execution", "Advanced")
 """Headings of ``--help`` that come first and last; the others keep the order of their options."""
+IMPORTANT = ("--ref", "--hyp", "--beam")
+"""Options that come first under their headings, before required ones."""
 FEW = 8  # options that need no headings
 MOST = 38  # options in a ``--help``; of a command with more, those of the group "Advanced" are under ``--help-all``
 
@@ -44,6 +45,15 @@ class Documented(click.Command):
             )
         )  # fmt: skip
 
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Read the words of the command line; an error in them is one line."""
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except click.UsageError as error:
+            raise _one_line(error) from None
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the options under the headings of their groups; a few options need no headings."""
         groups: dict[str, list[tuple[str, str]]] = {name: [] for name in FIRST}
@@ -56,7 +66,7 @@ class Documented(click.Command):
         for name in [*(name for name in groups if name not in LAST), *LAST]:
             if records := groups.get(name):
                 with formatter.section(name):
-                    formatter.write_dl(sorted(records, key=lambda record: not record[1].endswith("[required]")))
+                    formatter.write_dl(sorted(records, key=_importance))
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Print the example, a long one in several lines."""
@@ -71,6 +81,11 @@ class Documented(click.Command):
             formatter.write("  " + " \\\n      ".join(lines) + "\n")
 
 
+def _importance(record: tuple[str, str]) -> tuple[int, bool]:
+    option = record[0].split()[0]
+    return (IMPORTANT.index(option) if option in IMPORTANT else len(IMPORTANT)), not record[1].endswith("[required]")
+
+
 _HELP_ALL = f"{__name__}.help_all"  # in a context: whether help has every option
 
 
@@ -80,6 +95,15 @@ def _help_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
         ctx.meta[_HELP_ALL] = True
         click.echo(ctx.get_help(), color=ctx.color)
         ctx.exit()
+
+
+def _one_line(error: click.UsageError) -> click.ClickException:
+    """A wrong call as one line; a group without a command shows its help instead."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        return error
+    text = error.format_message()
+    see = f"; see {error.ctx.command_path} --help" if error.ctx else ""
+    return Failure(f"{text[:1].lower()}{text[1:].rstrip('.').replace('. (', ' (')}{see}")
 
 
 class Command(Documented):
@@ -161,7 +185,7 @@ class Group(Documented, click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find a command; an error names the nearest one."""
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            ctx.fail(f"No such command '{args[0]}'{did_you_mean(args[0], self.list_commands(ctx))}")
+            ctx.fail(f"no such command '{args[0]}'{did_you_mean(args[0], self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -172,10 +196,7 @@ class Group(Documented, click.Group):
             with warnings_as_lines(), text_alone(), interruptible():
                 return super().invoke(ctx)
         except click.UsageError as error:
-            text = error.format_message()
-            if (visible := printable(text, "\t\n")) == text:
-                raise
-            raise click.UsageError(visible, error.ctx) from error
+            raise _one_line(error) from None
         except KeyboardInterrupt:
             raise Stopped("stopped") from None
         except Exception as error:

@@ -24,7 +24,7 @@ SAMPLED = 4  # files of a corpus that are checked
     "overlap", cls=Resumable, example="cgbench overlap test.de test.en --corpus crawl.jsonl.zst --per-example rows.tsv"
 )
 @click.argument("test", nargs=-1, required=True, metavar="TEST [TARGET]", type=click.Path())
-@takes(OverlapRequest, but=("engine", "test"), read={"orders": ranges, "corpus": lambda given: [*chain(*given)]})
+@takes(OverlapRequest, but=("engine", "test"), read={"orders": ranges, "corpus": lambda paths: [*chain(*paths)]})
 @grouped("Output", "--per-example", type=PATH, metavar="FILE.tsv", help="Write one row per example and side")
 @engine_options
 @format_option

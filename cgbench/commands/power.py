@@ -36,7 +36,7 @@ from cgbench.tables import render
 @takes(PowerRequest, but=("pilot",))
 def power_command(
     output: Mapping[str, Any],
-    said: Mapping[str, Any],
+    score_options: Mapping[str, Any],
     pilot: Mapping[str, Any],
     preset: Mapping[str, Any],
     values: Mapping[str, Any],
@@ -52,16 +52,16 @@ def power_command(
         raise InputError("give a pilot, --scores or --hyp of two systems, or --variance")
     if scores:
         shared = {name: pilot[name] for name in ("ids", "sources", "table", "cluster") if name in pilot}
-        asked = ImportRequest(**{"systems": scores_by_system(scores), **shared, **said})
-        shown: Evaluation | None = evaluation_of_scores(asked)
+        request = ImportRequest(**{"systems": scores_by_system(scores), **shared, **score_options})
+        evaluation: Evaluation | None = evaluation_of_scores(request)
     elif "systems" in pilot:
         if "references" not in pilot:
             raise InputError("references are needed: --ref FILE")
-        shown = evaluation_of(ScoreRequest(**{"metric": metric, **pilot, **preset}))
+        evaluation = evaluation_of(ScoreRequest(**{"metric": metric, **pilot, **preset}))
     else:
-        shown = None
-    found, form = power_of(PowerRequest(shown, **values)), output.get("form", "text")
-    click.echo(_shown(found, form))
+        evaluation = None
+    result = power_of(PowerRequest(evaluation, **values))
+    click.echo(_shown(result, output.get("form", "text")))
 
 
 def _examples(result: PowerResult, units: int | None) -> int | None:
@@ -80,7 +80,7 @@ def _shown(result: PowerResult, form: str) -> str:
                     | ({result.variance.clusters.name: units} if result.variance.clusters.name else {})
                     for units, value in result.smallest
                 ],
-                "needs": [dataclasses.asdict(one) for one in result.needs],
+                "needs": list(map(dataclasses.asdict, result.needs)),
             },
             indent=1,
         )  # fmt: skip
@@ -90,20 +90,20 @@ def _shown(result: PowerResult, form: str) -> str:
         [
             *([] if not name else ["any number" if units is None else f"{units:,}"]),
             "any number" if units is None else f"{_examples(result, units):,}",
-            str(result.runs), "none" if one is None else f"{one:.3g}",
+            str(result.runs), "none" if difference is None else f"{difference:.3g}",
         ]
-        for units, one in result.smallest
+        for units, difference in result.smallest
     ]  # fmt: skip
     head = [*([f"clusters: {name}"] if name else []), "examples", "seeds"]
     tables = [render([*head, f"smallest difference in {result.metric} at {power_text}"], rows, form)]
     if result.needs:
         rows = [
             [
-                f"{one.difference:g}", f"{100 * one.power:.1f} %",
-                "no number" if one.examples is None else f"{_examples(result, one.examples):,}",
-                ("" if not result.variance.between else "no number" if one.runs is None else f"{one.runs:,}"),
+                f"{need.difference:g}", f"{100 * need.power:.1f} %",
+                "no number" if need.examples is None else f"{_examples(result, need.examples):,}",
+                ("" if not result.variance.between else "no number" if need.runs is None else f"{need.runs:,}"),
             ]
-            for one in result.needs
+            for need in result.needs
         ]  # fmt: skip
         head = ["difference", "power now", f"examples for {power_text}", f"seeds for {power_text}"]
         tables.append(render(head, rows, form))

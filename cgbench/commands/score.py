@@ -70,18 +70,18 @@ def score_group() -> None:
 def score_command(name: str) -> click.Command:
     """The command of a metric: the options of the request that the metric takes."""
     kind = metric_class(name)
-    others = OF_REFERENCES if kind.needs == "sources" else OF_SOURCES
+    unused = OF_REFERENCES if kind.needs == "sources" else OF_SOURCES
 
     @click.command(name, cls=Command, help=inspect.getdoc(kind), example=EXAMPLES.get(name, _example(name)))
-    @takes(ScoreRequest, but=("metric", *others), settings=kind.option_fields())
+    @takes(ScoreRequest, but=("metric", *unused), settings=kind.option_fields())
     @takes(ScoreOutput, but=() if kind.needs == "sources" else ("reasons",))
     def command(values: Mapping[str, Any], output: ScoreOutput | Mapping[str, Any]) -> None:
         jobs = {"jobs": usable_cores()} if "jobs" in kind.option_fields() else {}
-        asked = ScoreRequest(**{"metric": name, **jobs, **values})
-        if kind.needs == "references" and not asked.references and not asked.release:
+        request = ScoreRequest(**{"metric": name, **jobs, **values})
+        if kind.needs == "references" and not request.references and not request.release:
             raise InputError("references are needed: --ref FILE (or --release DIR)")
         output = output if isinstance(output, ScoreOutput) else ScoreOutput(**output)
-        output.check(asked)
-        output.show(evaluation_of(asked))
+        output.check(request)
+        output.show(evaluation_of(request))
 
     return command

@@ -221,7 +221,7 @@ def test_unknown_commands_and_options_exit_2(run):
 )
 def test_an_unknown_option_names_the_right_one(run, words, expected):
     said = run(*words, status=2).stderr.splitlines()[-1]
-    assert said.startswith("Error: No such option")
+    assert said.startswith("error: no such option")
     assert expected in said if expected else "Did you mean" not in said
 
 

@@ -92,6 +92,11 @@ def test_build_react_has_its_headings_in_order(run):
     assert re.findall(r"^(\w+):$", page, re.MULTILINE) == headings
 
 
+def test_the_most_important_option_comes_first(run):
+    page = _help(run, ("score", "bleu"))
+    assert 0 < page.index("  --ref FILE") < page.index("  --hyp SYSTEM") < page.index("  --source FILE")
+
+
 def test_a_short_help_needs_no_headings(run):
     assert re.findall(r"^(\w+):$", _help(run, ["clean"]), re.MULTILINE) == ["Options", "Example"]
 

@@ -108,8 +108,8 @@ def test_a_real_terminal(tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("scroe",), "No such command 'scroe'; did you mean score?"),
-        (("score", "blue"), "No such command 'blue'; did you mean bleu?"),
+        (("scroe",), "no such command 'scroe'; did you mean score?"),
+        (("score", "blue"), "no such command 'blue'; did you mean bleu?"),
         (("score", "bleu"), "--hyp is missing; give --hyp SYSTEM=FILE[,FILE...]"),
         (("split", "--out", "x"), "--corpus is missing; give --corpus FILE"),
         (("verify", "."), "manifest.json: no such file; give the folder of a release"),
