@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for editors and type checkers; the table below is used at run time
     from cgbench.benchmark.comparison.comparison import Comparison
+    from cgbench.benchmark.comparison.sequential import sequential
     from cgbench.benchmark.consistency.agreement import consistency
     from cgbench.benchmark.consistency.make import make_items
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
@@ -69,6 +70,7 @@ __all__ = [
     "overlap",
     "parts",
     "power",
+    "sequential",
     "split",
     "stats",
     "ter",
@@ -101,6 +103,7 @@ _MODULES = {
     "overlap": "cgbench.benchmark.overlap.overlap",
     "parts": "cgbench.benchmark.parts.parts",
     "power": "cgbench.benchmark.score.power",
+    "sequential": "cgbench.benchmark.comparison.sequential",
     "split": "cgbench.benchmark.splits.split",
     "stats": "cgbench.benchmark.stats.stats",
     "token_measures": "cgbench.models.uncertainty",
