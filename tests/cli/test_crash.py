@@ -3,13 +3,15 @@
 import glob
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
-from small_build import MORE, SMALL, release_bytes
+from few import few
+from small_build import MORE, SMALL, copy_build, release_bytes
 
 
 @pytest.fixture
@@ -30,8 +32,16 @@ def kill(process):
     process.wait()
 
 
-def test_a_kill_in_training_and_one_in_translation(start, small_release, tmp_path):
-    for middle in ("member-*/*.partial/*state*", "uncertainty/*.partial/part-*"):
+@pytest.mark.parametrize("training", few([True, False], False))
+def test_a_kill_in_training_and_one_in_translation(start, small_release, tmp_path, training):
+    middles = ["uncertainty/*.partial/part-*"]
+    if training:
+        middles = ["member-*/*.partial/*state*", *middles]
+    else:  # members are there
+        copy_build(small_release.folder, tmp_path / "killed")
+        shutil.rmtree(tmp_path / "killed")
+        shutil.rmtree(tmp_path / "killed.work/.cgbench/uncertainty")
+    for middle in middles:
         process = start()
         while not glob.glob(f"{tmp_path}/killed.work/.cgbench/{middle}"):  # noqa: PTH207 - folders change their names
             assert process.poll() is None, (tmp_path / "log").read_text()

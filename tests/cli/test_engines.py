@@ -57,6 +57,7 @@ def times_of_parts(steps):
             return {path.name: path.stat().st_mtime_ns for path in steps.glob("uncertainty*/*/part-*")}
 
 
+@pytest.mark.slow
 def test_a_build_that_is_killed_in_the_middle_is_resumed_there(cluster, corpora, small_release, tmp_path):
     """At once, while tasks of the killed command may run on; the step in whose middle it is does not start anew."""
     out, log = tmp_path / "ray", (tmp_path / "log").open("wb")

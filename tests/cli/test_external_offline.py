@@ -38,6 +38,7 @@ def offline(home, *calls):
     return [tuple(json.loads(line)) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_what_is_in_the_cache_is_all_there_is(tmp_path):
     cache = tmp_path / "home" / "hub"
     write_model(snapshot(cache, "some/model"), "marian", 1)

@@ -64,6 +64,7 @@ def words(out, downloads, *more):
     )
 
 
+@pytest.mark.slow
 def test_rows_over_roberta_run_on_the_data_of_their_papers(run, tmp_path, downloads, roberta):
     systems = ["RoBERTa", "RoBERTa Dangle", "RoBERTa+CReg", "RoBERTa COMPOSITION"]
     out = tmp_path / "out"

@@ -16,7 +16,7 @@ from cgbench.models.checkpoints import member_folders
 
 CPU = ("--device", "cpu", "--set", "gpus_per_member=2")
 TINY = (
-    *("--model", "tiny", "--set", "training.max_updates=200", "--set", "text.merges=60"),
+    *("--model", "tiny", "--set", "training.max_updates=60", "--set", "text.merges=60"),
     *("--set", "training.checkpoint_every=10", "--set", "training.log_every=2"),
 )
 
@@ -87,7 +87,7 @@ def test_two_processes_a_member(corpus, of_torchrun, tmp_path, stops):
         assert one.returncode == status and said.strip().startswith(line) and "Traceback" not in said, said
         assert not any(map(is_there, ranks))
         before, done = done, _updates(saved()[0].parent)
-        assert before < done < 200
+        assert before < done < 60
 
     two = start(words)
     wait_for(two, lambda: saved() and _updates(saved()[0].parent) > done)

@@ -139,6 +139,7 @@ def cogs(count, seed, names):
     return ["\t".join([*pair, "in_distribution"]) for pair in sentences(patterns, words, count, seed)]
 
 
+@pytest.mark.slow
 def test_cogs(data, tmp_path):
     pytest.importorskip("torch")
     write(data / "train.tsv", cogs(300, 1, ["Emma", "Liam"]))

@@ -85,7 +85,10 @@ def run(command, folder):
 
 
 # They train models, for a minute or more.
-LONG = [f"docs/tutorial/{name}.md" for name in ("build-a-test-set", "hugging-face-ensemble", "train-and-compare")]
+LONG = [
+    f"docs/tutorial/{name}.md"
+    for name in ("build-a-test-set", "hugging-face-ensemble", "test-an-llm", "train-and-compare")
+]
 
 
 @pytest.mark.parametrize("page", few(PAGES, *(page for page in PAGES if page not in LONG)))

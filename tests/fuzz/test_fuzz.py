@@ -21,13 +21,14 @@ def call(*words):
     return subprocess.run([sys.executable, *map(str, words)], capture_output=True, text=True, cwd=FOLDER)
 
 
-@pytest.mark.parametrize("inputs", few([1, 20], 1))
-def test_damaged_inputs_are_one_line_or_right(tmp_path, inputs):
+@pytest.mark.parametrize("which", few([("import", 1), ("", 20)], ("import", 1)))
+def test_damaged_inputs_are_one_line_or_right(tmp_path, which):
     """Inputs for each command and form."""
-    done = call("fuzz.py", "--light", "--each", inputs, "--out", tmp_path)
+    only, inputs = which
+    done = call("fuzz.py", "--light", "--only", only, "--each", inputs, "--out", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     counts = json.loads((tmp_path / "seed-1.json").read_text())
-    assert len(counts) > 20 and all(mine["tried"] == inputs for mine in counts.values())
+    assert len(counts) > (5 if only else 60) and all(mine["tried"] == inputs for mine in counts.values())
 
 
 @pytest.mark.parametrize("inputs", few([20, 1340], 20))
@@ -44,7 +45,7 @@ def test_the_same_seed_damages_alike():
     lines = call("-c", DAMAGE).stdout.splitlines()
     again = call("-c", DAMAGE).stdout.splitlines()
     assert lines == again and len(lines) > 20
-    assert all(len(set(line.split()[1:])) > 5 for line in lines)
+    assert all(len(set(line.split()[1:])) > 2 for line in lines)
 
 
 DAMAGE = """
@@ -55,7 +56,7 @@ for one in targets(heavy=False):
     if one.form == "timings.json":
         continue  # the seconds that a build took
     name = f"{one.name},{one.form}".replace(" ", "-")
-    print(name, *(sha256(damage(one, number, 1)).hexdigest() for number in range(20)))
+    print(name, *(sha256(damage(one, number, 1)).hexdigest() for number in range(7)))
 """
 
 

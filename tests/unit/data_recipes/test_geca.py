@@ -136,6 +136,7 @@ def test_colors(size, pairs):
 
 
 @needs("scan/tasks_train_template_around_right.txt.gz", "scan/tasks_test_template_around_right.txt.gz")
+@pytest.mark.slow
 def test_scan_around_right():
     """All pairs that can be made are right, and many are test items."""
     train, test = (scan(f"{part}_template_around_right") for part in ("train", "test"))

@@ -171,6 +171,7 @@ def test_nobody_answers():
         list(engine.run(square, [(1,)]))
 
 
+@pytest.mark.slow
 def test_a_node_that_is_lost(cluster, engine, tmp_path, capsys):
     """Its tasks run again on another; each has one result, and steps have the bytes of a local run."""
     node = cluster.add_node(num_cpus=1)

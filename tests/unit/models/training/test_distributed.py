@@ -95,6 +95,7 @@ def test_two_processes_make_the_model_of_one(corpus, together, tmp_path, name, s
     assert read_config(together / name).processes == 2
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_of_two_ends_in_the_same_bytes(corpus, tmp_path):
     runs = []
     for name, settings in METHODS.items():
