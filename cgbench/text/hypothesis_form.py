@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from cgbench.errors import argument
 from cgbench.text.damage import displacement, forms_of
 from cgbench.text.languages import LEAST, contradicts, name_of
-from cgbench.text.profile import Profile, much_rarer
+from cgbench.text.profile import CASE, Profile, contrasts, lacks_escapes
 
 BLANKS, MARKS, CHARACTERS = "blanks", "marks", "characters"
 FEWEST_WORDS = 0.1  # of the references' distinct words; a text with fewer is not judged
@@ -59,7 +59,7 @@ def differences(hypotheses: Profile, references: Profile, reading: Reading) -> l
     """Differences in form between hypotheses and references; those that stop come first."""
     if _variety(hypotheses, references) < FEWEST_WORDS * _variety(references, references):
         return []  # a few words repeated: a bad system, whose form cannot be judged
-    checks = (_language, _blanks, _case, _tokenised, _escapes)
+    checks = (_language, _blanks, _contrasts)
     in_form = [difference for check in checks for difference in check(hypotheses, references, reading)]
     wrong_language = [first for first in in_form[:1] if not first.normalises]
     return wrong_language or sorted(in_form, key=lambda difference: not difference.stops)
@@ -132,58 +132,25 @@ def _cutting(script: str, reading: Reading) -> str:
     return f"{argument('tokenize', name)} splits both in the same way"
 
 
-def _case(hypotheses: Profile, references: Profile, reading: Reading) -> Iterator[Difference]:
-    if not reading.case:
-        return
-    remedy = f"{argument('lowercase')} ignores case" if reading.lowercase else "put both texts in the same case"
-    capitals = [text.cased >= 20 and text.capitals >= 0.7 * text.cased for text in (hypotheses, references)]
-    if capitals[0] and not capitals[1]:
-        yield Difference("in capitals, unlike the references", remedy, True)
-    elif capitals[1] and not capitals[0] and hypotheses.cased >= 20:
-        yield Difference("not in capitals, unlike the references", remedy, True)
-    elif hypotheses.lower is True and references.lower is False:
-        yield Difference("in lower case, unlike the references, which are cased", remedy, True, normalises=False)
-    elif hypotheses.lower is False and references.lower is True:
-        yield Difference("cased, unlike the references, which are in lower case", remedy, True)
-    elif None not in (begin := (hypotheses.sentence_case, references.sentence_case)) and begin[0] != begin[1]:
-        begins = "begin" if begin[0] else "do not begin"
-        yield Difference(f"sentences {begins} in upper case, unlike those of the references", remedy, False)
-
-
-def _tokenised(hypotheses: Profile, references: Profile, reading: Reading) -> Iterator[Difference]:
-    if reading.words == CHARACTERS or hypotheses.unspaced or references.unspaced:
-        return
-    escapes = _lacks_escapes(hypotheses, references)  # a tokeniser would split these
-    stops = reading.words == BLANKS or escapes
-    if hypotheses.tokenised is False and references.tokenised is True:
-        text = "not tokenised, unlike the references, whose final periods and commas stand apart"
-        text += " and whose apostrophes are escaped (&apos;)" if escapes else ""
-        yield Difference(
-            text, f"{argument('normalise', f'{_language_of(references)}=moses')} tokenises as Moses does", stops
-        )
-    elif hypotheses.tokenised is True and references.tokenised is False:
-        text = "tokenised (final periods and commas stand apart), unlike the references"
-        yield Difference(
-            text,
-            f"{argument('normalise', f'{_language_of(references)}=detokenize')} joins them",
-            stops,
-            normalises=False,
-        )
-    elif hypotheses.mixed and not references.mixed:
-        percent = 100 * (hypotheses.periods.share or 0)
-        text = f"{percent:.0f} % of the final periods stand apart: only some lines are tokenised"
-        yield Difference(text, "tokenise all or none", False, normalises=False)
-
-
-def _escapes(hypotheses: Profile, references: Profile, reading: Reading) -> Iterator[Difference]:
-    tokenised = (hypotheses.tokenised, references.tokenised)
-    if reading.words != CHARACTERS and None not in tokenised and tokenised[0] != tokenised[1]:
-        return  # reported already
-    if _lacks_escapes(hypotheses, references):
-        text = "not escaped, unlike the references, which have escapes such as &apos; (written by Moses)"
-        yield Difference(text, "escape both or none", False)
-
-
-def _lacks_escapes(text: Profile, compared: Profile) -> bool:
-    """A system that writes *'s* more often than the references is not escaped differently: one side must have none."""
-    return text.escaped <= text.lines / 200 and much_rarer(text.escaped, text.lines, compared.escaped, compared.lines)
+def _contrasts(hypotheses: Profile, references: Profile, reading: Reading) -> Iterator[Difference]:
+    """Differences in case, tokenisation and escapes, as far as the metric sees them."""
+    by_words = reading.words != CHARACTERS
+    escapes = lacks_escapes(hypotheses, references)  # a tokeniser would split these
+    for contrast in contrasts(hypotheses, references):
+        text = f"{contrast.text}, unlike the references, which are {contrast.opposite}"
+        if contrast.name in CASE and reading.case:
+            if contrast.name == "sentence_case":
+                text = f"{contrast.text}, unlike those of the references"
+            remedy = f"{argument('lowercase')} ignores case" if reading.lowercase else "put both texts in the same case"
+            yield Difference(text, remedy, contrast.name != "sentence_case", normalises=contrast != ("lower", True))
+        elif contrast.name == "tokenised" and by_words:
+            name, effect = ("detokenize", "joins them") if contrast.value else ("moses", "tokenises as Moses does")
+            text += " and escaped (&apos;)" if escapes and not contrast.value else ""
+            remedy = f"{argument('normalise', f'{_language_of(references)}={name}')} {effect}"
+            yield Difference(text, remedy, reading.words == BLANKS or escapes, normalises=not contrast.value)
+        elif escapes and contrast.name not in CASE:
+            text = "not escaped, unlike the references, which have escapes such as &apos; (written by Moses)"
+            yield Difference(text, "escape both or none", False)
+    if hypotheses.mixed and not references.mixed and by_words:
+        text = f"{100 * (hypotheses.periods.share or 0):.0f} % of the final periods stand apart"
+        yield Difference(f"{text}: only some lines are tokenised", "tokenise all or none", False, normalises=False)

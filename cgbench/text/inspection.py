@@ -5,7 +5,7 @@ Pure: samples in, problems out. Each is one line with its remedy; one that would
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,7 @@ from cgbench.errors import argument
 from cgbench.text.formats import CorpusSpec, Pair, chosen_columns, is_header
 from cgbench.text.languages import contradicts, known, looks_like, name_of
 from cgbench.text.normalisation import Normalisation
-from cgbench.text.profile import ENOUGH, Profile, much_rarer, profile
+from cgbench.text.profile import CASE, ENOUGH, Contrast, Profile, contrasts, profile
 from cgbench.text.rows import Table
 from cgbench.text.sampling import sample_pairs, sample_text
 from cgbench.text.streams import is_stdin, is_table, shown, split_name
@@ -110,15 +110,14 @@ Wrong: TypeAlias = Callable[[CorpusSample, int], bool]
 
 def inspect(train: CorpusSample, corpora: Sequence[CorpusSample], normalisation: Normalisation) -> list[Finding]:
     """Check the training text and the other texts of a build (pools, exclusions); those that stop it come first."""
-    every = [train, *corpora]
+    every, unlike = [train, *corpora], _unlike(train, corpora, normalisation)
     findings = [
         *(fault for sample in every for fault in _columns(sample.spec, sample.pairs, normalisation.languages)),
         *_languages(train, corpora, normalisation),
         *_unspaced(every, normalisation),
         *_equal(every),
-        *_tokenised(train, corpora, normalisation),
-        *_case(train, corpora, normalisation),
-        *_escapes(train, corpora, normalisation),
+        *_tokenised(every, normalisation, stays_raw=not any(finding.stops for finding in unlike)),
+        *unlike,
         *_blanks(every, normalisation),
     ]
     return sorted(findings, key=lambda finding: not finding.stops)
@@ -176,56 +175,61 @@ def _percent(count: int | float, total: int | float = 1) -> str:
     return f"{100 * count / total:.0f} %"
 
 
-def _unlike(
-    train: CorpusSample, corpora: Sequence[CorpusSample], quality: str, where: Wrong
-) -> Iterator[tuple[bool, list[Fault]]]:
-    """Texts that have a property the training text lacks, then texts that lack one it has.
+def _unlike(train: CorpusSample, corpora: Sequence[CorpusSample], normalisation: Normalisation) -> list[Finding]:
+    """Texts whose case, tokenisation or escapes differ from the training text and stay so."""
+    # The texts by contrast: a finding names all that have it.
+    faults: dict[Contrast, list[Fault]] = {}
+    for sample in corpora:
+        sides_with: dict[Contrast, list[int]] = {}
+        for side in (0, 1):
+            rewritten = normalisation.detokenize or normalisation.tokenizers[side] != "none"
+            for contrast in contrasts(sample.profiles[side], train.profiles[side]):
+                if not (normalisation.lowercase if contrast.name in CASE else rewritten):
+                    sides_with.setdefault(contrast, []).append(side)
+        for contrast, sides in sides_with.items():
+            faults.setdefault(contrast, []).append((sample, sides))
+    # What each says, and what makes the texts alike.
+    findings = []
+    for contrast, of_texts in sorted(faults.items(), key=lambda item: item[0].name in CASE):
+        training = train.name(of_texts[0][1])
+        text, remedy = f"but {training} is {contrast.opposite}", f"{argument('lowercase')} makes them alike"
+        if contrast.name == "sentence_case":
+            text = f"unlike those of {training}"
+        elif contrast.name == "tokenised":
+            text = f"{text}, so words that end in a punctuation mark are unknown"
+            remedy = f"{argument('detokenize')} {argument('tokenize', 'moses')} makes them alike"
+            remedy = remedy if contrast.value else f"tokenise it as that is, or {remedy}"
+        elif contrast.name == "escaped":
+            remedy = "undo it (sed 's/&apos;/'\\''/g' and so on), or escape all text"
+        stops = contrast.name not in ("sentence_case", "escaped")
+        findings.append(Finding(f"{_names(of_texts)}: {contrast.text}, {text}; {remedy}", stops))
+    return findings
 
-    :param where: which sides to compare.
-    :returns: whether the texts have the property, and which texts
-    """
-    for value in (True, False):
 
-        def wrong(text: CorpusSample, side: int, value: bool = value) -> bool:
-            own_value, training_value = (getattr(sample.profiles[side], quality) for sample in (text, train))
-            return where(text, side) and own_value is value and training_value is (not value)
-
-        if faults := _faults(corpora, wrong):
-            yield value, faults
-
-
-def _tokenised(train: CorpusSample, corpora: Sequence[CorpusSample], normalisation: Normalisation) -> list[Finding]:
+def _tokenised(every: Sequence[CorpusSample], normalisation: Normalisation, *, stays_raw: bool) -> list[Finding]:
+    """Text that would be tokenised again or is tokenised in part; and raw text, if it ``stays_raw``."""
     if normalisation.detokenize:
         return []
-    every, findings = [train, *corpora], list[Finding]()
-
-    def is_read(sample: CorpusSample, side: int) -> bool:
-        """Whether blanks alone separate the words."""
-        return normalisation.tokenizers[side] == "none" and not sample.profiles[side].unspaced
-
+    findings = []
     again = [tokenizer in SPLITS_AGAIN or tokenizer.startswith("spacy:") for tokenizer in normalisation.tokenizers]
     if faults := _faults(every, lambda sample, side: again[side] and sample.profiles[side].tokenised is True):
         tokenizer = normalisation.tokenizers[faults[0][1][0]]
         text = (
-            f"{_names(faults)}: already tokenised ({_apart(faults)}); {argument('tokenize', tokenizer)} would "
-            f"tokenise it again and break words such as can 't; add {argument('detokenize')}, or leave "
-            f"{argument('tokenize')} out if all text is tokenised alike"
+            f"{_names(faults)}: already tokenised (final periods and commas stand apart); "
+            f"{argument('tokenize', tokenizer)} would tokenise it again and break words such as can 't; add "
+            f"{argument('detokenize')}, or leave {argument('tokenize')} out if all text is tokenised alike"
         )
         findings.append(Finding(text, True))
-    for value, faults in _unlike(train, corpora, "tokenised", is_read):
-        is_not, is_so, else_ = ("", "is not", "") if value else ("not ", "is", "tokenise it as that is, or ")
-        text = (
-            f"{_names(faults)}: {is_not}tokenised ({_apart(faults)}), but {train.name(faults[0][1])} {is_so}, so words "
-            f"that end in a punctuation mark are unknown; {else_}{argument('detokenize')} "
-            f"{argument('tokenize', 'moses')}"
-        )
-        findings.append(Finding(text + (" makes them alike" if value else ""), True))
     for fault in _faults(every, lambda sample, side: sample.profiles[side].mixed):
         percent = _percent(_profile([fault]).periods.share or 0)
         text = f"{_names([fault])}: {percent} of the final periods stand apart: only some lines are tokenised"
         findings.append(Finding(f"{text}; tokenise all or none", False))
-    raw = _faults(every, lambda sample, side: is_read(sample, side) and sample.profiles[side].tokenised is False)
-    if raw and not any(finding.stops for finding in findings):
+
+    def is_raw(sample: CorpusSample, side: int) -> bool:
+        text = sample.profiles[side]
+        return normalisation.tokenizers[side] == "none" and not text.unspaced and text.tokenised is False
+
+    if stays_raw and not any(finding.stops for finding in findings) and (raw := _faults(every, is_raw)):
         text = f"{_names(raw)}: punctuation is attached to words, so 'house,' and 'house' are two words"
         findings.append(Finding(f"{text}; {argument('tokenize', 'moses')} separates them", False))
     return findings
@@ -234,61 +238,6 @@ def _tokenised(train: CorpusSample, corpora: Sequence[CorpusSample], normalisati
 def _profile(faults: Sequence[Fault]) -> Profile:
     sample, sides = faults[0]
     return sample.profiles[sides[0]]
-
-
-def _apart(faults: Sequence[Fault]) -> str:
-    text = _profile(faults)
-    marks, name_of_marks = (text.periods, "final periods")
-    if marks.share is None or (text.tokenised and marks.share < 0.5):
-        marks, name_of_marks = text.commas, "commas"
-    return f"{_percent(marks.share or 0)} of its {name_of_marks} stand apart"
-
-
-def _case(train: CorpusSample, corpora: Sequence[CorpusSample], normalisation: Normalisation) -> list[Finding]:
-    if normalisation.lowercase:
-        return []
-    findings = []
-    for value, faults in _unlike(train, corpora, "lower", lambda sample, side: True):
-        form, form_of_training = ("in lower case", "cased") if value else ("cased", "in lower case")
-        text = f"{_names(faults)}: {form}, but {train.name(faults[0][1])} is {form_of_training}"
-        text += f"; {argument('lowercase')} makes them alike"
-        findings.append(Finding(text, True))
-    for value, faults in _unlike(train, corpora, "sentence_case", lambda sample, side: True):
-        begins = "begin" if value else "do not begin"
-        text = f"{_names(faults)}: sentences {begins} in upper case, unlike those of {train.name(faults[0][1])}"
-        findings.append(Finding(f"{text}; {argument('lowercase')} makes them alike", False))
-    return findings
-
-
-def _escapes(train: CorpusSample, corpora: Sequence[CorpusSample], normalisation: Normalisation) -> list[Finding]:
-    """Escaped text among unescaped text. Texts that differ in tokenisation have been reported already."""
-    every = [train, *corpora]
-    if normalisation.detokenize or len({side.tokenised for sample in every for side in sample.profiles} - {None}) > 1:
-        return []
-
-    def is_escaped(sample: CorpusSample, side: int) -> bool:
-        here = sample.profiles[side]
-        return normalisation.tokenizers[side] == "none" and here.escaped >= max(ENOUGH, here.lines / 200)
-
-    def lacks(sample: CorpusSample, side: int) -> bool:
-        here, escaped = (
-            sample.profiles[side],
-            [compared.profiles[side] for compared in every if is_escaped(compared, side)],
-        )
-        rarer = (much_rarer(here.escaped, here.lines, compared.escaped, compared.lines) for compared in escaped)
-        return not is_escaped(sample, side) and any(rarer)
-
-    free = [sample for sample, _ in _faults(every, lacks)]
-    if not free:
-        return []
-    faults = _faults(
-        every, lambda sample, side: is_escaped(sample, side) and any(lacks(compared, side) for compared in every)
-    )
-    alone = [sample for sample in free if all(sample is not faulty for faulty, _ in faults)]
-    unescaped = ", ".join(sample.label for sample in alone or free)
-    percent = _percent(_profile(faults).escaped, _profile(faults).lines)
-    text = f"{_names(faults)}: escaped as by Moses (such as &apos; in {percent} of the lines), but {unescaped} is not"
-    return [Finding(f"{text}; undo it (sed 's/&apos;/'\\''/g' and so on), or escape all text", False)]
 
 
 def _blanks(every: Sequence[CorpusSample], normalisation: Normalisation) -> list[Finding]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
+from typing import NamedTuple
 
 from cgbench.text.languages import UNSPACED, likeness, scripts
 from cgbench.text.plain_text import words_of
@@ -69,6 +70,11 @@ class Profile:
         if any(rate >= MOST for rate in shares):
             return True
         return False if shares and all(rate <= FEW for rate in shares) else None
+
+    @property
+    def in_capitals(self) -> bool | None:
+        """Whether most lines have no lower case; None if few have letters with two cases."""
+        return self.capitals >= 0.7 * self.cased if self.cased >= ENOUGH else None
 
     @property
     def mixed(self) -> bool:
@@ -130,7 +136,7 @@ class Profile:
         return script, unspaced_letters / self.tokens
 
 
-def interval(count: int, lines: int) -> tuple[float, float]:
+def _interval(count: int, lines: int) -> tuple[float, float]:
     """The 95 % confidence interval of the rate ``count / lines`` (Wilson 1927); 0 to 1 for no lines."""
     if not lines:
         return 0.0, 1.0
@@ -140,12 +146,59 @@ def interval(count: int, lines: int) -> tuple[float, float]:
     return middle - width, middle + width
 
 
-def much_rarer(count: int, lines: int, than: int, of: int) -> bool:
+def _much_rarer(count: int, lines: int, than: int, of: int) -> bool:
     """Whether something is significantly less than half as frequent in one text as in another.
 
     A short text in which it happens to be rare is not evidence: its interval is wide.
     """
-    return interval(count, lines)[1] < interval(than, of)[0] / 2
+    return _interval(count, lines)[1] < _interval(than, of)[0] / 2
+
+
+def lacks_escapes(text: Profile, other: Profile) -> bool:
+    """Whether a text has no escapes of Moses where another has them; one that writes *'s* less often has some."""
+    return text.escaped <= text.lines / 200 and _much_rarer(text.escaped, text.lines, other.escaped, other.lines)
+
+
+FORMS = {
+    "in_capitals": ("not in capitals", "in capitals"),
+    "lower": ("cased", "in lower case"),
+    "sentence_case": ("sentences do not begin in upper case", "sentences begin in upper case"),
+    "tokenised": ("not tokenised", "tokenised (final periods and commas stand apart)"),
+    "escaped": ("not escaped", "escaped as by Moses (such as &apos;)"),
+}
+"""What a text without and with a property is."""
+CASE = ("in_capitals", "lower", "sentence_case")
+
+
+class Contrast(NamedTuple):
+    """A property (of :data:`FORMS`) in which two texts differ; ``value``: that of the first."""
+
+    name: str
+    value: bool
+
+    @property
+    def text(self) -> str:
+        """What the first text is."""
+        return FORMS[self.name][self.value]
+
+    @property
+    def opposite(self) -> str:
+        """What the other is."""
+        return FORMS[self.name][not self.value]
+
+
+def contrasts(text: Profile, other: Profile) -> Iterator[Contrast]:
+    """How the forms of two texts differ: in one of :data:`CASE`, and in tokenisation or else in escapes."""
+    for name in CASE:
+        value, other_value = getattr(text, name), getattr(other, name)
+        if None not in (value, other_value) and value != other_value:
+            yield Contrast(name, value)
+            break
+    tokenised = None if text.unspaced or other.unspaced else text.tokenised
+    if None not in (tokenised, other.tokenised) and tokenised != other.tokenised:
+        yield Contrast("tokenised", bool(tokenised))
+    elif lacks_escapes(text, other) or lacks_escapes(other, text):
+        yield Contrast("escaped", lacks_escapes(other, text))
 
 
 def is_unspaced(lines: Iterable[str]) -> bool:

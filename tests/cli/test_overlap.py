@@ -64,7 +64,7 @@ def test_text_that_is_tokenised_and_a_corpus_that_is_not(tmp_path, run):
     def said(test, corpus, *more):
         return run("overlap", tmp_path / test, "--corpus", tmp_path / corpus, "--orders", "1", *more).stderr
 
-    warning = f"{tmp_path / 'apart'}: tokenised (100 % of its final periods stand apart), but"
+    warning = f"{tmp_path / 'apart'}: tokenised (final periods and commas stand apart), but"
     assert warning in said("apart", "raw.jsonl")
     assert "already tokenised" in said("raw", "apart", "--tokenize", "moses")
     assert "tokenised" not in said("apart", "raw", "--tokenize", "moses", "--detokenize")

@@ -92,7 +92,7 @@ WRONG = [
     ("exact", {}, EN, TOK, "not tokenised, unlike the references", True),
     ("exact", {}, TOK, EN, "tokenised (final periods and commas stand apart)", True),
     ("ter", {}, EN, TOK, "not tokenised, unlike the references", True),
-    ("bleu", {}, EN, ESC, "whose apostrophes are escaped", True),
+    ("bleu", {}, EN, ESC, "and escaped (&apos;)", True),
     ("bleu", {}, EN, TOK, "not tokenised, unlike the references", False),
     ("chrf", {"word_order": 2}, TOK, EN, "tokenised (final periods", False),
     ("bleu", {}, some(plainly, EN), EN, "only some lines are tokenised", False),
