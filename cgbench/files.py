@@ -136,6 +136,11 @@ def to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
+def write_json_lines(path: Path, rows: Iterable[Any]) -> None:
+    """Write one JSON value per line, atomically."""
+    write_atomic(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+
+
 def write_json(path: Path, value: Any) -> None:
     """Write ``value`` as JSON atomically."""
     write_atomic(path, to_json(value))

@@ -21,23 +21,20 @@ from cgbench.errors import InputError
     help="Source vocabulary size for the counts [default: the published one]",
 )
 @click.option("--target-size", type=click.IntRange(4), metavar="N", help="Target vocabulary size for the counts")
-@click.option(
-    "--parameters/--no-parameters", default=True, show_default=True, help="Count parameters, which may need PyTorch"
-)
 @format_option
-def models_command(
-    name: str | None, source_size: int | None, target_size: int | None, parameters: bool, form: str
-) -> None:
-    """List architectures, training methods and presets, or with NAME the settings of one of them."""
+def models_command(name: str | None, source_size: int | None, target_size: int | None, form: str) -> None:
+    """List architectures, training methods and presets, or with NAME the settings of one of them.
+
+    With PyTorch installed, the parameters of the model NAME are counted.
+    """
     from importlib.util import find_spec
 
-    from cgbench.models.catalogue import catalogue, describe
+    from cgbench.models.catalogue import catalogue, describe_model
 
     if (source_size is None) != (target_size is None):
         raise InputError("--source-size and --target-size belong together; give both")
     sizes = (source_size, target_size) if source_size and target_size else None
-    count = parameters and find_spec("torch") is not None
-    description = describe(name, sizes, count) if name else catalogue(sizes, count)
+    description = describe_model(name, sizes, find_spec("torch") is not None) if name else catalogue()
     if form == "json":
         click.echo(json.dumps(description, ensure_ascii=False, indent=1))
     elif name:
@@ -52,9 +49,8 @@ def _show_catalogue(catalogue: dict[str, Any]) -> None:
     for kind in ("architectures", "methods"):
         rows = [(row["name"], f"{row['summary']} ({row['paper']})") for row in catalogue[kind]]
         click.echo(render((kind, "summary"), rows, left=2) + "\n")
-    head = ("presets", "architecture", "paper", "parameters", "without vocabulary")
-    presets = [(row["name"], row["architecture"], row["paper"], *_counts(row)[::2]) for row in catalogue["presets"]]
-    click.echo(render(head, presets, left=3))
+    presets = [(row["name"], row["architecture"], row["paper"]) for row in catalogue["presets"]]
+    click.echo(render(("presets", "architecture", "paper"), presets, left=3))
     click.echo("\nnext:  cgbench models NAME, for its settings")
 
 
@@ -67,20 +63,12 @@ def _show_model(model: dict[str, Any]) -> None:
     width = min(columns(), 120)
     if model["comment"]:
         click.echo(textwrap.fill(model["comment"].replace("``", ""), width))
-    if model.get("parameters_without_vocabulary"):
-        total, sizes, without = _counts(model)
-        counts = f"{total} with vocabularies of {sizes}; " if total else ""
-        click.echo(f"parameters: {counts}{without} without")
+    if without := model.get("parameters_without_vocabulary"):
+        total = "{parameters:,} with vocabularies of {source_size:,} / {target_size:,}; " if model["parameters"] else ""
+        click.echo(f"parameters: {total.format_map(model)}{without:,} without")
     for row in model["settings"]:
         changed = "" if row["value"] == row["default"] else f"   (default: {row['default']})"
         click.echo(f"\n{row['name']}={row['value']}{changed}")
         if row["help"]:
             text = row["help"].replace("``", "")
             click.echo(textwrap.fill(text, width, initial_indent="    ", subsequent_indent="    "))
-
-
-def _counts(row: dict[str, Any]) -> tuple[str, str, str]:
-    """Parameters, sizes of the dictionaries, parameters without them, as text; empty where not known."""
-    total, without = (row[key] for key in ("parameters", "parameters_without_vocabulary"))
-    sizes = f"{row['source_size']:,} / {row['target_size']:,}" if row["source_size"] else ""
-    return f"{total:,}" if total else "", sizes, f"{without:,}" if without else ""

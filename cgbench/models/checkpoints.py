@@ -15,7 +15,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,7 @@ from cgbench.files import (
 from cgbench.models.config.common import MethodConfig, ModelConfig, TrainingConfig, to_dict
 from cgbench.models.config.lexical import LexicalConfig
 from cgbench.models.config.outside import OUTSIDE
-from cgbench.models.config.presets import method_config, model_config, training_config
+from cgbench.models.config.presets import section_config
 from cgbench.models.registry import build_model
 from cgbench.models.text.subwords import FILE as SUBWORDS
 from cgbench.models.text.subwords import Subwords
@@ -122,12 +122,7 @@ def save_checkpoint(folder: Path, config: CheckpointConfig, tensors: Mapping[str
 
 def config_dict(config: CheckpointConfig) -> dict[str, Any]:
     """The content of ``config.json``."""
-    return {"format": FORMAT, **plain_config(config)}
-
-
-def plain_config(config: CheckpointConfig) -> dict[str, Any]:
-    """A configuration as plain values."""
-    return {**asdict(config), "model": to_dict(config.model), "training": to_dict(config.training)}
+    return {"format": FORMAT, **to_dict(config)}
 
 
 def read_config(folder: Path) -> CheckpointConfig:
@@ -148,8 +143,8 @@ def read_config(folder: Path) -> CheckpointConfig:
     if "precision" in values:  # of 0.2, where training.precision may be auto
         values["training"]["precision"] = values.pop("precision")
     try:
-        values["model"], values["training"] = model_config(values["model"]), training_config(values["training"])
-        values["method"] = method_config(values.get("method", {}))
+        for section in ("model", "training", "method"):
+            values[section] = section_config(section, values.get(section, {}))
         config = CheckpointConfig(**values)
     except (KeyError, TypeError) as error:
         raise InputError(f"{path}: not a checkpoint configuration ({error})") from None

@@ -46,6 +46,11 @@ class Translation:
     score: float
     cut: bool = False
 
+    @property
+    def scores(self) -> dict[str, Any]:
+        """Text and scores, for JSON."""
+        return {"hypothesis": self.text, "score": self.score, "log_prob": self.log_prob}
+
 
 @dataclass(frozen=True)
 class Ensemble:

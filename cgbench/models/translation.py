@@ -35,7 +35,7 @@ def translate(request: TranslateRequest) -> list[Any]:
     :raises InputError: a model cannot be read, a sentence is too long, or arguments are inconsistent.
     """
     if len(request.prompting.prompt) > 1:
-        return [translate(each) for each in by_prompt(request)]
+        return [translate(with_prompt) for with_prompt in by_prompt(request)]
     lines = translated(request)
     if request.format == "json" and not request.server.sends_nothing:
         return [json.loads(line) for line in lines]
@@ -48,8 +48,8 @@ def translated(request: TranslateRequest) -> list[str]:
     if len(request.prompting.prompt) > 1:
         return [
             line
-            for each in by_prompt(request)
-            for line in (*[f"{each.output}:"] * request.server.sends_nothing, *translated(each))
+            for with_prompt in by_prompt(request)
+            for line in (*[f"{with_prompt.output}:"] * request.server.sends_nothing, *translated(with_prompt))
         ]
     if request.output is not None:
         check_output(as_path(request.output), files_of(request.sources))
@@ -157,10 +157,10 @@ def _by_checkpoints(request: TranslateRequest) -> list[str]:
     _warn_of_unknown(ensemble, lines, name)
     decoding = request.decoding
     longest = ensemble.max_length if decoding.truncate else None
-    found = ensemble.search(
+    nbest_lists = ensemble.search(
         lines, **decoding.search, longest=longest, batch_tokens=decoding.batch_tokens, progress=True
     )
-    best = [hypotheses[0] for hypotheses in found]
+    best = [hypotheses[0] for hypotheses in nbest_lists]
     _warn_of_cut(ensemble, lines, best, longest, request)
     measures = {}
     if request.uncertainty:
@@ -169,16 +169,12 @@ def _by_checkpoints(request: TranslateRequest) -> list[str]:
         rmi = measures.get("rmi")
         return [item.text + (f"\t{rmi[row]:.6f}" if rmi is not None else "") for row, item in enumerate(best)]
     rows = []
-    for number, item in enumerate(best):
-        row = _scores(item) | {measure: float(values[number]) for measure, values in measures.items()}
+    for index, item in enumerate(best):
+        row = item.scores | {measure: float(values[index]) for measure, values in measures.items()}
         if request.nbest:
-            row["nbest"] = [_scores(other) for other in found[number][: request.nbest]]
+            row["nbest"] = [hypothesis.scores for hypothesis in nbest_lists[index][: request.nbest]]
         rows.append(json.dumps(row, ensure_ascii=False))
     return rows
-
-
-def _scores(item: Translation) -> dict[str, Any]:
-    return {"hypothesis": item.text, "score": item.score, "log_prob": item.log_prob}
 
 
 def _check_lengths(ensemble: Ensemble, lines: Sequence[str], name: str, truncate: bool) -> None:
@@ -200,7 +196,7 @@ def _warn_of_unknown(ensemble: Ensemble, lines: Sequence[str], name: str) -> Non
         return
     line, word = unknown[0]
     words = counted(len(unknown), "character" if ensemble.subwords.unit == "characters" else "word")
-    count = counted(len({number for number, _ in unknown}), "line")
+    count = counted(len({row for row, _ in unknown}), "line")
     _warn(
         f"{name}: {words} on {count} not in the model's vocabulary, read as <unk>; the first is {word!r} on line "
         f"{line + 1}"
@@ -208,7 +204,7 @@ def _warn_of_unknown(ensemble: Ensemble, lines: Sequence[str], name: str) -> Non
 
 
 def _warn_of_cut(
-    ensemble: Ensemble, lines: Sequence[str], found: Sequence[Translation], longest: int | None,
+    ensemble: Ensemble, lines: Sequence[str], best: Sequence[Translation], longest: int | None,
     request: TranslateRequest,
 ) -> None:  # fmt: skip
     from cgbench.models.search import limits_of
@@ -216,7 +212,7 @@ def _warn_of_cut(
     lengths = ensemble.lengths(lines)
     read = lengths if longest is None else lengths.clip(max=longest)
     limits = limits_of(ensemble.members, read, request.decoding.max_length_ratio, request.decoding.max_length_extra)
-    cut = sum(len(item.tokens) > limit for item, limit in zip(found, limits.tolist(), strict=True))
+    cut = sum(len(item.tokens) > limit for item, limit in zip(best, limits.tolist(), strict=True))
     if cut:
         _warn(
             f"{cut:,} of {counted(len(lines), 'translation')} ended at the length limit; to make them longer, raise "

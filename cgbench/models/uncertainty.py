@@ -130,19 +130,6 @@ def token_measures(log_probs: Any, tokens: Any) -> dict[str, np.ndarray]:
     return derive_tokens(values)
 
 
-def sequence_measures(log_probs: Any, tokens: Any) -> dict[str, float]:
-    """Compute every measure of one hypothesis: means over its tokens, and sequence measures.
-
-    Arguments and errors are those of :func:`token_measures`, the names those of :data:`SEQUENCE_MEASURES`.
-    """
-    log_p, y = _checked(log_probs, tokens)
-    if not len(y):
-        raise InputError("tokens is empty; a hypothesis has at least its end token")
-    values = token_measures(log_p, y)
-    chosen = log_p[:, np.arange(len(y)), y]
-    return {name: float(value[0]) for name, value in derive_sequences(values, chosen, np.array([len(y)])).items()}
-
-
 class RunningMeasures:
     """Compute the same measures from one member after another.
 

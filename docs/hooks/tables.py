@@ -65,14 +65,14 @@ def table(kind: type) -> str:
 
 def settings() -> str:
     """All settings of models: those of training and text, then what each architecture and method adds."""
-    from cgbench.models.catalogue import catalogue, describe
+    from cgbench.models.catalogue import catalogue, describe_model
 
-    known = {row["name"]: row for row in describe("tiny", None, False)["settings"]}
+    known = {row["name"]: row for row in describe_model("tiny", None, False)["settings"]}
     parts = [("Text", "", known.values(), "text."), ("Training", "", known.values(), "training.")]
     for kind in ("architectures", "methods"):
-        for row in catalogue(None, False)[kind]:
+        for row in catalogue()[kind]:
             about = f"{row['summary'].capitalize()} ({row['paper']})."
-            parts.append((f"`{row['name']}`", about, describe(row["name"], None, False)["settings"], ""))
+            parts.append((f"`{row['name']}`", about, describe_model(row["name"], None, False)["settings"], ""))
     sections, seen = [], set()
     for title, about, rows, start in parts:
         new = [row for row in rows if row["name"].startswith(start) and row["name"] not in seen]
@@ -88,7 +88,7 @@ def presets() -> str:
     from cgbench.models.catalogue import catalogue
 
     names = ("name", "architecture", "method", "paper")
-    rows = catalogue(None, False)["presets"]
+    rows = catalogue()["presets"]
     return _markdown(("Preset", "Architecture", "Method", "From"), [[str(row[name]) for name in names] for row in rows])
 
 

@@ -184,6 +184,7 @@ def test_options_of_the_commands(whole, run, tmp_path, monkeypatch):
     for words, said in (
         (("translate", "source"), "use one of --model and --system"),
         (("translate", "source", *system, "--model", "m"), "use one of --model and --system"),
+        (("translate", "source", "--model", "hf:m"), "hf:m: an external model; name it with --system hf:m"),
         (("translate", "source", *system), "--output is needed with an external system"),
         (("translate", "source", *system, "--uncertainty", "-o", "o"), "use cgbench uncertainty"),
         (("translate", "source", *system, "--truncate", "-o", "o"), "--truncate needs --model"),

@@ -101,7 +101,7 @@ def test_a_short_help_needs_no_headings(run):
     assert re.findall(r"^(\w+):$", _help(run, ["clean"]), re.MULTILINE) == ["Options", "Example"]
 
 
-@pytest.mark.parametrize("words", ["models --no-parameters", "data list", "data describe scan", "reproduce list"])
+@pytest.mark.parametrize("words", ["models", "data list", "data describe scan", "reproduce list"])
 def test_lists_fit_a_terminal_of_80_columns(run, words):
     lines = run(*words.split()).stdout.splitlines()
     assert max(len(line) for line in lines if "http" not in line and "SHA" not in line) <= 80

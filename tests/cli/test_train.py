@@ -153,11 +153,11 @@ def test_the_last_checkpoints_of_a_run_are_averaged(corpus, text, run, tmp_path)
 
 
 def test_the_list_of_models(run):
-    text = run("models", "--no-parameters").stdout
+    text = run("models").stdout
     assert "r_dangle" in text and "seqmix" in text and "transformer_iwslt" in text
     found = json.loads(run("models", "--format", "json").stdout)
     assert [row["name"] for row in found["presets"]] == list_presets()
-    tiny = next(row for row in found["presets"] if row["name"] == "tiny")
+    tiny = json.loads(run("models", "tiny", "--format", "json").stdout)
     assert tiny["parameters"] is None and tiny["parameters_without_vocabulary"] > 1000
     words = run("models", "tiny", "--source-size", "100", "--target-size", "50").stdout
     assert f"{tiny['parameters_without_vocabulary'] + 150 * 32:,} with vocabularies of 100 / 50" in words
@@ -167,8 +167,8 @@ def test_the_list_of_models(run):
     assert "give both" in run("models", "--source-size", "9", status=2).stderr
 
 
-def test_no_model_is_built_for_the_list_without_counts(run):
-    code = "import sys; from cgbench.cli import main; main(['models', '--no-parameters'], standalone_mode=False)"
+def test_no_model_is_built_for_the_list(run):
+    code = "import sys; from cgbench.cli import main; main(['models'], standalone_mode=False)"
     code += "; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 

@@ -21,7 +21,7 @@ import numpy as np
 from cgbench.benchmark.candidates.pair_measures import REVERSE_LIKELIHOOD
 from cgbench.engines import Engine, Needs
 from cgbench.errors import InputError
-from cgbench.files import write_atomic
+from cgbench.files import write_json_lines
 from cgbench.models.checkpoints import member_folders, read_config
 from cgbench.progress import bar
 
@@ -90,7 +90,7 @@ def measure_shards(
 
 def _one_shard(measure: Callable[..., Sequence[Mapping[str, Any]]], path: Path, *lines: list[str]) -> int:
     rows = measure(*lines)
-    write_atomic(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    write_json_lines(path, rows)
     return len(rows)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from cgbench.argument_types import as_path
 from cgbench.benchmark.shots.choose import Choice, choose_shots
 from cgbench.benchmark.shots.request import PromptOptions, ShotsOptions, ShotsRequest
 from cgbench.errors import InputError, argument
-from cgbench.files import check_output, write_atomic
+from cgbench.files import check_output, write_json_lines
 from cgbench.models.servers.prompts import columns_of, messages, read_prompts, read_system_message
 from cgbench.models.translation_request import TranslateRequest
 from cgbench.requests import changed, fields_of
@@ -68,5 +67,5 @@ def write_prompts(path: Path, request: TranslateRequest, choices: Sequence[Choic
             choice = choices[number - 1]
             row |= {"shots": choice.rows, "cover": choice.cover, "prompt_degree": choice.prompt_degree}
         rows.append({**row, "messages": each})
-    write_atomic(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    write_json_lines(path, rows)
     return len(rows)

@@ -172,7 +172,9 @@ class TrainingConfig(Section):
     max_length: int = option(
         256, "Maximum length of either side of a training pair; longer pairs are left out", least=2
     )
-    validate_every: int = option(2000, "Number of updates between validations", least=1)
+    validate_every: int = option(
+        2000, "Number of updates between validations; 0: validate only at the end of training", least=0
+    )
     validate_every_epochs: int = option(
         0,
         "Number of epochs between validations, at their ends as in fairseq, instead of ``validate_every``; 0: use "

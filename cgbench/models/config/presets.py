@@ -95,10 +95,10 @@ def load_preset(name: str) -> Preset:
     data = with_bases(name, _read_file)
     if unknown := sorted(data.keys() - _SECTIONS.keys() - set(_NOTES)):
         raise unknown_setting(unknown[0], [*_SECTIONS, *_NOTES])
-    parts = {key: _build(_class_of(key, data.get(key) or {}), key, data.get(key) or {}) for key in _SECTIONS}
+    sections = {section: section_config(section, data.get(section) or {}) for section in _SECTIONS}
     sizes = data.get("vocabulary")
     vocabulary = (int(sizes["source"]), int(sizes["target"])) if sizes else None
-    return Preset(name, paper=data.get("paper", ""), vocabulary=vocabulary, **parts)
+    return Preset(name, paper=data.get("paper", ""), vocabulary=vocabulary, **sections)
 
 
 def with_bases(name: str, read: Callable[[str], Mapping[str, Any]]) -> dict[str, Any]:
@@ -125,23 +125,13 @@ def _read_file(name: str) -> Mapping[str, Any]:
 
 def architecture_preset(architecture: str) -> Preset:
     """Return the defaults of an architecture as an unnamed preset."""
-    parts = {key: config() for key, config in _SECTIONS.items() if key != "model"}
-    return Preset("", model=model_config({"architecture": architecture}), **parts)
+    defaults = {section: config() for section, config in _SECTIONS.items() if section != "model"}
+    return Preset("", model=section_config("model", {"architecture": architecture}), **defaults)
 
 
-def model_config(values: Mapping[str, Any]) -> ModelConfig:
-    """Return the :class:`ModelConfig` of a checkpoint."""
-    return _build(_class_of("model", values), "model", values)
-
-
-def training_config(values: Mapping[str, Any]) -> TrainingConfig:
-    """Return the :class:`TrainingConfig` of a checkpoint; errors as in :func:`model_config`."""
-    return _build(TrainingConfig, "training", values)
-
-
-def method_config(values: Mapping[str, Any]) -> MethodConfig:
-    """Return the :class:`MethodConfig` of a checkpoint; errors as in :func:`model_config`."""
-    return _build(_class_of("method", values), "method", values)
+def section_config(section: str, values: Mapping[str, Any]) -> Any:
+    """Return the configuration of a section, ``model``, ``training``, ``text`` or ``method``, from plain values."""
+    return _build(_class_of(section, values), section, values)
 
 
 def _class_of(section: str, values: Mapping[str, Any]) -> Any:

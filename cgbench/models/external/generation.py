@@ -11,27 +11,16 @@ from torch import Tensor
 
 
 def generate(
-    model: Any,
-    ids: Tensor,
-    mask: Tensor,
-    limits: np.ndarray,
-    *,
-    begin: int,
-    ends: Sequence[int],
-    end: int,
-    beam: int,
-    nbest: int,
-    length_penalty: float,
-    forced_tokens: int = 0,
-    **tokens: Any,
-) -> list[np.ndarray]:
+    model: Any, ids: Tensor, mask: Tensor, limits: np.ndarray, *, begin: int, ends: Sequence[int], end: int,
+    pad: int, start: int | None, forced: int | None, beam: int, nbest: int, length_penalty: float,
+) -> list[np.ndarray]:  # fmt: skip
     """The best ``nbest`` outputs of each sentence of a batch, in order: ids with the end token.
 
     :param ids: model input, ``[rows, columns]``, with its ``mask``.
     :param limits: maximum tokens of each output before its end.
-    :param forced_tokens: forced tokens, not counted in ``limits``.
     :param begin: number of tokens before the target; ``ends``: tokens that end an output; ``end``: the default one.
-    :param tokens: other ids, by their names in transformers' ``GenerationConfig``.
+    :param start: the first decoder input of an encoder-decoder; ``forced``: a token that begins every output, not
+        counted in ``limits``.
     """
     from transformers import GenerationConfig, LogitsProcessorList
 
@@ -40,14 +29,16 @@ def generate(
         num_beams=beam,
         num_return_sequences=nbest,
         do_sample=False,
-        max_new_tokens=int(limits.max()) + 1 + forced_tokens,
+        max_new_tokens=int(limits.max()) + 1 + (forced is not None),
         early_stopping=beam > 1,
         length_penalty=length_penalty,
         bos_token_id=configured.bos_token_id,
         eos_token_id=list(ends),
         bad_words_ids=configured.bad_words_ids,
         suppress_tokens=configured.suppress_tokens,
-        **tokens,
+        pad_token_id=pad,
+        decoder_start_token_id=start,
+        forced_bos_token_id=forced,
     )
     model.generation_config = GenerationConfig()  # otherwise generate fills in its values
     try:

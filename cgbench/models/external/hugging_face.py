@@ -23,7 +23,7 @@ from cgbench.models.devices import one_thread
 from cgbench.models.ensemble import Translation
 from cgbench.models.external.addresses import PLACE, SHOTS
 from cgbench.models.external.generation import generate
-from cgbench.models.external.member import Done, Head, Member, Search, check_lengths, in_order
+from cgbench.models.external.member import Done, Head, Member, check_lengths, in_order
 from cgbench.models.lengths import positions_of
 from cgbench.models.search import length_limits
 from cgbench.models.text.batches import make_batches
@@ -169,10 +169,10 @@ class HuggingFaceMember(Member):
         read = self._ids(text=texts, add_special_tokens=self._special_tokens)
         return self._check_read([np.array(ids, np.int64) for ids in read], self._rows[0])
 
-    def _source_lengths(self, lines: Sequence[str], read: Sequence[np.ndarray]) -> np.ndarray:
-        """Tokens of the sentences without the template, with an end token: the basis of length limits."""
+    def _source_lengths(self, lines: Sequence[str], lengths: np.ndarray) -> np.ndarray:
+        """Tokens of the sentences without the template, with an end token, from those of the whole inputs."""
         if self._template is None:
-            return np.array([len(ids) for ids in read], np.int64)
+            return lengths
         sentences = self._ids(text=list(lines), add_special_tokens=False) if lines else []
         return np.array([len(ids) + 1 for ids in sentences], np.int64)
 
@@ -289,35 +289,38 @@ class HuggingFaceMember(Member):
     # Search.
 
     @torch.inference_mode()
-    def search_lines(self, lines: Sequence[str], search: Search, done: Done | None) -> list[list[Translation]]:
+    def translate(
+        self, lines: Sequence[str], *, beam: int = 5, nbest: int = 1, max_length_ratio: float = 1.2,
+        max_length_extra: int = 10, length_penalty: float = 1.0, batch_tokens: int | None = None,
+        done: Done | None = None,
+    ) -> list[list[Translation]]:  # fmt: skip
         """Translate with transformers' ``generate``; see :meth:`.member.Member.translate`.
 
         A blank line has the empty translation. Scores are those of ``generate``: log-probabilities divided by
         length^penalty, where the length counts the end token and a forced first token (a language code), whose
         probability is 1.
         """
-        nbest, length_penalty = search.nbest, search.length_penalty
+        # Check that inputs and outputs fit the model's positions.
         read = self.read(lines)
-        lengths = self._source_lengths(lines, read)
-        limits = length_limits(lengths, search.max_length_ratio, search.max_length_extra)
-        room = limits + [len(ids) if not self._encodes else 0 for ids in read] + 1 if lines else limits
-        check_lengths(self._shown, [len(ids) for ids in read], self.most)
+        lengths = np.array([len(ids) for ids in read], np.int64)
+        limits = length_limits(self._source_lengths(lines, lengths), max_length_ratio, max_length_extra)
+        check_lengths(self._shown, lengths.tolist(), self.most)
         if not self._encodes:
-            check_lengths(self._shown, room.tolist(), self.most, "the prompt and the longest translation of line")
+            most = (lengths + limits + 1).tolist()
+            check_lengths(self._shown, most, self.most, "the prompt and the longest translation of line")
         rows = np.array([row for row, line in enumerate(lines) if line.strip()], np.int64)
         result = [[Translation("", np.array([self._end], np.int32), 0.0, 0.0)]] * len(lines)
-        sizes = np.array([len(ids) for ids in read], np.int64)
         try:
             head: Head | None = self.head()
         except InputError:  # use whole forward passes instead
             head = None
+        # Search in batches; then score, because generate needs the whole vocabulary's scores of every step for it.
         with one_thread(self._device):
-            for batch in make_batches(sizes, sizes, rows, search.batch_tokens or self.batch_tokens):
+            for batch in make_batches(lengths, lengths, rows, batch_tokens or self.batch_tokens):
                 batch_translations = self.search(
-                    [read[row] for row in batch], limits[batch], search.beam, nbest, length_penalty
+                    [read[row] for row in batch], limits[batch], beam, nbest, length_penalty
                 )
                 chosen = [lines[row] for row in batch for _ in range(nbest)]
-                # generate would need the scores of every step over the whole vocabulary for these.
                 log_probs = self._sequence_log_probs(head, chosen, batch_translations)
                 most = np.repeat(limits[batch], nbest).tolist()
                 translations = [
@@ -330,8 +333,8 @@ class HuggingFaceMember(Member):
                     )
                     for tokens, log_prob, limit in zip(batch_translations, log_probs, most, strict=True)
                 ]
-                for place, row in enumerate(batch.tolist()):
-                    result[row] = translations[place * nbest : (place + 1) * nbest]
+                for row, first in zip(batch.tolist(), range(0, len(translations), nbest), strict=True):
+                    result[row] = translations[first : first + nbest]
                 if done:
                     done(len(batch))
         return result
@@ -353,13 +356,12 @@ class HuggingFaceMember(Member):
             begin=1 + self._forced_tokens if self._encodes else ids.shape[1],
             ends=self._ends,
             end=self._end,
+            pad=self._pad,
+            start=self._start,
+            forced=self._forced,
             beam=beam,
             nbest=nbest,
             length_penalty=length_penalty,
-            more=self._forced_tokens,
-            pad_token_id=self._pad,
-            decoder_start_token_id=self._start,
-            forced_bos_token_id=self._forced,
         )
 
     @property

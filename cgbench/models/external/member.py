@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import read_tensors, write_tensors
@@ -26,18 +26,6 @@ if TYPE_CHECKING:
 
 Done = Callable[[int], object]
 """Called with the number of sentences of every finished batch."""
-
-
-@dataclass(frozen=True)
-class Search:
-    """Settings of a beam search; a beam of 1 is greedy."""
-
-    beam: int = 5
-    nbest: int = 1
-    max_length_ratio: float = 1.2
-    max_length_extra: int = 10
-    length_penalty: float = 1.0
-    batch_tokens: int | None = None
 
 
 class Member(ABC):
@@ -54,13 +42,16 @@ class Member(ABC):
         """Default number of tokens per batch."""
         return 1024 if self._device.type == "cpu" else 16384
 
-    def translate(self, lines: Sequence[str], *, done: Done | None = None, **search: Any) -> list[list[Translation]]:
+    @abstractmethod
+    def translate(
+        self, lines: Sequence[str], *, beam: int = 5, nbest: int = 1, max_length_ratio: float = 1.2,
+        max_length_extra: int = 10, length_penalty: float = 1.0, batch_tokens: int | None = None,
+        done: Done | None = None,
+    ) -> list[list[Translation]]:  # fmt: skip
         """Up to ``nbest`` hypotheses of each line, best first. A hypothesis that reaches its length limit ends there.
 
-        :param search: the fields of :class:`Search`.
         :raises InputError: a sentence is longer than the model's positions.
         """
-        return self.search_lines(lines, Search(**search), done)
 
     def give_shots(self, shots: Mapping[str, str]) -> None:
         """Set the text of the examples of each sentence, for ``{shots}`` in the prompt.
@@ -68,10 +59,6 @@ class Member(ABC):
         :raises InputError: this kind of model has no prompts.
         """
         raise InputError(f"{argument('shots')}: only servers and decoder-only models (hf:) have prompts with examples")
-
-    @abstractmethod
-    def search_lines(self, lines: Sequence[str], search: Search, done: Done | None) -> list[list[Translation]]:
-        """Implement :meth:`translate`."""
 
     @abstractmethod
     def encode_targets(self, texts: Sequence[str]) -> list[np.ndarray]:

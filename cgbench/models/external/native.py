@@ -16,7 +16,7 @@ from cgbench.models.checkpoints import check_native, ensemble_identity, read_con
 from cgbench.models.devices import one_thread
 from cgbench.models.ensemble import Ensemble, Translation
 from cgbench.models.external.dropout import check_dropout, masks
-from cgbench.models.external.member import Done, Head, Member, Search, check_lengths, in_order
+from cgbench.models.external.member import Done, Head, Member, check_lengths, in_order
 from cgbench.models.lengths import check_positions, longer_than_trained
 from cgbench.models.text.batches import Rows, make_batches
 from cgbench.models.text.subwords import Subwords
@@ -56,11 +56,11 @@ class NativeMember(Member):
         if seed is not None:
             check_dropout(self._model, read_config(folder).model, label)
 
-    def search_lines(self, lines: Sequence[str], search: Search, done: Done | None) -> list[list[Translation]]:
+    def translate(
+        self, lines: Sequence[str], *, nbest: int = 1, done: Done | None = None, **search: Any
+    ) -> list[list[Translation]]:
         """Beam search, as in ``cgbench translate --model``."""
-        settings = vars(search).copy()
-        nbest = settings.pop("nbest")
-        translations = self._ensemble.search(lines, **settings)
+        translations = self._ensemble.search(lines, **search)
         if done:
             done(len(lines))
         return [hypotheses[:nbest] for hypotheses in translations]

@@ -13,7 +13,7 @@ from cgbench.files import read_json
 from cgbench.models.config.common import TextConfig
 from cgbench.models.config.encoders import OFFSET, OverEncoderConfig
 from cgbench.models.config.outside import OUTSIDE, HuggingFaceConfig
-from cgbench.models.config.presets import Preset, load_preset
+from cgbench.models.config.presets import Preset
 from cgbench.models.lengths import positions_of
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cgbench.models.external.opening import Planned
     from cgbench.models.text.subwords import Subwords
 
-PRESET = "fine_tuning"  # the default
+FINE_TUNING = "fine_tuning"  # the default preset of a whole model
 
 
 @dataclass(frozen=True)
@@ -137,11 +137,6 @@ def plan_start(text: str, preset: Preset) -> tuple[Start, Preset]:
 def needs_encoder(preset: Preset) -> bool:
     """Whether a preset needs a pre-trained encoder."""
     return isinstance(preset.model, OverEncoderConfig) and preset.model.pretrained_encoder
-
-
-def default_preset() -> Preset:
-    """The preset for fine-tuning."""
-    return load_preset(PRESET)
 
 
 _MODEL_TYPES = {"roberta": ("roberta", "xlm-roberta", "camembert"), "bart": ("bart",)}

@@ -9,12 +9,12 @@ from typing import Any, cast
 
 from cgbench.argument_types import as_path
 from cgbench.errors import InputError, argument
-from cgbench.files import check_output, write_atomic
+from cgbench.files import check_output, write_json_lines
 from cgbench.locks import locked
 from cgbench.models.devices import choose_device
 from cgbench.models.external.addresses import parse_address
 from cgbench.models.external.opening import Planned, plan_member
-from cgbench.models.external.token_space import SHARD
+from cgbench.models.external.token_space import SHARD, shard_path
 from cgbench.models.external.uncertainty import work_beside
 from cgbench.models.translation_request import TranslateRequest
 from cgbench.progress import bar
@@ -82,7 +82,7 @@ def _by_model(
     :param shots: the text of the examples of each sentence.
     """
     starts = range(0, len(lines), SHARD)
-    paths = {start: out / f"part-{start // SHARD:05d}.jsonl" for start in starts}
+    paths = {start: shard_path(out, start // SHARD) for start in starts}
     waiting = [start for start in starts if not paths[start].is_file()]
     if not waiting:
         return
@@ -93,22 +93,8 @@ def _by_model(
             member.give_shots(shots)
         for start in waiting:
             translations = member.translate(lines[start : start + SHARD], **search, done=progress.update)
-            rows = [
-                {
-                    "nbest": [
-                        {
-                            "hypothesis": translation.text,
-                            "score": translation.score,
-                            "log_prob": translation.log_prob,
-                            "cut": translation.cut,
-                        }
-                        for translation in nbest_list
-                    ]
-                }
-                for nbest_list in translations
-            ]
-            _write(paths[start], rows)
-
-
-def _write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    write_atomic(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+            rows = (
+                {"nbest": [{**hypothesis.scores, "cut": hypothesis.cut} for hypothesis in nbest]}
+                for nbest in translations
+            )
+            write_json_lines(paths[start], rows)

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cgbench.engines import Engine, Needs
-from cgbench.files import write_atomic
+from cgbench.files import write_atomic, write_json_lines
 from cgbench.models.external.opening import Planned
 from cgbench.progress import bar
 
@@ -57,21 +57,15 @@ class Measurement:
     search: Mapping[str, Any] = field(default_factory=dict)
 
 
-def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
-    """Write one JSON object per row."""
-    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-    write_atomic(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-
-
-def part_path(folder: Path, number: int) -> Path:
-    """The file of shard ``number``."""
-    return folder / f"part-{number:05d}.jsonl"
+def shard_path(folder: Path, shard: int) -> Path:
+    """The file of a shard, counted from 0."""
+    return folder / f"part-{shard:05d}.jsonl"
 
 
 def measure_in_token_space(work: Measurement, out: Path, engine: Engine) -> None:
     """Write ``out/part-*.jsonl``, one line per sentence with ``hypothesis`` and all sequence measures; resumes."""
     shards = range(-(-len(work.lines) // SHARD))
-    waiting = [shard for shard in shards if not part_path(out, shard).is_file()]
+    waiting = [shard for shard in shards if not shard_path(out, shard).is_file()]
     scratch = out / _SCRATCH
     try:
         for first in range(0, len(waiting), BLOCK):
@@ -91,22 +85,17 @@ def measure_in_token_space(work: Measurement, out: Path, engine: Engine) -> None
 
 
 def _run(
-    title: str,
-    task: Callable[..., int],
-    work: Measurement,
-    block: Sequence[int],
-    members: range,
-    folder: Path,
+    title: str, task: Callable[..., int], work: Measurement, block: Sequence[int], members: range, folder: Path,
     engine: Engine,
-) -> None:
+) -> None:  # fmt: skip
     """Run a task for every member and shard of a block, ordered by member so that a worker loads few members."""
-    every = [(member, shard) for member in members for shard in block]
+    member_shards = [(member, shard) for member in members for shard in block]
     tasks = [
-        (part_of(work, shard), member, shard, folder)
-        for member, shard in every
+        (_of_shard(work, shard), member, shard, folder)
+        for member, shard in member_shards
         if not _path(task, folder, member, shard).is_file()
     ]
-    total = sum(len(part_of(work, shard).lines) for _, shard in every)
+    total = sum(len(_of_shard(work, shard).lines) for _, shard in member_shards)
     finished = total - sum(len(batch.lines) for batch, *_ in tasks)
     with bar(total, title, "sentence", initial=finished) as progress:
         for done in engine.run(task, tasks, Needs(gpus=float(work.device == "cuda"))):
@@ -116,11 +105,10 @@ def _run(
 def _path(task: Callable[..., int], folder: Path, member: int, shard: int) -> Path:
     if task is _translate:
         return folder / f"translations-{shard:05d}.json"
-    return folder / f"member-{member}-{shard:05d}.safetensors" if task is _write_states else part_path(folder, shard)
+    return folder / f"member-{member}-{shard:05d}.safetensors" if task is _write_states else shard_path(folder, shard)
 
 
-def part_of(work: Measurement, shard: int) -> Measurement:
-    """The measurement of one shard."""
+def _of_shard(work: Measurement, shard: int) -> Measurement:
     rows = slice(shard * SHARD, (shard + 1) * SHARD)
     hypotheses = None if work.hypotheses is None else work.hypotheses[rows]
     references = None if work.references is None else work.references[rows]
@@ -170,10 +158,9 @@ def _write_measures(work: Measurement, member: int, shard: int, out: Path) -> in
     from cgbench.models.checkpoints import read_tensors
 
     scratch = out / _SCRATCH
-    heads = _heads(tuple(_head_path(scratch, member_number) for member_number in range(len(work.members))), work.device)
-    files = [
-        read_tensors(_path(_write_states, scratch, member_number, shard)) for member_number in range(len(work.members))
-    ]
+    members = range(len(work.members))
+    heads = _heads(tuple(_head_path(scratch, index) for index in members), work.device)
+    files = [read_tensors(_path(_write_states, scratch, index, shard)) for index in members]
     tokens = [json.loads(text or "") for _, text in files]
     columns: dict[str, list[Any]] = {}
     if work.hypotheses is None:
@@ -186,7 +173,8 @@ def _write_measures(work: Measurement, member: int, shard: int, out: Path) -> in
         states = [tensors[name] for tensors, _ in files]
         measures = measure_states(heads, states, [np.array(ids, np.int64) for ids in tokens[0][name]], work.device)
         columns |= {f"{name}{measure}": values.tolist() for measure, values in measures.items()}
-    write_columns(part_path(out, shard), columns)
+    rows = (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
+    write_json_lines(shard_path(out, shard), rows)
     return len(work.lines)
 
 
@@ -194,8 +182,8 @@ def _check_tokens(work: Measurement, tokens: Sequence[Any], shard: int) -> None:
     from cgbench.errors import InputError
 
     for member_number, member_tokens in enumerate(tokens):
-        for row, (expected, two) in enumerate(zip(tokens[0], member_tokens, strict=True), shard * SHARD + 1):
-            if expected != two:
+        for row, (expected, ids) in enumerate(zip(tokens[0], member_tokens, strict=True), shard * SHARD + 1):
+            if expected != ids:
                 raise InputError(
                     f"{work.members[member_number].address.text}: splits the translation of line {row} into other "
                     f"tokens than {work.members[0].address.text}: they share a vocabulary but not the tokeniser"

@@ -7,14 +7,13 @@ A line of the first has ``custom_id``, ``method``, ``url`` and ``body``; of the 
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from cgbench.errors import InputError, InputWarning
-from cgbench.files import parse_json, write_atomic
+from cgbench.files import parse_json, write_json_lines
 from cgbench.models.servers.client import Client
 from cgbench.models.servers.exchange import BadAnswerError, Request, is_filtered
 from cgbench.tables import counted
@@ -26,7 +25,7 @@ def write_batch(path: Path, requests: Sequence[Request]) -> None:
         {"custom_id": request.key, "method": "POST", "url": f"/v1/{request.endpoint}", "body": request.body}
         for request in requests
     )
-    write_atomic(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    write_json_lines(path, rows)
 
 
 def read_batch(path: Path, client: Client, requests: Sequence[Request]) -> None:

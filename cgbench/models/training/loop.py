@@ -171,7 +171,7 @@ class TrainingRun:
         if self.objective.epochs is not None:
             return False
         if not config.validate_every_epochs:
-            return ended or progress.update % config.validate_every == 0
+            return ended or (config.validate_every > 0 and progress.update % config.validate_every == 0)
         complete = progress.batch == 0 and progress.epoch % config.validate_every_epochs == 0
         return ended or (complete and progress.epoch >= config.validate_from_epoch)
 

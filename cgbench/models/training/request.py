@@ -16,7 +16,7 @@ from cgbench.models.checkpoints import read_config
 from cgbench.models.config.common import TextConfig
 from cgbench.models.config.outside import OUTSIDE
 from cgbench.models.config.presets import Preset, architecture_preset, load_preset
-from cgbench.models.external.start import Start, default_preset, plan_start
+from cgbench.models.external.start import FINE_TUNING, Start, plan_start
 from cgbench.requests import KW_ONLY, option, request
 from cgbench.steps import STEPS, StepOptions
 from cgbench.text.corpus import PlannedText, plan_text
@@ -147,7 +147,7 @@ def begin(request: TrainingOptions, default: str = "") -> Beginning:
     if request.model or options.arch:
         preset = load_preset(request.model) if request.model else architecture_preset(str(options.arch))
     elif init:
-        preset = default_preset() if checkpoint is None else preset_of(checkpoint)
+        preset = load_preset(FINE_TUNING) if checkpoint is None else preset_of(checkpoint)
     elif default:
         preset = load_preset(default)
     else:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from cgbench.errors import InputError, argument
 from cgbench.files import read_json
-from cgbench.models.checkpoints import CONFIG, MODEL, STATE, CheckpointConfig, plain_config, read_config, read_tensors
+from cgbench.models.checkpoints import CONFIG, MODEL, STATE, CheckpointConfig, read_config, read_tensors
 from cgbench.models.config.common import to_dict
 from cgbench.models.config.lexical import check_lexicon
 from cgbench.models.config.outside import HuggingFaceConfig
@@ -181,7 +181,7 @@ def _made_of(checkpoint: CheckpointConfig, data: Data, held_out: Data | None, de
     The number of processes must also agree; it is compared separately for a better message.
     """
     return [
-        plain_config(replace(checkpoint, processes=1)),
+        to_dict(replace(checkpoint, processes=1)),
         data.digest,
         held_out and held_out.digest,
         torch.device(device).type,
@@ -195,7 +195,7 @@ def is_finished(out: Path, wanted: CheckpointConfig) -> bool:
         if not (out / MODEL).is_file() or read_json(out / CONFIG) is None:
             raise InputError(f"{out / MODEL}: no such file; remove {out} and train again")
         return True
-    theirs, ours = (plain_config(replace(config, updates=0, processes=1)) for config in (found, wanted))
+    theirs, ours = (to_dict(replace(config, updates=0, processes=1)) for config in (found, wanted))
     if not may_become([theirs], [ours], out):
         raise InputError(f"{out}: contains a model {differences([theirs], [ours])}; remove it or choose another folder")
     if not (out / STATE).is_file():

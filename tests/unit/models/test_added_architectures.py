@@ -9,8 +9,8 @@ import torch
 from architecture_table import pack, pairs
 
 from cgbench.errors import InputError
-from cgbench.models.catalogue import catalogue, describe
-from cgbench.models.config.presets import load_preset, model_config
+from cgbench.models.catalogue import catalogue, describe_model
+from cgbench.models.config.presets import load_preset, section_config
 from cgbench.models.registry import build_model
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "architecture"
@@ -41,11 +41,11 @@ def test_the_example_is_configured_built_and_listed(add):
     state = model.start(model.encode(source))
     firsts = torch.tensor([0, 3])
     assert torch.allclose(model.step(target.ids[firsts], state), logits[firsts], atol=1e-5)
-    assert model_config({"architecture": "mean_of_layers", "top_layers": 1}).top_layers == 1
+    assert section_config("model", {"architecture": "mean_of_layers", "top_layers": 1}).top_layers == 1
     with pytest.raises(InputError, match=r"model\.top_layers=7: must be from 1 to model\.encoder_layers \(3\)"):
         load_preset("tiny").replace({**changes, "model.top_layers": 7})
-    assert "mean_of_layers" in [row["name"] for row in catalogue(count=False)["architectures"]]
-    assert "model.top_layers" in [row["name"] for row in describe("mean_of_layers", count=False)["settings"]]
+    assert "mean_of_layers" in [row["name"] for row in catalogue()["architectures"]]
+    assert "model.top_layers" in [row["name"] for row in describe_model("mean_of_layers", count=False)["settings"]]
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,9 @@ def test_the_example_is_configured_built_and_listed(add):
 def test_an_entry_point_that_does_not_load_is_named(add, value, said):
     add("mean_of_layers", value)
     with pytest.raises(InputError, match=said):
-        model_config({"architecture": "mean_of_layers"})
+        section_config("model", {"architecture": "mean_of_layers"})
 
 
 def test_a_name_that_no_package_has_is_unknown():
     with pytest.raises(InputError, match=r"model\.architecture=mean_of_layers: unknown architecture"):
-        model_config({"architecture": "mean_of_layers"})
+        section_config("model", {"architecture": "mean_of_layers"})

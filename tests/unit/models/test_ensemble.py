@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 import torch
 from small_ensemble import learn_subwords, write_member
+from twins_uncertainty import sequence_measures
 
 from cgbench.errors import InputError
 from cgbench.models.ensemble import Ensemble
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.search import beam_search
-from cgbench.models.uncertainty import SEQUENCE_MEASURES, sequence_measures
+from cgbench.models.uncertainty import SEQUENCE_MEASURES
 
 LINES = ["die katze schläft", "", "der hund", " \t", "ein vogel sieht den vogel laut", "katze"] * 3
 

@@ -8,11 +8,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
+from twins_uncertainty import sequence_measures
 
 from cgbench.models import teacher_forcing
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.teacher_forcing import measure_members, score_hypotheses
-from cgbench.models.uncertainty import SEQUENCE_MEASURES, RunningMeasures, sequence_measures
+from cgbench.models.uncertainty import SEQUENCE_MEASURES, RunningMeasures
 
 
 def members_of(logits):

@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from twins_uncertainty import sequence_measures
 
 from cgbench.errors import InputError
 from cgbench.models.uncertainty import (
@@ -19,7 +20,6 @@ from cgbench.models.uncertainty import (
     TOKEN_MEASURES,
     RunningMeasures,
     importance_weighted,
-    sequence_measures,
     token_measures,
 )
 

@@ -4,7 +4,7 @@ import pytest
 
 from cgbench.errors import InputError
 from cgbench.models.config.common import TrainingConfig, to_dict
-from cgbench.models.config.presets import architecture_preset, list_presets, load_preset, model_config
+from cgbench.models.config.presets import architecture_preset, list_presets, load_preset, section_config
 
 
 def test_every_preset_loads():
@@ -110,7 +110,7 @@ def test_an_unknown_preset_names_the_nearest():
 
 def test_a_configuration_survives_json():
     config = load_preset("transformer_iwslt").model
-    assert model_config(to_dict(config)) == config
+    assert section_config("model", to_dict(config)) == config
     with pytest.raises(InputError, match=r"model\.depth"):
-        model_config({"depth": 3})
+        section_config("model", {"depth": 3})
     assert TrainingConfig().threads == 1

@@ -16,8 +16,9 @@ from few import few
 from cgbench.engines import Local
 from cgbench.errors import InputError, InputWarning
 from cgbench.models.checkpoints import load_checkpoint, read_config
+from cgbench.models.config.presets import load_preset
 from cgbench.models.external.opening import check_together, plan_member
-from cgbench.models.external.start import default_preset, plan_start
+from cgbench.models.external.start import FINE_TUNING, plan_start
 from cgbench.models.external.token_space import Measurement, measure_in_token_space
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.training.ensemble import train_ensemble_from
@@ -27,7 +28,7 @@ from cgbench.models.training.trainer import train_model
 KINDS = ("t5", "bart", "marian")
 IN_ENGLISH = dict(zip(WORDS[:8], ("the", "the", "dog", "cat", "bird", "sleeps", "sees", "sings"), strict=True))
 TARGET = [" ".join(IN_ENGLISH[word] for word in line.split()) for line in LINES]
-PRESET = default_preset().replace(
+PRESET = load_preset(FINE_TUNING).replace(
     {
         **{"training.max_updates": 12, "training.max_length": 20, "training.max_tokens": 40},
         **{"training.warmup_updates": 2, "training.learning_rate": 0.003, "training.validate_every": 5},

@@ -8,6 +8,7 @@ import torch
 
 pytest.importorskip("transformers")
 from external_models import LINES, forced_log_probs, write_model
+from twins_uncertainty import sequence_measures
 
 from cgbench.engines import Local
 from cgbench.models import checkpoints, teacher_forcing
@@ -15,7 +16,7 @@ from cgbench.models.external import token_space
 from cgbench.models.external.member import Head
 from cgbench.models.external.opening import plan_member
 from cgbench.models.external.token_space import Measurement, measure_in_token_space, measure_states
-from cgbench.models.uncertainty import SEQUENCE_MEASURES, sequence_measures
+from cgbench.models.uncertainty import SEQUENCE_MEASURES
 
 REFERENCES = ["the dog sleeps", "the cat sees the bird", "the bird sings", "the cat", "the dog sees the cat"]
 

@@ -124,22 +124,6 @@ def test_consistency_is_the_distance_of_two_predictions_with_dropout(corpus, mod
     assert result.metrics["valid_consistency"] == pytest.approx(total / tokens, rel=1e-4)
 
 
-def test_without_dropout_predictions_are_consistent(corpus, tmp_path):
-    changes = {f"model.{name}dropout": 0.0 for name in ("", "attention_", "activation_")}
-    train(corpus, tmp_path / "model", PRESET.replace(changes | {"training.validate_metric": "consistency"}))
-    log = [entry for entry in log_of(tmp_path / "model") if "valid_loss" in entry]
-    assert all(entry["valid_consistency"] == pytest.approx(0, abs=1e-9) for entry in log)
-
-
-def test_consistency_decides_what_is_best_and_changes_no_training(corpus, tmp_path):
-    for metric in ("consistency", "loss"):
-        train(corpus, tmp_path / metric, PRESET.replace({"training.validate_metric": metric}))
-    log, other = ([one for one in log_of(tmp_path / name) if "valid_loss" in one] for name in ("consistency", "loss"))
-    assert [entry["valid_loss"] for entry in log] == [entry["valid_loss"] for entry in other]
-    best = min(log, key=lambda entry: entry["valid_consistency"])
-    assert read_config(tmp_path / "consistency").updates == best["update"]
-
-
 def test_a_part_of_the_sentences_is_spread_over_the_text(corpus):
     assert validation_of(corpus, validate_sentences=3).decoded.tolist() == [0, 3, 6]
     assert validation_of(corpus, validate_sentences=9).decoded.tolist() == list(range(9))
@@ -166,16 +150,6 @@ def test_no_right_answer_is_cut_short(corpus, model, tmp_path, monkeypatch, word
     check.config = replace(check.config, validate_length="source")
     check(model)
     assert limits[1:] == [10]
-
-
-def test_the_metric_decides_what_is_best(corpus, tmp_path, monkeypatch):
-    scores = iter([5.0, 9.0, 9.0, 7.0])
-    monkeypatch.setattr(Validation, "_score", lambda self, model: next(scores))
-    train(corpus, tmp_path / "model", PRESET.replace({"training.validate_metric": "bleu"}))
-    log = log_of(tmp_path / "model")
-    assert [entry["valid_bleu"] for entry in log if "valid_loss" in entry] == [5.0, 9.0, 9.0, 7.0]
-    found = [(entry["valid_bleu"], -entry["valid_loss"], entry["update"]) for entry in log if "valid_loss" in entry]
-    assert read_config(tmp_path / "model").updates == max(found)[2]
 
 
 @pytest.mark.parametrize(
@@ -208,6 +182,13 @@ def test_of_validations_that_are_as_good_the_one_of_lower_loss_is_the_best(
 
 def validated(folder):
     return [entry["update"] for entry in log_of(folder) if "valid_loss" in entry]
+
+
+@pytest.mark.parametrize("valid", [True, False])
+def test_without_an_interval_only_the_end_is_validated(corpus, tmp_path, valid):
+    files = {} if valid else {"valid": None}
+    train(corpus, tmp_path / "model", PRESET.replace({"training.validate_every": 0}), files=files)
+    assert validated(tmp_path / "model") == [14] * valid
 
 
 @pytest.mark.parametrize("every", [1, 2])
