@@ -9,9 +9,12 @@ the share of the n-grams linked in the item's other outputs that it also has.
 ``ngrams``: the consensus of an item are the n-grams of at least two fifths of its outputs. The consistency of an output
 is the share of the consensus that it has.
 
-docs/lab/consistency.md compares both with human judgements. Alignment is better with more sentences, so scores are
-comparable between systems on the same items, not between sets of items. A system that always says the same is also
-consistent: consistency complements a score of adequacy and does not replace it.
+Any two outputs have some n-grams in common. The ``floor`` is the consistency of the same outputs shuffled among the
+sentences, and ``rescaled`` is the score between this floor (0) and 100.
+
+docs/lab/consistency.md compares both methods with human judgements. Alignment is better with more sentences, so scores
+are comparable between systems on the same items, not between sets of items. A system that always says the same is also
+consistent: its floor is 100 and its rescaled score is undefined.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from typing import Literal
 
 import numpy as np
 
+from cgbench.benchmark.comparison.significance import SEED
 from cgbench.benchmark.consistency.items import Row, Tokens, read_items
 from cgbench.benchmark.consistency.request import ConsistencyRequest
 from cgbench.benchmark.metrics.metric import Metric, Signature
@@ -35,13 +39,17 @@ from cgbench.text.plain_text import words_of
 
 ORDERS = {"align": (1, 2), "ngrams": (2,)}
 """Lengths of n-grams; docs/lab/consistency.md has others."""
+SHUFFLES = 5
+"""Shuffles that the floor is a mean of."""
+_CLOSE = 1e-9
 
 
 class Consistency(Metric):
-    """The mean consistency of the outputs, in percent."""
+    """The mean consistency of the outputs, that of shuffled outputs (``floor``), and the first between the second and
+    100 (``rescaled``), in percent."""
 
     name = "consistency"
-    figures = ("consistency",)
+    figures = ("consistency", "floor", "rescaled")
     needs = "sources"
     unit = "%"
 
@@ -56,9 +64,9 @@ class Consistency(Metric):
         self.rows, self.method = rows, method
         self.orders = tuple(orders) or ORDERS[method]
         items: dict[str, list[int]] = {}
-        for place, row in enumerate(rows):
-            items.setdefault(row.item, []).append(place)
-        self.items = [np.array(places) for places in items.values() if len(places) > 1]
+        for index, row in enumerate(rows):
+            items.setdefault(row.item, []).append(index)
+        self.items = [np.array(indices) for indices in items.values() if len(indices) > 1]
         if not self.items:
             raise InputError(f"{argument('items')}: no piece is in two sentences, which consistency needs")
         self._used = np.isin(np.arange(len(rows)), np.concatenate(self.items))
@@ -80,18 +88,41 @@ class Consistency(Metric):
         return Signature({"items": len(self.items), "method": self.method, "characters": orders})
 
     def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
-        """(consistency, 1) for each sentence; zeros for one that is alone in its item."""
+        """(consistency, 1, floor) for each sentence; zeros for one that is alone in its item."""
         self.check_hypotheses(hypotheses)
         units = [self._units(text) for text in hypotheses]
-        if self.method == "ngrams":
-            values = consensus(list(map(set, units)), self.items)
-        else:
-            values = agreement(self._linked(units), list(map(set, units)), self.items)
-        return np.stack([values, self._used.astype(np.float64)], axis=1)
+        rows, order = np.flatnonzero(self._used), np.arange(self.n)
+        draw, floor = np.random.default_rng(SEED), np.zeros(self.n)
+        for _ in range(SHUFFLES):
+            order[rows] = draw.permutation(rows)
+            floor += self._agreement([units[row] for row in order]) / SHUFFLES
+        return np.stack([self._agreement(units), self._used.astype(np.float64), floor], axis=1)
+
+    def compute(self, sums: np.ndarray) -> np.ndarray:
+        """The three scores; ``rescaled`` is NaN where the floor is 100."""
+        consistent, count, floor = sums.T
+        above = np.where(count - floor > _CLOSE * count, count - floor, np.nan)
+        with np.errstate(invalid="ignore"):
+            return 100 * np.stack([consistent / count, floor / count, (consistent - floor) / above], axis=1)
+
+    def limits(self, figure: str) -> tuple[float | None, float | None]:
+        """Outputs may agree less than shuffled ones, so ``rescaled`` has no lowest value."""
+        return 100.0, None if figure == "rescaled" else 0.0
+
+    def label(self, figure: str) -> str:
+        """The name of the score."""
+        return figure
 
     def counted(self, rows: np.ndarray) -> np.ndarray:
         """The sentences of items with several."""
         return rows[self._used[rows]]
+
+    def _agreement(self, units: Sequence[Sequence[str]]) -> np.ndarray:
+        """The consistency of each output, of its ``units``; 0 for one that is alone in its item."""
+        present = list(map(set, units))
+        if self.method == "ngrams":
+            return consensus(present, self.items)
+        return agreement(self._linked(units), present, self.items)
 
     def _units(self, text: str) -> list[str]:
         """The n-grams of characters of a text, without blanks; all of it if it is shorter."""
@@ -107,11 +138,11 @@ class Consistency(Metric):
             return [set() for _ in units]
         sources = [" ".join(Tokens.of(row.source).words) for row in self.rows]
         text = Bitext.read(zip(sources, map(" ".join, units), strict=True))
-        places = align(text, find_cooccurrences(text, cells=True), True, IBM1Settings())
-        of_texts = np.split(places, text.target.starts[1:])
+        links = align(text, find_cooccurrences(text, cells=True), True, IBM1Settings())
+        links_of_texts = np.split(links, text.target.starts[1:])
         return [
-            {unit for unit, place in zip(found, of, strict=True) if place in row.shared}
-            for found, of, row in zip(units, of_texts, self.rows, strict=True)
+            {unit for unit, link in zip(output, text_links, strict=True) if link in row.shared}
+            for output, text_links, row in zip(units, links_of_texts, self.rows, strict=True)
         ]
 
 

@@ -10,6 +10,7 @@ from cgbench.benchmark.comparison.comparison import Pair, Score, SubsetScores, S
 from cgbench.benchmark.comparison.drop import Drop
 from cgbench.benchmark.comparison.significance import LEVEL
 from cgbench.benchmark.comparison.tiers import ranks
+from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.score.output.rows import LONG, Row, rounded
 from cgbench.benchmark.score.scored import ScoredSystems, describe
@@ -76,11 +77,12 @@ def _part(metric: Metric, part: SubsetScores) -> dict[str, Any]:
     figures = {name: _score(part.figures[name]) for name in metric.figures}
     values: dict[str, Any] = {"n": part.examples, **figures[metric.figures[0]]}
     if len(figures) > 1:
+        values["figures"] = figures
+    if isinstance(metric, Cter):
         values["groups"] = part.units
         for name in figures:
             value = part.figures[name].value
             values[name] = None if value is None else rounded(value / 100)
-        values["figures"] = figures
     return values
 
 

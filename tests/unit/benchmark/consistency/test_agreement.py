@@ -83,10 +83,27 @@ def test_alignment_finds_what_became_of_a_piece_from_the_outputs_alone():
 def test_a_sentence_alone_in_its_item_does_not_count():
     metric = Consistency(rows_of(["the dog", "a dog", "a cat"], ["dog", "dog", "cat"]), orders=(1,))
     statistics = metric.statistics(["d h", "e h", "e k"])
-    assert metric.counted(np.arange(3)).tolist() == [0, 1] and statistics[2].tolist() == [0, 0]
+    assert metric.counted(np.arange(3)).tolist() == [0, 1] and statistics[2].tolist() == [0, 0, 0]
     assert metric.value(statistics)[0] == 100 and "1 sentences" in metric.notes[0]
     with pytest.raises(InputError, match="no piece is in two sentences"):
         Consistency(rows_of(["the dog", "a cat"], ["dog", "cat"]))
+
+
+@pytest.mark.parametrize("method", ["align", "ngrams"])
+def test_the_floor_is_the_score_of_outputs_shuffled_among_the_items(method):
+    draw = np.random.default_rng(1)
+    pieces = [f"p{number}" for number in range(60) for _ in range(5)]
+    rows = rows_of([f"c{draw.integers(30)} {piece}" for piece in pieces], pieces)
+    outputs = [chr(0x3400 + draw.integers(30)) + 2 * chr(0x4E00 + int(piece[1:])) + "x" for piece in pieces]
+    metric = Consistency(rows, method=method)
+    right, floor, rescaled = metric.value(metric.statistics(outputs))
+    assert right > 90 and floor < 60 and rescaled == pytest.approx(100 * (right - floor) / (100 - floor))
+    # Outputs of other sentences are no better than the floor, and a constant output has nothing above it.
+    score, floor, rescaled = metric.value(metric.statistics(draw.permutation(outputs).tolist()))
+    assert score == pytest.approx(floor, abs=6) and abs(rescaled) < 12
+    metric = Consistency(rows, method="ngrams")
+    score, floor, rescaled = metric.value(metric.statistics(["x y"] * len(rows)))
+    assert (score, floor) == pytest.approx((100, 100)) and np.isnan(rescaled)
 
 
 def test_a_text_shorter_than_every_unit_is_one():
