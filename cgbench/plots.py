@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +22,8 @@ too, with white for black."""
 MARKERS = "osD^vPX*<>"
 SPREAD = 0.4  # of the distance between two labels, for the points of all systems
 LONG = 8  # characters of a label; longer ones are slanted
-# Without the date and the program, the same figure has the same bytes.
+# Without the date, the program and random ids, the same figure has the same bytes; text in an SVG stays text.
+RC = {"svg.hashsalt": "cgbench", "svg.fonttype": "none", "pdf.fonttype": 42}
 METADATA: dict[str, dict[str, None]] = {
     ".svg": {"Date": None},
     ".png": {"Software": None},
@@ -64,6 +66,15 @@ class Series:
         values, low, high = np.array(ends, float).T.tolist()
         return cls(name, values, low, high, [score.runs for score in scores], colour)
 
+    @property
+    def ends(self) -> list[float]:
+        """All values and ends of intervals, for a scale."""
+        return [*self.values, *self.low, *self.high]
+
+    def interval(self, position: int) -> tuple[float, float]:
+        """The ends of the interval at a label; nan if there is none."""
+        return (self.low[position], self.high[position]) if self.low and self.high else (math.nan, math.nan)
+
 
 @dataclass(frozen=True)
 class Chart:
@@ -86,6 +97,10 @@ class Chart:
     decimals: int = 1
     ends: tuple[float, float] | None = None
 
+    def offset(self, index: int) -> float:
+        """How far a series stands from its label, so that all are next to each other."""
+        return SPREAD * ((index + 0.5) / len(self.series) - 0.5)
+
 
 def is_picture(path: Path, argument: str, endings: Sequence[str] = ()) -> bool:
     """Check, before any work, that ``path``, which ``argument`` names, can be written; whether a picture is.
@@ -102,22 +117,17 @@ def is_picture(path: Path, argument: str, endings: Sequence[str] = ()) -> bool:
     return True
 
 
-def save(figure: Any, path: Path) -> None:
+def save_figure(figure: Any, path: Path) -> None:
     """Write a figure: the same bytes for the same figure and version of matplotlib.
 
     :raises InputError: the font of matplotlib lacks a character of it (in an SVG, text stays text).
     """
-    matplotlib = require("matplotlib", "plots")
-    buffer = io.BytesIO()
-    with (
-        matplotlib.rc_context({"svg.hashsalt": "cgbench", "svg.fonttype": "none", "pdf.fonttype": 42}),
-        warnings.catch_warnings(record=True) as caught,
-    ):
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        figure.savefig(buffer, format=path.suffix[1:], dpi=150, bbox_inches="tight", metadata=METADATA[path.suffix])
+        data = _picture(figure, path.suffix)
     if path.suffix != ".svg" and any("missing from font" in str(warning.message) for warning in caught):
         raise InputError(f"{path}: the font of matplotlib lacks some characters of the words; draw to a .svg file")
-    write_atomic(path, buffer.getvalue())
+    write_atomic(path, data)
 
 
 def draw_heatmaps(panels: Sequence[Heatmap], down: str = "", across: str = "") -> Any:
@@ -161,27 +171,24 @@ def draw_chart_on(ax: Any, chart: Chart) -> None:
         labels = [f"{label}\n{count:,}" for label, count in zip(labels, chart.counts, strict=True)]
     for index, series in enumerate(chart.series):
         # An interval that is missing has length 0.
-        values = np.array(series.values, float)
+        values, where = np.array(series.values, float), positions + chart.offset(index)
         ends = [values - np.array(series.low or values, float), np.array(series.high or values, float) - values]
-        ends = np.nan_to_num(np.array(ends).clip(min=0))
-        where = positions + SPREAD * ((index + 0.5) / len(chart.series) - 0.5)
-        style = {"color": COLOURS[index % len(COLOURS)], "marker": MARKERS[index % len(MARKERS)], "markersize": 4}
-        style |= {"label": _plain(series.name), "capsize": 2}
-        if chart.down:
-            ax.errorbar(values, where, xerr=ends, linestyle="none", **style)
-        else:
-            ax.errorbar(where, values, yerr=ends, linewidth=1, **style)
+        x, y, errors = (values, where, "xerr") if chart.down else (where, values, "yerr")
+        ax.errorbar(
+            x, y, **{errors: np.nan_to_num(np.array(ends).clip(min=0))}, linestyle="none" if chart.down else "-",
+            linewidth=1, color=COLOURS[index % len(COLOURS)], marker=MARKERS[index % len(MARKERS)], markersize=4,
+            capsize=2, label=_plain(series.name),
+        )  # fmt: skip
     # Labels, names of the axes and a grid.
-    ax.set_title(_plain(chart.title), fontsize=8)
+    label_axis, value_axis = (ax.yaxis, ax.xaxis) if chart.down else (ax.xaxis, ax.yaxis)
+    slanted = not chart.down and max(len(label.split("\n")[0]) for label in labels) > LONG
+    label_axis.set_ticks(positions, labels, fontsize=8, **({"rotation": 30, "ha": "right"} if slanted else {}))
     if chart.down:
-        ax.set_yticks(positions, labels, fontsize=7)
         ax.set_ylim(len(labels) - 0.5, -0.5)
-    else:
-        slanted = max(len(label.split("\n")[0]) for label in labels) > LONG
-        ax.set_xticks(positions, labels, fontsize=8, **({"rotation": 30, "ha": "right"} if slanted else {}))
-    (ax.set_ylabel if chart.down else ax.set_xlabel)(_plain(chart.label_name))
-    (ax.set_xlabel if chart.down else ax.set_ylabel)(_plain(chart.value_name))
-    ax.grid(axis="x" if chart.down else "y", alpha=0.3)
+    ax.set_title(_plain(chart.title), fontsize=8)
+    label_axis.set_label_text(_plain(chart.label_name))
+    value_axis.set_label_text(_plain(chart.value_name))
+    value_axis.grid(alpha=0.3)
     ax.spines[["top", "right"]].set_visible(False)
 
 
@@ -203,13 +210,14 @@ def draw_cloud(
 def _figure(width: float, height: float) -> Any:
     """A figure without pyplot's windows and global state, which a notebook shows."""
     figure = require("matplotlib.figure", "plots").Figure(figsize=(width, height), layout="constrained")
-    figure._repr_png_ = partial(_png, figure)
+    figure._repr_png_ = partial(_picture, figure, ".png", 90)
     return figure
 
 
-def _png(figure: Any) -> bytes:
+def _picture(figure: Any, ending: str, dots_per_inch: int = 150) -> bytes:
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=90, bbox_inches="tight", metadata=METADATA[".png"])
+    with require("matplotlib", "plots").rc_context(RC):
+        figure.savefig(buffer, format=ending[1:], dpi=dots_per_inch, bbox_inches="tight", metadata=METADATA[ending])
     return buffer.getvalue()
 
 

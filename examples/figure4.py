@@ -15,7 +15,7 @@ from cgbench.models.architectures.composition import Composition, mixture_weight
 from cgbench.models.architectures.lrf import LRF, fuse_weights
 from cgbench.models.checkpoints import load_checkpoint
 from cgbench.models.parts.ragged import Ragged
-from cgbench.plots import Heatmap, draw_heatmaps, save
+from cgbench.plots import Heatmap, draw_heatmaps, save_figure
 from cgbench.text.formats import CorpusSpec, read_pairs
 
 
@@ -65,4 +65,4 @@ for panel in panels:
     print(panel.title, *panel.columns, sep="\t")
     for name, values in zip(panel.rows, panel.values, strict=True):
         print(name, *("" if np.isnan(value) else f"{value:.3f}" for value in values), sep="\t")
-save(draw_heatmaps(panels), picture)
+save_figure(draw_heatmaps(panels), picture)

@@ -40,7 +40,7 @@ def learn_command(request: LexiconRequest, show: Path | None, words: str | None,
     from cgbench.files import check_output
     from cgbench.models.lexicons.learning import learn
     from cgbench.models.lexicons.matrix import lexicon_heatmap
-    from cgbench.plots import draw_heatmaps, is_picture, save
+    from cgbench.plots import draw_heatmaps, is_picture, save_figure
     from cgbench.text.inputs import as_corpus
 
     out = Path(request.out)
@@ -55,7 +55,9 @@ def learn_command(request: LexiconRequest, show: Path | None, words: str | None,
     lexicon = learned.lexicon
     if show:
         try:
-            save(draw_heatmaps([lexicon_heatmap(lexicon, words.split(",") if words else ())], "source", "target"), show)
+            save_figure(
+                draw_heatmaps([lexicon_heatmap(lexicon, words.split(",") if words else ())], "source", "target"), show
+            )
         except InputError as error:
             raise InputError(f"{error.message}; the lexicon is in {out}, the picture was not drawn") from None
     figures = {

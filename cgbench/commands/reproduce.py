@@ -234,7 +234,7 @@ def show_command(
 ) -> None:
     """Compare the scores of the runs in FOLDER with the published ones."""
     from cgbench.files import check_output, write_atomic
-    from cgbench.plots import is_picture, save
+    from cgbench.plots import is_picture, save_figure
     from cgbench.reproduction.report import (
         HEAD,
         as_json,
@@ -268,7 +268,7 @@ def show_command(
     listed = json.dumps(as_json(lines), ensure_ascii=False, indent=1)
     for path in out:
         if path in pictures:
-            save(draw(lines), path)
+            save_figure(draw(lines), path)
         else:
             write_atomic(path, listed + "\n" if path.suffix == ".json" else markdown(lines))
     if form == "json":

@@ -190,7 +190,7 @@ def _funnel_table(release: Release, columns: dict[str, np.ndarray]) -> dict[str,
                 "share": stage.pairs / pool_size,
                 "of_before": stage.pairs / before.pairs if before and before.pairs and stage.key != "control" else None,
                 "pools": [pairs / (stage.pairs or 1) for pairs in stage.pools] if stage.pools else None,
-                "bar": charts.bar(segments, f"{stage.pairs:,} of {pool_size:,}"),
+                "bar": charts.share_bar(segments, f"{stage.pairs:,} of {pool_size:,}"),
             }
         )
         if not stage.key.startswith("dropped"):

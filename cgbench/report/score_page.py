@@ -286,7 +286,7 @@ def _distribution(scored: ScoredSystems, scores: Sequence[np.ndarray]) -> list[t
     name, base, none = scored.metric.name, _base(scored), (np.zeros(0), np.zeros(0))
     title = f"{name} of single examples"
     rounded = np.round(means, max(1, scored.metric.width)).tolist()
-    series = [Series(charts.cut(system), rounded[at], colour=at) for at, system in enumerate(names)]
+    series = [Series(charts.shorten(system), rounded[at], colour=at) for at, system in enumerate(names)]
     pictures = [(charts.histograms(series, name, title, unit="examples"), f"{title}; dashed: the median")]
     for index, system in enumerate(names):
         if index != base:
@@ -294,7 +294,7 @@ def _distribution(scored: ScoredSystems, scores: Sequence[np.ndarray]) -> list[t
             behind, dots = (none, points) if means.shape[1] <= DOTS else (points, none)
             title = f"{system} against {names[base]}"
             chart = charts.scatter(
-                behind, dots, (charts.cut(names[base]), charts.cut(system)), title, pair=f"{index} {base}"
+                behind, dots, (charts.shorten(names[base]), charts.shorten(system)), title, pair=f"{index} {base}"
             )
             pictures.append((chart, title))
     return pictures

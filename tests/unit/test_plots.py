@@ -8,7 +8,7 @@ import pytest
 
 from cgbench.benchmark.stats.stats import stats
 from cgbench.errors import InputError
-from cgbench.plots import COLOURS, Chart, Heatmap, Series, draw_charts, draw_heatmaps, is_picture, save
+from cgbench.plots import COLOURS, Chart, Heatmap, Series, draw_charts, draw_heatmaps, is_picture, save_figure
 from cgbench.report.page import asset
 
 PANEL = Heatmap("keys", ("$a$", "two"), ("a", "價錢"), np.array([[1.0, 0.5], [np.nan, 0.5]]))
@@ -53,9 +53,9 @@ def figures():
 
 def test_the_same_figure_is_the_same_bytes_and_text_stays_text(figures, tmp_path):
     for name, figure in figures().items():
-        save(figure, tmp_path / f"{name}.svg")
+        save_figure(figure, tmp_path / f"{name}.svg")
     for name, figure in figures().items():
-        save(figure, again := tmp_path / f"{name}-again.svg")
+        save_figure(figure, again := tmp_path / f"{name}-again.svg")
         assert (tmp_path / f"{name}.svg").read_bytes() == again.read_bytes()
     texts = {name: (tmp_path / f"{name}.svg").read_text() for name in figures()}
     assert all(f">{word}<" in texts["map"] for word in ("keys", "$a$", "價錢", "rows", "columns"))
@@ -69,12 +69,12 @@ def test_the_same_figure_is_the_same_bytes_and_text_stays_text(figures, tmp_path
 @pytest.mark.parametrize(("form", "begin"), [("png", b"\x89PNG"), ("pdf", b"%PDF")])
 def test_other_forms(figures, tmp_path, form, begin):
     for _ in range(2):
-        save(figures()["down"], path := tmp_path / f"x.{form}")
+        save_figure(figures()["down"], path := tmp_path / f"x.{form}")
     data = path.read_bytes()
-    save(figures()["down"], path)
+    save_figure(figures()["down"], path)
     assert data == path.read_bytes() and data.startswith(begin) and b"CreationDate" not in data
     with pytest.raises(InputError, match="lacks some characters of the words; draw to a .svg file"):
-        save(figures()["map"], path)
+        save_figure(figures()["map"], path)
     assert data == path.read_bytes()
 
 

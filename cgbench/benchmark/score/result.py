@@ -162,7 +162,7 @@ class Evaluation:
         :returns: the figure of matplotlib, with a panel per score of the metric; a notebook shows it.
         :raises InputError: both are given, the file name has another ending, or matplotlib is not installed.
         """
-        from cgbench.plots import draw_chart_on, draw_charts, is_picture, save
+        from cgbench.plots import draw_chart_on, draw_charts, is_picture, save_figure
 
         if path is not None and ax is not None:
             raise InputError(f"give {argument('path')}, a file, or {argument('ax')}, an axes of matplotlib")
@@ -178,7 +178,7 @@ class Evaluation:
             return ax.figure
         figure = draw_charts(charts)
         if path is not None:
-            save(figure, Path(path))
+            save_figure(figure, Path(path))
         return figure
 
     def _charts(self) -> list[Chart]:

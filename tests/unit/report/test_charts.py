@@ -28,7 +28,7 @@ def test_a_scale_and_its_ticks():
     ("value", "text"), [(0.5, "0.5"), (0.25, "0.25"), (-0.0, "0"), (1234.0, "1,234"), (1e-5, "1e-05"), (3e7, "3e+07")]
 )
 def test_numbers(value, text):
-    assert charts.number(value) == text
+    assert charts.tick_text(value) == text
 
 
 def test_a_histogram_has_the_counts():
@@ -130,7 +130,7 @@ def test_differences_have_zero_signs_and_stars():
 
 def test_names_that_are_cut_stay_different():
     names = ["transformer-base-seed-1", "transformer-base-seed-2", "short", *["x" * 20 + "middle" + "y" * 20] * 2]
-    short = charts.cut_names(names)
+    short = charts.short_names(names)
     assert len(set(short)) == len(names) and short[2] == "short" and short[0].endswith("e-seed-1")
 
 
@@ -172,7 +172,7 @@ def test_two_systems_have_one_scale():
 
 
 def test_a_bar_and_shades():
-    chart = parsed(charts.bar([(0.25, 0), (0.5, 1)], "three quarters"))
+    chart = parsed(charts.share_bar([(0.25, 0), (0.5, 1)], "three quarters"))
     assert [(one.get("x"), one.get("width")) for one in chart] == [("0", "25"), ("25", "50")]
     found = [charts.shade(value) for value in (-1, -0.05, 0, 0.3, 1, None)]
     assert found == ["n5", "z", "z", "p2", "p5", ""]
