@@ -10,7 +10,7 @@ import click
 from cgbench.benchmark.react.request import BuildRequest
 from cgbench.commands.click_types import corpora_words, corpus_words
 from cgbench.commands.command import DRY_RUN, EXPLAIN, Resumable, engine_options, format_option, grouped, note
-from cgbench.commands.lines import print_cost, say_if
+from cgbench.commands.lines import cost_table, say_if
 from cgbench.commands.options import takes
 from cgbench.errors import InputError, argument, printable_json
 
@@ -35,25 +35,23 @@ def build_react_command(request: BuildRequest, dry_run: bool, explain: bool, for
     finished steps whose inputs have not changed.
     """
     from cgbench.benchmark.react import build_react as build
-    from cgbench.benchmark.react.cost import estimates_wanted, forecast
+    from cgbench.benchmark.react.cost import forecast
     from cgbench.benchmark.react.plan import plan_build
 
     _check_members(request)
     engine = cast("Engine", request.execution.engine)
     plan, workspace = plan_build(request), build.workspace_of(request)
-    cost = forecast(plan, workspace, engine) if estimates_wanted() else None
+    cost = forecast(plan, workspace, engine)
     if dry_run:
         lines = build.explain(plan, workspace)
         if form == "json":
-            estimate = {"seconds": cost.seconds, "steps": cost.steps, "advice": cost.advice} if cost else None
+            estimate = {"seconds": sum(cost.values()), "steps": cost} if cost else None
             click.echo(json.dumps({"steps": lines, "estimate": estimate}, indent=1))
             return
-        click.echo("\n".join([*lines, *([f"\n{cost}"] if cost else [])]))
-        if cost and cost.advice:
-            note(f"warning: {cost.advice}")
+        click.echo("\n".join([*lines, *([f"\n{cost_table(cost)}"] if cost else [])]))
         return
     if cost:
-        print_cost(cost)
+        note(f"\n{cost_table(cost)}\n")
     release = build.run_build(plan, engine, say_if(explain))
     if form == "json":
         summary = {"out": str(request.out), **release.manifest}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cgbench.commands.command import Resumable, engine_options, format_option, grouped
-from cgbench.commands.lines import print_cost
+from cgbench.commands.command import Resumable, engine_options, format_option, grouped, note
+from cgbench.commands.lines import cost_table
 from cgbench.commands.options import parse_assignments, set_option
 
 if TYPE_CHECKING:
@@ -36,7 +36,10 @@ def demo_command(out: Path, seed: int, assignments: tuple[str, ...], engine: Eng
     from cgbench.files import write_atomic
     from cgbench.report.release_page import release_page
 
-    demo = run_demo(out, seed, parse_assignments(assignments), engine, print_cost)
+    def say(times: dict[str, float]) -> None:
+        note(f"\n{cost_table(times)}\n")
+
+    demo = run_demo(out, seed, parse_assignments(assignments), engine, say)
     page = str(out / "report.html") if demo.release.has_text else None
     if page:
         write_atomic(Path(page), release_page(demo.release))

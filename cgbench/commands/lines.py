@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 import click
 
 from cgbench.errors import InputError, InputWarning, missing_package, printable, with_arguments
+from cgbench.tables import render
 from cgbench.text.remote import as_given
 
 if TYPE_CHECKING:
-    from cgbench.benchmark.react.cost import Forecast
     from cgbench.text.inspection import Finding
 
 LONGEST = 2000  # characters of a message, which may quote a line of a file
@@ -224,9 +224,18 @@ def warn_of(findings: Iterable[Finding]) -> None:
         warnings.warn(InputWarning(finding.text), stacklevel=2)
 
 
-def print_cost(cost: Forecast) -> None:
-    """Print the cost of a build on standard error."""
-    note(f"\n{cost}\n" + (f"\nwarning: {cost.advice}" if cost.advice else ""))
+def cost_table(times: dict[str, float]) -> str:
+    """The seconds of the steps of a build, and their sum, as a table."""
+    rows = {**times, "total": sum(times.values())}.items()
+    return render(("about", "time"), [(step, duration(seconds)) for step, seconds in rows])
+
+
+def duration(seconds: float) -> str:
+    """``40 seconds``, ``3 minutes``, ``7.5 hours``, ``31 days``: rounded for an estimate."""
+    for unit, length in (("day", 24 * 3600.0), ("hour", 3600.0), ("minute", 60.0)):
+        if seconds >= 1.5 * length:
+            return f"{seconds / length:,.{int(unit != 'minute' and seconds < 9.95 * length)}f} {unit}s"
+    return f"{max(1, round(seconds))} second{'s' if round(seconds) > 1 else ''}"
 
 
 def say_if(explain: bool) -> Callable[[str], None] | None:

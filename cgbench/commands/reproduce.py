@@ -178,7 +178,7 @@ def _seeds(words: tuple[str, ...]) -> list[int]:
 @click.argument("table", shell_complete=names("table"))
 @engine_options
 @takes(ReproduceRequest, read={"systems": _names, "benchmarks": _names, "seeds": _seeds})
-@grouped("Execution", "--dry-run", is_flag=True, help="List the runs with estimated training times and write nothing")
+@grouped("Execution", "--dry-run", is_flag=True, help="List the runs and write nothing")
 def run_command(request: ReproduceRequest, dry_run: bool) -> None:
     """Run the missing experiments of TABLE: prepare data, train, translate and score.
 
@@ -192,9 +192,9 @@ def run_command(request: ReproduceRequest, dry_run: bool) -> None:
     for omitted, why in dict.fromkeys((published.left(row), row.why) for row in published.rows if row.why):
         note(f"without {omitted}: {why}")
     if dry_run:
-        from cgbench.reproduction.cost import forecast
-
-        click.echo(forecast(runs, request))
+        for run in runs:
+            preset = run.system.preset
+            click.echo(f"{run.name}  {run.preset.training.max_updates:,} updates of {preset}" if preset else run.name)
         return
     from cgbench.reproduction.running import run_all
 

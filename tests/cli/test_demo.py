@@ -6,21 +6,14 @@ from small_build import SMALL
 pytest.importorskip("kenlm")
 
 
-class Costs:
-    advice = None
-
-    def __str__(self):
-        return "members  2 hours"
-
-
 def test_the_demo_prints_where_each_kind_ended_up(run, tmp_path, monkeypatch):
     settings = [word for word in SMALL if word != "demo"]
     settings = settings[settings.index("--set") :]
     words = ["demo", "--out", tmp_path / "demo", *settings, "--set", "members=2", "--set", "model=tiny"]
     monkeypatch.setenv("CGBENCH_ESTIMATE", "1")
-    monkeypatch.setattr("cgbench.benchmark.react.demo.forecast", lambda *plan: Costs())
+    monkeypatch.setattr("cgbench.benchmark.react.demo.forecast", lambda *plan: {"members": 7200.0})
     first = run(*words, "--format", "json")
-    assert "\nmembers  2 hours\n" in first.stderr
+    assert "\nmembers  2.0 hours\n" in first.stderr
     result = json.loads(first.stdout)
     kinds = result["kinds"]
     assert list(kinds) == ["pool", "known_words", "candidates", "dropped_reference", "dropped", "window", "selected"]

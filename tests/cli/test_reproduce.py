@@ -1,7 +1,6 @@
 """``cgbench reproduce``: runs of small scale through the command, what they leave, and what ``show`` makes of them."""
 
 import json
-import re
 import shutil
 
 import pytest
@@ -77,31 +76,6 @@ def test_a_part_of_the_schedule_by_its_updates(run):
     (line,) = run(*words, "--benchmarks", "COGS gen", "--scale", "short", "--updates", "1200").stdout.splitlines()
     assert line == "cogs-gen.universal-ped.short.seed-1  1,200 updates of universal_cogs_ped"
     assert "needs --scale short" in run(*words, "--updates", "1200", status=2).stderr
-
-
-def test_a_dry_run_estimates_the_training_time_from_some_updates(run, tmp_path, monkeypatch):
-    monkeypatch.setenv("CGBENCH_ESTIMATE", "1")
-    words = (
-        "reproduce",
-        "run",
-        "lexicon-8",
-        "--systems",
-        "LSTM",
-        "--seeds",
-        "2",
-        "--dry-run",
-        "--out",
-        tmp_path / "out",
-    )
-    first, second, total = run(*words, "--device", "cpu").stdout.splitlines()
-    assert re.fullmatch(
-        "  560 updates of lstm_colors, at most [0-9]+ (second|minute)s?", first[len("colors.lstm.full.seed-1") :]
-    )
-    assert first.split()[1:] == second.split()[1:]
-    assert total.startswith("training, one run after the other: about ")
-    assert not (tmp_path / "out").exists()
-    cfq = run(*words[:2], "devil-9", "--benchmarks", "CFQ MCD1", *words[5:], "--offline").stdout
-    assert "not estimated: CFQ MCD1: " in cfq
 
 
 def test_lexicons_are_given_where_the_papers_were_and_learnt_by_name(run):

@@ -13,7 +13,7 @@ import numpy as np
 from cgbench.benchmark.candidates.pair_measures import JOINT
 from cgbench.benchmark.candidates.selection import FIRST, select_rows, selection_sizes
 from cgbench.benchmark.react.build_react import run_build, workspace_of
-from cgbench.benchmark.react.cost import Forecast, estimates_wanted, forecast
+from cgbench.benchmark.react.cost import forecast
 from cgbench.benchmark.react.plan import plan_build
 from cgbench.benchmark.react.request import BuildRequest, default_settings
 from cgbench.benchmark.release.release import Release
@@ -44,12 +44,12 @@ def run_demo(
     seed: int,
     changes: dict[str, Any],
     engine: Engine | None = None,
-    say: Callable[[Forecast], None] | None = None,
+    say: Callable[[dict[str, float]], None] | None = None,
 ) -> Demo:
     """Write the demo corpus to ``out/corpus`` and build ``out/release`` from it; resumes an interrupted run.
 
     :param changes: settings of the build that differ from the preset ``demo``; ``engine`` as for :func:`build_react`.
-    :param say: receives the estimated cost of the build before it starts.
+    :param say: receives the estimated seconds of the steps of the build before it starts.
     :raises InputError: a setting is invalid, or the extras for models and language models are not installed.
     """
     require("torch", "models")  # before anything is written
@@ -82,7 +82,7 @@ def run_demo(
         },
     )
     plan, engine = plan_build(request), engine or Local()
-    if say and estimates_wanted() and (cost := forecast(plan, workspace_of(request), engine)):
+    if say and (cost := forecast(plan, workspace_of(request), engine)):
         say(cost)
     release = run_build(plan, engine)
     kinds = (corpus / "pool.kinds").read_text(encoding="utf-8").split()
