@@ -59,7 +59,7 @@ def train_command(request: TrainRequest, explain: bool, form: str) -> None:
         click.echo(render((), rows) + "\n\nnot finished\nnext:  give the same command again")
         return
     rows.append(("parameters", f"{summary['parameters']:,}"))
-    model_option = f"--system {_named(outside, preset, out)}" if outside and outside.whole else f"--model {out}"
+    model_option = f"--system {_named(outside, preset, out)}" if outside and outside.is_whole else f"--model {out}"
     is_exact = preset.training.validate_metric == "exact_match"
     # As validation decodes: a wide beam looks for early ends, which make no whole sentence right.
     search = f" --beam {preset.training.validate_beam}" if is_exact else ""
@@ -93,7 +93,7 @@ def train_ensemble_command(request: EnsembleRequest, explain: bool, form: str) -
         members_of = " ".join(f"--member {_named(outside, preset, out / row['folder'])}" for row in summary)
         then = (
             f"uncertainty SOURCE {members_of} --output FILE.jsonl"
-            if outside and outside.whole
+            if outside and outside.is_whole
             else f"translate --model {out} < source > hypotheses"
         )
         click.echo(render(head, rows) + f"\n\nnext:  cgbench {then}")

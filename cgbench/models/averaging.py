@@ -27,13 +27,13 @@ CHECKPOINTS, NAME, RECORD = "checkpoints", "update-", "averaged.json"
 def last_checkpoints(run: Path, count: int) -> list[Path]:
     """Return the last ``count`` kept checkpoints of a run, oldest first."""
     name = re.compile(NAME + "[0-9]+")
-    found = [folder for folder in (run / CHECKPOINTS).glob(NAME + "*") if name.fullmatch(folder.name)]
-    if len(found) < count:
+    folders = [folder for folder in (run / CHECKPOINTS).glob(NAME + "*") if name.fullmatch(folder.name)]
+    if len(folders) < count:
         raise InputError(
-            f"{run}: has {len(found)} checkpoints in {CHECKPOINTS}/, not {count}; train with --set "
+            f"{run}: has {len(folders)} checkpoints in {CHECKPOINTS}/, not {count}; train with --set "
             f"training.keep_checkpoints={count}"
         )
-    return sorted(found, key=lambda folder: int(folder.name.removeprefix(NAME)))[-count:]
+    return sorted(folders, key=lambda folder: int(folder.name.removeprefix(NAME)))[-count:]
 
 
 def average(folders: Sequence[Path], out: Path) -> list[dict[str, Any]]:
@@ -68,12 +68,12 @@ def _fitting(folders: Sequence[Path]) -> list[CheckpointConfig]:
     configs = [read_config(folder) for folder in folders]
     first = configs[0]
     for folder, config in zip(folders[1:], configs[1:], strict=True):
-        ours, theirs = to_dict(first.model), to_dict(config.model)
-        for key in ours | theirs:
-            if ours.get(key) != theirs.get(key):
+        expected, settings = to_dict(first.model), to_dict(config.model)
+        for key in expected | settings:
+            if expected.get(key) != settings.get(key):
                 raise InputError(
-                    f"{folders[0]} and {folder} cannot be averaged: model.{key} is {ours.get(key)} and "
-                    f"{theirs.get(key)}; use checkpoints of the same architecture and size"
+                    f"{folders[0]} and {folder} cannot be averaged: model.{key} is {expected.get(key)} and "
+                    f"{settings.get(key)}; use checkpoints of the same architecture and size"
                 )
         if config.subwords != first.subwords:
             raise InputError(f"{folders[0]} and {folder} cannot be averaged: they have different subwords")
@@ -81,20 +81,16 @@ def _fitting(folders: Sequence[Path]) -> list[CheckpointConfig]:
 
 
 def _mean(folders: Sequence[Path]) -> dict[str, Tensor]:
-    totals: dict[str, Tensor] = {}
-    dtypes: dict[str, torch.dtype] = {}
-    for number, folder in enumerate(folders):
-        tensors, _ = read_tensors(folder / MODEL)
-        check_finite(folder / MODEL, tensors)
-        if number and tensors.keys() != totals.keys():
+    first = _finite_tensors(folders[0])
+    totals = {name: tensor.double() if tensor.is_floating_point() else tensor for name, tensor in first.items()}
+    for folder in folders[1:]:
+        tensors = _finite_tensors(folder)
+        if tensors.keys() != totals.keys():
             raise InputError(
                 f"{folder / MODEL}: has other parameters than {folders[0] / MODEL}; one of them is damaged"
             )
         for name, tensor in tensors.items():
-            if not number:
-                totals[name] = tensor.double() if tensor.is_floating_point() else tensor
-                dtypes[name] = tensor.dtype
-            elif tensor.shape != totals[name].shape:
+            if tensor.shape != totals[name].shape:
                 raise InputError(f"{folder / MODEL}: {name} has another shape than in {folders[0] / MODEL}")
             elif tensor.is_floating_point():
                 totals[name] += tensor
@@ -103,6 +99,12 @@ def _mean(folders: Sequence[Path]) -> dict[str, Tensor]:
                     f"{folder / MODEL}: {name} differs from that of {folders[0] / MODEL} and cannot be averaged"
                 )
     return {
-        name: (total / len(folders)).to(dtypes[name]) if dtypes[name].is_floating_point else total
+        name: (total / len(folders)).to(first[name].dtype) if total.is_floating_point() else total
         for name, total in totals.items()
     }
+
+
+def _finite_tensors(folder: Path) -> dict[str, Tensor]:
+    tensors, _ = read_tensors(folder / MODEL)
+    check_finite(folder / MODEL, tensors)
+    return tensors

@@ -191,10 +191,10 @@ def load_checkpoint(folder: Path, device: str = "cpu") -> tuple[nn.Module, Subwo
         model = build_model(config.model, config.source_size, config.target_size)
     needed = model.state_dict()
     for name in sorted(needed.keys() | tensors.keys()):
-        wanted, found = (tuple(each[name].shape) if name in each else None for each in (needed, tensors))
-        if wanted != found:
+        needed_shape, shape = (tuple(table[name].shape) if name in table else None for table in (needed, tensors))
+        if needed_shape != shape:
             raise InputError(
-                f"{folder / MODEL}: {name} has shape {found or 'none'}, but {CONFIG} needs {wanted or 'none'}"
+                f"{folder / MODEL}: {name} has shape {shape or 'none'}, but {CONFIG} needs {needed_shape or 'none'}"
             )
     for name, tensor in needed.items():
         if tensor.dtype != tensors[name].dtype:
@@ -234,8 +234,8 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], text: str | None = 
             temporary.chmod(mode)
         except SafetensorError as error:
             # The system's error number (for example, of a full disk) is only in the message.
-            if number := re.search(r"os error (\d+)", str(error)):
-                raise OSError(int(number[1]), os.strerror(int(number[1])), str(path)) from None
+            if match := re.search(r"os error (\d+)", str(error)):
+                raise OSError(int(match[1]), os.strerror(int(match[1])), str(path)) from None
             raise
 
 
@@ -286,29 +286,27 @@ def member_summary(folder: Path) -> dict[str, Any]:
     """Return ``folder`` (its name), ``seed``, ``updates`` and number of ``parameters`` of a checkpoint."""
     config = read_config(folder)
     with open_tensors(ordinary_file(folder / MODEL)) as tensors:
-        sizes = {name: math.prod(tensors.get_slice(name).get_shape()) for name in tensors.keys()}  # noqa: SIM118
+        counts = {name: math.prod(tensors.get_slice(name).get_shape()) for name in tensors.keys()}  # noqa: SIM118
     constants = CONSTANTS
     if isinstance(config.model, LexicalConfig) and not config.model.lexicon_is_learned:
         constants = constants | {LEXICON}
-    parameters = sum(size for name, size in sizes.items() if name.rpartition(".")[2] not in constants)
+    parameters = sum(count for name, count in counts.items() if name.rpartition(".")[2] not in constants)
     return {"folder": folder.name, "seed": config.seed, "updates": config.updates, "parameters": parameters}
 
 
 def publish_ensemble(members: list[Path], out: Path, copy: Callable[[str, str], object] = shutil.copy2) -> None:
     """Copy trained members to ``out/member-0`` and so on; ``ensemble.json`` comes last."""
-    for number, member in enumerate(members):
-        folder = out / MEMBER.format(number)
-        if folder.exists():
-            shutil.rmtree(folder)
-        shutil.copytree(member, folder, copy_function=copy, ignore=shutil.ignore_patterns("step.json", STATE, BEST))
     for folder in out.glob(MEMBER.format("*")):
-        if folder.is_dir() and folder.name not in {MEMBER.format(number) for number in range(len(members))}:
+        if folder.is_dir():
             shutil.rmtree(folder)
+    for index, member in enumerate(members):
+        folder = out / MEMBER.format(index)
+        shutil.copytree(member, folder, copy_function=copy, ignore=shutil.ignore_patterns("step.json", STATE, BEST))
     write_json(out / ENSEMBLE, _listing(len(members)))
 
 
 def _listing(members: int) -> dict[str, Any]:
-    return {"format": 1, "members": [MEMBER.format(number) for number in range(members)]}
+    return {"format": 1, "members": [MEMBER.format(index) for index in range(members)]}
 
 
 def holds_members(ensemble: Path, members: list[Path]) -> bool:
@@ -316,7 +314,7 @@ def holds_members(ensemble: Path, members: list[Path]) -> bool:
 
     The folders may be untrusted: nothing outside ``ensemble`` is read.
     """
-    folders = [ensemble / MEMBER.format(number) for number in range(len(members))]
+    folders = [ensemble / MEMBER.format(index) for index in range(len(members))]
     listing = ensemble / ENSEMBLE
     if any(path.is_symlink() for path in (ensemble, listing, *folders)) or not listing.is_file():
         return False
@@ -338,15 +336,15 @@ def member_folders(ensemble: Path) -> list[Path]:
         ordinary_file(ensemble / CONFIG)
         return [ensemble]
     name = re.compile(MEMBER.format("[0-9]+"))
-    found = [folder for folder in ensemble.glob(MEMBER.format("*")) if folder.is_dir() and name.fullmatch(folder.name)]
-    if not found:
-        if (ensemble / "metrics.jsonl").is_file():
+    folders = [path for path in ensemble.glob(MEMBER.format("*")) if path.is_dir() and name.fullmatch(path.name)]
+    if not folders:
+        if (ensemble / METRICS).is_file():
             raise InputError(f"{ensemble}: training of this model is not finished; run the training command again")
         raise InputError(f"{ensemble}: contains no trained model; train one with cgbench train or train-ensemble")
-    for folder in found:
+    for folder in folders:
         if not os.path.lexists(ordinary_folder(folder) / CONFIG):
             raise InputError(f"{folder}: training of this member is not finished; run the training command again")
-    return sorted(found, key=lambda folder: int(folder.name.rpartition("-")[2]))
+    return sorted(folders, key=lambda folder: int(folder.name.rpartition("-")[2]))
 
 
 def ensemble_identity(ensemble: Path) -> str:

@@ -16,10 +16,10 @@ def choose_device(name: str) -> str:
     """Return ``cpu`` or ``cuda``; ``auto`` uses a GPU if there is one."""
     if name == "cpu":
         return name
-    found = require("torch", "models").cuda.is_available()
-    if name == "cuda" and not found:
+    has_gpu = require("torch", "models").cuda.is_available()
+    if name == "cuda" and not has_gpu:
         raise InputError(f"{argument('device', name)}: PyTorch finds no GPU; use {argument('device', 'cpu')}")
-    return "cuda" if found else "cpu"
+    return "cuda" if has_gpu else "cpu"
 
 
 @contextlib.contextmanager

@@ -141,9 +141,9 @@ class Ensemble:
         with self._running(len(rows), "translating", progress) as done:
             for batch in make_batches(lengths, lengths, rows, batch_tokens or self._choose(1024, 16384)):
                 source = packed.take(batch, self.device)
-                found = beam_search(self.members, source, beam=beam, **options)
-                for i, hypotheses in zip(batch.tolist(), found, strict=True):
-                    result[i] = [self._translation(hypothesis) for hypothesis in hypotheses]
+                nbest_lists = beam_search(self.members, source, beam=beam, **options)
+                for row, hypotheses in zip(batch.tolist(), nbest_lists, strict=True):
+                    result[row] = [self._translation(hypothesis) for hypothesis in hypotheses]
                 done(len(batch))
         return result
 
@@ -194,7 +194,7 @@ class Ensemble:
         """Use one thread on a CPU, and an optional progress bar; yields its update function."""
         with one_thread(self.device):
             if progress:
-                with bar(total, description, "sentence") as shown:
-                    yield shown.update
+                with bar(total, description, "sentence") as progress_bar:
+                    yield progress_bar.update
             else:
                 yield lambda count: None

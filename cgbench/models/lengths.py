@@ -23,10 +23,10 @@ def longer_than_trained(subwords: Subwords, lines: Sequence[str], most: int) -> 
     over = np.flatnonzero(lengths > most)
     if not len(over):
         return 0, ""
-    more = f" (and {len(over) - 1:,} more line{'s' * (len(over) > 2)})" if len(over) > 1 else ""
+    further = f" (and {len(over) - 1:,} more line{'s' * (len(over) > 2)})" if len(over) > 1 else ""
     return len(over), (
         f"line {over[0] + 1}: {lengths[over[0]]} {subwords.unit} with the end token, but the model was trained on at "
-        f"most {most}{more}"
+        f"most {most}{further}"
     )
 
 
@@ -36,10 +36,10 @@ def check_positions(side: str, sentences: Sequence[np.ndarray], most: int | None
     :param side: ``source`` or ``target``; ``sentences``: ids with the end token.
     :param most: maximum number of tokens; None: no limit.
     """
-    for number, ids in enumerate(sentences, 1):
+    for line_number, ids in enumerate(sentences, 1):
         if most is not None and len(ids) > most:
             raise InputError(
-                f"sentence {number}: its {side} has {len(ids):,} tokens with the end token, but the model has "
+                f"sentence {line_number}: its {side} has {len(ids):,} tokens with the end token, but the model has "
                 f"positions for {most:,}; shorten or remove such sentences"
             )
 

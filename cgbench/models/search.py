@@ -78,22 +78,22 @@ def beam_search(
         # Only the best B may end: unfinished hypotheses may still beat a worse one.
         done = ends & (np.arange(2 * beam) < beam) & np.isfinite(best)
         for row, column in zip(*done.nonzero(), strict=True):
-            found, log_prob = finished[alive[row]], float(best[row, column])
-            if len(found) < beam:
+            hypotheses, log_prob = finished[alive[row]], float(best[row, column])
+            if len(hypotheses) < beam:
                 tokens = np.append(history[row, parent[row, column], 1:], EOS).astype(np.int32)
-                found.append(Hypothesis(tokens, log_prob / len(tokens) ** length_penalty, log_prob))
+                hypotheses.append(Hypothesis(tokens, log_prob / len(tokens) ** length_penalty, log_prob))
         going = np.array([len(finished[i]) < beam for i in alive]) & (limit[alive] > step)
         if not going.any():
             break
         # A stable sort puts those that do not end first. At most one per hypothesis ends, so B of 2B remain.
-        kept = ends.argsort(axis=1, kind="stable")[going, :beam]
-        scores, parent, token = (np.take_along_axis(x[going], kept, 1) for x in (best, parent, token))
+        columns = ends.argsort(axis=1, kind="stable")[going, :beam]
+        scores, parent, token = (np.take_along_axis(x[going], columns, 1) for x in (best, parent, token))
         width = history.shape[1]
         row = np.flatnonzero(going)[:, None]  # previous rows of the unfinished sentences
         history = np.concatenate((history[row, parent], token[:, :, None]), 2)
         stepper.keep((row * width + parent).ravel())
         alive = alive[going]
-    return [sorted(found, key=lambda h: -h.score) for found in finished]
+    return [sorted(hypotheses, key=lambda hypothesis: -hypothesis.score) for hypotheses in finished]
 
 
 class _Stepper:
@@ -137,8 +137,8 @@ def limits_of(members: Sequence[nn.Module], lengths: np.ndarray, ratio: float, e
 
 def longest(members: Sequence[nn.Module], side: str) -> int | None:
     """Maximum tokens of a ``source`` or ``target``, with the end token, within every member's positions; None: any."""
-    found = [getattr(model, f"longest_{side}", None) for model in members]
-    return min((most for most in found if most is not None), default=None)
+    limits = [getattr(model, f"longest_{side}", None) for model in members]
+    return min((most for most in limits if most is not None), default=None)
 
 
 def _forbid(p: Tensor, step: int, limit: np.ndarray) -> None:
@@ -167,24 +167,24 @@ def _continuations(p: Tensor, scores: np.ndarray, count: int) -> tuple[np.ndarra
     choices = log_p.shape[1]
     total = (scores.reshape(-1, 1) + log_p).reshape(len(scores), -1)
     missing = max(0, count - total.shape[1])
-    place = np.argsort(-total, axis=1, kind="stable")[:, :count]
-    place = np.pad(place, ((0, 0), (0, missing)))
-    best = np.take_along_axis(total, place, 1)
+    index = np.argsort(-total, axis=1, kind="stable")[:, :count]
+    index = np.pad(index, ((0, 0), (0, missing)))
+    best = np.take_along_axis(total, index, 1)
     best[:, count - missing :] = -math.inf
-    return best, place // choices, np.take_along_axis(token.reshape(len(scores), -1).astype(np.int64), place, 1)
+    return best, index // choices, np.take_along_axis(token.reshape(len(scores), -1).astype(np.int64), index, 1)
 
 
 def _largest(p: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """``p.topk(min(count, V))`` along rows ``[R, V]``."""
-    rows, size = p.shape
-    if p.is_cuda or size < 4 * BLOCK * count:
-        return p.topk(min(count, size), dim=1)
+    rows, width = p.shape
+    if p.is_cuda or width < 4 * BLOCK * count:
+        return p.topk(min(count, width), dim=1)
     # topk copies a row with its indices, which takes longer than the softmax. The largest values are all in the
     # blocks with the largest maxima.
-    whole = size // BLOCK * BLOCK
-    blocks = p[:, :whole].view(rows, -1, BLOCK)
+    in_blocks = width // BLOCK * BLOCK
+    blocks = p[:, :in_blocks].view(rows, -1, BLOCK)
     chosen = blocks.amax(2).topk(count, dim=1).indices
     index = (chosen[:, :, None] * BLOCK + torch.arange(BLOCK)).flatten(1)
-    index = torch.cat([index, torch.arange(whole, size).expand(rows, -1)], 1)
-    value, place = p.gather(1, index).topk(count, dim=1)
-    return value, index.gather(1, place)
+    index = torch.cat([index, torch.arange(in_blocks, width).expand(rows, -1)], 1)
+    value, column = p.gather(1, index).topk(count, dim=1)
+    return value, index.gather(1, column)

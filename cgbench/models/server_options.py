@@ -36,22 +36,22 @@ def read_price(text: Any) -> Price | None:
     """Read ``in=2.5,out=10`` or ``in=2.5,out=10,cached=1.25``; None if it is not a price."""
     if isinstance(text, Price):
         return text
-    found = re.fullmatch(rf"in=({_NUMBER}),out=({_NUMBER})(?:,cached=({_NUMBER}))?", str(text), re.ASCII)
-    return Price(float(found[1]), float(found[2]), float(found[3] or found[1])) if found else None
+    match = re.fullmatch(rf"in=({_NUMBER}),out=({_NUMBER})(?:,cached=({_NUMBER}))?", str(text), re.ASCII)
+    return Price(float(match[1]), float(match[2]), float(match[3] or match[1])) if match else None
 
 
 def read_budget(text: Any) -> Budget | None:
     """Read ``5USD``, ``5`` (dollars) or ``100000tokens``; None if it is not a budget."""
     if isinstance(text, Budget):
         return text
-    found = re.fullmatch(rf"({_NUMBER}) ?(?:USD)?|([0-9]+) ?tokens", str(text), re.ASCII)
-    if not found:
+    match = re.fullmatch(rf"({_NUMBER}) ?(?:USD)?|([0-9]+) ?tokens", str(text), re.ASCII)
+    if not match:
         return None
-    return Budget(float(found[1]), "USD") if found[1] else Budget(int(found[2]), "tokens")
+    return Budget(float(match[1]), "USD") if match[1] else Budget(int(match[2]), "tokens")
 
 
-def _kind(what: str, read: Any) -> Kind:
-    return Kind("name", what, lambda value: read(value) is not None, read=read)
+def _kind(meaning: str, read: Any) -> Kind:
+    return Kind("name", meaning, lambda value: read(value) is not None, read=read)
 
 
 AnyPrice: TypeAlias = Annotated[Any, _kind("a price such as in=2.5,out=10", read_price)]

@@ -61,16 +61,16 @@ def score_hypotheses(
     models: list[Any] = list(members)
 
     def logits_of(model: Any, states: Any) -> Logits:
-        return lambda part, _: model.project(states[part])
+        return lambda tokens, _: model.project(states[tokens])
 
     with torch.inference_mode():
         for batch in batches:
             source, target = source_rows.take(batch, device), target_rows.take(batch, device)
             lengths, shifted = target.layout.lengths.tolist(), target.shifted()
             states = [model.decode(model.encode(source), shifted) for model in models]
-            size = models[0].project(states[0][:1]).shape[1]
-            logits = [logits_of(*one) for one in zip(models, states, strict=True)]
-            for name, value in measure_members(logits, target.ids, lengths, size, batch_tokens).items():
+            vocabulary_size = models[0].project(states[0][:1]).shape[1]
+            logits = list(map(logits_of, models, states))
+            for name, value in measure_members(logits, target.ids, lengths, vocabulary_size, batch_tokens).items():
                 result[name][batch] = value
             if done:
                 done(len(batch))
@@ -78,43 +78,44 @@ def score_hypotheses(
 
 
 def measure_members(
-    members: Sequence[Logits], tokens: Tensor, lengths: Sequence[int], size: int, at_once: int
+    members: Sequence[Logits], tokens: Tensor, lengths: Sequence[int], vocabulary_size: int, at_once: int
 ) -> dict[str, np.ndarray]:
     """All sequence measures of hypotheses, from functions that return the members' logits.
 
     :param tokens: ``[T]`` ids of the hypotheses, concatenated; on the device of the logits.
     :param lengths: of the N hypotheses, each at least 1 (sum T).
-    :param size: of the vocabulary.
     :param at_once: number of tokens whose logits are in memory simultaneously.
     :returns: the names of :data:`~cgbench.models.uncertainty.SEQUENCE_MEASURES`, each a float64 array ``[N]``.
     """
     if tokens.device.type == "cpu" and len(lengths):
-        found = _in_one_pass(members, tokens, lengths, size)
-        if found is not None:
-            return found
-        at_once = min(at_once, max(1, CACHED // size))
+        measures = _in_one_pass(members, tokens, lengths, vocabulary_size)
+        if measures is not None:
+            return measures
+        at_once = min(at_once, max(1, CACHED // vocabulary_size))
     result = {name: np.empty(len(lengths)) for name in SEQUENCE_MEASURES}
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(int)
     for first, last in _groups(lengths, at_once):
-        part = slice(int(starts[first]), int(starts[last]))
-        sums = RunningMeasures(tokens[part], list(lengths[first:last]))
+        group = slice(int(starts[first]), int(starts[last]))
+        sums = RunningMeasures(tokens[group], list(lengths[first:last]))
         for logits in members:
-            sums.add(logits(part, None))
+            sums.add(logits(group, None))
         for name, value in sums.sequences().items():
             result[name][first:last] = value
     return result
 
 
 def _in_one_pass(
-    members: Sequence[Logits], tokens: Tensor, lengths: Sequence[int], size: int
+    members: Sequence[Logits], tokens: Tensor, lengths: Sequence[int], vocabulary_size: int
 ) -> dict[str, np.ndarray] | None:
     """Implement :func:`measure_members` in one pass; None if a number is not finite, or without Numba."""
     kernels = _kernels()
     if kernels is None:
         return None
     count, total = len(members), len(tokens)
-    rows = min(total, MOST // (count * size), max(ROWS, TABLE // (count * size))) or 1
-    table = torch.empty(count, rows, size)
+    width = count * vocabulary_size
+    rows = min(total, MOST // width, max(ROWS, TABLE // width)) or 1
+    # The logits of all members at some rows; the tokens; inputs and outputs of the kernel.
+    table = torch.empty(count, rows, vocabulary_size)
     ids = tokens.numpy().astype(np.int64, copy=False)
     begins = np.zeros(total, bool)
     begins[np.cumsum(lengths) - lengths] = True
@@ -122,19 +123,19 @@ def _in_one_pass(
     prefix, lanes = np.zeros(count), np.empty((kernels.LANES, kernels.TILE), np.float32)
     scratch = np.empty((2, count), np.float32)
     for low in range(0, total, rows):
-        part = slice(low, min(low + rows, total))
-        for place, logits in zip(table, members, strict=True):
-            out = place[: part.stop - low]
-            computed = logits(part, out)
+        block = slice(low, min(low + rows, total))
+        for member_table, logits in zip(table, members, strict=True):
+            out = member_table[: block.stop - low]
+            computed = logits(block, out)
             if computed.dtype == torch.float64:
                 return None
             if computed is not out:
                 out.copy_(computed)
-        log_probs, measured = np.empty((count, part.stop - low)), np.empty((len(result), part.stop - low))
-        kernels.measure_tokens(table.numpy(), ids[part], begins[part], prefix, lanes, scratch, log_probs, measured)
+        log_probs, measured = np.empty((count, block.stop - low)), np.empty((len(result), block.stop - low))
+        kernels.measure_tokens(table.numpy(), ids[block], begins[block], prefix, lanes, scratch, log_probs, measured)
         if not (np.isfinite(measured).all() and np.isfinite(log_probs).all()):
             return None
-        chosen[:, part], result[:, part] = log_probs, measured
+        chosen[:, block], result[:, block] = log_probs, measured
     values = derive_tokens(dict(zip(kernels.MEASURED, result, strict=True)))
     return derive_sequences(values, chosen, np.asarray(lengths))
 

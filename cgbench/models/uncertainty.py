@@ -281,9 +281,9 @@ def derive_tokens(values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     :param values: the expected entropy, ``token_du``, and of each mixture the entropy, RMI and ``token_*_tu``.
     """
     for ep in ("", "ep_"):
-        more = values[f"{ep}entropy_of_expected"] - values["expected_entropy"]
-        values[f"{ep}mutual_information"] = more
-        values[f"{ep}epkl"] = more + values[f"{ep}rmi"]
+        information = values[f"{ep}entropy_of_expected"] - values["expected_entropy"]
+        values[f"{ep}mutual_information"] = information
+        values[f"{ep}epkl"] = information + values[f"{ep}rmi"]
     for name in ("mutual_information", "epkl", "rmi", "ep_rmi"):
         values[name] = np.maximum(values[name], 0.0)
     with np.errstate(invalid="ignore"):

@@ -96,34 +96,36 @@ def measure_tokens(
     :param lanes: float32 ``[LANES, TILE]`` scratch; ``members``: float32 ``[2, M]`` scratch.
     :param chosen: float64 ``[M, T]`` output, token log-probabilities; ``result``: float64 ``[len(MEASURED), T]``.
     """
-    count, _, size = logits.shape
+    count, _, width = logits.shape
     first = lanes[0]
     for t in range(len(tokens)):
         if begins[t]:
             for m in range(count):
                 prefix[m] = 0.0
+        # Each member's largest logit, logarithm of the sum of exponentials, and log-probability of the token.
         for m in range(count):
             row = logits[m, t]
             for j in range(TILE):
                 first[j] = row[0]
-            for at in range(0, size, TILE):
-                part = row[at : at + TILE]
-                for j in range(len(part)):
-                    first[j] = part[j] if part[j] > first[j] else first[j]
+            for at in range(0, width, TILE):
+                block = row[at : at + TILE]
+                for j in range(len(block)):
+                    first[j] = block[j] if block[j] > first[j] else first[j]
             top = first[0]
             for j in range(TILE):
                 top = first[j] if first[j] > top else top
                 first[j] = _f(0)
-            for at in range(0, size, TILE):
-                part = row[at : at + TILE]
-                for j in range(len(part)):
-                    first[j] += exponential(part[j] - top)
+            for at in range(0, width, TILE):
+                block = row[at : at + TILE]
+                for j in range(len(block)):
+                    first[j] += exponential(block[j] - top)
             total = 0.0
             for j in range(TILE):
                 total += first[j]
             log_total = top + math.log(total)
             members[0, m] = _f(log_total)
             chosen[m, t] = row[tokens[t]] - log_total
+        # The members' weights by their prefixes, and the measures of the token alone.
         best = prefix[0]
         for m in range(count):
             best = max(best, prefix[m])
@@ -138,6 +140,7 @@ def measure_tokens(
             du -= chosen[m, t]
             pe += math.exp(chosen[m, t])
             ep += weight * math.exp(chosen[m, t])
+        # The measures of the whole distribution.
         _sum_over_vocabulary(logits, t, members, lanes)
         for n in range(5):
             total = 0.0
@@ -154,29 +157,29 @@ def measure_tokens(
 def _sum_over_vocabulary(logits: Any, t: Any, members: Any, lanes: Any) -> None:
     """Fill the first five rows of ``lanes``; their sums are the first five of :data:`MEASURED` at token ``t``, the
     first one multiplied by the number of members."""
-    count, _, size = logits.shape
-    share = _f(1.0 / count)
+    count, _, width = logits.shape
+    weight_each = _f(1.0 / count)
     entropy, of_mean, rmi, of_product, ep_rmi, mean, mean_log, product = (
         lanes[0], lanes[1], lanes[2], lanes[3], lanes[4], lanes[5], lanes[6], lanes[7],
     )  # fmt: skip
     for j in range(TILE):
         entropy[j] = of_mean[j] = rmi[j] = of_product[j] = ep_rmi[j] = _f(0)
-    for at in range(0, size, TILE):
-        wide = min(TILE, size - at)
+    for at in range(0, width, TILE):
+        wide = min(TILE, width - at)
         for j in range(wide):
             mean[j] = mean_log[j] = product[j] = _f(0)
         for m in range(count):
-            part = logits[m, t, at : at + wide]
+            block = logits[m, t, at : at + wide]
             log_total, weight = members[0, m], members[1, m]
             for j in range(wide):
-                log_p = part[j] - log_total
+                log_p = block[j] - log_total
                 p = exponential(log_p)
                 entropy[j] -= p * log_p
                 mean[j] += p
                 mean_log[j] += log_p
                 product[j] += weight * p
         for j in range(wide):
-            q, r, log_mean = mean[j] * share, product[j], mean_log[j] * share
+            q, r, log_mean = mean[j] * weight_each, product[j], mean_log[j] * weight_each
             log_q, log_r = logarithm(q), logarithm(r)
             of_mean[j] -= q * log_q
             rmi[j] += q * (log_q - log_mean)

@@ -358,7 +358,7 @@ ARCHITECTURES = {
 
 def added_architectures() -> dict[str, Architecture]:
     """Return the architectures of installed packages (entry points of the group ``cgbench.architectures``)."""
-    found = {}
+    architectures = {}
     for point in importlib.metadata.entry_points(group="cgbench.architectures"):
         name = f"model.architecture={point.name}: {point.value}"
         try:
@@ -367,5 +367,5 @@ def added_architectures() -> dict[str, Architecture]:
             raise InputError(f"{name} cannot be loaded ({error})") from None
         if not isinstance(entry, Architecture):
             raise InputError(f"{name} is not an Architecture (docs/how-to/add-an-architecture.md)")
-        found[point.name] = entry
-    return found
+        architectures[point.name] = entry
+    return architectures

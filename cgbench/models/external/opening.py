@@ -22,14 +22,14 @@ class Planned:
     """A member that is not loaded yet, and can be sent to worker processes.
 
     :param identity: everything that its output depends on, as JSON: weights, revision, tokeniser, dtype, prompt.
-    :param vocabulary: a hash of the target-side mapping from tokens to ids; ``size``: rows of the last layer.
+    :param vocabulary: a hash of the target-side mapping from tokens to ids; ``rows``: of the last layer.
     """
 
     address: Address
     folder: Path
     identity: Mapping[str, Any]
     vocabulary: str
-    size: int | None
+    rows: int | None
     template: str | None = None
 
     @property
@@ -37,8 +37,8 @@ class Planned:
         """A hash of the identity."""
         return hash_value(dict(self.identity))
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Planned) and other.key == self.key
+    def __eq__(self, member: object) -> bool:
+        return isinstance(member, Planned) and member.key == self.key
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -145,10 +145,10 @@ def check_together(members: Sequence[Planned]) -> None:
                 f"{member.address.text}: its vocabulary differs from that of {first.address.text}, so their token "
                 "distributions cannot be compared; choose members that share a tokeniser"
             )
-        if first.size != member.size:
+        if first.rows != member.rows:
             raise InputError(
-                f"{member.address.text}: its output layer has {member.size} rows, but that of {first.address.text} has "
-                f"{first.size} for the same tokens; resize one of them (resize_token_embeddings)"
+                f"{member.address.text}: its output layer has {member.rows} rows, but that of {first.address.text} has "
+                f"{first.rows} for the same tokens; resize one of them (resize_token_embeddings)"
             )
 
 

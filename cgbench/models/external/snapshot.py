@@ -79,10 +79,10 @@ def _check(address: Address, folder: Path) -> None:
             )
     if not any(folder.glob(WEIGHTS)):
         pickles = [path.name for pattern in _PICKLES for path in sorted(folder.glob(pattern))]
-        what = (
-            f"its weights are in {pickles[0]}; pickles are never loaded" if pickles else "it has no safetensors weights"
-        )
-        raise InputError(f"{address.text}: {what}; {convert('PreTrainedModel.save_pretrained')}")
+        fault = "it has no safetensors weights"
+        if pickles:
+            fault = f"its weights are in {pickles[0]}; pickles are never loaded"
+        raise InputError(f"{address.text}: {fault}; {convert('PreTrainedModel.save_pretrained')}")
     if ADAPTER_CONFIG in names:  # transformers would load it too, perhaps with another base
         raise InputError(
             f"{address.text}: {folder} contains an adapter and a model ({ADAPTER_CONFIG}); move the adapter's files to "

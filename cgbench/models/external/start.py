@@ -28,12 +28,13 @@ FINE_TUNING = "fine_tuning"  # the default preset of a whole model
 class Start:
     """An initial model that is not loaded yet, and can be sent to worker processes.
 
-    :param whole: whether the model itself is fine-tuned. Otherwise it becomes the encoder of one of our architectures,
-        with a separate target vocabulary, or (``decodes``) encoder and decoder, with its tokeniser on both sides.
+    :param is_whole: whether the model itself is fine-tuned. Otherwise it becomes the encoder of one of our
+        architectures, with a separate target vocabulary, or (``decodes``) encoder and decoder, with its tokeniser on
+        both sides.
     """
 
     planned: Planned
-    whole: bool
+    is_whole: bool
     decodes: bool = False
 
     @property
@@ -118,14 +119,13 @@ def plan_start(text: str, preset: Preset) -> tuple[Start, Preset]:
         raise InputError(f"{option}: training uses float32 on one device; leave out dtype and device_map")
     if getattr(preset.model, "adapter_rank", 0) and "adapter" in planned.address.options:
         raise InputError(f"{option}: has an adapter already; leave out adapter= or model.adapter_rank")
-    values: dict[str, int]
+    # Complete the preset from the model's configuration.
     longest: int | None
-    values, longest = (
-        (_shape(config), positions_of(SimpleNamespace(**config)))
-        if both_sides
-        else _encoder_shape(text, config, preset)
-    )
-    changes = {f"model.{name}": value for name, value in values.items()}
+    if both_sides:
+        shape, longest = _shape(config), positions_of(SimpleNamespace(**config))
+    else:
+        shape, longest = _encoder_shape(text, config, preset)
+    changes = {f"model.{name}": value for name, value in shape.items()}
     if longest is not None and preset.training.max_length > longest:
         note = f"{text} has positions for {longest:,} tokens, so training.max_length={preset.training.max_length} is"
         warnings.warn(InputWarning(f"{note} lowered to {longest:,}: longer pairs are skipped"), stacklevel=2)
@@ -178,24 +178,24 @@ def _encoder_shape(text: str, config: Any, preset: Preset) -> tuple[dict[str, in
         )
     for name, value in _WANTED[model.encoder].items():
         if config.get(name, value) != value:
-            theirs = "BART" if model.encoder == "bart" else "RoBERTa"
+            family = "BART" if model.encoder == "bart" else "RoBERTa"
             raise InputError(
-                f"{argument('init', text)}: its {name} is {config[name]}; only {value}, as in {theirs}, is supported"
+                f"{argument('init', text)}: its {name} is {config[name]}; only {value}, as in {family}, is supported"
             )
     layers = config["encoder_layers" if model.encoder == "bart" else "num_hidden_layers"]
-    if parts := model.layers_of_encoder() - model.encoder_layers:
+    if mixed_layers := model.layers_of_encoder() - model.encoder_layers:
         if model.layers_of_encoder() != layers:
             raise InputError(
-                f"{argument('init', text)}: has {layers} layers, but model.mixed_layers ({parts}) and "
+                f"{argument('init', text)}: has {layers} layers, but model.mixed_layers ({mixed_layers}) and "
                 f"model.encoder_layers ({model.encoder_layers}) add up to {model.layers_of_encoder()}"
             )
         layers = model.encoder_layers
     # RoBERTa's setting counts the rows of its table, BART's the tokens.
     rows = config["max_position_embeddings"] + (OFFSET if model.encoder == "bart" else 0)
     most = rows - OFFSET - (1 if model.encoder_marks else 0)  # <s> does not count in a sentence's length
-    found = {our_name: config[theirs] for our_name, theirs in _NAMES[model.encoder].items()}
-    found |= {"encoder_layers": layers, "encoder_positions": rows}
-    return found | ({"width": found["encoder_width"]} if model.positions == "encoder" else {}), most
+    shape = {setting: config[name] for setting, name in _NAMES[model.encoder].items()}
+    shape |= {"encoder_layers": layers, "encoder_positions": rows}
+    return shape | ({"width": shape["encoder_width"]} if model.positions == "encoder" else {}), most
 
 
 def _shape(config: Any) -> dict[str, int]:
@@ -204,9 +204,5 @@ def _shape(config: Any) -> dict[str, int]:
         "decoder_layers": ("decoder_layers", "num_decoder_layers", "num_layers"),
         "width": ("d_model", "hidden_size"),
     }
-    shape = {}
-    for name, their_name in names.items():
-        value = next((config[key] for key in their_name if isinstance(config.get(key), int)), None)
-        if value is not None:
-            shape[name] = value
-    return shape
+    values = {name: [config[key] for key in keys if isinstance(config.get(key), int)] for name, keys in names.items()}
+    return {name: choices[0] for name, choices in values.items() if choices}

@@ -204,11 +204,11 @@ def measure_states(
     from cgbench.models.teacher_forcing import Logits, measure_members
 
     def logits_of(head: Any, states: Any) -> Logits:
-        return lambda part, out: head.logits(states[part].to(device), out)
+        return lambda tokens, out: head.logits(states[tokens].to(device), out)
 
     vocabulary_size = len(heads[0].weight)
     ids = torch.from_numpy(np.concatenate([*targets, np.zeros(0, np.int64)]).astype(np.int64)).to(device)
-    members = [logits_of(*member) for member in zip(heads, states, strict=True)]
+    members = list(map(logits_of, heads, states))
     at_once = max(1, min(TOKENS, _NUMBERS // vocabulary_size))
     with torch.inference_mode(), one_thread(torch.device(device)):
         return measure_members(members, ids, [len(target) for target in targets], vocabulary_size, at_once)

@@ -45,9 +45,10 @@ def translate_by_server(request: TranslateRequest) -> list[str]:
     system, source = {**server.identity, **conversation.identity, **request.prompting.shots_identity}, hash_value(lines)
     check_earlier(output, {**system, "source": source})
     columns = columns_of(request.sources, conversation.prompt, conversation.system)
-    made = conversation.requests(lines, columns, request.prompting.examples)
-    asked = [each if line.strip() else None for line, each in zip(lines, made, strict=True)]
-    requests = [each for each in asked if each is not None]
+    # One request per sentence that is not blank; then count, write or ask.
+    every_request = conversation.requests(lines, columns, request.prompting.examples)
+    by_line = [sent if line.strip() else None for line, sent in zip(lines, every_request, strict=True)]
+    requests = [sent for sent in by_line if sent is not None]
     if request.server.dry_run:
         return _estimate(request, _client(request, server, journal), requests)
     with locked(journal, wait=False), _client(request, server, journal) as client:
@@ -62,21 +63,24 @@ def translate_by_server(request: TranslateRequest) -> list[str]:
             )
         answers = iter(client.answers(requests))
         spent = client.record(requests)
+    # Read the hypotheses in the answers, and write them with the record of the run.
     rule, n = conversation.rule, conversation.n
-    readings = [
-        [read_choice(choice, rule, line) for choice in next(answers).choices] if each else [Reading("")] * n
-        for line, each in zip(lines, asked, strict=True)
+    samples = [
+        [read_choice(choice, rule, line) for choice in next(answers).choices] if sent else [Reading("")] * n
+        for line, sent in zip(lines, by_line, strict=True)
     ]
-    first = [(place, each[0]) for place, (each, sent) in enumerate(zip(readings, asked, strict=True), 1) if sent]
-    counts, empty = count(reading for _, reading in first), [place for place, reading in first if not reading.text]
+    first = {row: readings[0] for row, (readings, sent) in enumerate(zip(samples, by_line, strict=True), 1) if sent}
+    counts, empty = count(first.values()), [row for row, reading in first.items() if not reading.text]
     record = {"system": system, "nbest": n, "source": source, "server": spent, "answers": counts}
     rows: list[dict[str, Any]] = [
-        {"nbest": [{"hypothesis": one.text, "cut": "cut" in one.causes} for one in each]} for each in readings
+        {"nbest": [{"hypothesis": reading.text, "cut": "cut" in reading.causes} for reading in readings]}
+        for readings in samples
     ]
     if request.uncertainty:
-        measures = sample_measures([[one.text for one in each] for each in readings])
+        measures = sample_measures([[reading.text for reading in readings] for readings in samples])
         rows = [{**row, "measures": values} for row, values in zip(rows, measures, strict=True)]
     written = write_output(output, rows, request.nbest, request.format, record)
+    # Warn of what a reader of the hypotheses should know.
     notes = warnings_of(counts, rule, empty)
     if spent["answers_without_usage"] and request.server.price is not None:
         notes.append(f"the server did not count the tokens of {counted(spent['answers_without_usage'], 'answer')}")

@@ -61,9 +61,9 @@ class CReg(Objective):
     def contrast(self, states: Tensor, labels: Tensor) -> Tensor:
         """Return the contrastive loss of states [2N, width], second view last, with labels [2N]."""
         # A vocabulary has the special tokens first, then the others by decreasing frequency.
-        kept = labels >= len(SPECIALS) + self.method.frequent_types
-        z = F.normalize(self.project(states.float()[kept]), dim=-1)
-        return contrastive_loss(z, labels[kept], self.method.temperature, self.method.anchors)
+        compared = labels >= len(SPECIALS) + self.method.frequent_types
+        z = F.normalize(self.project(states.float()[compared]), dim=-1)
+        return contrastive_loss(z, labels[compared], self.method.temperature, self.method.anchors)
 
 
 def twice(batch: Ragged) -> Ragged:

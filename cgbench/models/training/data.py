@@ -52,16 +52,15 @@ class Data:
                 else f"{files[0]}: empty"
             )
 
-    def epoch(self, seed: int, number: int) -> list[np.ndarray]:
-        """Return the batches of training epoch ``number``, from 0."""
-        if size := self.config.batch_sentences:
-            random = np.random.Generator(np.random.PCG64([seed, number]))
+    def epoch(self, seed: int, epoch: int) -> list[np.ndarray]:
+        """Return the batches of a training epoch, counted from 0."""
+        if pairs := self.config.batch_sentences:
+            random = np.random.Generator(np.random.PCG64([seed, epoch]))
             if self.config.batch_draw == "epoch":
                 order = random.permutation(self.rows)
-                return np.split(order, range(size, len(order), size))
-            drawn = random.choice(self.rows, (math.ceil(len(self.rows) / size), size))
-            return list(drawn)
-        return make_batches(self.source.lengths, self.target.lengths, self.rows, self.config.max_tokens, (seed, number))
+                return np.split(order, range(pairs, len(order), pairs))
+            return list(random.choice(self.rows, (math.ceil(len(self.rows) / pairs), pairs)))
+        return make_batches(self.source.lengths, self.target.lengths, self.rows, self.config.max_tokens, (seed, epoch))
 
     def in_order(self, rows: np.ndarray | None = None) -> list[np.ndarray]:
         """Return batches of all pairs, or of ``rows``, by increasing length."""

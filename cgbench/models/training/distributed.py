@@ -53,9 +53,9 @@ class Processes:
         # update, which would change the order of summation: a resumed run would end with other bytes.
         return nn.parallel.DistributedDataParallel(module, find_unused_parameters=True)
 
-    def no_sync(self, module: Any, wanted: bool) -> contextlib.AbstractContextManager[Any]:
-        """A context in which, if ``wanted``, gradients are only summed over processes in a later pass."""
-        return module.no_sync() if wanted and self.world_size > 1 else contextlib.nullcontext()
+    def no_sync(self, module: Any, later: bool) -> contextlib.AbstractContextManager[Any]:
+        """A context in which, if ``later``, gradients are only summed over processes in a later pass."""
+        return module.no_sync() if later and self.world_size > 1 else contextlib.nullcontext()
 
     def all_gather(self, tensor: Tensor) -> list[Tensor]:
         """Return the tensors of all processes, which have the same shape, by rank, on the CPU."""
@@ -64,11 +64,11 @@ class Processes:
         tensor = tensor.to(self.device)
         result = [torch.empty_like(tensor) for _ in range(self.world_size)]
         dist.all_gather(result, tensor)
-        return [part.cpu() for part in result]
+        return [gathered.cpu() for gathered in result]
 
     def any(self, flag: bool) -> bool:
         """Whether the flag of any process is set; a synchronisation point."""
-        return flag if self.world_size == 1 else any(bool(part) for part in self.all_gather(torch.tensor([int(flag)])))
+        return any(map(bool, self.all_gather(torch.tensor([int(flag)]))))
 
     def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         """Return ``function`` of each item, computed in one of the processes; called by all."""
@@ -77,7 +77,7 @@ class Processes:
             return results
         gathered: list[Any] = [None] * self.world_size
         dist.all_gather_object(gathered, results)
-        return [gathered[number % self.world_size][number // self.world_size] for number in range(len(items))]
+        return [gathered[index % self.world_size][index // self.world_size] for index in range(len(items))]
 
 
 @contextlib.contextmanager

@@ -102,21 +102,11 @@ def plan_ensemble(
         inputs["lexicon"] = hash_file(lexicon)
     # With the linear schedule every rate depends on the number of updates, so a longer run starts from scratch.
     grows = None if preset.training.schedule == "linear" else (LENGTH, STATE)
+    sections = {"model": preset.model, "training": preset.training, "method": preset.method}
+    config = {f"{section}.{key}": value for section in sections for key, value in to_dict(sections[section]).items()}
+    config |= {"device": device} | ({"processes": processes} if processes > 1 else {})
     steps = tuple(
-        Step(
-            name=MEMBER.format(number),
-            config={
-                **{f"model.{key}": value for key, value in to_dict(preset.model).items()},
-                **{f"training.{key}": value for key, value in to_dict(preset.training).items()},
-                **{f"method.{key}": value for key, value in to_dict(preset.method).items()},
-                "seed": seed + number,
-                "device": device,
-                **({"processes": processes} if processes > 1 else {}),
-            },
-            inputs=inputs,
-            grows=grows,
-        )
-        for number in range(members)
+        Step(MEMBER.format(index), {**config, "seed": seed + index}, inputs, grows=grows) for index in range(members)
     )
     return EnsemblePlan(preset, device, subwords, steps, lexicon, division, init, processes)
 
@@ -137,7 +127,6 @@ def train_members(
             f"do not use torchrun for an ensemble: {argument('jobs')} trains its members in parallel, and "
             f"{argument('gpus_per_member')} uses several GPUs per member"
         )
-
     warn_of_length(workspace, plan)
     pending = [step for step in plan.members if not workspace.done(step)]
     needs = member_needs(plan.device, plan.processes)
@@ -147,27 +136,28 @@ def train_members(
     texts: tuple[Path, Path] | None = (train.source.path, train.target.path)
     valid_texts = (valid.source.path, valid.target.path) if valid else None
     if division := plan.held_out:
-        parts = workspace.run(division, lambda out: hold_out(train, str(division.config["valid"]), out))
-        texts, valid_texts = (texts_in(parts, part) for part in PARTS)
-    for step in plan.members:
-        if step not in pending:
-            workspace.say(workspace.why(step))
-    for step in pending:
+        folder = workspace.run(division, lambda out: hold_out(train, str(division.config["valid"]), out))
+        texts, valid_texts = (texts_in(folder, name) for name in PARTS)
+    for step in sorted(plan.members, key=pending.__contains__):  # finished ones first
         workspace.say(workspace.why(step))  # workers have no terminal
     engine.share(workspace.root)
-    places = {} if engine.here else {step.name: f" ({number})" for step in pending if (number := number_of(step.name))}
     tasks = [
-        (workspace.root, step, plan, subwords, texts, valid_texts, train.hashes, places.get(step.name, ""))
+        (workspace.root, step, plan, subwords, texts, valid_texts, train.hashes, _bar_number(step, engine))
         for step in pending
     ]
     elsewhere = bool(pending) and not engine.here  # local members have their own progress bars
     with (
         saying_where(engine, "members", workspace.say),
-        bar(len(pending), "train members", "member", elsewhere) as shown,
+        bar(len(pending), "train members", "member", elsewhere) as progress_bar,
     ):
         for _ in engine.run(_train_one, tasks, needs):
-            shown.update()
+            progress_bar.update()
     return [workspace.result(step) for step in plan.members]
+
+
+def _bar_number(step: Step, engine: Engine) -> str:
+    bar_number = None if engine.here else number_of(step.name)
+    return f" ({bar_number})" if bar_number else ""
 
 
 def member_needs(device: str, processes: int = 1) -> Needs:
@@ -175,15 +165,15 @@ def member_needs(device: str, processes: int = 1) -> Needs:
     return Needs(cores=processes, gpus=float(processes * (device == "cuda")))
 
 
-def check_processes(number: int, requested: str, device: str) -> None:
+def check_processes(count: int, requested: str, device: str) -> None:
     """Check the number of GPUs per member.
 
     :param requested: the requested device; ``device``: the resolved one.
     :raises InputError: there is no GPU, and the CPU was not requested explicitly.
     """
-    if number > 1 and device == "cpu" and requested != "cpu":
+    if count > 1 and device == "cpu" and requested != "cpu":
         raise InputError(
-            f"{argument('gpus_per_member', number)}: PyTorch finds no GPU; with {argument('device', 'cpu')}, {number} "
+            f"{argument('gpus_per_member', count)}: PyTorch finds no GPU; with {argument('device', 'cpu')}, {count} "
             "processes on the CPU train a member"
         )
 
@@ -206,17 +196,11 @@ def warn_of_length(workspace: Workspace, plan: EnsemblePlan) -> None:
 
 
 def _train_one(
-    root: Path,
-    step: Step,
-    plan: EnsemblePlan,
-    subwords: Path | None,
-    train: tuple[Path, Path],
-    valid: tuple[Path, Path] | None,
-    digests: dict[str, str],
-    place: str,
-) -> None:
+    root: Path, step: Step, plan: EnsemblePlan, subwords: Path | None, train: tuple[Path, Path],
+    valid: tuple[Path, Path] | None, digests: dict[str, str], bar_number: str,
+) -> None:  # fmt: skip
     workspace = Workspace(root)
-    title = f"member {plan.members.index(step) + 1} of {len(plan.members)}{place}"
+    title = f"member {plan.members.index(step) + 1} of {len(plan.members)}{bar_number}"
 
     def make(out: Path) -> None:
         if not (out / STATE).is_file() and (shorter := workspace.smaller(step)):
@@ -286,16 +270,9 @@ def train_ensemble_from(begun: Beginning, request: EnsembleRequest) -> list[dict
     train_text, valid_text = planned_texts(request)
     engine = request.execution.engine or Local(request.execution.jobs)
     plan = plan_ensemble(
-        begun.preset,
-        train_text,
-        valid_text,
-        request.members,
-        request.seed,
-        device,
-        request.lexicon_path,
-        init=begun.outside,
-        processes=processes,
-    )
+        begun.preset, train_text, valid_text, request.members, request.seed, device, request.lexicon_path,
+        init=begun.outside, processes=processes,
+    )  # fmt: skip
     workspace = Workspace(out / STEPS, request.execution.say)
     if request.execution.dry_run:
         warn_of_length(workspace, plan)
@@ -333,8 +310,9 @@ def publish_beside(workspace: Workspace, members: list[Path]) -> Path:
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir()
         publish_ensemble(members, new, link_or_copy)
-        for each in (*(path for path in new.rglob("*") if path.is_dir()), new):
-            sync_folder(each)
+        for path in (*new.rglob("*"), new):
+            if path.is_dir():
+                sync_folder(path)
         (workspace.root / PUBLISHED).touch()
         if os.path.lexists(folder):
             _remove_old(old, folder)  # from a call that was killed here
@@ -349,8 +327,8 @@ def _remove_old(old: Path, folder: Path) -> None:
     """Remove a replaced folder; a user's files in it move to ``folder``."""
     if old.is_dir() and not old.is_symlink():
         for path in old.iterdir():
-            ours = path.name == ENSEMBLE or path.match(MEMBER.format("[0-9]*"))
-            if not ours and not os.path.lexists(folder / path.name):
+            is_published = path.name == ENSEMBLE or path.match(MEMBER.format("[0-9]*"))
+            if not is_published and not os.path.lexists(folder / path.name):
                 path.rename(folder / path.name)
         shutil.rmtree(old)
     else:

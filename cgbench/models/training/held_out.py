@@ -27,25 +27,25 @@ def hold_out(text: ParallelText, amount: str, out: Path) -> None:
     :param amount: of pairs to hold out, a number or a share below 1; copies of the last source are added.
     """
     hashes = np.array([_hash(line) for line in read_lines(text.source.path)], np.uint64)
-    wanted = Fraction(amount)
-    count = int(wanted) if wanted >= 1 else int(wanted * len(hashes) + Fraction(1, 2))
-    held = np.zeros(len(hashes), bool)
+    pairs = Fraction(amount)
+    count = int(pairs) if pairs >= 1 else int(pairs * len(hashes) + Fraction(1, 2))
+    held_out = np.zeros(len(hashes), bool)
     if count:
-        held = hashes <= np.sort(hashes)[min(count, len(hashes)) - 1]
-    if held.all():
+        held_out = hashes <= np.sort(hashes)[min(count, len(hashes)) - 1]
+    if held_out.all():
         raise InputError(
-            f"valid={amount}: holds out all {len(held):,} pairs of {text.source.path}, so no training data is left; "
-            "lower it (0: none)"
+            f"valid={amount}: holds out all {len(held_out):,} pairs of {text.source.path}, so no training data is "
+            "left; lower it (0: none)"
         )
     for side, path in zip(SIDES, (text.source.path, text.target.path), strict=True):
         with (out / f"train.{side}").open("wb") as train, (out / f"valid.{side}").open("wb") as valid:
-            for line, apart in zip(read_lines(path), held.tolist(), strict=True):
+            for line, apart in zip(read_lines(path), held_out.tolist(), strict=True):
                 (valid if apart else train).write(line.encode("utf-8") + b"\n")
 
 
-def texts_in(folder: Path, part: str) -> tuple[Path, Path] | None:
-    """Source and target of a part from :func:`hold_out`; None if empty."""
-    source, target = (folder / f"{part}.{side}" for side in SIDES)
+def texts_in(folder: Path, name: str) -> tuple[Path, Path] | None:
+    """Source and target of ``train`` or ``valid`` from :func:`hold_out`; None if empty."""
+    source, target = (folder / f"{name}.{side}" for side in SIDES)
     return (source, target) if source.stat().st_size else None
 
 

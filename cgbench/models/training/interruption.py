@@ -23,14 +23,14 @@ def held_signals() -> Iterator[list[int]]:
         return
     before: dict[int, Any] = {}
 
-    def note(number: int, frame: FrameType | None) -> None:
-        received.append(number)
-        signal.signal(number, before[number])
+    def note(caught: int, frame: FrameType | None) -> None:
+        received.append(caught)
+        signal.signal(caught, before[caught])
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for stopping in (signal.SIGINT, signal.SIGTERM):
         # None: a handler that Python did not install and cannot restore
-        if signal.getsignal(number) not in (None, signal.SIG_IGN):
-            before[number] = signal.signal(number, note)
+        if signal.getsignal(stopping) not in (None, signal.SIG_IGN):
+            before[stopping] = signal.signal(stopping, note)
     try:
         yield received
     finally:

@@ -57,16 +57,16 @@ def train_together(
 
     with held_signals() as signals, tempfile.TemporaryDirectory() as logs:
 
-        def stop(number: int, frame: FrameType | None) -> None:
+        def stop(caught: int, frame: FrameType | None) -> None:
             """End the launcher, which passes SIGTERM on; a second signal does nothing."""
             if not signals:
-                signals.append(number)
+                signals.append(caught)
                 raise SignalException("", signal.SIGTERM)
 
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                if signal.getsignal(number) is not signal.SIG_IGN:
-                    signal.signal(number, stop)
+            for caught in (signal.SIGINT, signal.SIGTERM):
+                if signal.getsignal(caught) is not signal.SIG_IGN:
+                    signal.signal(caught, stop)
         config = LaunchConfig(
             1, 1, count, run_id=title, rdzv_backend="c10d", rdzv_endpoint=f"{HOST}:0", local_addr=HOST, max_restarts=0,
             logs_specs=DefaultLogsSpecs(log_dir=logs), signals_to_handle="SIGUSR2",

@@ -119,32 +119,35 @@ class TrainingRun:
     def _train_stage(self) -> bool:
         progress = self.progress
         stopped = self._enough()
-        with bar(self._expected(), self._title(), "update", self.processes.is_main, initial=progress.update) as shown:
+        total, title = self._expected(), self._title()
+        with bar(total, title, "update", self.processes.is_main, initial=progress.update) as progress_bar:
             self.began, self.tokens = time.monotonic(), 0  # since the last report
             if not progress.reported:
-                self._report(shown)  # pending from a shorter run's last update, or a run that was killed at its end
+                self._report(
+                    progress_bar
+                )  # pending from a shorter run's last update, or a run that was killed at its end
             while not self._ended():
                 if stopped:
                     return False
                 self._begin_epoch()
                 self.tokens += self._update(self._next_batches())
-                shown.update(1)
+                progress_bar.update(1)
                 if last := self._is_last():
                     progress.reported = False
                     self._save()
-                due = self._report(shown)
+                due = self._report(progress_bar)
                 stopped = self._stopped()
                 if not last and (stopped or due):
                     self._save()
         return True
 
-    def _report(self, shown: Any) -> bool:
+    def _report(self, progress_bar: Any) -> bool:
         """Log, validate and keep a checkpoint if due after an update; return whether to save the state."""
         config, update, ended = self.config, self.progress.update, self._ended()
         if ended or update % config.log_every == 0:
             loss = self._log_training()
             speed = self._speed()
-            shown.set_postfix_str(f"loss {loss:.3f}, {speed:,.0f} tokens/s, rate {self._rate():.1e}", False)
+            progress_bar.set_postfix_str(f"loss {loss:.3f}, {speed:,.0f} tokens/s, rate {self._rate():.1e}", False)
         if self.validation and self._validation_due(ended):
             self._validate(self.validation)
             ended = self._ended()  # patience may be exhausted
@@ -242,10 +245,10 @@ class TrainingRun:
         divisor = len(rows) if self.config.loss_mean == "sentences" else count
         self.optimizer.zero_grad()
         sums = torch.zeros(2, device=self.processes.device)
-        for number, batch in enumerate(batches, 1):
-            own, weight = self.processes.shard(batch)
-            with self.processes.no_sync(self.parallel, number < len(batches)):
-                loss, nll_loss = self.parallel(*self.data.take(own, self.processes.device))
+        for index, batch in enumerate(batches, 1):
+            shard, weight = self.processes.shard(batch)
+            with self.processes.no_sync(self.parallel, index < len(batches)):
+                loss, nll_loss = self.parallel(*self.data.take(shard, self.processes.device))
                 # Gradients are averaged over the processes, but must be summed.
                 (loss * (weight * self.processes.world_size) / divisor).backward()
             sums += weight * torch.stack((loss.detach(), nll_loss))
@@ -270,8 +273,8 @@ class TrainingRun:
         progress = self.progress
         first = progress.update - len(self.pending) + 1
         # In the order of updates, then processes, so that an interruption does not change the sums.
-        parts = [part.tolist() for part in self.processes.all_gather(torch.stack(self.pending))]
-        for update, rows in enumerate(zip(*parts, strict=True), first):
+        by_process = [sums.tolist() for sums in self.processes.all_gather(torch.stack(self.pending))]
+        for update, rows in enumerate(zip(*by_process, strict=True), first):
             for name, finite in (
                 ("loss", all(math.isfinite(loss) for loss, _, _ in rows)),
                 ("gradient", math.isfinite(rows[0][2])),
@@ -284,10 +287,10 @@ class TrainingRun:
             progress.norm = rows[0][2]
         self.pending.clear()
 
-    def _not_finite(self, what: str) -> InputError:
+    def _not_finite(self, quantity: str) -> InputError:
         return InputError(
-            f"{self.out}: the {what} is not finite; the last saved state is kept; lower training.learning_rate, raise "
-            "training.warmup_updates or set training.clip_norm"
+            f"{self.out}: the {quantity} is not finite; the last saved state is kept; lower training.learning_rate, "
+            "raise training.warmup_updates or set training.clip_norm"
         )
 
     def _log_training(self) -> float:
@@ -332,10 +335,10 @@ class TrainingRun:
 
     def _cut_log(self) -> None:
         path, length = self.out / METRICS, self.progress.log_bytes
-        kept = path.read_bytes()[:length] if path.is_file() else b""
-        if len(kept) < length:
+        log = path.read_bytes()[:length] if path.is_file() else b""
+        if len(log) < length:
             raise InputError(f"{path}: shorter than recorded in the saved state; remove {self.out} and train again")
-        write_atomic(path, kept)
+        write_atomic(path, log)
 
     def _write(self, **entry: Any) -> None:
         if self.processes.is_main:

@@ -57,10 +57,10 @@ def make_prototypes(
             states = torch.empty(int(ends[-1]), config.width)
             for batch in batches:
                 with autocast:
-                    ids, found = model.word_states(data.source.take(batch, device))
-                _store(states, filled, ids.cpu().numpy(), found.float().cpu())
-            for number, word, end in zip(group.tolist(), chosen[group].tolist(), ends.tolist(), strict=True):
-                centroids[number] = cluster(
+                    ids, word_states = model.word_states(data.source.take(batch, device))
+                _store(states, filled, ids.cpu().numpy(), word_states.float().cpu())
+            for index, word, end in zip(group.tolist(), chosen[group].tolist(), ends.tolist(), strict=True):
+                centroids[index] = cluster(
                     states[end - counts[word] : end].numpy(),
                     config.prototypes,
                     np.random.Generator(np.random.PCG64([seed, word])),
@@ -97,20 +97,20 @@ def clustered_words(words: Sequence[str], counts: np.ndarray, least: int) -> np.
 def _groups(chosen: np.ndarray, counts: np.ndarray, most: int) -> Iterator[np.ndarray]:
     """Split words into groups of at most ``most`` states, or one word; yields their indices in ``chosen``."""
     first, total = 0, 0
-    for place, count in enumerate(counts[chosen].tolist()):
-        if place > first and total + count > most:
-            yield np.arange(first, place)
-            first, total = place, 0
+    for index, count in enumerate(counts[chosen].tolist()):
+        if index > first and total + count > most:
+            yield np.arange(first, index)
+            first, total = index, 0
         total += count
     if len(chosen):
         yield np.arange(first, len(chosen))
 
 
-def _store(states: torch.Tensor, filled: dict[int, int], ids: np.ndarray, found: torch.Tensor) -> None:
+def _store(states: torch.Tensor, filled: dict[int, int], ids: np.ndarray, word_states: torch.Tensor) -> None:
     """Store the states of a batch by word, in text order; ``filled``: the next free row of each word."""
     order = np.argsort(ids, kind="stable")
     firsts = np.flatnonzero(np.diff(ids[order], prepend=-1))
     for rows in np.split(order, firsts[1:]):
-        if (place := filled.get(int(ids[rows[0]]))) is not None:
-            states[place : place + len(rows)] = found[torch.from_numpy(rows)]
-            filled[int(ids[rows[0]])] = place + len(rows)
+        if (row := filled.get(int(ids[rows[0]]))) is not None:
+            states[row : row + len(rows)] = word_states[torch.from_numpy(rows)]
+            filled[int(ids[rows[0]])] = row + len(rows)

@@ -155,8 +155,8 @@ def begin(request: TrainingOptions, default: str = "") -> Beginning:
             f"name a preset with {argument('model')} or an architecture with {argument('arch')}; cgbench models lists "
             "them"
         )
-    named = {"model.architecture": options.arch, "method.name": options.method}
-    changes = {key: value for key, value in named.items() if value is not None}
+    overrides = {"model.architecture": options.arch, "method.name": options.method}
+    changes = {key: value for key, value in overrides.items() if value is not None}
     preset = preset.replace({**(request.settings or {}), **changes})
     if external:
         start, preset = plan_start(str(init), preset)

@@ -33,37 +33,37 @@ class SeqMix(Objective):
         partner = torch.randperm(rows).numpy()
         # float64, because the two gamma variables of a share often underflow in float32.
         concentration = torch.tensor(self.alpha, dtype=torch.float64)
-        share = torch.distributions.Beta(concentration, concentration).sample((rows,))
-        share = torch.maximum(share, 1 - share).float().to(target.ids.device)
+        weight = torch.distributions.Beta(concentration, concentration).sample((rows,))
+        weight = torch.maximum(weight, 1 - weight).float().to(target.ids.device)
         with self.autocast(source):
             x, layout = self.model.embed_source(source)
-            encoded = self.model.encode_embedded(mix(x, layout, partner, share, at_end=True), layout)
-            y = mix(self.model.embed_target(target.shifted()), target.layout, partner, share)
+            encoded = self.model.encode_embedded(mix_vectors(x, layout, partner, weight, at_end=True), layout)
+            y = mix_vectors(self.model.embed_target(target.shifted()), target.layout, partner, weight)
             logits = self.model.project(self.model.decode_embedded(encoded, y, target.layout))
-        other, real = partner_tokens(target.layout, partner)
-        own_weight = share[target.layout.sequence]
+        partner_token, real = partner_tokens(target.layout, partner)
+        weights = weight[target.layout.sequence]
         return mixed_nll_loss(
-            logits, (target.ids, target.ids[other]), (own_weight, (1 - own_weight) * real), self.smoothing
+            logits, (target.ids, target.ids[partner_token]), (weights, (1 - weights) * real), self.smoothing
         )
 
 
-def mix(x: Tensor, layout: Layout, partner: np.ndarray, share: Tensor, at_end: bool = False) -> Tensor:
-    """Mix each sequence, weighted by its share, with its partner, weighted by the rest.
+def mix_vectors(x: Tensor, layout: Layout, partner: np.ndarray, weight: Tensor, at_end: bool = False) -> Tensor:
+    """Mix each sequence with its partner, which gets the rest of the weight.
 
-    :param x: [N, width]; ``partner`` and ``share``: of each sequence, [S].
+    :param x: [N, width]; ``partner`` and ``weight``: of each sequence, [S].
     :param at_end: align sequences at their ends instead of their starts.
     """
-    other, real = partner_tokens(layout, partner, at_end)
-    own = share[layout.sequence]
-    return (x * own[:, None] + x[other] * ((1 - own) * real)[:, None]).to(x.dtype)
+    partner_token, real = partner_tokens(layout, partner, at_end)
+    weights = weight[layout.sequence]
+    return (x * weights[:, None] + x[partner_token] * ((1 - weights) * real)[:, None]).to(x.dtype)
 
 
 def partner_tokens(layout: Layout, partner: np.ndarray, at_end: bool = False) -> tuple[Tensor, Tensor]:
     """Return the partner's token aligned with each token, [N], and whether there is one, 1 or 0, [N]."""
     shift = (layout.lengths[partner] - layout.lengths) if at_end else np.zeros(len(layout), np.int64)
-    place = np.arange(layout.tokens) - np.repeat(layout.starts - shift, layout.lengths)
-    real = (place >= 0) & (place < np.repeat(layout.lengths[partner], layout.lengths))
-    index = np.where(real, np.repeat(layout.starts[partner], layout.lengths) + place, 0)
+    position = np.arange(layout.tokens) - np.repeat(layout.starts - shift, layout.lengths)
+    real = (position >= 0) & (position < np.repeat(layout.lengths[partner], layout.lengths))
+    index = np.where(real, np.repeat(layout.starts[partner], layout.lengths) + position, 0)
     device = layout.device
     return torch.from_numpy(index).to(device), torch.from_numpy(real.astype(np.float32)).to(device)
 

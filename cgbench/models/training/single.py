@@ -55,9 +55,9 @@ def train_from(begun: Beginning, request: TrainRequest) -> dict[str, Any]:
         raise InputError(f"{argument('subwords')}: an external model has its own tokeniser; leave it out")
     lexicon = request.lexicon_path
     check_lexicon(preset.model, lexicon, checkpoint)
-    for name, what in (("ensemble.json", "an ensemble"), ("manifest.json", "a release")):
+    for name, content in (("ensemble.json", "an ensemble"), ("manifest.json", "a release")):
         if (out / name).is_file():
-            raise InputError(f"{out}: contains {what}; choose another folder with {argument('out')}")
+            raise InputError(f"{out}: contains {content}; choose another folder with {argument('out')}")
     known = checkpoint if request.subwords is None else as_path(request.subwords)
     if known:
         Subwords.load(known)  # refuse damaged ones before reading the text
@@ -90,7 +90,7 @@ def train_from(begun: Beginning, request: TrainRequest) -> dict[str, Any]:
             init=outside or checkpoint,
             lexicon=lexicon,
         )
-    return summary(out, finished)
+    return run_summary(out, finished)
 
 
 def subwords_step(preset: Preset, train: PlannedText, init: Start | None) -> Step | None:
@@ -98,7 +98,7 @@ def subwords_step(preset: Preset, train: PlannedText, init: Start | None) -> Ste
 
     :param init: the external model, whose tokeniser encodes the source if it is the encoder.
     """
-    if init and init.whole:
+    if init and init.is_whole:
         return None
     inputs = {"train": train.identity} | ({"tokenizer": init.planned.vocabulary} if init else {})
     return Step("subwords", to_dict(preset.text), inputs)
@@ -133,7 +133,7 @@ def is_first() -> bool:
     return int(os.environ.get("RANK", "0")) == 0
 
 
-def summary(out: Path, finished: bool = True) -> dict[str, Any]:
+def run_summary(out: Path, finished: bool = True) -> dict[str, Any]:
     """Summarise a training run.
 
     :param finished: whether the run is finished; if not, a shorter run's model may exist.
@@ -152,8 +152,10 @@ def summary(out: Path, finished: bool = True) -> dict[str, Any]:
         result["trained"] = result["updates"] = state
     result["loss"] = next((row["loss"] for row in reversed(reports) if "loss" in row), None)
     validations = [row for row in reports if "valid_loss" in row and row["update"] <= result["updates"]]
-    kept = validations[-1] if validations else {}
-    result["validation"] = {key.removeprefix("valid_"): kept[key] for key in sorted(kept) if key.startswith("valid_")}
+    metrics = validations[-1] if validations else {}
+    result["validation"] = {
+        key.removeprefix("valid_"): metrics[key] for key in sorted(metrics) if key.startswith("valid_")
+    }
     return result
 
 

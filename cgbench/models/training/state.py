@@ -97,8 +97,8 @@ def write_state(
     for name, tensor in objective.state_dict().items():
         tensors[f"objective.{name}"] = tensor
     for name, parameter in objective.named_parameters():
-        for part, moment in optimizer.state[parameter].items():
-            tensors[f"optimizer.{part}.{name}"] = moment
+        for key, moment in optimizer.state[parameter].items():
+            tensors[f"optimizer.{key}.{name}"] = moment
     text = json.dumps({"made_of": made_of, "processes": processes.world_size, **asdict(progress)})
     write_tensors(folder / STATE, tensors, text)
 
@@ -119,9 +119,11 @@ def read_state(folder: Path, made_of: Sequence[Any], processes: Processes) -> Tr
     except (ValueError, RecursionError):
         stored = None
     check_shape(stored, _SHAPE, path, f"not a training state; remove {folder}")
-    theirs, ours = stored.pop("made_of"), json.loads(json.dumps(made_of))
-    if theirs != ours and not may_become(theirs, ours, path):
-        raise InputError(f"{path}: belongs to a run {differences(theirs, ours)}; remove {folder} or choose another")
+    saved, current = stored.pop("made_of"), json.loads(json.dumps(made_of))
+    if saved != current and not may_become(saved, current, path):
+        raise InputError(
+            f"{path}: belongs to a run {run_differences(saved, current)}; remove {folder} or choose another"
+        )
     if (count := stored.pop("processes")) != processes.world_size:
         raise InputError(
             f"{path}: belongs to a run with {count} process{'es' if count > 1 else ''}, but this one has "
@@ -133,58 +135,58 @@ def read_state(folder: Path, made_of: Sequence[Any], processes: Processes) -> Tr
         raise InputError(f"{path}: not a training state; remove {folder}") from None
 
 
-def may_become(theirs: Sequence[Any], ours: Sequence[Any], where: Path) -> bool:
-    """Whether a run differs from ours only by having fewer updates, so that it can be extended.
+def may_become(saved: Sequence[Any], current: Sequence[Any], where: Path) -> bool:
+    """Whether a saved run differs from the current one only by having fewer updates, so that it can be extended.
 
-    :param theirs: ``made_of`` of :func:`write_state`; trailing parts may be left out of both.
+    :param saved: ``made_of`` of :func:`write_state`; trailing parts may be left out of both.
     :param where: file or folder of the run, for the message.
-    :raises InputError: only the numbers of updates differ, but ours is smaller, or changes the learning rates.
+    :raises InputError: the current number of updates is smaller, or changes the learning rates; all else agrees.
     """
-    there, here = _flat(theirs[0]), _flat(ours[0])
+    there, here = _flat(saved[0]), _flat(current[0])
     old, new = there.pop(LENGTH, None), here.pop(LENGTH, None)
-    if old == new or type(old) is not int or [there, *theirs[1:]] != [here, *ours[1:]]:
+    if old == new or type(old) is not int or [there, *saved[1:]] != [here, *current[1:]]:
         return False
     known = f"{where}: belongs to a run with {old:,} updates, but {LENGTH} is {new:,}"
-    other = f"train from scratch in another folder ({argument('out')})"
+    remedy = f"train from scratch in another folder ({argument('out')})"
     if new < old:
-        raise InputError(f"{known}; a run can be extended but not shortened; {other}")
+        raise InputError(f"{known}; a run can be extended but not shortened; {remedy}")
     if here.get("training.schedule") == "linear":
         raise InputError(
             f"{known}; with training.schedule=linear every rate depends on that number, so the run cannot be "
-            f"extended; {other}"
+            f"extended; {remedy}"
         )
     return True
 
 
-def differences(theirs: Sequence[Any], ours: Sequence[Any]) -> str:
+def run_differences(saved: Sequence[Any], current: Sequence[Any]) -> str:
     """``with other settings, data or seed``, and a list of the differences.
 
-    :param theirs: ``made_of`` of :func:`write_state`: settings, digests of training and validation data, device;
+    :param saved: ``made_of`` of :func:`write_state`: settings, digests of training and validation data, device;
         trailing parts may be left out.
     """
-    there, here = _flat(theirs[0]), _flat(ours[0])
-    found = [
+    there, here = _flat(saved[0]), _flat(current[0])
+    changed = [
         f"{name} is {_shown(there.get(name))} there and {_shown(here.get(name))} here"
         for name in sorted({*there, *here})
         if there.get(name) != here.get(name)
     ]
-    if len(found) == 1 and found[0].startswith(PRECISION):
+    if len(changed) == 1 and changed[0].startswith(PRECISION):
         # ``auto`` depends on the processor.
-        found[0] += f"; resume with --set {PRECISION}={there[PRECISION]}"
-    for name, old, new in zip(("training text", "validation text"), theirs[1:3], ours[1:3], strict=False):
+        changed[0] += f"; resume with --set {PRECISION}={there[PRECISION]}"
+    for name, old, new in zip(("training text", "validation text"), saved[1:3], current[1:3], strict=False):
         if old != new:
-            found.append(f"different {name}" if old and new else f"{'a' if old else 'no'} {name} there")
-    if theirs[3:] != ours[3:]:
-        found.append(f"device is {theirs[3]} there and {ours[3]} here")
-    more = f"; and {len(found) - MOST} more" if len(found) > MOST else ""
-    return "with other settings, data or seed" + (f" ({'; '.join(found[:MOST])}{more})" if found else "")
+            changed.append(f"different {name}" if old and new else f"{'a' if old else 'no'} {name} there")
+    if saved[3:] != current[3:]:
+        changed.append(f"device is {saved[3]} there and {current[3]} here")
+    further = f"; and {len(changed) - MOST} more" if len(changed) > MOST else ""
+    return "with other settings, data or seed" + (f" ({'; '.join(changed[:MOST])}{further})" if changed else "")
 
 
 PRECISION = "training.precision"
 MOST = 6  # maximum number of differences to list
 _SHAPE = {
     "processes": int,
-    "made_of": lambda made: isinstance(made, list) and bool(made) and isinstance(made[0], dict),
+    "made_of": lambda value: isinstance(value, list) and bool(value) and isinstance(value[0], dict),
 }
 
 

@@ -32,9 +32,12 @@ from cgbench.models.training.interruption import held_signals
 from cgbench.models.training.loop import TrainingRun, remove_leftovers
 from cgbench.models.training.objective import build_objectives
 from cgbench.models.training.reproducible import reproducible, resolve_precision
-from cgbench.models.training.state import differences, may_become
+from cgbench.models.training.state import may_become, run_differences
 from cgbench.models.training.validation import Validation
 from cgbench.steps import hash_file
+
+# Settings of a model in which it may differ from the one that it starts from.
+DROPOUTS = {"dropout", "attention_dropout", "activation_dropout", "feature_dropout"}
 
 
 def train_model(
@@ -75,6 +78,7 @@ def train_model(
     :returns: whether the run is finished.
     :raises InputError: invalid files, a folder with another run, a loss that is not finite, not enough GPU memory.
     """
+    # Settings, and what the parameters start from.
     deadline = math.inf if max_seconds is None else time.monotonic() + max_seconds
     preset = resolve_precision(preset, device)
     config = preset.training
@@ -89,9 +93,9 @@ def train_model(
         config = replace(config, keep="last")
     start = None if init is None or subwords is None else _initial(init, preset, subwords)
     with init_process_group(device) as processes, reproducible(config.threads, processes.device, seed):
+        # The model, before the loop draws its first random number.
         model: Any
-        if outside and outside.whole:
-            # Before the loop draws its first random number.
+        if outside and outside.is_whole:
             assert isinstance(preset.model, HuggingFaceConfig)
             model, text = outside.open(preset.model, config.max_length, processes.device)
             subwords = cast("Subwords", text)
@@ -104,6 +108,7 @@ def train_model(
                 load_lexicon(model, preset.model, subwords, lexicon, seed)
             else:
                 model.load_state_dict(start)  # with its lexicon
+        # The objective, the data, and what the checkpoint will record.
         objectives = build_objectives(model, config, preset.method, subwords.target_size, in_bfloat16)
         if not processes.is_main:
             torch.manual_seed((seed << 20) + processes.rank)  # models start equal, dropout differs
@@ -123,26 +128,20 @@ def train_model(
             lexicon="" if lexicon is None else hash_file(lexicon),
             corpus=dict(digests or {}),
         )
+        # Nothing to do, or train until finished or stopped.
         if (out / CONFIG).is_file() and is_finished(out, checkpoint):
             if processes.is_main:
                 remove_leftovers(out, keep_state)
             return True
         out.mkdir(parents=True, exist_ok=True)
         validation = Validation(config, held_out, subwords, in_bfloat16, processes) if held_out else None
-        made_of = _made_of(checkpoint, data, held_out, device)
+        # What must agree for a call to resume another; the number of processes is compared with its own message.
+        settings = to_dict(replace(checkpoint, processes=1))
+        made_of = [settings, data.digest, held_out and held_out.digest, torch.device(device).type]
         run = TrainingRun(
-            objectives,
-            data,
-            validation,
-            subwords,
-            checkpoint,
-            made_of,
-            out,
-            processes,
-            title,
-            stop_after_updates,
+            objectives, data, validation, subwords, checkpoint, made_of, out, processes, title, stop_after_updates,
             deadline,
-        )
+        )  # fmt: skip
         try:
             with held_signals() as run.signals:
                 finished = run.train()
@@ -159,48 +158,35 @@ def train_model(
 
 
 def _initial(init: Path, preset: Preset, subwords: Subwords) -> dict[str, Tensor]:
-    found = read_config(init)
-    # Dropout rates may differ.
-    free = {"dropout", "attention_dropout", "activation_dropout", "feature_dropout"}
-    theirs, ours = to_dict(found.model), to_dict(preset.model)
-    for name in [name for name in ours if name not in free]:
-        if theirs.get(name) != ours[name]:
+    config = read_config(init)
+    saved, current = to_dict(config.model), to_dict(preset.model)
+    for name in [name for name in current if name not in DROPOUTS]:
+        if saved.get(name) != current[name]:
             raise InputError(
-                f"{init}: has another architecture: model.{name} is {theirs.get(name, 'missing')} there and "
-                f"{ours[name]} here"
+                f"{init}: has another architecture: model.{name} is {saved.get(name, 'missing')} there and "
+                f"{current[name]} here"
             )
-    if found.subwords != subwords.digest:
+    if config.subwords != subwords.digest:
         raise InputError(f"{init}: has another vocabulary; train with its subwords")
     tensors, _ = read_tensors(init / MODEL)
     return tensors
 
 
-def _made_of(checkpoint: CheckpointConfig, data: Data, held_out: Data | None, device: str) -> list[Any]:
-    """What must agree for a call to resume another: settings, digests of the texts, device.
-
-    The number of processes must also agree; it is compared separately for a better message.
-    """
-    return [
-        to_dict(replace(checkpoint, processes=1)),
-        data.digest,
-        held_out and held_out.digest,
-        torch.device(device).type,
-    ]
-
-
-def is_finished(out: Path, wanted: CheckpointConfig) -> bool:
-    """Whether the checkpoint in ``out`` is the wanted one; false if it can be extended to it."""
-    found = read_config(out)
-    if replace(found, updates=0, processes=wanted.processes) == wanted:
+def is_finished(out: Path, checkpoint: CheckpointConfig) -> bool:
+    """Whether the checkpoint in ``out`` is this one; false if it can be extended to it."""
+    finished = read_config(out)
+    if replace(finished, updates=0, processes=checkpoint.processes) == checkpoint:
         if not (out / MODEL).is_file() or read_json(out / CONFIG) is None:
             raise InputError(f"{out / MODEL}: no such file; remove {out} and train again")
         return True
-    theirs, ours = (to_dict(replace(config, updates=0, processes=1)) for config in (found, wanted))
-    if not may_become([theirs], [ours], out):
-        raise InputError(f"{out}: contains a model {differences([theirs], [ours])}; remove it or choose another folder")
+    saved, current = (to_dict(replace(config, updates=0, processes=1)) for config in (finished, checkpoint))
+    if not may_become([saved], [current], out):
+        raise InputError(
+            f"{out}: contains a model {run_differences([saved], [current])}; remove it or choose another folder"
+        )
     if not (out / STATE).is_file():
         raise InputError(
-            f"{out / STATE}: no such file; without it {found.training.max_updates:,} updates cannot be extended to "
-            f"{wanted.training.max_updates:,}; train from scratch in another folder ({argument('out')})"
+            f"{out / STATE}: no such file; without it {finished.training.max_updates:,} updates cannot be extended to "
+            f"{checkpoint.training.max_updates:,}; train from scratch in another folder ({argument('out')})"
         )
     return False

@@ -59,7 +59,7 @@ class TestSeqMix:
         partner, share = np.array([1, 2, 2]), torch.tensor([0.9, 0.7, 0.6])
         sequences = x.split([4, 2, 3])
         for at_end in (False, True):
-            found = seqmix.mix(x, layout, partner, share, at_end).split([4, 2, 3])
+            found = seqmix.mix_vectors(x, layout, partner, share, at_end).split([4, 2, 3])
             for own, other, lam, mixed in zip(sequences, partner, share, found, strict=True):
                 theirs = sequences[other]
                 for place in range(len(own)):
@@ -85,13 +85,13 @@ class TestSeqMix:
     def test_shares_follow_the_beta_distribution(self, monkeypatch):
         (objective,) = build(SeqMixConfig("seqmix", alpha=0.1))
         seen = []
-        real = seqmix.mix
+        real = seqmix.mix_vectors
 
         def note(x, layout, partner, share, at_end=False):
             seen.append(share)
             return real(x, layout, partner, share, at_end)
 
-        monkeypatch.setattr(seqmix, "mix", note)
+        monkeypatch.setattr(seqmix, "mix_vectors", note)
         for seed in range(200):
             torch.manual_seed(seed)
             objective(*batch())
