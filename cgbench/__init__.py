@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the table below is used at r
     from cgbench.benchmark.score.import_scores import HumanJudgements, ImportedMetric, ScoredTexts, import_scores
     from cgbench.benchmark.score.power import power
     from cgbench.benchmark.score.request import Breakdown, Control, ExampleOptions
+    from cgbench.benchmark.score.rule_scores import RuleJudgements, rules
     from cgbench.benchmark.splits.split import split
     from cgbench.benchmark.stats.degree import degree
     from cgbench.benchmark.stats.stats import stats
@@ -54,6 +55,7 @@ __all__ = [
     "Lexicon",
     "Metric",
     "Release",
+    "RuleJudgements",
     "ScoredTexts",
     "bleu",
     "build_react",
@@ -70,6 +72,7 @@ __all__ = [
     "overlap",
     "parts",
     "power",
+    "rules",
     "sequential",
     "split",
     "stats",
@@ -86,6 +89,7 @@ __all__ = [
 _MODULES = {
     **dict.fromkeys(("Breakdown", "Control", "ExampleOptions"), "cgbench.benchmark.score.request"),
     **dict.fromkeys(("HumanJudgements", "ImportedMetric", "ScoredTexts"), "cgbench.benchmark.score.import_scores"),
+    **dict.fromkeys(("RuleJudgements", "rules"), "cgbench.benchmark.score.rule_scores"),
     "Comparison": "cgbench.benchmark.comparison.comparison",
     "Ensemble": "cgbench.models.ensemble",
     "InputError": "cgbench.errors",

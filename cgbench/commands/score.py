@@ -37,7 +37,7 @@ class Scores(Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The metrics; those of other packages only where they can be loaded."""
-        names = [*METRICS, "import"]
+        names = [*METRICS, "import", "rules"]
         for name in registered():
             try:
                 metric_class(name)
@@ -53,6 +53,10 @@ class Scores(Group):
             from cgbench.commands.score_import import import_command
 
             return import_command
+        if name == "rules":
+            from cgbench.commands.score_rules import rules_command
+
+            return rules_command
         return score_command(name) if name in METRICS or name in registered() else None
 
     def resolve_command(

@@ -120,6 +120,11 @@ def _script(letter: str) -> str:
     return next((name for name, ranges in _SCRIPTS.items() if any(a <= code <= b for a, b in ranges)), "latin")
 
 
+def characters_of(script: str) -> str:
+    """The characters of a script, for a class of a regular expression."""
+    return "".join(f"{chr(first)}-{chr(last)}" for first, last in _SCRIPTS[script])
+
+
 def likeness(words: Mapping[str, int]) -> dict[str, float]:
     """Score of each language, from 0 to 1: the share of its function words, or of letters of its script.
 

@@ -51,7 +51,7 @@ class Table:
             self._parquet = ParquetTable(path)
             self.nested, names = self._parquet.nested, self._parquet.names
         elif kind in ("jsonl", "json"):
-            self._objects = _read_array(path) if kind == "json" and is_array(path) else _read_objects(path)
+            self._objects = read_objects(path)
             self._first = next(self._objects, None)
             names = list(self._first[1]) if self._first else []
             self.nested = list(_translation(self._first[1])) if self._first else []
@@ -153,6 +153,11 @@ def _read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         if not isinstance(row, dict):
             raise InputError(f"{path}, row {row_number}: not an object with one field per column")
         yield row_number, row
+
+
+def read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a JSON file with their row numbers, from 1: one per line, or the elements of an array."""
+    return _read_array(path) if form(path) == "json" and is_array(path) else _read_objects(path)
 
 
 def is_array(path: Path) -> bool:

@@ -14,17 +14,17 @@ from cgbench.benchmark.consistency.request import ConsistencyRequest, ItemsReque
 from cgbench.benchmark.parts.folder import Piece, Place, write_parts
 from cgbench.benchmark.parts.request import PartsRequest
 from cgbench.benchmark.release.export.export import ExportRequest
-from cgbench.benchmark.score import import_scores, request
+from cgbench.benchmark.score import import_scores, request, rule_scores
 from cgbench.benchmark.validity.request import ValidateRequest
 from cgbench.errors import InputError
 from cgbench.text.joins import Examples
 
 REQUESTS = [
     ValidateRequest, ExportRequest, PartsRequest, ConsistencyRequest, ItemsRequest,
-    *(kind for module in (request, import_scores) for kind in vars(module).values()
+    *(kind for module in (request, import_scores, rule_scores) for kind in vars(module).values()
       if dataclasses.is_dataclass(kind) and kind.__module__ == module.__name__),
 ]  # fmt: skip
-NO_ROWS = {"train", "lm", "items", "text", "texts", "out", "others"}
+NO_ROWS = {"train", "lm", "items", "text", "texts", "out", "others", "lexicon", "rules", "verdicts"}
 """Files that do not have a row for each example of the set that is scored, and groups of options."""
 N = 12
 TEXTS = [f"a {row} b" for row in range(N)]
@@ -84,6 +84,14 @@ def imported(release):
     assert labels and cgbench.import_scores(**given, **texts | {"hypotheses": {"a": texts["hypotheses"]}}, **options)
 
 
+def ruled(release):
+    rules = [{"type": "contains", "any": ["a"]}]
+    rows = [json.dumps({"id": f"s{row}", "rules": rules}) + "\n" for row in range(N)]
+    Path("rules.jsonl").write_text("".join(rows))
+    texts = tables("systems", "sources")
+    assert cgbench.rules(**texts, rules="rules.jsonl").score == 100.0
+
+
 def validated(release):
     test, control = release.lines("target"), release.control_lines("target")
     for count, texts in enumerate((test, control)):
@@ -120,7 +128,8 @@ CALLS = {
     score: "references systems sources control_references control_systems control_sources table by",
     cter: "systems sources compounds control_systems control_sources control_compounds human",
     parts: "probe_systems", imported: "systems control_systems people hypotheses references sources table",
-    validated: "systems control_systems", exported: "hypotheses", made_parts: "compounds", consistency: "systems",
+    ruled: "systems sources", validated: "systems control_systems", exported: "hypotheses",
+    made_parts: "compounds", consistency: "systems",
     items: "pieces synonyms",
 }  # fmt: skip
 

@@ -179,6 +179,32 @@ def joins():
     yield Target("score import", "json", files, "t.json", m.json_file, words)
 
 
+def rules():
+    """Rules, outputs of systems and verdicts."""
+    types = [
+        {"type": "contains", "any": ["dog", "cat"], "case": False}, {"type": "regex", "pattern": "d.g"},
+        {"type": "length", "most": 9, "weight": 2}, {"type": "verdict", "name": "polite"},
+    ]  # fmt: skip
+    lines = GERMAN.splitlines()
+    rows = [{"id": f"e{row}", "source": line, "rules": types} for row, line in enumerate(lines)]
+    submission = [{"id": row["id"], "translation": line} for row, line in zip(rows, lines, strict=True)]
+    verdicts = "id,rule,pass\n" + "".join(f"e{row},polite,{row % 2}\n" for row in range(len(lines)))
+    ltb = [
+        {"id": row, "source_text": line, "source_lang": "German", "target_lang": "English", "tags": ["LTBv1"],
+         "translations": [{"model": name, "translation": line, "verified": [True, False]} for name in "ab"],
+         "verification_rules": ["one", "two"]}
+        for row, line in enumerate(lines)
+    ]  # fmt: skip
+    files = {
+        "r.jsonl": "".join(json.dumps(row) + "\n" for row in rows).encode(), "h.json": json.dumps(submission).encode(),
+        "v.csv": verdicts.encode(), "v1.json": json.dumps(ltb).encode(),
+    }  # fmt: skip
+    words = ("score", "rules", "--rules", "{}/r.jsonl", "--hyp", "a={}/h.json", "--verdicts", "{}/v.csv")
+    for name, how in (("r.jsonl", m.json_lines), ("h.json", m.json_file), ("v.csv", m.csv_file)):
+        yield Target("score rules", name, files, name, how, words)
+    yield Target("score rules", "v1.json", files, "v1.json", m.json_file, ("score", "rules", "--rules", "{}/v1.json"))
+
+
 def cter():
     """What CTER is judged by."""
     files = {
@@ -422,6 +448,7 @@ LIGHT = (
     columns,
     joins,
     cter,
+    rules,
     statistics,
     language_models,
     settings,

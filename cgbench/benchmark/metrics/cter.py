@@ -224,6 +224,33 @@ class Cter(Metric):
         }
         return Signature(items, {"lexicon": "lex", "group": "g", "case": "c"})
 
+    def rules(self) -> list[list[dict[str, Any]]]:
+        """The same errors as rules of each row, for ``cgbench score rules``.
+
+        :raises InputError: the lexicon has regular expressions.
+        """
+        return [self._rules_of(compound) for compound in self.compounds]
+
+    def _rules_of(self, compound: str) -> list[dict[str, Any]]:
+        options = {"case": not self.lexicon.lowercase, "whole_words": self.lexicon.match == "word"}
+        texts: dict[str, list[str]] = {}
+        rules: list[dict[str, Any]] = []
+        for kind, name in self.parsed[compound]:
+            translations = self.lexicon.entries[name]
+            if translations.patterns:
+                raise InputError(f"{self.lexicon.path}: the translations of {name!r} are patterns, which rules are not")
+            literals = list(map(str.strip, translations.literals))
+            if not translations.free:
+                texts.setdefault(kind, []).extend(literals)
+            if literals and all(literals):  # an empty translation is everywhere
+                rules.append({"type": "contains", "any": literals, "name": name, **options})
+        for rule in self.grammar.rules:
+            left, right, unless = (texts.get(str(kind)) or [] for kind in (rule.left, rule.right, rule.unless))
+            if left and right and all((*left, *right, *unless)):
+                order = {"type": "order", "first": left, "then": right, "name": str(rule), **options}
+                rules.append(order | ({"unless": unless} if unless else {}))
+        return rules or [{"type": "length", "least": 1}]
+
     def judge(self, compound: str, hypothesis: str) -> Judgement:
         """Judge one row."""
         text = self.lexicon.text(hypothesis, self.keep_blanks)

@@ -123,7 +123,7 @@ def read_runs(
             label += f", run {run_number}" if len(texts) > 1 else ""
             logged = _from_log(local(os.fspath(text)), ids, lines) if is_path(text) else None
             systems.setdefault(str(name), []).extend(
-                logged or [as_column(text, label, "hypothesis", "prediction", ids=ids)]
+                logged or [as_column(text, label, "hypothesis", "prediction", "translation", ids=ids)]
             )
     return systems
 

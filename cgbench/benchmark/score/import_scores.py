@@ -227,7 +227,11 @@ def evaluation_of_scores(request: ImportRequest) -> Evaluation:
             raise InputError(f"{argument('strata', judgements.strata)} belongs to {argument('people')}")
         return evaluation
     return replace(
-        evaluation, scored=replace(evaluation.scored, people=tuple(_human_means(request, evaluation, columns, people)))
+        evaluation,
+        scored=replace(
+            evaluation.scored,
+            people=tuple(human_means_of(evaluation, columns, people, request.examples, judgements.strata)),
+        ),
     )
 
 
@@ -279,16 +283,17 @@ def _check_judgements(
     return first.by_judgement
 
 
-def _human_means(
-    request: ImportRequest,
+def human_means_of(
     evaluation: Evaluation,
     scores: Mapping[str, Sequence[ScoreColumn]],
     people: Mapping[str, Sequence[ScoreColumn]],
+    options: ExampleOptions,
+    by_strata: str | None,
 ) -> list[HumanMean]:
-    """The mean judgements of the systems that people judged, by the scores that were imported."""
+    """The mean judgements of the systems that people judged, by their scores; ``by_strata``: a column of the table."""
     metric, inputs = evaluation.scored.metric, evaluation.inputs
     assert inputs is not None
-    human, proxy, examples = {}, {}, Examples(request.examples.ids)
+    human, proxy, examples = {}, {}, Examples(options.ids)
     first = examples.join(next(iter(scores.values()))[0])
     for name, columns in people.items():
         if name not in scores:
@@ -305,8 +310,8 @@ def _human_means(
         )  # right or wrong, in percent
     sampling = evaluation.scored.sampling
     rows, strata, clusters = sampling.counted(np.arange(metric.n)), None, sampling.clusters
-    if by_strata := request.judgements.strata:
-        features = replace(inputs.features, table=request.examples.table or _table_of(first))
+    if by_strata:
+        features = replace(inputs.features, table=options.table or _table_of(first))
         labels = table_column(features, argument("strata", by_strata), (by_strata,), metric.n).values
         strata = np.array(labels)[rows]
     comparison = inputs.comparison

@@ -10,7 +10,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from cgbench.argument_types import AnyRelease, Folder, Systems, as_path
+from cgbench.argument_types import AnyRelease, File, Folder, Systems, as_path
+from cgbench.benchmark.release.export.behavioural import write_rules
 from cgbench.benchmark.release.export.inspect_task import write_inspect
 from cgbench.benchmark.release.export.lm_eval import write_lm_eval
 from cgbench.benchmark.release.export.mt_metrics_eval import write_mt_metrics_eval
@@ -38,10 +39,11 @@ TARGETS: dict[str, Target] = {
     "lm-eval": write_lm_eval,
     "mt-metrics-eval": write_mt_metrics_eval,
     "pearmut": write_pearmut,
+    "rules": write_rules,
 }
 GROUP = "cgbench.exports"  # entry points of other packages, by target name
 RECORD = "cgbench.json"  # in an export: its target and release
-OPTIONS = ("hypotheses", "protocol", "users", "seed")
+OPTIONS = ("hypotheses", "protocol", "users", "seed", "lexicon")
 """Options for targets that take them."""
 
 
@@ -52,7 +54,7 @@ class ExportRequest(ShotsOptions):
     given: ClassVar[frozenset[str]]  # the names that were given
     release: AnyRelease = option(help="Release to export", python_only=True)
     to: str = option(
-        help="Target: inspect, lm-eval, mt-metrics-eval, pearmut, or one of another package",
+        help="Target: inspect, lm-eval, mt-metrics-eval, pearmut, rules, or one of another package",
         metavar="TARGET", group="Output",
     )  # fmt: skip
     out: Folder = option(help="Folder of the export; an earlier export to the same target is replaced", group="Output")
@@ -69,6 +71,10 @@ class ExportRequest(ShotsOptions):
     users: int = option(default=1, help="Number of annotators", least=1, group="Human evaluation")
     seed: int = option(default=0, help="Random seed for the order of systems on a page", least=0,
                        group="Human evaluation")  # fmt: skip
+    lexicon: File | None = option(
+        default=None, help="Translations of words or phrases (rules): a word, a tab, translations separated by /, per "
+        "line; or a lexicon of cgbench lexicon", group="Input",
+    )  # fmt: skip
 
 
 @accepts(ExportRequest)

@@ -185,7 +185,9 @@ def _samples(found: Evaluated, number: int, benchmark: str, model: str) -> list[
     names = (inputs.features.examples.names if inputs else None) or [str(row) for row in range(1, metric.n + 1)]
     rows = []
     runs = zip(found.systems[number].runs, found.results[number].statistics, strict=True)
+    behind = found.systems[number].texts  # the outputs, if runs are external scores
     for run, (texts, statistics) in enumerate(runs, 1):
+        outputs = texts if metric.of_texts else behind[(run - 1) % len(behind)] if behind else None
         for row, values in enumerate(metric.per_example(texts, statistics)):
             score = values.get("correct", values.get("score"))
             if score is None or score != score:
@@ -197,7 +199,7 @@ def _samples(found: Evaluated, number: int, benchmark: str, model: str) -> list[
                     "sample_hash": hashlib.sha256((sources[row] + "".join(references[row])).encode()).hexdigest(),
                     "interaction_type": "single_turn",
                     "input": {"raw": sources[row], "reference": list(references[row])},
-                    "output": {"raw": [str(texts[row])] if metric.of_texts else []},
+                    "output": {"raw": [] if outputs is None else [str(outputs[row])]},
                     "answer_attribution": [],
                     "evaluation": {"score": float(score), "is_correct": values.get("correct") == 1},
                     "metadata": {"run": str(run)},

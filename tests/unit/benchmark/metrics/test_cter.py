@@ -11,6 +11,7 @@ from twins import cter_flag, places, word_places
 from cgbench.benchmark.metrics.cter import Cter, agreement, reasons
 from cgbench.benchmark.metrics.cter_grammar import Grammar
 from cgbench.benchmark.metrics.cter_lexicon import Atoms, TranslationLexicon, Translations
+from cgbench.benchmark.rules.rule import convert_rules, passed
 from cgbench.benchmark.score.features import FeatureInputs, make_feature
 from cgbench.errors import InputError
 from cgbench.text.columns import Column, read_column
@@ -313,6 +314,11 @@ def test_every_flag_of_the_published_evaluator(kind):
     assert (100 * found["instance"], 100 * found["aggregate"]) == pytest.approx(HUMAN[kind], abs=5e-4)
     assert [found["precision"], found["recall"]] == pytest.approx([precision, recall], abs=5e-5)
     assert set(metric.kinds) == {kind}
+    # the same errors as rules
+    rules = map(convert_rules, metric.rules())
+    assert [int("0" not in passed(*pair)) for pair in zip(rules, hypotheses, strict=True)] == [
+        row["correct"] for row in rows
+    ]
 
 
 @needs("cognition/lexicon", "cognition/cg-test.zh")

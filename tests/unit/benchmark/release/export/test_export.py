@@ -12,12 +12,15 @@ from small_build import list_files
 
 from cgbench.benchmark.release.export import export as module
 from cgbench.benchmark.release.export import lm_eval
+from cgbench.benchmark.release.export.behavioural import write_rules
 from cgbench.benchmark.release.export.export import export
 from cgbench.benchmark.release.export.lm_eval import write_lm_eval
 from cgbench.benchmark.release.export.pairs import Pairs
 from cgbench.benchmark.release.manifest import FORMAT
 from cgbench.benchmark.release.release import Release
-from cgbench.errors import InputError
+from cgbench.benchmark.rules.rule import passed
+from cgbench.benchmark.rules.rule_file import read_rules
+from cgbench.errors import InputError, InputWarning
 
 RAW = [("Dogs sleep, too.", "狗也睡觉。"), ("Cats don't.", "猫不睡觉。"), ("He waits.", "他在等。")]
 
@@ -99,3 +102,25 @@ def test_a_target_of_another_package(small_release, tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"no such target; did you mean my-tsv"):
         export(small_release, "my-tvs", tmp_path / "bad")
     assert not (tmp_path / "bad").exists()
+
+
+def test_rules_of_a_lexicon(pairs, tmp_path):
+    (tmp_path / "lexicon").write_text(
+        "he waits\t在等/等\ndogs\t狗\ncats\t猫\nsleep\t睡/眠\ntoo\t虎\n", encoding="utf-8"
+    )
+    (tmp_path / "out").mkdir()
+    with pytest.warns(InputWarning, match="1 of 2 references fail a rule"):
+        write_rules(
+            Pairs(pairs.release, [row | {"figures": {"line": row["doc"][5:]}} for row in pairs.rows]),
+            tmp_path / "out",
+            lexicon=tmp_path / "lexicon",
+        )
+    rules = read_rules(tmp_path / "out" / "rules.jsonl")
+    assert rules.ids == ["3", "1"]
+    assert [[rule.name for rule in of] for of in rules.rules] == [["he waits"], ["dogs", "sleep", "too"]]
+    assert [passed(*pair) for pair in zip(rules.rules, ("他在等。", "狗也睡觉。"), strict=True)] == ["1", "110"]
+    with pytest.raises(InputError, match="needs translations of words or phrases; give lexicon"):
+        write_rules(pairs, tmp_path, lexicon=None)
+    (tmp_path / "lexicon").write_text("bird\t鸟\n", encoding="utf-8")
+    with pytest.raises(InputError, match="none of its words occurs in the sources"):
+        write_rules(pairs, tmp_path, lexicon=tmp_path / "lexicon")

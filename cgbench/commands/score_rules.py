@@ -1,0 +1,36 @@
+"""``cgbench score rules``: handwritten rules of each example, and verdicts of a judge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from cgbench.benchmark.score.rule_scores import RulesRequest, evaluation_of_rules
+from cgbench.commands.command import Command
+from cgbench.commands.options import takes
+from cgbench.commands.score_output import ScoreOutput
+
+
+@click.command(
+    "rules",
+    cls=Command,
+    example="cgbench score rules --rules rules.jsonl --hyp first=first.de --hyp second=second.de --paired",
+)
+@takes(
+    RulesRequest,
+    but=(
+        *("accept_text", "differences", "estimate", "exposure", "known", "min_count", "normalise", "parts"),
+        *("probe_systems", "published"),
+    ),
+)
+@takes(ScoreOutput, but=("reasons",))
+def rules_command(values: Mapping[str, Any], output: Mapping[str, Any]) -> None:
+    """Score systems by the rules of each example: what an output must contain, exclude, match or equal.
+
+    An example passes if all of its rules do. Rules that a judge decides have its verdicts in a table.
+    """
+    request, printed = RulesRequest(**values), ScoreOutput(**output)
+    printed.check(request)
+    printed.show(evaluation_of_rules(request))
