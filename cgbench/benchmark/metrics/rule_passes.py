@@ -8,30 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from cgbench.benchmark.metrics.metric import Metric, Signature
+from cgbench.benchmark.rules.rule import Rule
 
 EXAMPLES, RULES = "examples", "rules"
 FEWEST = 5
 """The fewest examples with a rule of a name that gets a score of its own."""
-
-
-class NamedRule(Protocol):
-    """What the score needs to know of a rule (:class:`cgbench.benchmark.rules.rule.Rule`)."""
-
-    name: str
-    weight: float
-
-    @property
-    def type(self) -> str:
-        """The type."""
-
-    @property
-    def label(self) -> str:
-        """The rule in words."""
 
 
 class RulePasses(Metric):
@@ -46,7 +32,7 @@ class RulePasses(Metric):
 
     def __init__(
         self,
-        rules: Sequence[Sequence[NamedRule]],
+        rules: Sequence[Sequence[Rule]],
         digest: str,
         missing: np.ndarray,
         notes: Sequence[str] = (),

@@ -172,12 +172,12 @@ def read_verdicts(path: Path, rules: RuleSet, systems: Sequence[str]) -> dict[st
         if isinstance(mark, int) and not isinstance(mark, bool):  # how many rules passed
             values = dict(enumerate("1" * mark + "0" * (len(names) - mark)))
         else:
-            places = range(len(names)) if rule is None else [_place(rule, names, where)]
-            values = dict.fromkeys(places, str(int(mark)))
-        for place, value in values.items():
-            if row[place] not in ("?", value):
-                raise InputError(f"{where}: {system} has two verdicts on rule {place + 1} of {identity}; keep one")
-            row[place] = value
+            rule_numbers = range(len(names)) if rule is None else [_place(rule, names, where)]
+            values = dict.fromkeys(rule_numbers, str(int(mark)))
+        for index, value in values.items():
+            if row[index] not in ("?", value):
+                raise InputError(f"{where}: {system} has two verdicts on rule {index + 1} of {identity}; keep one")
+            row[index] = value
     return {system: {identity: "".join(row) for identity, row in of.items()} for system, of in marks.items()}
 
 
