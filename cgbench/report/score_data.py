@@ -86,13 +86,8 @@ def outputs(evaluation: Evaluation, scores: Sequence[np.ndarray], index: int) ->
         for run, score in enumerate(of_runs[:, index].tolist()):
             seeds_of.setdefault((runs[min(run, len(runs) - 1)][index], round(score, 2)), []).append(run + 1)
         rows = sorted(seeds_of.items(), key=lambda item: (flip * item[0][1], item[1]))
-        by_system.append([[text, seeds, score, _reason(metric, index, text)] for (text, score), seeds in rows])
+        by_system.append([[text, seeds, score, metric.reason(index, text)] for (text, score), seeds in rows])
     return by_system
-
-
-def _reason(metric: Metric, index: int, text: str) -> str:
-    """Why CTER counts an output as wrong."""
-    return "; ".join(metric.judge(metric.compounds[index], text).reasons) if isinstance(metric, Cter) else ""
 
 
 def most_telling(scores: np.ndarray, most: int) -> np.ndarray:

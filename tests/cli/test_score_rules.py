@@ -101,3 +101,13 @@ def test_records_of_every_eval_ever_hold_the_outputs(files, run):
     first = json.loads(samples.read_text().splitlines()[0])
     assert first["output"]["raw"] == [(files / "good").read_text().splitlines()[0]]
     assert first["evaluation"]["is_correct"] in (True, False) and first["sample_id"] == "e0"
+
+
+def test_the_page_says_which_rules_fail_and_what_is_there(tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    rules = [{"type": "excludes", "any": ["jail"]}, {"type": "contains", "any": ["prison"], "name": "<b>word"}]
+    (tmp_path / "rules.jsonl").write_text("".join(f"{json.dumps({'id': row, 'rules': rules})}\n" for row in range(6)))
+    (tmp_path / "h").write_text("a jail\n" * 6)
+    run("score", "rules", "--rules", "rules.jsonl", "--hyp", "a=h", "--report", "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "excludes jail (has 'jail'); " in page.replace("\\u0027", "'") and "<b>word" not in page

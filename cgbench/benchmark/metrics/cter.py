@@ -344,6 +344,10 @@ class Cter(Metric):
             for judged, kind, compound in zip(self.judge_all(hypotheses), self.kinds, self.compounds, strict=True)
         ]
 
+    def reason(self, index: int, text: str) -> str:
+        """Atoms without a translation, and pairs out of order."""
+        return "; ".join(self.judge(self.compounds[index], text).reasons)
+
     def published_benchmark(self) -> str | None:
         """CoGnition, if its atoms and grammar are used."""
         return "CoGnition" if self.atoms.name == self.grammar.name == "cognition" else None

@@ -230,6 +230,10 @@ class Metric(ABC):
         """One row per example for ``--per-example``, with the same keys."""
         return [{"score": value} for value in self.compute(statistics)[:, 0].tolist()]
 
+    def reason(self, index: int, text: str) -> str:
+        """Why an output of the example ``index`` counts as wrong, for the report page; empty if unknown."""
+        return ""
+
     def feature(self, name: str) -> Feature | None:
         """A feature specific to this metric, or None."""
         return None

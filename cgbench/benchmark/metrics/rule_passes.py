@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.metrics.metric import Metric, Signature
-from cgbench.benchmark.rules.rule import Rule
+from cgbench.benchmark.rules.rule import Rule, passed, prepared
 
 EXAMPLES, RULES = "examples", "rules"
 FEWEST = 5
@@ -110,3 +110,13 @@ class RulePasses(Metric):
             }
             for right, rules, marks in zip(statistics[:, 0], self.rules, hypotheses, strict=True)
         ]
+
+    def reason(self, index: int, text: str) -> str:
+        """The rules that an output fails, with the text that should not be there; not those of a judge."""
+        reasons = []
+        for rule, mark in zip(self.rules[index], passed(self.rules[index], text), strict=True):
+            if mark == "0":
+                output = prepared(text)
+                matches = dict.fromkeys(output[begin:end] for begin, end in rule.spans(text))
+                reasons.append(rule.label + (f" (has {', '.join(map(repr, matches))})" if matches else ""))
+        return "; ".join(reasons)

@@ -114,7 +114,7 @@ class Order(_Words, frozen=True, kw_only=True):
     unless: tuple[Text, ...] = ()
 
     def holds(self, output: str) -> bool:
-        """Whether they are in order."""
+        """Whether one of ``first`` comes first."""
         first, then = self.find(self.first, output), self.find(self.then, output)
         if not first or not then or (self.unless and self.find(self.unless, output)):
             return True
@@ -146,7 +146,7 @@ class Regex(Rule, frozen=True, kw_only=True):
 
 
 class Length(Rule, frozen=True, kw_only=True):
-    """The output has at least and at most so many words; each character of a script without blanks is one."""
+    """The number of words of the output is within limits; each character of a script without blanks is one."""
 
     least: Annotated[int, msgspec.Meta(ge=0)] = 0
     most: Annotated[int, msgspec.Meta(ge=0)] | None = None
