@@ -12,7 +12,6 @@ import numpy as np
 from cgbench.benchmark.comparison.comparison import CALIBRATED, SubsetScores, parts_of
 from cgbench.benchmark.metrics.bins import Bin, make_bins
 from cgbench.benchmark.metrics.cter import Cter
-from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.score.differences import outputs_of
 from cgbench.benchmark.score.features import make_feature
 from cgbench.benchmark.score.result import Evaluation, EvaluationInputs
