@@ -73,8 +73,8 @@ def measure(folder: Path, words: int, pairs: int, repeat: int) -> None:
 def loops(folder: Path, words: int, pairs: int) -> None:
     """Processor time of the loops over one file, beside those of the scan over the same."""
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
+    from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
     from cgbench.benchmark.overlap.automaton import Automaton
-    from cgbench.benchmark.overlap.units import UnitRules, units_of
     from cgbench.text.shards import Faults, Shard, read_shard
 
     corpus, train = folder / "corpus", folder / "train"
@@ -84,8 +84,9 @@ def loops(folder: Path, words: int, pairs: int) -> None:
     for seed in (100, 101):
         write_words(folder / "test", segments(pairs * LENGTH, seed))
         lines += (folder / "test").read_text().splitlines()
-    units, ids, lengths = units_of(lines, UnitRules())
-    automaton = Automaton.build(ids, lengths, len(units))
+    vocabulary = Vocabulary.learn(lines, min_count=1)
+    ids, lengths = vocabulary.read_lines(lines)
+    automaton = Automaton.build(ids, lengths, len(vocabulary))
     known = KnownNgrams.learn(train, min_count=3)
     matches = automaton.no_matches(3)
     spent = dict.fromkeys(("reading and UTF-8", "words to ids", "the automaton", "scan: ids and least covers"), 0.0)
@@ -101,7 +102,7 @@ def loops(folder: Path, words: int, pairs: int) -> None:
 
     for block in read_shard(shard, Faults(False)):
         note("reading and UTF-8")
-        found, sizes = units.read(block)
+        found, sizes = vocabulary.read(block)
         note("words to ids")
         held += automaton.read(found, sizes, matches)
         note("the automaton")

@@ -47,7 +47,7 @@ def overlap_command(
     request = OverlapRequest(test[0] if len(test) == 1 else test, engine=engine, **values)
     if per_example:
         check_output(per_example, [split_name(name)[0] for name in (*test, *map(str, request.corpus or ()))])
-    if request.corpus and not request.tokenizer:
+    if request.corpus:
         _inspect(test, request)
     result = overlap(request)
     if per_example:

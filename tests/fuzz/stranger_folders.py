@@ -41,28 +41,6 @@ def ours():
         yield Target("degree --known-from", name, files, f"found/known/{name}", m.special, degree)
 
 
-def tokenizers():
-    """The tokenizer.json of a model, as overlap reads it."""
-    words = {word: number for number, word in enumerate(["<unk>", *sorted({*GERMAN.split()})])}
-    model = {"type": "WordLevel", "vocab": words, "unk_token": "<unk>"}
-    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
-    made = {
-        "version": "1.0", "truncation": None, "padding": None, "normalizer": {"type": "Lowercase"},
-        "pre_tokenizer": {"type": "Whitespace"}, "decoder": None, "model": model,
-        "added_tokens": [{"id": 0, "content": "<unk>", **flags}],
-        "post_processor": {"type": "BertProcessing", "sep": ["<unk>", 0], "cls": ["<unk>", 0]},
-    }  # fmt: skip
-    forms = {"WordLevel": made}
-    bpe = {"type": "BPE", "vocab": {"d": 0, "a": 1, "s": 2, "da": 3}, "merges": [["d", "a"]], "dropout": None}
-    forms["BPE"] = {**made, "model": bpe, "added_tokens": [], "post_processor": None}
-    unigram = {"type": "Unigram", "vocab": [["<unk>", 0.0], ["d", -1.5], ["as", -2.0]], "unk_id": 0}
-    forms["Unigram"] = {**made, "model": unigram, "post_processor": None}
-    call = ("overlap", "{}/t", "--corpus", "{}/t", "--tokenizer", "{}/tokenizer.json", "--jobs", "1")
-    for form, value in forms.items():
-        files = {"t": GERMAN.encode(), "tokenizer.json": json.dumps(value).encode()}
-        yield Target("overlap --tokenizer", form, files, "tokenizer.json", m.stranger_json, call)
-
-
 def many_lines():
     """A compressed hypothesis below every ratio of bytes, in very many lines."""
     import gzip

@@ -457,7 +457,6 @@ LIGHT = (
     lexicons,
     releases.splits,
     stranger_folders.ours,
-    stranger_folders.tokenizers,
     stranger_folders.many_lines,
     releases.unfinished,
     strangers.servers,

@@ -63,19 +63,17 @@ def _steps(counts: np.ndarray) -> np.ndarray:
 
 def word_frequency(vocabulary: Vocabulary, lines: Sequence[str]) -> Frequency:
     """The frequency of the words of each line in the text that ``vocabulary`` was learned from."""
-    from cgbench.benchmark.overlap.units import Words
-
-    words, held = Words(vocabulary), np.append(vocabulary.counts, 0)
-    steps = _steps(held)
+    word_counts = np.append(vocabulary.counts, 0)
+    steps = _steps(word_counts)
     rarest, log_count = [np.zeros(0, np.int64)], [np.zeros(0)]
     for block in join_blocks(lines):
-        ids, lengths = words.read(block)
+        ids, lengths = vocabulary.read(block)
         lowest, total = np.zeros((2, len(lengths)), np.int64)
         if len(ids):
             filled = np.flatnonzero(lengths)
             begins = (np.cumsum(lengths, dtype=np.int64) - lengths)[filled]
             known = np.minimum(ids, len(vocabulary))
-            lowest[filled] = np.minimum.reduceat(held[known], begins)
+            lowest[filled] = np.minimum.reduceat(word_counts[known], begins)
             total[filled] = np.add.reduceat(steps[known], begins)
         rarest.append(lowest)
         log_count.append(total / np.maximum(lengths, 1) * _STEP)

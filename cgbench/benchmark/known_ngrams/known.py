@@ -242,13 +242,8 @@ class KnownNgrams:
 
     def measure_block(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
         """Pieces and length of the lines of a block."""
-        from cgbench.text import word_kernels
-
-        lengths = np.empty(block.count_lines(), np.int32)
-        ids = np.empty(block.size // 2 + 1, np.int32)
-        words = self.words
-        filled = word_kernels.read_ids(block.buffer, block.size, words.arena, words.starts, words.table, ids, lengths)
-        return self.count_pieces(ids[:filled], lengths)[0], lengths
+        ids, lengths = self.words.read(block)
+        return self.count_pieces(ids, lengths)[0], lengths
 
     def count_pieces(self, ids: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Least covers of sentences given as ids, one after another.

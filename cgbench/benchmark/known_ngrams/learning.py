@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -16,13 +17,13 @@ from cgbench.text.word_counts import LARGEST, longer
 
 _PARTITION = 1 << 18
 
-Found: TypeAlias = tuple[np.ndarray, int, int, tuple[np.ndarray, ...]]
+Trie: TypeAlias = tuple[np.ndarray, int, int, tuple[np.ndarray, ...]]
 """The last fields of :class:`~cgbench.benchmark.known_ngrams.known.KnownNgrams`."""
 
 
 def learn_blocks(
     blocks: Iterator[Block], min_count: int, word_min_count: int, jobs: int | None
-) -> tuple[Vocabulary, Found]:
+) -> tuple[Vocabulary, Trie]:
     """The vocabulary and the known n-grams of a text.
 
     :param jobs: threads; the result does not depend on it.
@@ -31,28 +32,23 @@ def learn_blocks(
     from cgbench.benchmark.known_ngrams import trie_kernels
 
     vocabulary, tokens, ids = read_training(blocks, min_count, word_min_count, keep=True)
-    text, weights, ends = trie_kernels.collapse(tokens, ids, min_count == 1)
+    runs = trie_kernels.collapse(tokens, ids, min_count == 1)
     del tokens, ids  # 4 bytes per word
-    known_words = int(np.count_nonzero(vocabulary.counts >= min_count))
-    return vocabulary, grow(len(vocabulary), known_words, text, weights, ends, min_count, jobs)
+    return vocabulary, grow_ngrams(vocabulary, min_count, runs, min_count, jobs)
 
 
-def grow(
-    word_count: int,
-    known_words: int,
-    text: np.ndarray,
-    weights: np.ndarray,
-    ends: np.ndarray,
-    min_count: int,
-    jobs: int | None = None,
-) -> Found:
-    """The known n-grams of a text as ``trie_kernels.collapse`` returns it.
+def grow_ngrams(
+    vocabulary: Vocabulary, word_min_count: int, runs: Sequence[np.ndarray], min_count: int, jobs: int | None = None
+) -> Trie:
+    """The n-grams that occur ``min_count`` times in a text, and the words that occur ``word_min_count`` times.
 
-    :param word_count: words of the vocabulary; the first ``known_words`` of them are known n-grams.
+    :param runs: the text as ``trie_kernels.collapse`` returns it.
     :raises InputError: the index cannot hold the n-grams.
     """
     from cgbench.benchmark.known_ngrams import trie_kernels
 
+    text = runs[0]
+    known_words = int(np.count_nonzero(vocabulary.counts >= word_min_count))
     starts = trie_kernels.count_first(text, known_words)
     groups = np.empty((2, int(starts[-1])), np.int32)  # 8 bytes per word: much of the memory that learning takes
     trie_kernels.sort_first(text, starts, groups[0])
@@ -60,29 +56,24 @@ def grow(
     # The partition depends on the text alone, so the order of nodes does not depend on the number of threads.
     cuts = np.searchsorted(starts, np.arange(_PARTITION, groups.shape[1], _PARTITION))
     cuts = np.unique(np.concatenate([[0], cuts, [known_words]]))
-
-    arrays = text, weights, ends, groups, starts
-
-    def grow_part(low: int, high: int) -> np.ndarray:
-        return _grow_words(arrays, low, high, known_words, min_count)
-
+    work = partial(_grow_words, (*runs, groups, starts), known_words, min_count)
     with ThreadPoolExecutor(jobs or usable_cores()) as pool:
-        pieces = list(pool.map(grow_part, cuts[:-1].tolist(), cuts[1:].tolist()))
+        partitions = list(pool.map(work, cuts[:-1].tolist(), cuts[1:].tolist()))
     base = 0
-    for piece in pieces:
-        piece[piece[:, 0] >= 0, 0] += base
-        base += len(piece)
-    nodes = np.concatenate([np.empty((0, 4), np.int32), *pieces])
-    del pieces
+    for partition in partitions:
+        partition[partition[:, 0] >= 0, 0] += base
+        base += len(partition)
+    nodes = np.concatenate([np.empty((0, 4), np.int32), *partitions])
+    del partitions
     slots = empty_slots(base)
-    if word_count + len(slots) > LARGEST:
+    if len(vocabulary) + len(slots) > LARGEST:
         raise InputError(f"{base:,} known n-grams are more than the index can hold; raise min_count")
-    longest, *tails = trie_kernels.build_trie(nodes, text, word_count, slots)
+    longest, *tails = trie_kernels.build_trie(nodes, text, len(vocabulary), slots)
     ngrams = known_words + len(nodes) + int(nodes[:, 3].sum(dtype=np.int64))  # nodes stand for their tails as well
     return slots, ngrams, max(longest, min(known_words, 1)), tuple(tails)
 
 
-def _grow_words(arrays: Sequence[np.ndarray], low: int, high: int, known_words: int, min_count: int) -> np.ndarray:
+def _grow_words(arrays: Sequence[np.ndarray], known_words: int, min_count: int, low: int, high: int) -> np.ndarray:
     """The nodes of the n-grams that begin with the words ``low`` to ``high - 1`` (``trie_kernels.grow_trie``).
 
     :param arrays: text, weights, ends, groups and starts.

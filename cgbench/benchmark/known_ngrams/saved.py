@@ -61,19 +61,19 @@ def read_sizes(path: Path, fields: Mapping[str, type]) -> dict[str, Any]:
     return sizes
 
 
-def read_array(path: Path, dtype: str, columns: int | None = None) -> np.ndarray:
+def read_array(path: Path, dtype: str, columns: int | None = None, remedy: str = REMEDY) -> np.ndarray:
     """Map an array into memory: ``[rows]``, or ``[rows, columns]``."""
     ordinary_file(path)
     try:
         # Copy-on-write rather than read-only: numba compiles a separate version for read-only arrays.
         array = np.lib.format.open_memmap(path, mode="c").view(np.ndarray)
     except Exception as error:  # numpy passes on any error of Python's parser
-        raise InputError(f"{path}: not a complete array file ({' '.join(str(error).split())}); {REMEDY}") from None
+        raise InputError(f"{path}: not a complete array file ({' '.join(str(error).split())}); {remedy}") from None
     shape = array.shape[:1] if columns is None else (*array.shape[:1], columns)
     good = array.ndim > 0 and array.shape == shape and array.dtype == np.dtype(dtype).newbyteorder("<")
     if not (good and array.flags.c_contiguous and array.flags.aligned):
         expected = f"{dtype} [rows]" if columns is None else f"{dtype} [rows, {columns}]"
-        raise InputError(f"{path}: an array of {array.dtype} {list(array.shape)}, but {expected} is needed; {REMEDY}")
+        raise InputError(f"{path}: an array of {array.dtype} {list(array.shape)}, but {expected} is needed; {remedy}")
     return array
 
 

@@ -73,18 +73,33 @@ class Vocabulary:
         from cgbench.text import word_kernels
 
         ids = np.full(len(words), word_kernels.UNKNOWN, np.int32)
-        parts = [word.encode("utf-8", "surrogatepass") for word in words]
+        spellings = [word.encode("utf-8", "surrogatepass") for word in words]
         # A string that is empty or holds a blank is not a word, and must not get the id of its first part.
-        whole = [i for i, part in enumerate(parts) if part.split() == [part]]
-        text = b"\n".join([*(parts[i] for i in whole), bytes(1)])
+        single = [i for i, spelling in enumerate(spellings) if spelling.split() == [spelling]]
+        text = b"".join(spellings[i] + b"\n" for i in single)
         buffer = padded(len(text))
         buffer[: len(text)] = np.frombuffer(text, np.uint8)
-        buffer[len(text) - 1 :] = 10
-        known_ids = np.empty(len(whole), np.int32)
-        lengths = np.empty(len(whole), np.int32)
-        word_kernels.read_ids(buffer, len(text) - 1, self.arena, self.starts, self.table, known_ids, lengths)
-        ids[whole] = known_ids
+        buffer[len(text) :] = 10
+        ids[single], _ = self.read(Block(buffer, len(text), 0, 0))
         return ids
+
+    def read(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
+        """The ids of a block's words, ``word_kernels.UNKNOWN`` for unknown ones, and the words per line, both int32."""
+        from cgbench.text import word_kernels
+
+        ids, lengths = np.empty(block.size // 2 + 1, np.int32), np.empty(block.count_lines(), np.int32)
+        filled = word_kernels.read_ids(block.buffer, block.size, self.arena, self.starts, self.table, ids, lengths)
+        return ids[:filled], lengths
+
+    def read_lines(self, lines: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
+        """:meth:`read` for lines: ids int32 ``[words of all]``, lengths int32 ``[lines]``."""
+        empty = np.zeros(0, np.int32)
+        ids, lengths = zip((empty, empty), *map(self.read, join_blocks(lines)), strict=True)
+        return np.concatenate(ids), np.concatenate(lengths)
+
+    def text(self, ids: Sequence[int]) -> str:
+        """The words with these ids, separated by spaces."""
+        return " ".join(map(self.word, ids))
 
     def count(self, word: str) -> int:
         """Occurrences in training; 0 for an unknown word."""
@@ -123,11 +138,7 @@ def blocks_of(text: str | os.PathLike[str] | Iterable[str]) -> Iterator[Block]:
 def read_training(
     blocks: Iterator[Block], min_count: int, word_min_count: int, keep: bool
 ) -> tuple[Vocabulary, np.ndarray, np.ndarray]:
-    """Count words; return the vocabulary, the text in ids by first occurrence, and the new id of each of those.
-
-    A new id is -1 where the word occurs fewer than ``min_count`` times, so that no known n-gram contains it."""
-    from cgbench.text import word_kernels
-
+    """Count words; return the vocabulary, the text in ids by first occurrence, and the new id of each of those."""
     for name, value in (("min_count", min_count), ("word_min_count", word_min_count)):
         if value < 1:
             raise InputError(f"{name} is {value}; it must be at least 1")
@@ -135,13 +146,23 @@ def read_training(
     for block in blocks:
         counter.read(block, keep)
     counts = counter.counts[: counter.words]
+    vocabulary, ids = rank_words(counter.arena, counter.starts, counts, min_count, word_min_count)
+    return vocabulary, counter.tokens[: counter.filled], ids
+
+
+def rank_words(
+    arena: np.ndarray, starts: np.ndarray, counts: np.ndarray, min_count: int, word_min_count: int
+) -> tuple[Vocabulary, np.ndarray]:
+    """The vocabulary of the words that are known or not rare, and the new id of each word, int32 ``[words]``.
+
+    A new id is -1 where the word occurs fewer than ``min_count`` times, so that no known n-gram contains it."""
+    from cgbench.text import word_kernels
+
     order = np.argsort(-counts, kind="stable")
-    word_count = int(np.count_nonzero(counts >= min(min_count, word_min_count)))
     ids = np.empty(len(order), np.int32)
     ids[order] = np.arange(len(order))
     ids[counts < min_count] = -1
-    order = order[:word_count]
-    arena, starts, table = word_kernels.order_words(counter.arena, counter.starts, order)
+    order = order[: int(np.count_nonzero(counts >= min(min_count, word_min_count)))]
+    arena, starts, table = word_kernels.order_words(arena, starts, order)
     usable = int(np.count_nonzero(counts >= word_min_count))
-    vocabulary = Vocabulary(arena, starts, counts[order], table, word_min_count, usable)
-    return vocabulary, counter.tokens[: counter.filled], ids
+    return Vocabulary(arena, starts, counts[order], table, word_min_count, usable), ids

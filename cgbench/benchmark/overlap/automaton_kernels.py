@@ -218,7 +218,7 @@ def walk(ids, lengths, firsts, table, nodes, pairs, matches, noted):
     most = matches.shape[1]
     # In most pairs of words the second never follows the first in the test text. All such a word adds is one
     # occurrence. Once enough of these are noted, neither its state nor its matches are read, which avoids cache misses.
-    found = 0
+    shared = 0
     position = 0
     for length in lengths:
         state = np.int64(0)  # ALONE: the state of the previous word alone, not looked up yet
@@ -228,11 +228,11 @@ def walk(ids, lengths, firsts, table, nodes, pairs, matches, noted):
             if word >= firsts.size:
                 state = np.int64(0)
                 continue
-            found += 1
+            shared += 1
             if state != 0:
                 before = np.int64(ids[i - 1])
-                place, bit = _bit(pairs, before, word)
-                if pairs[place] & bit != _0:
+                index, bit = _bit(pairs, before, word)
+                if pairs[index] & bit != _0:
                     if state == ALONE:
                         state = np.int64(firsts[before])
                         matched = np.int64(1)
@@ -246,7 +246,7 @@ def walk(ids, lengths, firsts, table, nodes, pairs, matches, noted):
                 if noted[word] < 255:
                     noted[word] += np.uint8(1)
         position += length
-    return found
+    return shared
 
 
 @kernel

@@ -7,26 +7,57 @@ shards are merged; the order does not matter.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.overlap.automaton import Automaton, read_array
-from cgbench.benchmark.overlap.units import TokenIds, UnitRules, Words, load_units
+from cgbench.benchmark.known_ngrams.saved import read_array
+from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
+from cgbench.benchmark.overlap.automaton import Automaton
 from cgbench.engines import Engine, Local
 from cgbench.errors import InputError
 from cgbench.files import check_shape, read_json, write_json
 from cgbench.progress import bar
 from cgbench.steps import Step, Workspace, hash_value
-from cgbench.text.shards import Faults, Shard, hash_shard, read_shard
+from cgbench.text.normalisation import Normalisation, normaliser
+from cgbench.text.shards import Change, Faults, Shard, hash_shard, read_shard
 
 SMALL = 8 << 20
 """Bytes of a corpus that is read faster than a worker process starts."""
 COUNTS = {"documents": int, "words": int, "bytes": int, "held": int, "faults": int, "first": str}
 """The counts of a shard: documents (lines, rows), words, bytes of text, words that are also in the test text."""
+
+REMEDY = "remove the folder, and run the command again"
+
+
+@dataclass(frozen=True)
+class ReadingRules:
+    """How texts are read: normalised, and from which ``column`` of tables. ``most``: the highest exact count."""
+
+    normalisation: Normalisation = field(default_factory=Normalisation)
+    column: str = "text"
+    skip_bad: bool = False
+    most: int = 3
+
+    @property
+    def units(self) -> dict[str, Any]:
+        """The settings that determine words, as JSON."""
+        return {"words": self.normalisation.settings}
+
+    @property
+    def lower(self) -> bool:
+        """Whether text is only lower-cased."""
+        return self.normalisation.lowercase and not self.normalisation.tokenizes
+
+    @property
+    def change(self) -> Change | None:
+        """The function that normalises a line; None if it is unchanged or only lower-cased."""
+        if self.normalisation.is_identity or self.lower:
+            return None
+        return normaliser(self.normalisation, self.normalisation.languages[0])
 
 
 @dataclass(frozen=True)
@@ -36,18 +67,17 @@ class Task:
     root: Path
     test: Path
     shard: Shard
-    rules: UnitRules
+    rules: ReadingRules
 
 
-def test_step(rules: UnitRules, sides: list[list[str]]) -> Step:
+def test_step(rules: ReadingRules, sides: list[list[str]]) -> Step:
     """The step that builds the automaton of a test text from its ``sides``."""
     lines = hashlib.sha256("\n".join("\n".join(["", *side]) for side in sides).encode()).hexdigest()
-    revision = 2 if rules.tokenizer else 1  # 2: lines are neither truncated nor padded
-    return Step("test", {"units": rules.units}, {"text": lines}, revision)
+    return Step("test", {"units": rules.units}, {"text": lines})
 
 
 def read_corpus(
-    workspace: Workspace, test: Path, shards: list[Shard], rules: UnitRules, engine: Engine
+    workspace: Workspace, test: Path, shards: list[Shard], rules: ReadingRules, engine: Engine
 ) -> tuple[np.ndarray, list[dict[str, Any]]]:
     """The matches of a corpus, int32 ``[states, rules.most]``, and the counts of each shard (:data:`COUNTS`).
 
@@ -58,22 +88,18 @@ def read_corpus(
 
     matches = Automaton.load(test).no_matches(rules.most)
     counts: list[dict[str, Any]] = [{} for _ in shards]
-    tasks = [(number, Task(workspace.root, test, shard, rules)) for number, shard in enumerate(shards)]
-    sizes = [
-        (part_of_file.end if part_of_file.end is not None else part_of_file.path.stat().st_size) - part_of_file.begin
-        for part_of_file in shards
-    ]
-    remedy = "remove the folder, and run the command again"
+    tasks = [(index, Task(workspace.root, test, shard, rules)) for index, shard in enumerate(shards)]
+    sizes = [(shard.path.stat().st_size if shard.end is None else shard.end) - shard.begin for shard in shards]
     with bar(sum(sizes), "read", "B") as progress:
-        for number, folder in (Local(1) if sum(sizes) < SMALL else engine).run(_count, tasks):
-            states, more = read_array(folder / "states.npy"), read_array(folder / "matches.npy")
-            good = states.dtype == np.int64 and more.dtype == np.int32 and states.ndim == 1 and more.ndim == 2
-            if not good or len(more) != len(states) or (states < 0).any() or (states >= len(matches)).any():
-                raise InputError(f"{folder}: damaged arrays; {remedy}")
-            merge_matches(matches, states, more)
-            counts[number] = read_json(folder / "counts.json")
-            check_shape(counts[number], COUNTS, folder / "counts.json", remedy)
-            progress.update(sizes[number])
+        for index, folder in (Local(1) if sum(sizes) < SMALL else engine).run(_count, tasks):
+            states = read_array(folder / "states.npy", "int64", remedy=REMEDY)
+            shard_matches = read_array(folder / "matches.npy", "int32", rules.most, remedy=REMEDY)
+            if len(shard_matches) != len(states) or (states < 0).any() or (states >= len(matches)).any():
+                raise InputError(f"{folder}: damaged arrays; {REMEDY}")
+            merge_matches(matches, states, shard_matches)
+            counts[index] = read_json(folder / "counts.json")
+            check_shape(counts[index], COUNTS, folder / "counts.json", REMEDY)
+            progress.update(sizes[index])
     return matches, counts
 
 
@@ -82,12 +108,12 @@ def _count(task_number: int, task: Task) -> tuple[int, Path]:
     rules = task.rules
 
     def make(folder: Path) -> None:
-        automaton, units = _open(task.test, rules)
+        automaton, vocabulary = _open(task.test)
         matches = automaton.no_matches(rules.most)
         faults = Faults(rules.skip_bad)
         documents = words = bytes_read = matched = 0
         for block in read_shard(task.shard, faults, rules.change, lower=rules.lower):
-            ids, lengths = units.read(block)
+            ids, lengths = vocabulary.read(block)
             matched += automaton.read(ids, lengths, matches)
             documents += len(lengths)
             words += len(ids)
@@ -114,9 +140,8 @@ def _step(task: Task) -> Step:
 
 
 @lru_cache(maxsize=1)
-def _open(test: Path, rules: UnitRules) -> tuple[Automaton, Words | TokenIds]:
-    """The automaton and units, loaded once per process."""
-    units = load_units(test, rules.tokenizer)
-    automaton = Automaton.load(test)
-    automaton.check_words(len(units), test)
-    return automaton, units
+def _open(test: Path) -> tuple[Automaton, Vocabulary]:
+    """The automaton and the words, loaded once per process."""
+    vocabulary, automaton = Vocabulary.load(test), Automaton.load(test)
+    automaton.check_words(len(vocabulary), test)
+    return automaton, vocabulary

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from cgbench.argument_types import as_path
+from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.overlap.automaton import Automaton
-from cgbench.benchmark.overlap.counting import read_corpus, test_step
+from cgbench.benchmark.overlap.counting import ReadingRules, read_corpus, test_step
 from cgbench.benchmark.overlap.request import OverlapRequest
 from cgbench.benchmark.overlap.result import Overlap, SideOverlap
 from cgbench.benchmark.overlap.saved import save_known
 from cgbench.benchmark.overlap.sources import InfiniGram, ends_from
-from cgbench.benchmark.overlap.units import TokenIds, UnitRules, Words, load_units, units_of
 from cgbench.engines import Engine, Local
 from cgbench.errors import InputError, argument
 from cgbench.files import write_atomic, write_json
@@ -46,12 +46,11 @@ def overlap(request: OverlapRequest) -> Overlap:
     """
     if (request.corpus is None) == (request.infini_gram is None):
         raise InputError(f"give what to search in: {argument('corpus')} FILES, or {argument('infini_gram')} INDEX")
-    tokenizer = as_path(request.tokenizer) if request.tokenizer else None
-    rules = UnitRules(request.normalisation, tokenizer, request.column, request.skip_bad, max(3, request.min_count))
+    rules = ReadingRules(request.normalisation, request.column, request.skip_bad, max(3, request.min_count))
     sides = _sides(request.test, request.normalisation)
     if request.infini_gram is not None:
         lines = [line for side in sides.values() for line in side]
-        return _result(request, rules, list(sides), *_ask_index(request, rules, lines))
+        return _result(request, rules, list(sides), *_ask_index(request, lines))
     corpus = [request.corpus] if is_path(request.corpus) else list(request.corpus or ())
     shards = cut_files(find_files([local(str(path)) for path in corpus], request.column), request.shard_bytes or SHARD)
     with _folder(request.out) as folder, request.engine or Local() as engine:
@@ -67,45 +66,48 @@ def overlap(request: OverlapRequest) -> Overlap:
     return result
 
 
-def _ask_index(request: OverlapRequest, rules: UnitRules, lines: list[str]) -> tuple[Any, ...]:
-    """Units, ids, lengths, ends and corpus, from a source of counts."""
-    for name in ("out", "tokenizer", "skip_bad"):
+def _ask_index(request: OverlapRequest, lines: list[str]) -> tuple[Any, ...]:
+    """Words, ids, lengths, ends and corpus, from a source of counts."""
+    for name in ("out", "skip_bad"):
         if getattr(request, name):
             raise InputError(f"{argument(name)} belongs to {argument('corpus')}")
     source: Any = request.infini_gram
     source = InfiniGram.named(source) if isinstance(source, str) else source
     ends = ends_from(source, [words_of(line) for line in lines], request.min_count)
     corpus = {"source": source.name, "documents": 0, "words": 0, "bytes": 0, "skipped": 0, "files": []}
-    return *units_of(lines, rules), ends, corpus
+    words = Vocabulary.learn(lines, min_count=1)
+    return words, *words.read_lines(lines), ends, corpus
 
 
 def _read_corpus(
-    folder: Path, sides: dict[str, list[str]], shards: list[Shard], rules: UnitRules, min_count: int, engine: Engine
+    folder: Path, sides: dict[str, list[str]], shards: list[Shard], rules: ReadingRules, min_count: int, engine: Engine
 ) -> tuple[Any, ...]:
-    """Units, ids, lengths, ends and corpus, from a corpus; its n-grams are saved in ``folder``."""
+    """Words, ids, lengths, ends and corpus, from a corpus; its n-grams are saved in ``folder``."""
     workspace = Workspace(folder / STEPS)
 
     def build(out: Path) -> None:
-        units, ids, lengths = units_of([line for side in sides.values() for line in side], rules)
-        units.save(out)
+        lines = [line for side in sides.values() for line in side]
+        words = Vocabulary.learn(lines, min_count=1)
+        words.save(out)
+        ids, lengths = words.read_lines(lines)
         np.save(out / "ids.npy", ids)
         np.save(out / "lengths.npy", lengths)
-        Automaton.build(ids, lengths, len(units)).save(out)
+        Automaton.build(ids, lengths, len(words)).save(out)
 
     test = workspace.run(test_step(rules, list(sides.values())), build)
     matches, counts = read_corpus(workspace, test, shards, rules, engine)
-    automaton, units = Automaton.load(test), load_units(test, rules.tokenizer)
+    automaton = Automaton.load(test)
     ids, lengths = np.load(test / "ids.npy"), np.load(test / "lengths.npy")
     ends, _ = automaton.ends(ids, lengths, automaton.known(matches, min_count))
     save_known(folder / "known", test, matches, rules)
-    return units, ids, lengths, ends, _corpus(shards, counts)
+    return Vocabulary.load(test), ids, lengths, ends, _corpus(shards, counts)
 
 
 def _result(
     request: OverlapRequest,
-    rules: UnitRules,
+    rules: ReadingRules,
     names: Sequence[str],
-    units: Words | TokenIds,
+    words: Vocabulary,
     ids: np.ndarray,
     lengths: np.ndarray,
     ends: np.ndarray,
@@ -120,10 +122,7 @@ def _result(
     measure(ends, lengths, np.array(orders, np.int32), known, pieces, covered, longest, longest_end)
     starts = np.cumsum(lengths) - lengths
     begins = starts + longest_end - longest
-    spans = [
-        units.text(ids[begin:end].tolist())
-        for begin, end in zip(begins.tolist(), (begins + longest).tolist(), strict=True)
-    ]
+    spans = [words.text(ids[begin:end].tolist()) for begin, end in zip(begins, begins + longest, strict=True)]
     examples = count // len(names)
     sides = []
     for side, name in enumerate(names):
@@ -132,21 +131,17 @@ def _result(
             SideOverlap(name, lengths[rows], known[rows], pieces[rows], covered[rows], longest[rows], spans[rows])
         )
     settings = {"min_count": request.min_count, "units": rules.units, "orders": list(orders)}
-    return Overlap(tuple(sides), orders, request.min_count, "ids" if rules.tokenizer else "words", corpus, settings)
+    return Overlap(tuple(sides), orders, request.min_count, corpus, settings)
 
 
 def _corpus(shards: list[Shard], counts: list[dict[str, Any]]) -> dict[str, Any]:
     """The counts of what was read, by file and in total."""
     files = []
-    for (path, _), group in groupby(
-        zip(shards, counts, strict=True), lambda shard_counts: (shard_counts[0].path, shard_counts[0].column)
-    ):
-        group_counts = [count for _, count in group]
-        total = {
-            name: sum(shard_count[name] for shard_count in group_counts) for name in ("documents", "words", "bytes")
-        }
-        skipped = sum(shard_count["faults"] for shard_count in group_counts)
-        first = next((shard_count["first"] for shard_count in group_counts if shard_count["first"]), "")
+    for (path, _), group in groupby(zip(shards, counts, strict=True), lambda pair: (pair[0].path, pair[0].column)):
+        group_counts = [shard_counts for _, shard_counts in group]
+        total = {name: sum(row[name] for row in group_counts) for name in ("documents", "words", "bytes")}
+        skipped = sum(row["faults"] for row in group_counts)
+        first = next((row["first"] for row in group_counts if row["first"]), "")
         faults = {"skipped": skipped, "first": as_given(first)} if skipped else {}
         files.append({"file": as_given(str(path)), **total, **faults})
     names = ("documents", "words", "bytes", "skipped")

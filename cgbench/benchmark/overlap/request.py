@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from cgbench.argument_types import AnyEngine, File, Files, Folder, Kind, Text
+from cgbench.argument_types import AnyEngine, Files, Folder, Kind, Text
 from cgbench.requests import KW_ONLY, option, request
 from cgbench.text.normalisation import TextOptions
 
@@ -33,10 +33,6 @@ class OverlapRequest(TextOptions):
         least=1, most=1000, group="N-grams", metavar="N,N-N,...",
     )  # fmt: skip
     min_count: int = option(default=1, help="Minimum count for an n-gram to be known", group="N-grams", least=1)
-    tokenizer: File | None = option(
-        default=None, help="Count token IDs of a model's tokeniser instead of words", group="Text",
-        metavar="tokenizer.json",
-    )  # fmt: skip
     out: Folder | None = option(
         default=None, help="Folder for the counts, which --known-from reads; an interrupted run resumes from it",
         metavar="FOLDER", group="Output",

@@ -16,10 +16,10 @@ from cgbench.tables import counted, render
 class SideOverlap:
     """The overlap of one side of a test text, one row per example.
 
-    :param lengths: units (words, or ids of a tokeniser), int32 ``[examples]``.
+    :param lengths: in words, int32 ``[examples]``.
     :param known: int32 ``[examples, orders]``, the number of known n-grams of each order.
-    :param pieces: of a least cover by known n-grams; ``covered``: units within known n-grams of the highest order.
-    :param longest: units of the longest known n-gram, and ``spans`` its text.
+    :param pieces: of a least cover by known n-grams; ``covered``: words within known n-grams of the highest order.
+    :param longest: words of the longest known n-gram, and ``spans`` its text.
     """
 
     name: str
@@ -51,7 +51,6 @@ class Overlap:
     sides: tuple[SideOverlap, ...]
     orders: tuple[int, ...]
     min_count: int
-    unit: str
     corpus: dict[str, Any]
     settings: dict[str, Any]
 
@@ -64,12 +63,11 @@ class Overlap:
         }
 
     def _side(self, side: SideOverlap) -> dict[str, Any]:
-        count, units = len(side.lengths), int(side.lengths.sum())
         has_words = side.lengths > 0
         ngrams = side.ngrams(self.orders)
         return {
-            "examples": count,
-            self.unit: units,
+            "examples": len(side.lengths),
+            "words": int(side.lengths.sum()),
             "pieces": int(side.pieces.sum()),
             "degree": float(side.degrees[has_words].mean()) if has_words.any() else None,
             "longest_mean": float(side.longest[has_words].mean()) if has_words.any() else None,
@@ -78,13 +76,13 @@ class Overlap:
             "covered": int(side.covered.sum()),
             "orders": {
                 str(order): {
-                    "ngrams": int(ngrams[:, at].sum()),
-                    "known": int(side.known[:, at].sum()),
-                    "containment": _share(side.known[:, at].sum(), ngrams[:, at].sum()),
-                    "examples": int(np.count_nonzero(ngrams[:, at])),
-                    "with_known": int(np.count_nonzero(side.known[:, at])),
+                    "ngrams": int(counts.sum()),
+                    "known": int(known.sum()),
+                    "containment": _share(known.sum(), counts.sum()),
+                    "examples": int(np.count_nonzero(counts)),
+                    "with_known": int(np.count_nonzero(known)),
                 }
-                for at, order in enumerate(self.orders)
+                for order, counts, known in zip(self.orders, ngrams.T, side.known.T, strict=True)
             },
         }
 
@@ -94,57 +92,41 @@ class Overlap:
             raise InputError(f"{argument('form', form)}: it must be text or json")
         if form == "json":
             return json.dumps(self.as_dict(), ensure_ascii=False, indent=1)
-        read = self.corpus
-        words = counted(read["words"], self.unit[:-1])
+        # What was read
+        read, totals = self.corpus, {side.name: self._side(side) for side in self.sides}
+        words = counted(read["words"], "word")
         corpus_size = f"{counted(len(read['files']), 'file')}, {counted(read['documents'], 'document')}, {words}"
         if "source" in read:
             corpus_size = f"counts of {read['source']}"
-        lines = [
-            f"{corpus_size}; known: at least {counted(self.min_count, 'time')}",
-            *([f"left out: {read['skipped']:,} lines or ends of files (--skip-bad)"] if read["skipped"] else []),
-            "",
-        ]
-        totals = {side.name: self._side(side) for side in self.sides}
-        head = ["side", "examples", self.unit, "degree", "longest, mean", "longest", "whole examples"]
+        lines = [f"{corpus_size}; known: at least {counted(self.min_count, 'time')}"]
+        if read["skipped"]:
+            lines.append(f"left out: {read['skipped']:,} lines or ends of files (--skip-bad)")
+        # A row per side
+        names = ("examples", "words", "degree", "longest_mean", "longest", "whole")
+        head = ["side", "examples", "words", "degree", "longest, mean", "longest", "whole examples"]
+        rows = [[side, *(_shown(total[name], 2 if name == "longest_mean" else 4) for name in names)]
+                for side, total in totals.items()]  # fmt: skip
+        lines += ["", render(head, rows), ""]
+        # A row per order
+        columns = ("ngrams", "known", "containment", "with_known")
+        head = ["n", *(word for side in totals for word in (f"{side}: n-grams", "known", "containment", "examples"))]
         rows = [
-            [
-                name,
-                f"{side_totals['examples']:,}",
-                f"{side_totals[self.unit]:,}",
-                _shown(side_totals["degree"]),
-                _shown(side_totals["longest_mean"], 2),
-                str(side_totals["longest"]),
-                f"{side_totals['whole']:,}",
-            ]
-            for name, side_totals in totals.items()
+            [str(order), *(_shown(total["orders"][str(order)][name]) for total in totals.values() for name in columns)]
+            for order in self.orders
         ]
-        lines += [render(head, rows), ""]
-        head = ["n", *(word for name in totals for word in (f"{name}: n-grams", "known", "containment", "examples"))]
-        rows = [[str(order)] for order in self.orders]
-        for side_totals in totals.values():
-            for row, counts in zip(rows, side_totals["orders"].values(), strict=True):
-                row += [f"{counts['ngrams']:,}", f"{counts['known']:,}", _shown(counts["containment"])]
-                row += [f"{counts['with_known']:,}"]
-        lines += [
-            render(head, rows),
-            "",
-            "containment: known n-grams over n-grams; examples: those with a known one. Paraphrases and other "
-            "spellings are not found.",
-        ]
-        return "\n".join(lines)
+        note = "containment: known n-grams over n-grams; examples: those with a known one. "
+        return "\n".join([*lines, render(head, rows), "", note + "Paraphrases and other spellings are not found."])
 
     def table(self) -> str:
         """One row per example and side, as TSV with a header."""
-        head = ["example", "side", self.unit, "pieces", "degree", "longest", "longest_text", "covered"]
+        head = ["example", "side", "words", "pieces", "degree", "longest", "longest_text", "covered"]
         head += [f"known_{order}" for order in self.orders] + [f"containment_{order}" for order in self.orders]
         rows = []
         ngrams = [side.ngrams(self.orders) for side in self.sides]
         for example in range(len(self.sides[0].lengths)):
             for side, counts in zip(self.sides, ngrams, strict=True):
                 known = side.known[example].tolist()
-                shares = [
-                    _share(known_count, of) for known_count, of in zip(known, counts[example].tolist(), strict=True)
-                ]
+                shares = map(_share, known, counts[example].tolist())
                 row = [str(example + 1), side.name, str(side.lengths[example]), str(side.pieces[example])]
                 degree = float(side.degrees[example]) if side.lengths[example] else None
                 row += [_shown(degree), str(side.longest[example]), side.spans[example]]
@@ -157,4 +139,7 @@ def _share(known: Any, ngrams: Any) -> float | None:
 
 
 def _shown(value: float | None, digits: int = 4) -> str:
-    return "" if value is None else f"{value:.{digits}f}"
+    """A count with thousands separators, another number with ``digits`` decimals; empty for None."""
+    if value is None:
+        return ""
+    return f"{value:,}" if isinstance(value, int) else f"{value:.{digits}f}"

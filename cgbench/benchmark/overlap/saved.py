@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from cgbench.benchmark.known_ngrams.saved import read_array
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
-from cgbench.benchmark.overlap.automaton import ARRAYS, Automaton, read_array
-from cgbench.benchmark.overlap.units import UnitRules, Words
+from cgbench.benchmark.overlap.automaton import ARRAYS, Automaton
+from cgbench.benchmark.overlap.counting import ReadingRules
 from cgbench.checksums import SUMS, check_recorded, digests_of, known_digest, write_sums
 from cgbench.errors import InputError, argument
 from cgbench.files import check_shape, ordinary_file, ordinary_folder, read_json, write_json
@@ -27,7 +28,7 @@ FORMAT = 1
 REMEDY = "run cgbench overlap --out again"
 
 
-def save_known(folder: Path, test: Path, matches: np.ndarray, rules: UnitRules) -> None:
+def save_known(folder: Path, test: Path, matches: np.ndarray, rules: ReadingRules) -> None:
     """Save the matches of a corpus with a test text.
 
     :param test: the folder of its words and automaton.
@@ -59,15 +60,15 @@ class KnownOfTest:
     def load(cls, folder: Path) -> KnownOfTest:
         """Open the result of ``cgbench overlap --out``.
 
-        :raises InputError: the folder is not such a result, is damaged, or has a tokeniser's ids.
+        :raises InputError: the folder is not such a result, or is damaged.
         """
         summary, inner = read_summary(folder), folder / "known"
         for name in ("matches.npy", *(f"automaton.{name}.npy" for name in ARRAYS)):
             check_recorded(inner / name, inner / SUMS)
         words, automaton = Vocabulary.load(inner), Automaton.load(inner)
         automaton.check_words(len(words), inner)
-        matches = read_array(inner / "matches.npy")
-        if matches.dtype != np.int32 or matches.shape != (len(automaton), summary["counts_up_to"]):
+        matches = read_array(inner / "matches.npy", "int32", summary["counts_up_to"], REMEDY)
+        if len(matches) != len(automaton):
             raise InputError(f"{inner / 'matches.npy'}: damaged; {REMEDY}")
         return cls(folder, words, automaton, matches, summary["units"]["words"], known_digest(inner / "matches.npy"))
 
@@ -78,7 +79,7 @@ class KnownOfTest:
         :raises InputError: a line is not part of one in the test text, or counts do not go high enough.
         """
         check_count(self.folder, self.matches.shape[1], min_count)
-        ids, lengths = Words(self.words).read_lines(lines)
+        ids, lengths = self.words.read_lines(lines)
         ends, unknown = self.automaton.ends(ids, lengths, self.automaton.known(self.matches, min_count))
         if unknown >= 0:
             raise self.unknown(f"row {unknown + 1} of the text")
@@ -122,7 +123,7 @@ def read_summary(folder: Path) -> dict[str, Any]:
     """The summary of a result of ``cgbench overlap --out``: ``units``, and ``counts_up_to``, the highest exact count.
     Reads no array.
 
-    :raises InputError: the folder is not such a result, is damaged, or has a tokeniser's ids.
+    :raises InputError: the folder is not such a result, or is damaged.
     """
     path = folder / "known" / "known.json"
     if not os.path.lexists(path):
@@ -131,11 +132,9 @@ def read_summary(folder: Path) -> dict[str, Any]:
     ordinary_file(path)
     check_recorded(path, path.with_name(SUMS))
     summary: dict[str, Any] = read_json(path)
-    check_shape(summary, {"format": int, "units": {str: (dict, str)}, "counts_up_to": int}, path, REMEDY)
+    check_shape(summary, {"format": int, "units": {"words": dict}, "counts_up_to": int}, path, REMEDY)
     if summary["format"] != FORMAT:
         raise InputError(f"{path.parent}: format {summary['format']}, but this version reads format {FORMAT}; {REMEDY}")
-    if "words" not in summary["units"]:
-        raise InputError(f"{folder}: has n-grams of a tokeniser's ids, but words are needed")
     return summary
 
 
@@ -185,9 +184,9 @@ def begins_of(lengths: np.ndarray, ends: np.ndarray) -> list[list[int]]:
     begins_of_lines, position = [], 0
     for length in lengths.tolist():
         begins: list[int] = []
-        for place, end in enumerate(ends[position : position + length].tolist()):
-            if not begins or end < place + 1 - begins[-1]:
-                begins.append(place)
+        for index, end in enumerate(ends[position : position + length].tolist()):
+            if not begins or end < index + 1 - begins[-1]:
+                begins.append(index)
         begins_of_lines.append(begins)
         position += length
     return begins_of_lines

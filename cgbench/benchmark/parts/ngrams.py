@@ -18,7 +18,6 @@ import numpy as np
 from cgbench.benchmark.candidates.cut import fetch_texts
 from cgbench.benchmark.candidates.scan import Chunk, chunks_of, filter_arrays, in_threads, open_sides, pair_hash
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
-from cgbench.benchmark.overlap.units import Words
 from cgbench.benchmark.parts.folder import SIDES, Piece, Place
 from cgbench.benchmark.parts.select import CHOICES, Candidates, once_per_source
 from cgbench.benchmark.shots.postings import places_of
@@ -42,7 +41,6 @@ class NgramPieces:
 
     def __init__(self, known: KnownNgrams, pieces: Sequence[Sequence[str]]) -> None:
         self.known, self.sizes = known, np.array(list(map(len, pieces)), np.int64)
-        self.words = Words(known.words)
         self._ids = [tuple(known.words.ids(piece).tolist()) for piece in pieces]
 
     def __len__(self) -> int:
@@ -159,7 +157,7 @@ class Search:
         first = np.sort(np.unique(rows["content"], return_index=True)[1])
         rows = {name: values[first] for name, values in rows.items()}
         texts = [[text.decode() for text in fetch_texts(rows, corpora, side)[0]] for side in SIDES]
-        ids, lengths = self.pieces.words.read_lines(texts[self.own])
+        ids, lengths = self.pieces.known.words.read_lines(texts[self.own])
         lines, pieces, new = self.pieces.lines_with(ids, lengths, self.pieces.find(ids, lengths))
         good = new <= most[pieces]
         served = np.split(pieces[good], np.searchsorted(lines[good], np.arange(len(lengths))))[1:]
@@ -194,7 +192,7 @@ def ngram_candidates(
     texts, served = search.served(corpora)
     counts = [known.words.count(piece[0]) for piece in numbers]
     in_train = [
-        np.bincount(pieces.find(*pieces.words.read(block))[1], minlength=len(good)) for block in read_blocks(text)
+        np.bincount(pieces.find(*pieces.known.words.read(block))[1], minlength=len(good)) for block in read_blocks(text)
     ]
     counts[: len(good)] = np.sum(in_train, axis=0).tolist()
     listed = [

@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
-from cgbench.benchmark.overlap.units import Words
 from cgbench.benchmark.shots.cover import cover_sets
 from cgbench.benchmark.shots.postings import bm25_weights, piece_counts
 from cgbench.benchmark.shots.request import ShotsRequest
@@ -163,7 +162,7 @@ class _Chooser:
 
     def _similar(self, lines: Sequence[str]) -> Iterable[tuple[list[int], int]]:
         """By BM25; with ``cover``, after the fewest that cover the sentence."""
-        words = Words(self.known.words)
+        words = self.known.words
         ids, lengths = words.read_lines([source for source, _ in self.pairs])
         queries, sizes = words.read_lines(lines)
         inside = np.unique(queries[queries < len(words)])

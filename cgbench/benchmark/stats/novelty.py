@@ -17,7 +17,6 @@ import numpy as np
 
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.overlap.automaton import Automaton
-from cgbench.benchmark.overlap.units import Words
 from cgbench.text.blocks import Block
 
 
@@ -92,9 +91,9 @@ class NovelNgrams:
 
 def novel_ngrams(train: Iterable[Block], test: Sequence[str], order: int) -> NovelNgrams:
     """The n-grams of ``test`` (one sentence per line) up to ``order`` words, against the blocks of ``train``."""
-    words = Words(Vocabulary.learn(test, min_count=1))
+    words = Vocabulary.learn(test, min_count=1)
     texts = (words.read(block) for block in train)
-    return _novel(*words.read_lines(test), len(words), order, texts, words.vocabulary.word)
+    return _novel(*words.read_lines(test), len(words), order, texts, words.word)
 
 
 def novel_tag_ngrams(train: Iterable[Sequence[str]], test: Sequence[Sequence[str]], order: int) -> NovelNgrams:

@@ -94,10 +94,10 @@ def test_saved_and_damaged(tmp_path):
             if name == "pairs" and wrong.dtype == kept.dtype:
                 continue  # any bits will do for the loops; that they are the right ones, digests say
             np.save(tmp_path / f"automaton.{name}.npy", wrong)
-            with pytest.raises(InputError, match="invalid n-grams of the test text"):
+            with pytest.raises(InputError, match="invalid n-grams of the test text|is needed"):
                 Automaton.load(tmp_path)
         (tmp_path / f"automaton.{name}.npy").write_bytes(b"no array")
-        with pytest.raises(InputError, match="cannot be read"):
+        with pytest.raises(InputError, match="not a complete array file"):
             Automaton.load(tmp_path)
         np.save(tmp_path / f"automaton.{name}.npy", kept)
     with pytest.raises(InputError, match="words do not match the test text"):

@@ -1,6 +1,5 @@
 """What a corpus knows of a pool, out of ``cgbench overlap``: the same as n-grams learned from all of that corpus."""
 
-import json
 import shutil
 
 import numpy as np
@@ -14,16 +13,13 @@ from cgbench.benchmark.overlap.automaton import Automaton
 from cgbench.benchmark.overlap.known_from import ngrams_of_pool, words_of_pool
 from cgbench.benchmark.overlap.overlap import overlap
 from cgbench.benchmark.overlap.saved import KnownOfTest
-from cgbench.benchmark.overlap.units import UnitRules, units_of
 from cgbench.benchmark.react.build_react import build_react, explain, workspace_of
 from cgbench.benchmark.react.plan import plan_build
 from cgbench.benchmark.react.request import BuildRequest
 from cgbench.benchmark.release.verify import verify
 from cgbench.benchmark.stats.stats import stats
-from cgbench.checksums import SUMS, digests_of, write_sums
 from cgbench.engines import Local
 from cgbench.errors import InputError
-from cgbench.files import write_json
 from cgbench.report.release_data import find_material
 from cgbench.text.blocks import join_blocks
 
@@ -33,12 +29,11 @@ MOST = 3
 
 def known_of(pool, corpus, tmp_path):
     """What ``overlap`` finds, without its files."""
-    units, ids, lengths = units_of(pool, UnitRules())
-    automaton = Automaton.build(ids, lengths, len(units))
+    words = Vocabulary.learn(pool, min_count=1)
+    automaton = Automaton.build(*words.read_lines(pool), len(words))
     matches = automaton.no_matches(MOST)
-    for block in join_blocks(corpus):
-        automaton.read(*units.read(block), matches)
-    return KnownOfTest(tmp_path, units.vocabulary, automaton, matches, {}, "")
+    automaton.read(*words.read_lines(corpus), matches)
+    return KnownOfTest(tmp_path, words, automaton, matches, {}, "")
 
 
 @settings(deadline=None, max_examples=200)
@@ -187,16 +182,6 @@ def test_what_does_not_fit_is_said_in_a_line(arguments, results, tmp_path, chang
     with pytest.raises(InputError, match=message.replace("{}", str(results))):
         build_react(out=tmp_path / "out", **{**arguments, **filled(change)})
     assert not (tmp_path / "out" / "manifest.json").exists()
-
-
-def test_ids_of_a_tokeniser_are_no_words(arguments, results, tmp_path):
-    inner = tmp_path / "target/known"
-    shutil.copytree(results / "target/known", inner)
-    said = json.loads((inner / "known.json").read_text())
-    write_json(inner / "known.json", {**said, "units": {"tokenizer": "ab"}})
-    write_sums(inner, digests_of(inner, [path.name for path in inner.iterdir() if path.name != SUMS]))
-    with pytest.raises(InputError, match="has n-grams of a tokeniser's ids, but words are needed"):
-        build_react(out=tmp_path / "out", known_from=tmp_path / "target", **arguments)
 
 
 def test_several_corpora_of_a_pool_are_one_text(usual, arguments, demo, results, tmp_path):

@@ -154,58 +154,6 @@ def test_two_sides_need_rules_of_two_languages(tmp_path):
     assert french.lengths.tolist() == [4]  # l' homme dort .
 
 
-def test_a_tokeniser_that_would_cut_or_fill_lines(tmp_path):
-    tokenizers = pytest.importorskip("tokenizers")
-    words = list("abcdefg")
-    made = tokenizers.Tokenizer(tokenizers.models.WordLevel({one: at for at, one in enumerate(["?", *words])}, "?"))
-    made.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
-    (tmp_path / "corpus.txt").write_text("a b c d e f g\n")
-    found = []
-    for change in (lambda: None, lambda: made.enable_truncation(3), lambda: made.enable_padding(length=9)):
-        change()
-        made.save(str(tmp_path / "tokenizer.json"))
-        test = ["c d e f g", "a b"]
-        one = overlap(test, tmp_path / "corpus.txt", tokenizer=tmp_path / "tokenizer.json", orders=(1, 2), engine=ONE)
-        found.append(one.table())
-    assert found[0] == found[1] == found[2]
-    assert found[0].splitlines()[1].split("\t")[2] == "5"
-
-
-def test_ids_of_a_tokeniser(tmp_path):
-    tokenizers = pytest.importorskip("tokenizers")
-    made = tokenizers.Tokenizer(tokenizers.models.BPE())
-    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
-    made.decoder = tokenizers.decoders.ByteLevel()
-    corpus = ["the cat slept on a mat", "a dog ate the cake", "on the mat a cat slept"]
-    made.train_from_iterator(
-        corpus * 3,
-        tokenizers.trainers.BpeTrainer(
-            vocab_size=300, initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(), show_progress=False
-        ),
-    )
-    made.save(str(tmp_path / "tokenizer.json"))
-    (tmp_path / "corpus.txt").write_text("\n".join(corpus) + "\n")
-    test = ["a cat slept on the cake", "zebra dog ate", ""]
-    found = overlap(
-        test, tmp_path / "corpus.txt", orders=(1, 2), tokenizer=tmp_path / "tokenizer.json", engine=ONE, shard_bytes=9
-    )
-    ids = [[made.encode(line, add_special_tokens=False).ids for line in text] for text in (corpus, test)]
-    counts = count_ngrams(ids[0])
-    for words, row in zip(ids[1], rows(found), strict=True):
-        expected = figures(words, counts, 1, (1, 2))
-        assert [int(row["ids"]), int(row["longest"]), int(row["pieces"])] == [
-            len(words),
-            expected["longest"],
-            expected["pieces"],
-        ]
-    assert rows(found)[1]["longest_text"] == "dog ate"
-    with pytest.raises(InputError, match="reads text unchanged"):
-        overlap(test, tmp_path / "corpus.txt", tokenizer=tmp_path / "tokenizer.json", lowercase=True)
-    (tmp_path / "none.json").write_text("{}")
-    with pytest.raises(InputError, match="none.json: not a valid tokenizer.json"):
-        overlap(test, tmp_path / "corpus.txt", tokenizer=tmp_path / "none.json", engine=ONE)
-
-
 def test_what_is_wrong_with_a_call(texts, tmp_path):
     test, corpus = texts / "test.txt", texts / "0.txt"
     (tmp_path / "empty").write_text("")
