@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("transformers")
 from external_models import LINES, PROMPT, write_model
-from fake_openai import Fake, serving, translation
+from fake_openai import Fake, serving
 
 from cgbench.models.external import hugging_face, systems, token_space
 
@@ -107,32 +107,6 @@ def test_an_uncertainty_that_is_stopped_goes_on(models, source, run, tmp_path, m
     assert (tmp_path / "stopped").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
-def test_a_server_translates(source, run, tmp_path, monkeypatch):
-    fake = Fake({LINES[1]: [500, "cut"]})
-    monkeypatch.setattr("time.sleep", lambda seconds: None)
-    with serving(fake) as url:
-        command = ("translate", source, "--system", f"{url}?model=m", "--prompt", "Say: {source}", "-o")
-        error = run(*command, tmp_path / "out").stderr
-        assert "of 5 answers, 1 cut short by the limit of tokens (raise it with ?max_tokens=N)" in error
-        asked = len(fake.asked)
-        run(*command, tmp_path / "out")
-        assert len(fake.asked) == asked  # it is all there
-    assert (tmp_path / "out").read_text().splitlines() == [translation(line) for line in LINES]
-    assert json.loads((tmp_path / "out.system.json").read_text())["system"]["model"] == "m"
-
-
-def test_members_of_different_tokenizers(models, source, run, tmp_path):
-    from external_models import tokenizer
-
-    other = write_model(tmp_path / "other", "t5")
-    tokenizer([*(word.upper() for word in ("der", "die")), *(f"x{number}" for number in range(13))]).save_pretrained(
-        tmp_path / "other"
-    )
-    command = ("uncertainty", source, "--member", models["t5"][0], "--member", other, "-o", tmp_path / "out")
-    assert "its vocabulary differs from" in run(*command, status=2).stderr
-    assert not (tmp_path / "out").exists()
-
-
 def test_one_member_is_warned_of(models, source, run, tmp_path):
     error = run("uncertainty", source, "--member", models["t5"][0], "-o", tmp_path / "o", "--jobs", 1).stderr
     assert "warning: with one member, rmi" in error
@@ -141,16 +115,6 @@ def test_one_member_is_warned_of(models, source, run, tmp_path):
 def ask_server(run, source, output, url, *words, prompt="Say: {source}", status=0):
     command = ("translate", source, "--system", f"{url}?model=m", "--prompt", prompt, "-o", output)
     return run(*command, *words, status=status).stderr
-
-
-def test_a_filtered_sentence_is_counted(source, run, tmp_path):
-    with serving(Fake({LINES[1]: ["filtered"]})) as url:
-        error = ask_server(run, source, tmp_path / "out", url)
-    assert "of 5 answers, these give an empty hypothesis (line 2): 1 stopped by a filter" in error
-    assert (tmp_path / "out").read_text().splitlines() == [
-        "" if n == 1 else translation(t) for n, t in enumerate(LINES)
-    ]
-    assert json.loads((tmp_path / "out.system.json").read_text())["answers"]["causes"] == {"filtered": 1}
 
 
 def test_another_prompt_or_source_does_not_overwrite_an_output(source, run, tmp_path):

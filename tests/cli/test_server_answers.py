@@ -178,9 +178,3 @@ def test_measures_of_samples(source, run, tmp_path):
         assert "is measured over samples" in translated(
             run, fake, source, out, "--prompt", "{source}", *wrong, status=2
         )
-
-
-def test_options_of_servers_need_one(source, run, tmp_path):
-    for words in (("--answer", "x"), ("--system-message", "Hello you.")):
-        error = run("translate", source, "--model", tmp_path, *words, status=2).stderr
-        assert f"{words[0]} needs a server (--system openai:URL)" in error

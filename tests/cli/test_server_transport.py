@@ -211,7 +211,9 @@ def test_the_key_is_in_no_file_and_no_message(ask, tmp_path, monkeypatch):
     assert not any(b"s3cret" in path.read_bytes() for path in files) and "s3cret" not in "".join(said)
 
 
-@pytest.mark.parametrize("words", [["--price", PRICE], ["--dry-run"], ["--batch-in", "x"]])
+@pytest.mark.parametrize(
+    "words", [["--price", PRICE], ["--dry-run"], ["--batch-in", "x"], ["--answer", "x"], ["--system-message", "Hello."]]
+)
 def test_options_of_servers_need_one(words, run, tmp_path):
     (tmp_path / "source").write_text("a\n")
     error = run("translate", tmp_path / "source", "--model", tmp_path, *words, status=2).stderr

@@ -108,7 +108,7 @@ def _updates(folder):
     return json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])["update"]
 
 
-def test_their_number_is_part_of_what_a_member_is(corpus):
+def test_their_number_and_the_method_are_part_of_what_a_member_is(corpus):
     from cgbench.models.config.presets import load_preset
     from cgbench.models.training.ensemble import plan_ensemble
     from cgbench.text.corpus import plan_text
@@ -116,12 +116,14 @@ def test_their_number_is_part_of_what_a_member_is(corpus):
     from cgbench.text.normalisation import Normalisation
 
     train = plan_text("train", CorpusSpec(tuple(corpus[1:3]), None), Normalisation())
-    keys = [
-        plan_ensemble(load_preset("tiny"), train, None, 1, 1, "cpu", processes=number).members[0].key
-        for number in (1, 2, 3)
-    ]
-    assert len(set(keys)) == 3
-    assert keys[0] == plan_ensemble(load_preset("tiny"), train, None, 1, 1, "cpu").members[0].key
+
+    def keys(processes=1, **method):
+        preset = load_preset("tiny").replace({f"method.{name}": value for name, value in method.items()})
+        return [step.key for step in plan_ensemble(preset, train, None, 2, 1, "cpu", processes=processes).members]
+
+    plans = [keys(), keys(2), keys(3), keys(name="seqmix"), keys(name="seqmix", alpha=0.3)]
+    assert len({key for plan in plans for key in plan}) == 10
+    assert keys() == plans[0]
 
 
 def test_torchrun_trains_one_model_and_its_first_process_alone_prints(of_torchrun):

@@ -9,7 +9,7 @@ counted from its lines, so a resumed run counts as the first one did::
     {"key": KEY, "usage": [...], "reason": ...}               no answer; null: the server may have counted the request
 
 ``origin`` says that an answer came from a batch file. KEY: :attr:`Request.key`. The last field of each line,
-``digest``, is a hash of the others; lines of format 1 may lack it.
+``digest``, is a hash of the others.
 """
 
 from __future__ import annotations
@@ -140,18 +140,17 @@ class Journal:
         for line_number, line in enumerate(data[: self._size].splitlines(), 1):
             try:
                 event = parse_json(line, path)
-                if line_number == 1:
-                    first_format, first_url = event["format"], event["url"]
-                if (DIGEST in event or first_format != 1) and event.pop(DIGEST) != _digest(event):
+                if event.pop(DIGEST) != _digest(event):
                     raise ValueError(DIGEST)
                 if line_number > 1:
                     self._take(event)
+                else:
+                    begun_with = event["format"], event["url"]
             except (InputError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
                 raise InputError(f"{path}, line {line_number}: is damaged; {REMEDY}") from None
-            if line_number == 1 and (first_format not in (1, FORMAT) or first_url != url):
-                raise InputError(
-                    f"{path}: has answers of another server ({printable(str(first_url))[:200]}); choose another output"
-                )
+            if begun_with != (FORMAT, url):
+                shown_url = printable(str(begun_with[1]))[:200]
+                raise InputError(f"{path}: has answers of another server ({shown_url}); choose another output")
 
     def open(self) -> None:
         """Write from here on; an incomplete last line is removed."""

@@ -13,16 +13,13 @@ import transformers
 from external_models import LINES, WORDS, forced_log_probs, tokenizer, write_model
 from few import few
 
-from cgbench.engines import Local
 from cgbench.errors import InputError, InputWarning
 from cgbench.models.checkpoints import load_checkpoint, read_config
 from cgbench.models.config.presets import load_preset
-from cgbench.models.external.opening import check_together, plan_member
+from cgbench.models.external.opening import plan_member
 from cgbench.models.external.start import FINE_TUNING, plan_start
-from cgbench.models.external.token_space import Measurement, measure_in_token_space
 from cgbench.models.parts.ragged import Ragged
-from cgbench.models.training.ensemble import train_ensemble_from
-from cgbench.models.training.request import Beginning, EnsembleRequest, preset_of
+from cgbench.models.training.request import preset_of
 from cgbench.models.training.trainer import train_model
 
 KINDS = ("t5", "bart", "marian")
@@ -128,19 +125,6 @@ def test_a_model_learns_and_translates(corpus, folders, tmp_path):
     assert [best.text for best, *_ in member.translate(LINES, beam=2)] == TARGET
 
 
-def test_an_ensemble_of_seeds_is_measured(corpus, folders, tmp_path):
-    start, preset = plan_start(f"hf:{folders / 'marian'}", PRESET)
-    request = EnsembleRequest(corpus, tmp_path / "ensemble", members=2, jobs=1, device="cpu")
-    found = train_ensemble_from(Beginning(preset, start), request)
-    assert [(row["folder"], row["seed"]) for row in found] == [("member-0", 1), ("member-1", 2)]
-    members = tuple(plan_member(f"hf:{tmp_path / 'ensemble' / row['folder']}") for row in found)
-    check_together(members)
-    (tmp_path / "measures").mkdir()
-    measure_in_token_space(Measurement(members, LINES, TARGET), tmp_path / "measures", Local(1))
-    rows = [json.loads(line) for line in (tmp_path / "measures" / "part-00000.jsonl").read_text().splitlines()]
-    assert len(rows) == len(LINES) and all(row["rmi"] > 0 for row in rows)
-
-
 def test_what_a_training_leaves_beside_a_model_is_no_part_of_it(trained, tmp_path):
     shutil.copytree(trained / "t5", tmp_path / "t5")
     before = plan_member(f"hf:{tmp_path / 't5'}").key
@@ -244,17 +228,3 @@ def test_bad_starts_are_refused(corpus, folders, tmp_path):
     with pytest.raises(InputError, match=r"the weights do not fit the configuration"):
         train(corpus, tmp_path / "other", tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-def test_padding_changes_nothing(folders):
-    """A sentence has the same logits alone and beside longer ones."""
-    model, text = opened(folders / "t5")
-    sources, targets = text.encode_source(LINES), text.encode_target(TARGET)
-    with torch.no_grad():
-        together = model.eval()(Ragged.pack(sources), Ragged.pack(targets).shifted())
-        alone = [
-            model(Ragged.pack([source]), Ragged.pack([target]).shifted())
-            for source, target in zip(sources, targets, strict=True)
-        ]
-    torch.testing.assert_close(together, torch.cat(alone), rtol=1e-5, atol=1e-5)
-    assert len(np.unique([len(ids) for ids in sources])) > 1

@@ -132,22 +132,6 @@ def test_a_shorter_run_is_refused_with_both_values(corpus, model, tmp_path):
         train(corpus, tmp_path / "half")
 
 
-def test_rates_that_depend_on_the_length_are_refused(corpus, tmp_path):
-    linear = {"training.schedule": "linear"}
-    train(corpus, tmp_path / "model", PRESET.replace(linear))
-    before = contents(tmp_path / "model")
-    with pytest.raises(InputError, match=r"with 14 updates, but .* 18; with training\.schedule=linear every rate"):
-        train(corpus, tmp_path / "model", long(18).replace(linear))
-    assert contents(tmp_path / "model") == before
-
-
-def test_other_settings_are_named_as_ever(corpus, model):
-    with pytest.raises(
-        InputError, match=r"other settings, data or seed \(seed is 3 there and 4 here; training\.max_up"
-    ):
-        train(corpus, model, long(18), seed=4)
-
-
 def test_a_state_that_is_gone_or_damaged_is_named(corpus, model):
     before = contents(model)
     data = bytearray(before[STATE])

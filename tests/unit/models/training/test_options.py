@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 import torch
 from few import few
-from training_runs import PRESET, Killed, contents, log_of, make_corpus, train
+from training_runs import PRESET, Killed, contents, log_of, train
 
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import load_checkpoint, read_config, read_tensors
 from cgbench.models.registry import build_model
-from cgbench.models.text.subwords import Subwords
 from cgbench.models.training import loop
 from cgbench.models.training.interruption import held_signals
 from cgbench.models.training.objective import Objective
@@ -156,25 +155,6 @@ def test_kept_checkpoints_are_the_same_wherever_a_run_was_killed(corpus, kept, t
     assert contents(tmp_path / "model") == contents(kept)
 
 
-@pytest.mark.parametrize("number", [4, 5])
-def test_a_checkpoint_that_was_not_written_is_made_up_for(corpus, kept, tmp_path, monkeypatch, number):
-    real, count = loop.save_checkpoint, 0
-
-    def stop(*arguments):
-        nonlocal count
-        count += 1
-        if count == number:
-            raise Killed
-        real(*arguments)
-
-    monkeypatch.setattr(loop, "save_checkpoint", stop)
-    with pytest.raises(Killed):
-        train(corpus, tmp_path / "model", KEEPING)
-    monkeypatch.undo()
-    train(corpus, tmp_path / "model", KEEPING)
-    assert contents(tmp_path / "model") == contents(kept)
-
-
 def test_an_objective_knows_the_update(corpus, tmp_path, monkeypatch):
     seen = []
     real = Objective.forward
@@ -258,14 +238,6 @@ def test_a_start_of_another_kind_is_refused(corpus, kept, tmp_path):
     ):
         with pytest.raises(InputError, match=message):
             train(corpus, tmp_path / "model", PRESET.replace(settings), init=kept)
-    other = tmp_path / "corpus"
-    other.mkdir()
-    make_corpus(other)
-    for side in ("de", "en"):
-        (other / f"train.{side}").write_text("other words here\n")
-    Subwords.learn(other / "train.de", other / "train.en", PRESET.text).save(other)
-    with pytest.raises(InputError, match="another vocabulary"):
-        train(other, tmp_path / "model", init=kept)
     with pytest.raises(InputError, match="no such checkpoint folder"):
         train(corpus, tmp_path / "model", init=tmp_path / "none")
 
