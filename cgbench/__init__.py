@@ -33,9 +33,9 @@ if TYPE_CHECKING:  # for editors and type checkers; the table below is used at r
     from cgbench.data_recipes.frames import load_data
     from cgbench.errors import InputError
     from cgbench.models.ensemble import Ensemble
-    from cgbench.models.external.uncertainty import uncertainty
+    from cgbench.models.external.ensemble_uncertainty import uncertainty
     from cgbench.models.lexicons.lexicon import Lexicon
-    from cgbench.models.training.ensemble import train_ensemble
+    from cgbench.models.training.ensemble_training import train_ensemble
     from cgbench.models.training.single import train
     from cgbench.models.translation import translate
     from cgbench.models.uncertainty import token_measures
@@ -112,9 +112,9 @@ _MODULES = {
     "stats": "cgbench.benchmark.stats.stats",
     "token_measures": "cgbench.models.uncertainty",
     "train": "cgbench.models.training.single",
-    "train_ensemble": "cgbench.models.training.ensemble",
+    "train_ensemble": "cgbench.models.training.ensemble_training",
     "translate": "cgbench.models.translation",
-    "uncertainty": "cgbench.models.external.uncertainty",
+    "uncertainty": "cgbench.models.external.ensemble_uncertainty",
     "validate": "cgbench.benchmark.validity.validate",
     "verify": "cgbench.benchmark.release.verify",
     **dict.fromkeys(("bleu", "chrf", "cter", "evaluate", "exact_match", "ter"), "cgbench.benchmark.score.evaluate"),

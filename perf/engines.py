@@ -113,7 +113,7 @@ def run_ensemble(given: argparse.Namespace) -> dict[str, Any]:
     from cgbench.benchmark.candidates.uncertainty import uncertainty_of_candidates
     from cgbench.models.checkpoints import member_folders
     from cgbench.models.config.presets import load_preset
-    from cgbench.models.training.ensemble import build_ensemble
+    from cgbench.models.training.ensemble_training import build_ensemble
     from cgbench.text.formats import CorpusSpec
     from cgbench.text.normalisation import Normalisation
 
@@ -143,7 +143,7 @@ def run_ensemble(given: argparse.Namespace) -> dict[str, Any]:
 
 def run_together(given: argparse.Namespace) -> dict[str, Any]:
     from cgbench.models.config.presets import load_preset
-    from cgbench.models.training.ensemble import build_ensemble
+    from cgbench.models.training.ensemble_training import build_ensemble
     from cgbench.text.formats import CorpusSpec
     from cgbench.text.normalisation import Normalisation
 

@@ -61,6 +61,7 @@ def describe_model(name: str, vocabulary: tuple[int, int] | None = None, count: 
     :param vocabulary: source and target size for the count (default: the published ones of the preset).
     :param count: whether to count parameters; unknown counts are None.
     """
+    # A preset differs from the defaults of its architecture and its method.
     presets = list_presets()
     if name in presets:
         preset = load_preset(name)
@@ -77,6 +78,7 @@ def describe_model(name: str, vocabulary: tuple[int, int] | None = None, count: 
                 *_settings("text", preset.text, defaults.text),
             ],
         }
+    # An architecture and a method are described by their defaults.
     if entry := {**added_architectures(), **ARCHITECTURES, **OUTSIDE}.get(name):
         preset = architecture_preset(name)
         return {

@@ -128,11 +128,7 @@ class Ensemble:
         check(int, 0, max_length_extra=max_length_extra)
         check(float, 0, max_length_ratio=max_length_ratio)
         check(float, length_penalty=length_penalty)
-        options: dict[str, Any] = {
-            "max_length_ratio": max_length_ratio,
-            "max_length_extra": max_length_extra,
-            "length_penalty": length_penalty,
-        }
+        # Lines without tokens have a result already; the others are searched in batches.
         sources = self._sources(lines, longest)
         lengths = np.array([len(source) for source in sources], np.int64)
         rows = np.flatnonzero(lengths > 1)
@@ -141,7 +137,10 @@ class Ensemble:
         with self._running(len(rows), "translating", progress) as done:
             for batch in make_batches(lengths, lengths, rows, batch_tokens or self._choose(1024, 16384)):
                 source = packed.take(batch, self.device)
-                nbest_lists = beam_search(self.members, source, beam=beam, **options)
+                nbest_lists = beam_search(
+                    self.members, source, beam=beam, max_length_ratio=max_length_ratio,
+                    max_length_extra=max_length_extra, length_penalty=length_penalty,
+                )  # fmt: skip
                 for row, hypotheses in zip(batch.tolist(), nbest_lists, strict=True):
                     result[row] = [self._translation(hypothesis) for hypothesis in hypotheses]
                 done(len(batch))

@@ -54,11 +54,11 @@ def translated(request: TranslateRequest) -> list[str]:
     if request.output is not None:
         check_output(as_path(request.output), files_of(request.sources))
     if request.is_server:
-        from cgbench.models.servers.translation import translate_by_server
+        from cgbench.models.servers.server_translation import translate_by_server
 
         return translate_by_server(request)
     if request.system is not None:
-        from cgbench.models.external.systems import translate_by_system
+        from cgbench.models.external.system_translation import translate_by_system
 
         return translate_by_system(request, *_template(request))
     lines = _by_checkpoints(request)
@@ -74,8 +74,8 @@ def by_prompt(request: TranslateRequest) -> Iterator[TranslateRequest]:
 
     :raises InputError: a prompt is not valid, there is no output, or a batch file would hold several prompts.
     """
-    from cgbench.models.servers.prompts import read_prompts
-    from cgbench.models.servers.translation import budget_left
+    from cgbench.models.servers.prompt_templates import read_prompts
+    from cgbench.models.servers.server_translation import budget_left
 
     _check(request)
     if request.server.batch_out is not None or request.server.batch_in:
@@ -91,7 +91,7 @@ def by_prompt(request: TranslateRequest) -> Iterator[TranslateRequest]:
 
 def _template(request: TranslateRequest) -> tuple[str | None, list[str] | None]:
     """The prompt of a Hugging Face model, which must be plain, and the text of the shots of each sentence."""
-    from cgbench.models.servers.prompts import check_shots, read_prompts, shots_text
+    from cgbench.models.servers.prompt_templates import check_shots, read_prompts, shots_text
 
     examples, prompts = request.prompting.examples, read_prompts(request.prompting.prompt)
     if any(prompt.is_jinja for prompt in prompts):
@@ -102,6 +102,7 @@ def _template(request: TranslateRequest) -> tuple[str | None, list[str] | None]:
 
 
 def _check(request: TranslateRequest) -> None:
+    # Options that belong together.
     options, beam = given_values(request), request.decoding.beam
     model, system = argument("model"), argument("system")
     if request.nbest and request.format != "json":
@@ -112,6 +113,7 @@ def _check(request: TranslateRequest) -> None:
         raise InputError(
             f"{argument('nbest', request.nbest)}: a beam of {beam} finds at most {beam}; raise {argument('beam')}"
         )
+    # Either checkpoints, without the options of servers and prompts ...
     models = [request.model] if is_path(request.model) else list(request.model or ())
     if external := next((name for name in map(str, models) if name.startswith("hf:")), None):
         raise InputError(f"{external}: an external model; name it with {argument('system', external)}")
@@ -124,6 +126,7 @@ def _check(request: TranslateRequest) -> None:
         if request.prompting.prompt:
             raise InputError(f"{argument('prompt')} needs {system}; a checkpoint has no prompt")
         return
+    # ... or an external system, without those of checkpoints.
     if request.uncertainty and request.is_server:
         if request.format != "json" or (request.nbest or 1) < 2:
             raise InputError(
@@ -152,6 +155,7 @@ def _by_checkpoints(request: TranslateRequest) -> list[str]:
             "with one model, rmi and all other measures of disagreement are constant up to rounding; use several "
             f"models or an ensemble with {argument('model')}"
         )
+    # Translate, with warnings of what the models do not know or cut.
     lines, name = lines_of(request.sources, "sources")
     _check_lengths(ensemble, lines, name, request.decoding.truncate)
     _warn_of_unknown(ensemble, lines, name)
@@ -162,6 +166,7 @@ def _by_checkpoints(request: TranslateRequest) -> list[str]:
     )
     best = [hypotheses[0] for hypotheses in nbest_lists]
     _warn_of_cut(ensemble, lines, best, longest, request)
+    # One output line per sentence.
     measures = {}
     if request.uncertainty:
         measures = ensemble.score(lines, [item.tokens for item in best], longest=longest, progress=True)

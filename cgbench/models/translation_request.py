@@ -23,7 +23,7 @@ Prompts: TypeAlias = Annotated[
     Any,
     Kind("prompts", "a text, the name of a file with one, or a list of these", _are_texts, many=True, read=_listed),
 ]
-"""Templates (:mod:`cgbench.models.servers.prompts`)."""
+"""Templates (:mod:`cgbench.models.servers.prompt_templates`)."""
 
 
 Examples: TypeAlias = Annotated[

@@ -25,7 +25,7 @@ from cgbench.lm.language_model import LanguageModel
 from cgbench.lm.training import train as train_lm
 from cgbench.models.checkpoints import member_folders
 from cgbench.models.config.presets import load_preset
-from cgbench.models.training.ensemble import build_ensemble
+from cgbench.models.training.ensemble_training import build_ensemble
 from cgbench.text.formats import CorpusSpec
 from cgbench.text.normalisation import Normalisation, normalise_pairs
 

@@ -8,7 +8,7 @@ pytest.importorskip("transformers")
 from external_models import LINES, PROMPT, write_model
 from fake_openai import Fake, serving
 
-from cgbench.models.external import hugging_face, systems, token_space
+from cgbench.models.external import hugging_face, system_translation, token_space
 
 SCHEME = ("t5", "gpt2", "marian")
 
@@ -60,7 +60,7 @@ def test_from_models_to_scores(kind, models, source, run, tmp_path):
 
 
 def test_a_translation_that_is_stopped_goes_on(models, source, run, tmp_path, monkeypatch):
-    monkeypatch.setattr(systems, "SHARD", 2)
+    monkeypatch.setattr(system_translation, "SHARD", 2)
     whole = ("translate", source, "--system", models["marian"][0], "--beam", 2)
     run(*whole, "-o", tmp_path / "whole")
     asked = []

@@ -110,7 +110,7 @@ def _updates(folder):
 
 def test_their_number_and_the_method_are_part_of_what_a_member_is(corpus):
     from cgbench.models.config.presets import load_preset
-    from cgbench.models.training.ensemble import plan_ensemble
+    from cgbench.models.training.ensemble_training import plan_ensemble
     from cgbench.text.corpus import plan_text
     from cgbench.text.formats import CorpusSpec
     from cgbench.text.normalisation import Normalisation
@@ -133,7 +133,7 @@ def test_torchrun_trains_one_model_and_its_first_process_alone_prints(of_torchru
 
 
 def test_a_build_trains_its_members_so(corpora, run, tmp_path, monkeypatch):
-    from cgbench.models.training import ensemble
+    from cgbench.models.training import ensemble_training
 
     asked = []
 
@@ -141,7 +141,7 @@ def test_a_build_trains_its_members_so(corpora, run, tmp_path, monkeypatch):
         asked.append((count, device))
         function(*arguments)
 
-    monkeypatch.setattr(ensemble, "train_together", alone)
+    monkeypatch.setattr(ensemble_training, "train_together", alone)
     out = tmp_path / "release"
     words = ["build-react", *corpora, *SMALL, *CPU, "--jobs", "1", "--until", "uncertainty", "--out", out]
     run(*words, "--set", "candidates=40")

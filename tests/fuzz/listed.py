@@ -141,7 +141,7 @@ def servers():
 
 
 def _template(folder):
-    from cgbench.models.servers.prompts import parse_prompt
+    from cgbench.models.servers.prompt_templates import parse_prompt
 
     data = (folder / "template").read_bytes()
     prompt = parse_prompt(data.decode("utf-8", "replace"), needs_source=False)

@@ -95,7 +95,7 @@ def test_text_of_a_training_and_places_of_a_lexicon(tmp_path, monkeypatch):
     from cgbench.models.config.common import TextConfig, TrainingConfig
     from cgbench.models.lexicons.bitext import Bitext, find_cooccurrences
     from cgbench.models.text.subwords import Subwords
-    from cgbench.models.training.data import Data
+    from cgbench.models.training.training_data import Data
 
     files = tmp_path / "x.de", tmp_path / "x.en"
     for path in files:

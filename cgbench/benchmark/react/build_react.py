@@ -56,7 +56,7 @@ from cgbench.files import read_json, write_atomic, write_json
 from cgbench.locks import locked
 from cgbench.models.checkpoints import member_folders
 from cgbench.models.external.token_space import Measurement, measure_in_token_space
-from cgbench.models.training.ensemble import (
+from cgbench.models.training.ensemble_training import (
     check_beside,
     check_trained_on,
     publish_beside,

@@ -23,7 +23,7 @@ from cgbench.models.checkpoints import member_folders
 from cgbench.models.config.methods import MethodConfig
 from cgbench.models.config.presets import Preset, load_preset
 from cgbench.models.text.subwords import Subwords
-from cgbench.models.training.ensemble import member_needs
+from cgbench.models.training.ensemble_training import member_needs
 from cgbench.steps import Step, Workspace
 from cgbench.text.corpus import PlannedText
 from cgbench.text.formats import read_pairs

@@ -24,8 +24,8 @@ from cgbench.errors import InputError, InputWarning, argument
 from cgbench.models.checkpoints import ensemble_identity, member_folders
 from cgbench.models.config.presets import Preset, load_preset
 from cgbench.models.devices import choose_device
-from cgbench.models.external.uncertainty import uncertainty_step
-from cgbench.models.training.ensemble import EnsemblePlan, check_processes, plan_ensemble
+from cgbench.models.external.ensemble_uncertainty import uncertainty_step
+from cgbench.models.training.ensemble_training import EnsemblePlan, check_processes, plan_ensemble
 from cgbench.requests import changed
 from cgbench.steps import Step, hash_file
 from cgbench.text.corpus import ParallelText, PlannedText, plan_text

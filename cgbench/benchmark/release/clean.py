@@ -13,7 +13,7 @@ from cgbench.benchmark.release.work_folder import RECORD, default_work, read_rec
 from cgbench.benchmark.release.writer import ARRIVING
 from cgbench.errors import InputError, argument
 from cgbench.locks import locked
-from cgbench.models.training.ensemble import PUBLISHED
+from cgbench.models.training.ensemble_training import PUBLISHED
 from cgbench.requests import KW_ONLY, accepts, option, request
 from cgbench.steps import KEY_LENGTH, STEPS
 

@@ -11,7 +11,7 @@ from cgbench.benchmark.shots.choose import Choice, choose_shots
 from cgbench.benchmark.shots.request import PromptOptions, ShotsOptions, ShotsRequest
 from cgbench.errors import InputError, argument
 from cgbench.files import check_output, write_json_lines
-from cgbench.models.servers.prompts import columns_of, messages, read_prompts, read_system_message
+from cgbench.models.servers.prompt_templates import messages, read_prompts, read_system_message, template_columns
 from cgbench.models.translation_request import TranslateRequest
 from cgbench.requests import changed, fields_of
 from cgbench.tables import counted
@@ -59,7 +59,7 @@ def write_prompts(path: Path, request: TranslateRequest, choices: Sequence[Choic
     system = None if message is None else read_system_message(message)
     lines, _ = lines_of(request.sources, "sources")
     shots = None if choices is None else [one.pairs for one in choices]
-    made = messages(prompts[0], system, lines, shots, columns_of(request.sources, prompts[0], system))
+    made = messages(prompts[0], system, lines, shots, template_columns(request.sources, prompts[0], system))
     rows = []
     for number, (line, each) in enumerate(zip(lines, made, strict=True), 1):
         row: dict[str, Any] = {"id": number, "source": line}

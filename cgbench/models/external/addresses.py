@@ -45,6 +45,7 @@ class Address:
 
 def parse_address(text: str) -> Address:
     """Parse a model address. The only look-up is whether a folder of that name exists."""
+    # The kind of the model, its name and its options.
     name_and_options, seed = text, None
     if sampled := name_and_options.startswith("mc:"):
         name_and_options = name_and_options.removeprefix("mc:")
@@ -59,6 +60,7 @@ def parse_address(text: str) -> Address:
     options = read_options(text, query) if sign else {}
     if sampled:
         seed = _seed(text, options.pop(_SEED, None))
+    # Check the options.
     known = _OPTIONS[kind]
     for option in options:
         if option not in known:
@@ -68,6 +70,7 @@ def parse_address(text: str) -> Address:
         raise InputError(f"{text}: dtype must be one of {', '.join(DTYPES)}")
     if options.get("chat", "yes") != "yes":
         raise InputError(f"{text}: chat must be yes or left out")
+    # A folder, or an ID on the hub with a revision.
     if not name:
         raise InputError(f"{text}: names no model; write {FORM}")
     if kind == "own":

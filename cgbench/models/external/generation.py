@@ -24,6 +24,7 @@ def generate(
     """
     from transformers import GenerationConfig, LogitsProcessorList
 
+    # Settings that do not depend on the model's own.
     configured = model.generation_config
     settings = GenerationConfig(
         num_beams=beam,
@@ -50,6 +51,7 @@ def generate(
         )
     finally:
         model.generation_config = configured
+    # Cut each output after its first end token.
     outputs = []
     for path in output[:, begin:].cpu().numpy():
         over = np.flatnonzero(np.isin(path, ends))

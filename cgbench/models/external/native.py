@@ -15,8 +15,8 @@ from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import check_native, ensemble_identity, read_config
 from cgbench.models.devices import one_thread
 from cgbench.models.ensemble import Ensemble, Translation
-from cgbench.models.external.dropout import check_dropout, masks
 from cgbench.models.external.member import Done, Head, Member, check_lengths, in_order
+from cgbench.models.external.monte_carlo_dropout import check_dropout, masks
 from cgbench.models.lengths import check_positions, longer_than_trained
 from cgbench.models.text.batches import Rows, make_batches
 from cgbench.models.text.subwords import Subwords

@@ -71,9 +71,9 @@ class Planned:
         import torch
 
         from cgbench.models.external.adapters import find_adapter, merge_adapter
-        from cgbench.models.external.dropout import DropoutMember
         from cgbench.models.external.hugging_face import HuggingFaceMember
         from cgbench.models.external.loading import load_model, load_tokenizer, quietly
+        from cgbench.models.external.monte_carlo_dropout import DropoutMember
 
         address, options = self.address, self.address.options
         with quietly():

@@ -99,6 +99,7 @@ def plan_start(text: str, preset: Preset) -> tuple[Start, Preset]:
     """Resolve ``hf:...``, and complete the preset from the model's configuration; nothing is loaded."""
     from cgbench.models.external.opening import plan_member
 
+    # Check the combination of model and preset.
     both_sides, option = preset.model.architecture in OUTSIDE, argument("init", text)
     if not both_sides and not needs_encoder(preset):
         raise InputError(

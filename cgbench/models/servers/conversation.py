@@ -10,7 +10,7 @@ from cgbench.errors import InputError, argument
 from cgbench.models.servers.address import Server
 from cgbench.models.servers.answers import AnswerRule, parse_rule
 from cgbench.models.servers.exchange import Request
-from cgbench.models.servers.prompts import Pairs, Prompt, messages, read_prompts, read_system_message
+from cgbench.models.servers.prompt_templates import Pairs, Prompt, messages, read_prompts, read_system_message
 from cgbench.models.translation_request import TranslateRequest
 
 
@@ -51,7 +51,7 @@ class Conversation:
         self, lines: Sequence[str], columns: Sequence[Mapping[str, str]] | None = None,
         shots: Sequence[Pairs] | None = None,
     ) -> list[Request]:  # fmt: skip
-        """One request per sentence; see :func:`~cgbench.models.servers.prompts.messages`."""
+        """One request per sentence; see :func:`~cgbench.models.servers.prompt_templates.messages`."""
         body: dict[str, Any] = {**self.server.sampling, "n": self.n}
         chats = messages(self.prompt, self.system, lines, shots, columns)
         if self.server.endpoint == "chat":

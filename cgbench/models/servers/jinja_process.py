@@ -2,7 +2,7 @@
 
 Jinja's sandbox keeps a template from reaching Python, but not from filling the memory (``"x" * 10**10``) or from
 running for ever (nested loops), and neither can be interrupted in the calling process. This file is run by its path
-(:func:`cgbench.models.servers.prompts.messages`) and imports nothing of this package.
+(:func:`cgbench.models.servers.prompt_templates.messages`) and imports nothing of this package.
 
 Standard input is ``{"text": TEMPLATE, "rows": [{NAME: VALUE}], "path": [FOLDER]}`` (the module search path); each line
 of the output is the text of a row, or ``{"error": REASON}``, after which nothing follows.
@@ -37,7 +37,7 @@ class Shots(tuple[Shot, ...]):
         return "".join(f"{shot.source}\n{shot.target}\n\n" for shot in self)
 
 
-def main() -> None:
+def render_rows() -> None:
     """Render the rows until one fails."""
     task = json.load(sys.stdin)
     sys.path[:] = task["path"]
@@ -67,4 +67,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    render_rows()

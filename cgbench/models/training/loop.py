@@ -38,12 +38,12 @@ from cgbench.models.checkpoints import (
     write_tensors,
 )
 from cgbench.models.text.subwords import Subwords
-from cgbench.models.training.data import Data
 from cgbench.models.training.distributed import Processes
 from cgbench.models.training.objective import Objective
 from cgbench.models.training.prototypes import make_prototypes, prototypes_are_due
 from cgbench.models.training.schedule import learning_rate
 from cgbench.models.training.state import Progress, TrainingState, read_state, write_state
+from cgbench.models.training.training_data import Data
 from cgbench.models.training.validation import Validation, perplexity
 from cgbench.progress import bar
 

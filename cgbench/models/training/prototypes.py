@@ -19,7 +19,7 @@ from cgbench.models.config.architectures import ProtoTransformerConfig
 from cgbench.models.config.common import ModelConfig
 from cgbench.models.special_ids import SPECIALS
 from cgbench.models.text.bpe import END_OF_WORD
-from cgbench.models.training.data import Data
+from cgbench.models.training.training_data import Data
 
 STARTS = 10  # of k-means
 MEMORY = 1 << 30  # maximum bytes of states in memory; more states need more passes over the text

@@ -115,7 +115,7 @@ class TrainRequest(TrainingOptions):
 
 @request
 class EnsembleRequest(TrainingOptions):
-    """What :func:`~cgbench.models.training.ensemble.train_ensemble` is asked for."""
+    """What :func:`~cgbench.models.training.ensemble_training.train_ensemble` is asked for."""
 
     _: KW_ONLY
     members: int = option(default=4, help="Number of members to train, each with its own seed", least=1, group="Model")

@@ -13,7 +13,7 @@ from cgbench.argument_types import as_path
 from cgbench.engines import Local
 from cgbench.errors import InputError, argument, check_installed
 from cgbench.locks import locked
-from cgbench.models.checkpoints import CONFIG, METRICS, STATE, member_summary, read_config
+from cgbench.models.checkpoints import CONFIG, METRICS, STATE, member_summary, open_tensors, read_config
 from cgbench.models.config.common import to_dict
 from cgbench.models.config.lexical import check_lexicon
 from cgbench.models.config.outside import OUTSIDE
@@ -45,6 +45,7 @@ def train_from(begun: Beginning, request: TrainRequest) -> dict[str, Any]:
     from cgbench.models.training.reproducible import resolve_precision
     from cgbench.models.training.trainer import train_model
 
+    # Check everything that can be checked before the text is read.
     outside, checkpoint = begun.outside, begun.checkpoint
     out, device = request.folder, choose_device(request.device)
     preset = resolve_precision(begun.preset, device)
@@ -61,6 +62,7 @@ def train_from(begun: Beginning, request: TrainRequest) -> dict[str, Any]:
     known = checkpoint if request.subwords is None else as_path(request.subwords)
     if known:
         Subwords.load(known)  # refuse damaged ones before reading the text
+    # Plan the steps; a dry run only prints them.
     train_text, valid_text = planned_texts(request)
     engine = request.execution.engine or Local(request.execution.jobs)
     step = None if known else subwords_step(preset, train_text, outside)
@@ -71,8 +73,8 @@ def train_from(begun: Beginning, request: TrainRequest) -> dict[str, Any]:
         _check_settings(out, preset, request.seed, valid_text is not None)
         workspace.say(f"train: {_state(out, preset)}")
         return {}
-    lock = locked(workspace.root / "lock", wait=False) if is_first() else contextlib.nullcontext()
-    with lock:
+    # Run them; of several processes, only the first locks the workspace.
+    with locked(workspace.root / "lock", wait=False) if is_first() else contextlib.nullcontext():
         text = train_text.realise(workspace, engine)
         valid_plain = valid_text.realise(workspace, engine) if valid_text else None
         known = known or learn_subwords(workspace, step, text, preset, outside)
@@ -160,11 +162,9 @@ def run_summary(out: Path, finished: bool = True) -> dict[str, Any]:
 
 
 def _updates_of_state(out: Path) -> int | None:
-    from safetensors import safe_open
-
     if not (out / STATE).is_file():
         return None
-    with safe_open(out / STATE, "np") as state:
+    with open_tensors(out / STATE) as state:
         return int(json.loads(state.metadata()["text"])["update"])
 
 

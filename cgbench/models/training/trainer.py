@@ -26,13 +26,13 @@ from cgbench.models.external.start import Start
 from cgbench.models.lexicons.matrix import load_lexicon
 from cgbench.models.registry import build_model
 from cgbench.models.text.subwords import Subwords
-from cgbench.models.training.data import Data
 from cgbench.models.training.distributed import init_process_group
 from cgbench.models.training.interruption import held_signals
 from cgbench.models.training.loop import TrainingRun, remove_leftovers
 from cgbench.models.training.objective import build_objectives
 from cgbench.models.training.reproducible import reproducible, resolve_precision
 from cgbench.models.training.state import may_become, run_differences
+from cgbench.models.training.training_data import Data
 from cgbench.models.training.validation import Validation
 from cgbench.steps import hash_file
 

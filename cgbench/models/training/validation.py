@@ -14,9 +14,9 @@ from cgbench.models.search import beam_search
 from cgbench.models.text.batches import count_tokens
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.training.creg import distance, twice
-from cgbench.models.training.data import Data
 from cgbench.models.training.distributed import Processes
 from cgbench.models.training.objective import Objective
+from cgbench.models.training.training_data import Data
 from cgbench.text.plain_text import words_of
 
 

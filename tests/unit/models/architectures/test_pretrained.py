@@ -25,7 +25,7 @@ from cgbench.models.parts.ragged import Layout, Ragged
 from cgbench.models.special_ids import SPECIALS
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.text.tokenized import TokenizerSide, read_tokenizer
-from cgbench.models.training.ensemble import train_ensemble_from
+from cgbench.models.training.ensemble_training import train_ensemble_from
 from cgbench.models.training.request import Beginning, EnsembleRequest
 from cgbench.models.training.single import check_whole, subwords_step
 from cgbench.text.corpus import plan_text

@@ -20,7 +20,7 @@ from cgbench.models.ensemble import Ensemble
 from cgbench.models.external.start import plan_start
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.text.tokenized import read_tokenizer
-from cgbench.models.training.ensemble import train_ensemble_from
+from cgbench.models.training.ensemble_training import train_ensemble_from
 from cgbench.models.training.request import Beginning, EnsembleRequest
 
 SPLIT = {"model.mixed_layers": 1, "model.encoder_layers": 2}

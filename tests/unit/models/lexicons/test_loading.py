@@ -117,7 +117,7 @@ def test_another_lexicon_is_another_run(text, tmp_path):
 
 
 def test_an_epoch_draws_every_pair_once(text):
-    from cgbench.models.training.data import Data
+    from cgbench.models.training.training_data import Data
 
     preset = architecture_preset("lstm_lexicon").replace(SETTINGS)
     data = Data(text, Subwords.learn(*text, preset.text), preset.training)

@@ -125,7 +125,7 @@ def test_rows_are_dealt_out_and_nobody_is_left_out():
 
 
 def test_an_ensemble_is_not_trained_by_torchrun(monkeypatch):
-    from cgbench.models.training.ensemble import train_members
+    from cgbench.models.training.ensemble_training import train_members
 
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(InputError, match="do not use torchrun for an ensemble"):

@@ -14,7 +14,7 @@ from processes_together import alive
 
 from cgbench.engines import LostError, Needs
 from cgbench.errors import InputError
-from cgbench.models.training.ensemble import check_processes, member_needs
+from cgbench.models.training.ensemble_training import check_processes, member_needs
 from cgbench.models.training.launcher import train_together
 
 

@@ -9,7 +9,7 @@ from training_runs import PRESET, contents, train
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import CONFIG, read_config
 from cgbench.models.training import reproducible
-from cgbench.models.training.ensemble import plan_ensemble
+from cgbench.models.training.ensemble_training import plan_ensemble
 from cgbench.text.corpus import plan_text
 from cgbench.text.inputs import as_corpus
 from cgbench.text.normalisation import Normalisation

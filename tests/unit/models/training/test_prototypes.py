@@ -11,8 +11,8 @@ from cgbench.models.checkpoints import load_checkpoint, member_summary
 from cgbench.models.registry import build_model
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.training import prototypes as training_prototypes
-from cgbench.models.training.data import Data
 from cgbench.models.training.prototypes import cluster, clustered_words, make_prototypes
+from cgbench.models.training.training_data import Data
 
 torch.set_num_threads(1)
 

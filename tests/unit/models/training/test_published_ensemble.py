@@ -7,7 +7,7 @@ import pytest
 
 from cgbench import files
 from cgbench.errors import InputError
-from cgbench.models.training.ensemble import check_beside, publish_beside
+from cgbench.models.training.ensemble_training import check_beside, publish_beside
 from cgbench.steps import STEPS, Step, Workspace
 
 

@@ -14,8 +14,8 @@ from cgbench.models.parts.ragged import Layout, Ragged
 from cgbench.models.search import beam_search
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.training import validation
-from cgbench.models.training.data import Data
 from cgbench.models.training.distributed import Processes
+from cgbench.models.training.training_data import Data
 from cgbench.models.training.validation import Validation
 
 torch.set_num_threads(1)

@@ -20,7 +20,7 @@ from cgbench.models.servers.client import Client
 from cgbench.models.servers.conversation import Conversation
 from cgbench.models.servers.exchange import Request, Usage
 from cgbench.models.servers.journal import Journal, cost_of, journal_path
-from cgbench.models.servers.prompts import columns_of
+from cgbench.models.servers.prompt_templates import template_columns
 from cgbench.models.servers.samples import sample_measures
 from cgbench.models.translation_request import TranslateRequest
 from cgbench.steps import hash_value
@@ -44,7 +44,7 @@ def translate_by_server(request: TranslateRequest) -> list[str]:
     conversation = Conversation.of(request, server)
     system, source = {**server.identity, **conversation.identity, **request.prompting.shots_identity}, hash_value(lines)
     check_earlier(output, {**system, "source": source})
-    columns = columns_of(request.sources, conversation.prompt, conversation.system)
+    columns = template_columns(request.sources, conversation.prompt, conversation.system)
     # One request per sentence that is not blank; then count, write or ask.
     every_request = conversation.requests(lines, columns, request.prompting.examples)
     by_line = [sent if line.strip() else None for line, sent in zip(lines, every_request, strict=True)]

@@ -3,7 +3,7 @@ import pytest
 
 from cgbench.models.config.common import TextConfig, TrainingConfig
 from cgbench.models.text.subwords import Subwords
-from cgbench.models.training.data import Data
+from cgbench.models.training.training_data import Data
 
 
 @pytest.fixture

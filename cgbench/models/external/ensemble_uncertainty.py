@@ -58,7 +58,7 @@ def uncertainty(request: UncertaintyRequest) -> list[dict[str, Any]]:
     """
     with tempfile.TemporaryDirectory() as scratch:
         output = Path(scratch) / "uncertainty.jsonl" if request.output is None else as_path(request.output)
-        measure(request, output)
+        measure_uncertainty(request, output)
         return [json.loads(line) for line in output.read_text(encoding="utf-8").split("\n")[:-1]]
 
 
@@ -77,8 +77,9 @@ def uncertainty_step(members: Sequence[Planned], config: Mapping[str, Any], inpu
     )
 
 
-def measure(request: UncertaintyRequest, output: Path) -> None:
+def measure_uncertainty(request: UncertaintyRequest, output: Path) -> None:
     """Write one JSON object per sentence, with ``hypothesis`` and all measures; resumes."""
+    # Read the texts, and resolve the members without loading them.
     names = [request.members] if is_path(request.members) else request.members
     if not names:
         raise InputError(f"{argument('members')}: give at least one: hf:ID@REVISION, hf:FOLDER, or a checkpoint")
@@ -95,9 +96,11 @@ def measure(request: UncertaintyRequest, output: Path) -> None:
         warnings.warn(InputWarning(text), stacklevel=2)
     if hypotheses is not None and len(hypotheses) != len(lines):
         raise InputError(f"{len(hypotheses):,} hypotheses for {len(lines):,} sentences; the numbers must be equal")
+    # Check the members before any is loaded.
     check_together(members)
     for member in members:
         member.check_lengths(lines, hypotheses)
+    # One step of a workspace beside the output, which resumes.
     search = request.search if hypotheses is None else {}
     config = {"device": device, "search": search}
     inputs = {"source": hash_value(lines)}

@@ -153,7 +153,7 @@ def messages(
     ]
 
 
-def columns_of(sources: Any, *templates: Prompt | None) -> list[dict[str, str]] | None:
+def template_columns(sources: Any, *templates: Prompt | None) -> list[dict[str, str]] | None:
     """The values of the templates' columns by row, of the table whose column is the source; None without columns.
 
     :raises InputError: the source is no column of a table, or the table has no such column.

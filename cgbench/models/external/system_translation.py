@@ -13,23 +13,14 @@ from cgbench.files import check_output, write_json_lines
 from cgbench.locks import locked
 from cgbench.models.devices import choose_device
 from cgbench.models.external.addresses import parse_address
+from cgbench.models.external.ensemble_uncertainty import work_beside
 from cgbench.models.external.opening import Planned, plan_member
 from cgbench.models.external.token_space import SHARD, shard_path
-from cgbench.models.external.uncertainty import work_beside
 from cgbench.models.translation_request import TranslateRequest
 from cgbench.progress import bar
 from cgbench.steps import STEPS, Step, Workspace, hash_value
 from cgbench.text.inputs import files_of, lines_of
 from cgbench.text.sidecar import check_earlier, sidecar_path, warn_of_cut, write_output
-
-
-def plan_system(text: str, prompt: str | None) -> Planned:
-    """Resolve the address of a system; nothing is loaded yet."""
-    if parse_address(text).kind == "own":
-        raise InputError(
-            f"{text}: not an external model; write hf:... or openai:..., or use {argument('model')} for a checkpoint"
-        )
-    return plan_member(text, prompt)
 
 
 def translate_by_system(
@@ -39,12 +30,16 @@ def translate_by_system(
 
     :param template: the prompt, with ``{source}``; ``shots``: the text of ``{shots}`` for each sentence.
     :returns: the lines of the output.
-    :raises InputError: a sentence is too long for the model, the server fails, or the output contains translations by
-        another system or prompt, or of another text.
+    :raises InputError: a sentence is too long for the model, or the output contains translations by another system or
+        prompt, or of another text.
     """
-    output = as_path(cast("str", request.output))
+    output, text, nbest = as_path(cast("str", request.output)), str(request.system), request.nbest
     check_output(sidecar_path(output), files_of(request.sources))
-    system, nbest = plan_system(str(request.system), template), request.nbest
+    if parse_address(text).kind == "own":
+        raise InputError(
+            f"{text}: not an external model; write hf:... or openai:..., or use {argument('model')} for a checkpoint"
+        )
+    system = plan_member(text, template)
     lines, _ = lines_of(request.sources, "sources")
     device = choose_device(request.device)
     config: dict[str, Any] = {
