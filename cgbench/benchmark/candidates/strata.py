@@ -4,9 +4,9 @@ Strata are formed by uncertainty, at equal steps of the cumulative square root o
 1959, "Minimum Variance Stratification"), so the few most uncertain candidates are strata of their own. Each may be
 divided into equal parts by degree. The sample is divided among the strata equally, in proportion to their size, or by
 Neyman's rule (1934), in proportion to size times standard deviation: that of the sentence scores (chrF) of the
-ensemble's own translations, which stand in for those of the systems. Half of that sample is in proportion to size: a
-stratum in which the ensemble makes no mistake still shows those of a system. Every stratum has at least two draws, so
-its variance can be estimated (Cochran 1977, "Sampling Techniques", chapters 5 and 5A).
+ensemble's own translations, which stand in for those of the systems. Two thirds of that sample are in proportion to
+size: a stratum in which the ensemble makes no mistake still shows those of a system. Every stratum has at least two
+draws, so its variance can be estimated (Cochran 1977, "Sampling Techniques", chapters 5 and 5A).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ALLOCATIONS = get_args(Allocation)
 STRATUM, SAMPLED, SAMPLE_INCLUSION, OWN_SCORE = "stratum", "sampled", "sample_inclusion", "hypothesis_chrf"
 COLUMNS = (INCLUSION, STRATUM, SAMPLED, SAMPLE_INCLUSION)  # of a release: about draws, not measures
 FEWEST = 2  # draws per stratum
-FLOOR = 0.5  # share of Neyman's sample that is in proportion to size
+FLOOR = 2 / 3  # share of Neyman's sample that is in proportion to size
 BINS = 100  # of the frequency of uncertainty
 
 

@@ -73,15 +73,15 @@ def test_no_other_whole_numbers_are_nearer_to_the_shares():
         sizes, deviations = rng.integers(4, 25, 3), rng.random(3)
         total = int(rng.integers(6, sizes.sum() + 1))
         every = [np.array([a, b, total - a - b]) for a, b in itertools.product(*(range(2, n + 1) for n in sizes[:2]))]
-        weights = (sizes / sizes.sum() + sizes * deviations / (sizes @ deviations)) ** 2
+        weights = (2 * sizes / sizes.sum() + sizes * deviations / (sizes @ deviations)) ** 2
         best = min((weights * (1 / draws - 1 / sizes)).sum() for draws in every if 2 <= draws[2] <= sizes[2])
         draws = allocate(sizes, deviations, total, "neyman")
         assert (weights * (1 / draws - 1 / sizes)).sum() == pytest.approx(best)
 
 
-def test_half_of_neymans_sample_is_proportional_where_the_ensemble_is_perfect():
+def test_two_thirds_of_neymans_sample_are_proportional_where_the_ensemble_is_perfect():
     draws = allocate(np.array([300, 300, 2400]), np.array([20.0, 10, 0]), 150, "neyman")
-    assert draws.tolist() == [57, 33, 60]
+    assert draws.tolist() == [43, 27, 80]
 
 
 def test_too_few_draws_for_the_strata_are_an_error():
