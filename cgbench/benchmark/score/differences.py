@@ -4,9 +4,10 @@ The questions of compare-mt (Neubig et al. 2019), with tests. p-values are adjus
 (Benjamini and Hochberg 1995), which also holds for positively dependent tests such as those of overlapping n-grams: on
 average, at most 5 % of the differences shown as significant at 0.05 are not real.
 
-- N-grams of the references that the hypotheses also have: an exact sign test over the examples on which the systems
-  differ. N-grams with few such examples are not tested. It ignores seeds and clusters: its q-values hold for these
-  outputs, not for the systems.
+- N-grams of the references that the hypotheses also have: an exact sign test over the examples, or clusters, on which
+  the systems differ, and a test against the chance of seeds (:mod:`cgbench.benchmark.comparison.many_tests`). The
+  larger p-value counts. With a single run per system there is no second test, and q-values hold for these outputs, not
+  for the systems. N-grams in few examples are not tested.
 - Words by their count in training: F1 of the words of each group, with the calibrated test over examples.
 - Kinds of compounds for CTER, otherwise the bins of ``by``: the score, with the calibrated test.
 """
@@ -15,14 +16,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from cgbench.benchmark.comparison.comparison import CALIBRATED, Comparison, SystemScores, parts_of
-from cgbench.benchmark.comparison.design import Sampling
+from cgbench.benchmark.comparison.design import Clusters, Sampling
+from cgbench.benchmark.comparison.many_tests import false_discovery, seeds_p_values, sign_test
 from cgbench.benchmark.comparison.seeds_test import Contrasts
 from cgbench.benchmark.comparison.significance import (
     LEVEL,
@@ -80,7 +82,8 @@ class Differences:
     """Where ``system`` differs from ``against``.
 
     ``ngrams``: n-grams (out of ``tested``) with a q-value below the level, smallest first. ``shown``: the first in each
-    direction, none part of another. ``examples``: the largest differences in each direction.
+    direction, none part of another. ``examples``: the largest differences in each direction. ``seeds_tested``: the
+    n-grams also differ by more than the chance of seeds; otherwise their q-values hold for these outputs only.
     """
 
     system: str
@@ -91,6 +94,7 @@ class Differences:
     kinds: tuple[FoundDifference, ...]
     examples: tuple[Example, ...]
     shown: tuple[FoundDifference, ...] = ()
+    seeds_tested: bool = False
 
 
 def find_differences(
@@ -126,35 +130,20 @@ def find_differences(
         pair = (number, base)
         texts = [said[one] for one in pair]
         known = bool(expected) and all(texts)
-        tested, ngrams, shown = _ngrams(expected, texts, split) if known else (0, (), ())
+        tested, ngrams, shown = 0, (), ()
+        if known:
+            tested, ngrams, shown = _ngrams(expected, texts, split, sampling.clusters, comparison.shared_seeds)
         words = _words(expected, texts, split, counts, comparison) if known and counts is not None else ()
         of_kinds = _kinds(metric, sampling, [results[one] for one in pair], comparison, kinds)
         examples = _examples(metric, [scores[one] for one in pair], texts)
-        found.append(Differences(name, names[base], tested, ngrams, words, of_kinds, examples, shown))
+        several = max(map(len, texts)) > 1
+        found.append(Differences(name, names[base], tested, ngrams, words, of_kinds, examples, shown, several))
     return tuple(found)
 
 
 def outputs_of(metric: Metric, systems: Sequence[System]) -> list[tuple[Sequence[str], ...]]:
     """The outputs of every run of every system; empty for external scores without outputs."""
     return [system.texts or (system.runs if metric.of_texts else ()) for system in systems]
-
-
-def false_discovery(p_values: Sequence[float | None]) -> list[float | None]:
-    """Benjamini and Hochberg's (1995) adjusted p-values; None is ignored."""
-    tested = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
-    adjusted: list[float | None] = [None] * len(p_values)
-    least = 1.0
-    for rank, (p, index) in reversed(list(enumerate(tested, 1))):
-        least = min(least, p * len(tested) / rank)
-        adjusted[index] = least
-    return adjusted
-
-
-def sign_test(wins: int, losses: int) -> float:
-    """The p-value of the exact two-sided sign test."""
-    total = wins + losses
-    tail = sum(math.comb(total, one) for one in range(min(wins, losses) + 1))
-    return min(1.0, 2 * tail / 2**total)
 
 
 def example_scores(metric: Metric, systems: Sequence[System], results: Sequence[SystemScores]) -> list[np.ndarray]:
@@ -196,44 +185,63 @@ def _expected(example: Sequence[str], split: Words) -> Counter[Ngram]:
 
 
 def _ngrams(
-    expected: Sequence[Counter[Ngram]], texts: Sequence[Sequence[Sequence[str]]], split: Words
+    expected: Sequence[Counter[Ngram]],
+    texts: Sequence[Sequence[Sequence[str]]],
+    split: Words,
+    clusters: Clusters | None,
+    shared_seeds: bool,
 ) -> tuple[int, tuple[FoundDifference, ...], tuple[FoundDifference, ...]]:
     """The number of n-grams tested, those that differ, and those of them to show."""
     inside: Counter[Ngram] = Counter()
-    for one in expected:
-        inside.update(one.keys())
-    tested = {ngram for ngram, count in inside.items() if count >= FEWEST}
-    right: list[defaultdict[Ngram, float]] = [defaultdict(float), defaultdict(float)]
-    signs: list[Counter[Ngram]] = [Counter(), Counter()]  # examples won, and lost
-    for row, wanted in enumerate(expected):
-        got = [[ngrams_of(split(run[row])) for run in runs] for runs in texts]
-        for ngram, most in wanted.items():
-            if ngram not in tested:
-                continue
-            ours, theirs = (sum(min(most, run.get(ngram, 0)) for run in runs) / len(runs) for runs in got)
-            right[0][ngram] += ours
-            right[1][ngram] += theirs
-            if ours != theirs:
-                signs[ours < theirs][ngram] += 1
-    order = sorted(tested)
-    p_values = [sign_test(signs[0][ngram], signs[1][ngram]) for ngram in order]
+    for example in expected:
+        inside.update(example.keys())
+    order = sorted(ngram for ngram, count in inside.items() if count >= FEWEST)
+    positions = {ngram: position for position, ngram in enumerate(order)}
+    examples = np.array([inside[ngram] for ngram in order], np.int64)
+    # How often each run has each n-gram right, and by how much the first system leads in each cluster.
+    right = [np.zeros((len(order), len(runs))) for runs in texts]
+    ways = [range(len(expected))] if clusters is None else [labels.tolist() for labels in clusters.labels]
+    leads: list[list[defaultdict[int, float]]] = [[defaultdict(float) for _ in order] for _ in ways]
+    for row, counts in enumerate(expected):
+        outputs = [[ngrams_of(split(run[row])) for run in runs] for runs in texts]
+        for ngram in counts.keys() & positions.keys():
+            position, most = positions[ngram], counts[ngram]
+            matches = [[min(most, run.get(ngram, 0)) for run in runs] for runs in outputs]
+            for of_system, of_runs in zip(right, matches, strict=True):
+                of_system[position] += of_runs
+            lead = sum(matches[0]) * len(texts[1]) - sum(matches[1]) * len(texts[0])
+            for labels, leads_of_way in zip(ways, leads, strict=True):
+                leads_of_way[position][labels[row]] += lead
+    # A difference is larger than chance on the examples, by every kind of cluster, and than that of seeds.
+    p_values = np.array([[_sign_p(of_units) for of_units in leads_of_way] for leads_of_way in leads]).max(axis=0)
+    rates = [values / examples[:, None] for values in right]
+    of_seeds = seeds_p_values(*rates, examples, shared_seeds=shared_seeds)
+    if of_seeds is not None:
+        p_values = np.maximum(p_values, of_seeds)
     blank = " " if split is words_of else ""
-    found = [
-        (ngram, FoundDifference(blank.join(ngram), inside[ngram], right[0][ngram], right[1][ngram], p, q))
-        for ngram, p, q in zip(order, p_values, false_discovery(p_values), strict=True)
+    means = [values.mean(axis=1).tolist() for values in right]
+    adjusted = zip(order, *means, p_values.tolist(), false_discovery(p_values.tolist()), strict=True)
+    significant = [
+        (ngram, FoundDifference(blank.join(ngram), inside[ngram], ours, theirs, p, q))
+        for ngram, ours, theirs, p, q in adjusted
         if q is not None and q < LEVEL
     ]
-    found.sort(key=lambda one: (one[1].q_value, one[1].p_value, one[1].what))
+    significant.sort(key=lambda pair: (pair[1].q_value, pair[1].p_value, pair[1].what))
     shown: list[FoundDifference] = []
     for ours_more in (True, False):
-        kept: list[Ngram] = []
-        for ngram, difference in found:
-            if (difference.ours > difference.theirs) != ours_more or len(kept) == SHOWN:
+        chosen: list[Ngram] = []
+        for ngram, difference in significant:
+            if (difference.ours > difference.theirs) != ours_more or len(chosen) == SHOWN:
                 continue
-            if not any(_within(ngram, other) or _within(other, ngram) for other in kept):
-                kept.append(ngram)
+            if not any(_within(ngram, longer) or _within(longer, ngram) for longer in chosen):
+                chosen.append(ngram)
                 shown.append(difference)
-    return len(order), tuple(one for _, one in found), tuple(shown)
+    return len(order), tuple(difference for _, difference in significant), tuple(shown)
+
+
+def _sign_p(leads: Mapping[int, float]) -> float:
+    """The sign test of the leads of units."""
+    return sign_test(sum(lead > 0 for lead in leads.values()), sum(lead < 0 for lead in leads.values()))
 
 
 def _within(inner: Ngram, outer: Ngram) -> bool:

@@ -343,7 +343,8 @@ def differences_tables(found: Iterable[Differences], width: int) -> list[Table |
         names = f"{pair.system} and {pair.against}"
         if pair.tested:
             differ = f"{len(pair.ngrams):,} of {pair.tested:,}"
-            blocks.append(Note(f"{names}: {differ} n-grams differ in these outputs (false discovery rate {LEVEL:g})"))
+            where = "" if pair.seeds_tested else " in these outputs"
+            blocks.append(Note(f"{names}: {differ} n-grams differ{where} (false discovery rate {LEVEL:g})"))
             title = f"N-grams, times right: {differ} differ"
             blocks.append(Table(["n-gram", *head], _lines(pair.shown, 1), title=title))
         title = "F1 of words in percent, by training count"

@@ -4,10 +4,11 @@ import json
 import math
 import random
 
+import numpy as np
 import pytest
 
 from cgbench import evaluate
-from cgbench.benchmark.score.differences import false_discovery, sign_test
+from cgbench.benchmark.comparison.many_tests import false_discovery, sign_test
 from cgbench.errors import InputError
 
 WORDS = [f"w{number}" for number in range(40)]
@@ -37,6 +38,42 @@ def test_the_tests_of_the_books():
     assert adjusted[3] == pytest.approx(0.0095 * 15 / 4)
     assert adjusted[-1] is None
     assert adjusted[:-1] == sorted(adjusted[:-1])
+
+
+def test_words_on_which_seeds_fail_are_no_differences_of_systems():
+    """Two equal systems whose seeds each fail on their own tenth of the words."""
+    draw, words = np.random.default_rng(2), [f"w{number}" for number in range(60)]
+    references = [" ".join(draw.choice(words, 8)) for _ in range(200)]
+
+    def seed():
+        lost = set(draw.choice(words, 6, replace=False))
+        return [" ".join("?" if word in lost else word for word in line.split()) for line in references]
+
+    systems = {"one": [seed(), seed()], "two": [seed(), seed()]}
+    breakdown = {"differences": True}
+    single = {name: runs[0] for name, runs in systems.items()}
+    assert len(evaluate("chrf", single, references, breakdown=breakdown).differences[0].ngrams) > 5
+    assert evaluate("chrf", systems, references, breakdown=breakdown).differences[0].ngrams == ()
+    # What every seed of one system has wrong is found.
+    better = {"one": [references] * 3, "two": [[line.replace("w7", "?") for line in references]] * 3}
+    better["two"][0] = better["two"][0][:150] + references[150:]
+    (found,) = evaluate("chrf", better, references, breakdown=breakdown).differences
+    assert {row.what for row in found.ngrams} == {"w7"}
+
+
+def test_clusters_are_the_units_of_the_sign_test(tmp_path):
+    """One document of ten has a word that one system never gets right: ten examples, but one unit."""
+    references = [f"rare w{row}" if row < 10 else f"w{row % 5} w{row}" for row in range(100)]
+    systems = {"one": references, "two": [line.replace("rare", "?") for line in references]}
+    table = tmp_path / "documents.tsv"
+    table.write_text("document\n" + "".join(f"{row // 10}\n" for row in range(100)))
+    clustered = {"cluster": ("document",), "samples": 100}
+    request = {"breakdown": {"differences": True}}
+    (alone,) = evaluate("chrf", systems, references, **request, comparison={"samples": 100}).differences
+    (together,) = evaluate(
+        "chrf", systems, references, **request, comparison=clustered, examples={"table": str(table)}
+    ).differences
+    assert [row.what for row in alone.ngrams] == ["rare"] and together.ngrams == ()
 
 
 def test_what_was_planted_is_found_and_nothing_else():
