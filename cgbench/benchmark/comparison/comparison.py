@@ -127,7 +127,8 @@ class Score(_Starred):
     ``stdev``: sample standard deviation of the runs. ``ci_low``, ``ci_high``: 95 % confidence interval. ``difference``
     and the p-values: from the baseline. ``p_holm``: adjusted for all comparisons of its family. ``p_calibrated``: by
     the calibrated test, if p-values by sacrebleu's rule were requested. ``difference_low``, ``difference_high``: 95 %
-    confidence interval of the difference, for several runs; it excludes zero exactly if ``p_value`` is below 0.05.
+    confidence interval of the difference; for several runs, or clusters, it excludes zero exactly if ``p_value`` is
+    below 0.05.
     ``pairs``: differences from each earlier system, if all pairs are compared.
     """
 
@@ -338,7 +339,7 @@ class _Slice:
         variation = kind_of_variation(draws, confidence)(draws)
         self.samples, self.covariance, self.effects = variation.samples, variation.covariance, variation.effects
         self._contrasts = None
-        if self.covariance and comparison.paired == CALIBRATED:
+        if self.covariance and comparison.paired:
             self._contrasts = Contrasts(self.values, self.covariance, shared_seeds=comparison.shared_seeds)
 
     @property
@@ -436,8 +437,8 @@ class _Slice:
         return score_interval(self.covariance.of_runs(figure, runs), self.values[system][:, figure], *limits)
 
     def _bounds(self, first: int, second: int) -> list[tuple[float | None, float | None]]:
-        """The 95 % confidence interval of each difference, for several runs."""
-        if self._contrasts is None or self._test(first, second) != SEVERAL_RUNS:
+        """The 95 % confidence interval of each difference."""
+        if self._contrasts is None:
             return [(None, None)] * len(self.metric.figures)
         ends = zip(*(ends.tolist() for ends in self._contrasts.of(first, second).interval()), strict=True)
         return [(None, None) if math.isnan(low) else (low, high) for low, high in ends]
