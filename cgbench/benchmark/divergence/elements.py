@@ -38,11 +38,12 @@ COMPONENTS = {
 
 @dataclass(frozen=True)
 class Elements:
-    """``atoms`` and ``compounds`` of the same examples, and their ``templates``, if their type has any."""
+    """``atoms`` and ``compounds`` of the same examples, and their ``templates``, if their type has any; these
+    can be read once."""
 
     atoms: Occurrences
     compounds: Occurrences
-    templates: Sequence[str]
+    templates: Iterable[str]
 
     @property
     def examples(self) -> int:
@@ -82,25 +83,25 @@ def element_type(value: str, weights: str = "specific", name: str = "compounds",
     :param trust: load a pipeline from a folder, which may run any code.
     :raises InputError: an unknown type or pipeline, a missing file, or invalid lengths.
     """
-    kind, sign, rest = str(value).partition(":")
+    kind, sign, detail = str(value).partition(":")
     if kind not in TYPES:
         raise InputError(f"{argument(name, value)}: unknown type{did_you_mean(kind, TYPES)}")
     if weights not in WEIGHTS:
         raise InputError(f"{argument('weights', weights)}: unknown weights{did_you_mean(weights, WEIGHTS)}")
-    if kind in COMPONENTS and rest.startswith(SPACY):
-        found = ElementType(kind, (), (), weights, rest.removeprefix(SPACY), trust)
-        find_pipeline(found.pipeline, trust)  # before any text is read
-        return found
+    if kind in COMPONENTS and detail.startswith(SPACY):
+        pipeline = ElementType(kind, (), (), weights, detail.removeprefix(SPACY), trust)
+        find_pipeline(pipeline.pipeline, trust)  # before any text is read
+        return pipeline
     if kind in OF_FILES:
-        if not all(rest.split(",")) or not rest:
+        if not all(detail.split(",")) or not detail:
             raise InputError(f"{argument(name, value)}: name the file: {kind}:FILE")
-        return ElementType(kind, (), tuple(map(Path, rest.split(","))), weights)
+        return ElementType(kind, (), tuple(map(Path, detail.split(","))), weights)
     if kind != "words":
         if sign:
-            raise InputError(f"{argument(name, value)}: {kind} is read from the text itself; leave {sign}{rest} out")
+            raise InputError(f"{argument(name, value)}: {kind} is read from the text itself; leave {sign}{detail} out")
         return ElementType(kind, (), (), weights)
     try:
-        orders = tuple(sorted({int(one) for one in rest.split(",")})) if sign else (2,)
+        orders = tuple(sorted({int(length) for length in detail.split(",")})) if sign else (2,)
     except ValueError:
         orders = ()
     if not orders or orders[0] < 2 or orders[-1] > LONGEST:
@@ -126,40 +127,27 @@ def elements_of(kind: ElementType, texts: Sequence[tuple[str, Sequence[str]]]) -
     if kind.name == "words":
         lines = [line for _, text in texts for line in text]
         atoms, compounds = words_and_ngrams(lines, kind.orders, specific=specific)
-        found = Elements(atoms, compounds, _Templates(lines))
+        elements = Elements(atoms, compounds, map(anonymous, lines))
     else:
         graphs = _graphs_of(kind, texts)
         if kind.name in FORMS:
             graphs = (graph for name, text in texts for graph in _form_graphs(kind.name, name, text))
-        found = Elements(*atoms_and_compounds(graphs, specific=specific))
-    if not len(found.compounds.ids):
+        elements = Elements(*atoms_and_compounds(graphs, specific=specific))
+    if not len(elements.compounds.ids):
         raise InputError(
             f"{', '.join(name for name, _ in texts)}: no example has a compound of {kind.label}; choose other "
             f"{argument('compounds')}"
         )
-    return found
-
-
-class _Templates(Sequence[str]):
-    """Templates of lines, computed on access."""
-
-    def __init__(self, lines: Sequence[str]) -> None:
-        self.lines = lines
-
-    def __len__(self) -> int:
-        return len(self.lines)
-
-    def __getitem__(self, number: int) -> str:  # type: ignore[override]
-        return anonymous(self.lines[number])
+    return elements
 
 
 def _form_graphs(form: str, name: str, text: Sequence[str]) -> Iterator[Graph]:
     make = FORMS[form]
-    for number, line in enumerate(text, 1):
-        where = f"{name}, row {number}"
+    for row, line in enumerate(text, 1):
+        where = f"{name}, row {row}"
 
-        def problem(what: str, where: str = where) -> InputError:
-            return InputError(f"{where}: {what} ({argument('compounds', form)})")
+        def problem(reason: str, where: str = where) -> InputError:
+            return InputError(f"{where}: {reason} ({argument('compounds', form)})")
 
         yield make(line, problem)
 
@@ -225,12 +213,12 @@ def _lemmas(sentences: Iterable[Sentence], where: object) -> Iterator[Graph]:
 def _table(path: Path) -> Iterator[Graph]:
     """One row per example: its name, then its atoms, and its compounds (entries of several words), separated by tabs.
     The template is the set of these."""
-    for number, line in enumerate(read_lines(path), 1):
+    for row, line in enumerate(read_lines(path), 1):
         fields = line.rstrip("\r").split("\t")
         names = [" ".join(name.split()) for name in fields[1:]]
         if len(fields) < 2 or not all(names):
             raise InputError(
-                f"{path}, row {number}: give an example, then its atoms and compounds (of several words), tab-separated"
+                f"{path}, row {row}: give an example, then its atoms and compounds (of several words), tab-separated"
             )
-        atoms, compounds = ([name for name in names if (" " in name) == whole] for whole in (False, True))
+        atoms, compounds = ([name for name in names if (" " in name) == is_compound] for is_compound in (False, True))
         yield Graph(atoms, extra=compounds, template="\t".join(sorted(set(names))), rules=False)

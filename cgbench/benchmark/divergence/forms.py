@@ -42,26 +42,26 @@ def scan_graph(line: str, problem: Problem) -> Graph:
     phrases = [first, second] if joint else [first]
     numbers, shapes = [], []
     for phrase in phrases:
-        found = _SCAN_PHRASE.fullmatch(phrase)
-        if found is None or (found["way"] and not found["side"]) or (found["verb"] == "turn" and not found["side"]):
+        match = _SCAN_PHRASE.fullmatch(phrase)
+        if match is None or (match["way"] and not match["side"]) or (match["verb"] == "turn" and not match["side"]):
             raise problem(f"{phrase[:60]!r} is not a phrase of a SCAN command")
-        number = graph.node(found["verb"])
-        if found["side"]:
-            side = graph.node(found["side"])
-            way = graph.node(found["way"] or "direct")
-            graph.edge(way, "of", number)
+        node = graph.node(match["verb"])
+        if match["side"]:
+            side = graph.node(match["side"])
+            way = graph.node(match["way"] or "direct")
+            graph.edge(way, "of", node)
             graph.edge(way, "to", side)
-            number = way
-        if found["times"]:
-            times = graph.node(found["times"])
-            graph.edge(times, "of", number)
-            number = times
-        numbers.append(number)
-        shapes.append(" ".join(filter(None, ("V", found["way"], found["side"] and "D", found["times"]))))
+            node = way
+        if match["times"]:
+            times = graph.node(match["times"])
+            graph.edge(times, "of", node)
+            node = times
+        numbers.append(node)
+        shapes.append(" ".join(filter(None, ("V", match["way"], match["side"] and "D", match["times"]))))
     if joint:
-        whole = graph.node(joint)
-        graph.edge(whole, "first", numbers[0])
-        graph.edge(whole, "second", numbers[1])
+        root = graph.node(joint)
+        graph.edge(root, "first", numbers[0])
+        graph.edge(root, "second", numbers[1])
     graph.template = f" {joint} ".join(shapes)
     return graph
 
@@ -85,13 +85,13 @@ def cogs_graph(line: str, problem: Problem) -> Graph:
     words: dict[str, int] = {}
     roles: list[tuple[str, str, str]] = []
     for term in re.split(r" (?:;|AND) ", form):
-        if found := _COGS_NOUN.fullmatch(term):
-            words.setdefault(found[2], graph.node(found[1]))
-        elif found := _COGS_ROLE.fullmatch(term):
-            if found[3] not in words:
+        if match := _COGS_NOUN.fullmatch(term):
+            words.setdefault(match[2], graph.node(match[1]))
+        elif match := _COGS_ROLE.fullmatch(term):
+            if match[3] not in words:
                 # A predicate's own variable: named by its first role, unless a noun comes later.
-                words.setdefault(found[3], -1)
-            roles.append((found[3] + "\0" + found[1], found[2].replace(" . ", "."), found[4]))
+                words.setdefault(match[3], -1)
+            roles.append((match[3] + "\0" + match[1], match[2].replace(" . ", "."), match[4]))
         else:
             raise problem(f"{term[:60]!r} is not a term of COGS")
     for key, _, _ in roles:
@@ -116,18 +116,18 @@ _LAMBDA = re.compile(r"(?:LAMBDA \w+ \. )+(?P<body>\S.*)")
 
 def _lambda_graph(form: str, problem: Problem) -> Graph:
     """A single word, a function in COGS: its predicate, and its roles as atoms."""
-    found = _LAMBDA.fullmatch(form)
-    if found is None:
+    match = _LAMBDA.fullmatch(form)
+    if match is None:
         raise problem(f"{form[:60]!r} is not a logical form of COGS")
-    terms = [term.split(" ( ")[0].split(" . ") for term in found["body"].split(" AND ")]
-    return Graph([terms[0][0]], atoms=[".".join(rest) for _, *rest in terms if rest], template="LAMBDA")
+    terms = [term.split(" ( ")[0].split(" . ") for term in match["body"].split(" AND ")]
+    return Graph([terms[0][0]], atoms=[".".join(role) for _, *role in terms if role], template="LAMBDA")
 
 
 def _cogs_template(form: str) -> str:
-    def blank(found: re.Match[str]) -> str:
-        return f"_ . {found[2]} ( {found[3]} , {found[4] if _VARIABLE.fullmatch(found[4]) else '_'} )"
+    def blank(match: re.Match[str]) -> str:
+        return f"_ . {match[2]} ( {match[3]} , {match[4] if _VARIABLE.fullmatch(match[4]) else '_'} )"
 
-    return _COGS_ROLE.sub(blank, _COGS_NOUN.sub(lambda found: f"_ ( {found[2]} )", form))
+    return _COGS_ROLE.sub(blank, _COGS_NOUN.sub(lambda match: f"_ ( {match[2]} )", form))
 
 
 def lispress_graph(line: str, problem: Problem) -> Graph:
@@ -139,59 +139,44 @@ def lispress_graph(line: str, problem: Problem) -> Graph:
     graph = Graph(template=anonymous(" ".join(tokens)))
     if not tokens:
         raise problem("the form is empty")
-    open_nodes: list[int] = []
-    places: list[int] = []
-    role = ""
-    expects_head = False
-    done = False
+    functions: list[list[int]] = []  # those that are open: node, and number of arguments by position
+    role, expects_head, done = "", False, False
+
+    def attach(node: int) -> int:
+        """Add a node as an argument of the innermost open function."""
+        nonlocal role
+        if functions:
+            functions[-1][1] += not role
+            graph.edge(functions[-1][0], role or str(functions[-1][1]), node)
+        role = ""
+        return node
+
     for token in tokens:
         if done:
             raise problem(f"{token[:40]!r} comes after the end of the form")
-        if token == "(":
-            if expects_head:  # ((a b) c): the function is itself a form
-                _below(graph, open_nodes, places, graph.node("apply"), role)
-                role = ""
+        if token == "(" and not expects_head:
             expects_head = True
+        elif token == "(":  # ((a b) c): the function is itself a form
+            functions.append([attach(graph.node("apply")), 0])
         elif token == ")":
             if expects_head:
-                _below(graph, open_nodes, places, graph.node("()"), role)
+                functions.append([attach(graph.node("()")), 0])
                 expects_head = False
-                role = ""
-            if not open_nodes:
+            if not functions:
                 raise problem("a closing bracket has no opening one")
-            open_nodes.pop()
-            places.pop()
-            done = not open_nodes
+            functions.pop()
+            done = not functions
         elif expects_head:
-            _below(graph, open_nodes, places, graph.node(token), role)
-            expects_head, role = False, ""
+            functions.append([attach(graph.node(token)), 0])
+            expects_head = False
         elif token.startswith(":") and len(token) > 1:
             role = token
         else:
-            number = graph.node(token)
-            if open_nodes:
-                _attach(graph, open_nodes[-1], places, number, role)
-                role = ""
-            else:
-                done = True
-    if open_nodes or expects_head:
+            attach(graph.node(token))
+            done = not functions
+    if functions or expects_head:
         raise problem("an opening bracket is not closed")
     return graph
-
-
-def _below(graph: Graph, open_nodes: list[int], places: list[int], number: int, role: str) -> None:
-    """Attach a function to the open one, and open it."""
-    if open_nodes:
-        _attach(graph, open_nodes[-1], places, number, role)
-    open_nodes.append(number)
-    places.append(0)
-
-
-def _attach(graph: Graph, parent: int, places: list[int], child: int, role: str) -> None:
-    if not role:
-        places[-1] += 1
-        role = str(places[-1])
-    graph.edge(parent, role, child)
 
 
 FORMS: dict[str, Callable[[str, Problem], Graph]] = {"scan": scan_graph, "cogs": cogs_graph, "lispress": lispress_graph}

@@ -48,17 +48,18 @@ class Graph:
 
     def compounds(self) -> tuple[list[str], list[tuple[int, int]]]:
         """The compounds, edges first; and pairs (part, whole) of their positions in that list."""
-        found = [f"{self.labels[parent]} {role} {self.labels[child]}" for parent, role, child in self.edges]
+        names = [f"{self.labels[parent]} {role} {self.labels[child]}" for parent, role, child in self.edges]
         within = []
         children: dict[int, list[int]] = {}
-        for number, (parent, _, _) in enumerate(self.edges):
-            children.setdefault(parent, []).append(number)
+        for edge, (parent, _, _) in enumerate(self.edges):
+            children.setdefault(parent, []).append(edge)
         for parent, numbers in children.items() if self.rules else ():
             if len(numbers) > 1:
-                parts = sorted(f"{self.edges[one][1]} {self.labels[self.edges[one][2]]}" for one in numbers)
-                within += [(one, len(found)) for one in numbers]
-                found.append(f"{self.labels[parent]} ( {' , '.join(parts)} )")
-        return found + self.extra, within
+                edges = [self.edges[edge] for edge in numbers]
+                arguments = sorted(f"{role} {self.labels[child]}" for _, role, child in edges)
+                within += [(edge, len(names)) for edge in numbers]
+                names.append(f"{self.labels[parent]} ( {' , '.join(arguments)} )")
+        return names + self.extra, within
 
 
 def atoms_and_compounds(graphs: Iterable[Graph], *, specific: bool) -> tuple[Occurrences, Occurrences, list[str]]:
@@ -70,14 +71,14 @@ def atoms_and_compounds(graphs: Iterable[Graph], *, specific: bool) -> tuple[Occ
     atom_names, compound_names = Numbering(), Numbering()
     atoms: list[list[int]] = []
     compounds: list[list[int]] = []
-    parts, wholes, templates, seen = [], [], [], 0
+    contained, wholes, templates, seen = [], [], [], 0
     for graph in graphs:
         atoms.append(atom_names.all([*graph.labels, *graph.atoms]))
-        found, within = graph.compounds()
-        numbers = compound_names.all(found)
+        names, within = graph.compounds()
+        numbers = compound_names.all(names)
         compounds.append(numbers)
-        parts += [seen + part for part, _ in within]
-        wholes += [numbers[whole] for _, whole in within]
+        contained += [seen + position for position, _ in within]
+        wholes += [numbers[compound] for _, compound in within]
         seen += len(numbers)
         templates.append(graph.template)
     examples = len(templates)
@@ -85,10 +86,10 @@ def atoms_and_compounds(graphs: Iterable[Graph], *, specific: bool) -> tuple[Occ
     rows, ids = _flat(compounds)
     if not specific:
         return first, from_entries(rows, ids, examples, compound_names.listed()), templates
-    weights = occurrence_weights(ids, np.array(parts, np.int64), np.array(wholes, np.int64))
+    weights = occurrence_weights(ids, np.array(contained, np.int64), np.array(wholes, np.int64))
     return first, from_weights(rows, ids, weights, examples, compound_names.listed()), templates
 
 
 def _flat(lists: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
-    rows = np.repeat(np.arange(len(lists)), [len(one) for one in lists])
-    return rows, np.array([number for one in lists for number in one], np.int64)
+    rows = np.repeat(np.arange(len(lists)), [len(row) for row in lists])
+    return rows, np.array([value for row in lists for value in row], np.int64)

@@ -38,8 +38,8 @@ def chernoff_coefficient(first: np.ndarray, second: np.ndarray, alpha: float) ->
         raise InputError("a distribution needs counts of 0 or more")
     if not p.sum() or not q.sum():
         return 0.0
-    both = (p > 0) & (q > 0)  # an element that one of them lacks counts 0, even with an exponent of 0
-    return min(1.0, float(((p[both] / p.sum()) ** alpha * (q[both] / q.sum()) ** (1 - alpha)).sum()))
+    shared = (p > 0) & (q > 0)  # an element that one of them lacks counts 0, even with an exponent of 0
+    return min(1.0, float(((p[shared] / p.sum()) ** alpha * (q[shared] / q.sum()) ** (1 - alpha)).sum()))
 
 
 def divergence(train: np.ndarray, test: np.ndarray, alpha: float) -> float:
@@ -84,7 +84,7 @@ class Divergences:
 
 
 def divergences(
-    found: Elements, train: np.ndarray, test: np.ndarray, kind: ElementType,
+    elements: Elements, train: np.ndarray, test: np.ndarray, kind: ElementType,
     *, fixed: np.ndarray | None = None, splits: int = 0, seed: int = 1,
 ) -> Divergences:  # fmt: skip
     """The divergences of two sets of examples.
@@ -94,15 +94,15 @@ def divergences(
     :param splits: the number of random splits to compare with, 0 or at least 2; split k depends on ``seed``
         and k alone.
     """
-    train_atoms, test_atoms = found.atoms.counts(train), found.atoms.counts(test)
-    train_compounds, test_compounds = found.compounds.counts(train), found.compounds.counts(test)
+    train_atoms, test_atoms = elements.atoms.counts(train), elements.atoms.counts(test)
+    train_compounds, test_compounds = elements.compounds.counts(train), elements.compounds.counts(test)
     lone = np.flatnonzero((test_atoms > 0) & (train_atoms == 0))
     lone = lone[np.argsort(-test_atoms[lone], kind="stable")]
     atom = divergence(train_atoms, test_atoms, ATOM_ALPHA)
     compound = divergence(train_compounds, test_compounds, COMPOUND_ALPHA)
     chances: list[Chance | None] = [None, None]
     if splits:
-        drawn = _random_divergences(found, train, test, fixed, splits, seed)
+        drawn = _random_divergences(elements, train, test, fixed, splits, seed)
         for at, (value, column) in enumerate(zip((atom, compound), drawn.T, strict=True)):
             mean, sd = float(column.mean()), float(column.std(ddof=1))
             chances[at] = Chance(mean, sd, (value - mean) / sd if sd > 1e-12 else None, splits)
@@ -114,36 +114,35 @@ def divergences(
         int((test_atoms > 0).sum()),
         int((test_compounds > 0).sum()),
         int(((test_compounds > 0) & (train_compounds == 0)).sum()),
-        tuple(found.atoms.names[int(number)] for number in lone),
+        tuple(elements.atoms.names[int(atom)] for atom in lone),
         *chances,
     )
 
 
 def _random_divergences(
-    found: Elements, train: np.ndarray, test: np.ndarray, fixed: np.ndarray | None, splits: int, seed: int
+    elements: Elements, train: np.ndarray, test: np.ndarray, fixed: np.ndarray | None, splits: int, seed: int
 ) -> np.ndarray:
     """Atom and compound divergence of random splits, ``[splits, 2]``.
 
     Training is what the other sets leave, by subtraction: sums of weights are exact in any order.
     """
-    free = np.arange(found.examples) if fixed is None else np.flatnonzero(~fixed)
+    free = np.arange(elements.examples) if fixed is None else np.flatnonzero(~fixed)
     tests = int(test[free].sum())
     neither = len(free) - tests - int(train[free].sum())
-    sides = [
-        (side, side.counts(), alpha) for side, alpha in ((found.atoms, ATOM_ALPHA), (found.compounds, COMPOUND_ALPHA))
-    ]
+    kinds = (elements.atoms, ATOM_ALPHA), (elements.compounds, COMPOUND_ALPHA)
+    sides = [(side, side.counts(), alpha) for side, alpha in kinds]
 
-    def one(number: int) -> list[float]:
-        order = np.random.default_rng(np.random.SeedSequence([seed, number])).permutation(free)
-        chosen, left = order[:tests], order[tests : tests + neither]
+    def drawn_divergences(split: int) -> list[float]:
+        order = np.random.default_rng(np.random.SeedSequence([seed, split])).permutation(free)
+        chosen, unused = order[:tests], order[tests : tests + neither]
         values = []
         for side, total, alpha in sides:
             here = side.counts_of(chosen)
-            values.append(divergence(total - here - side.counts_of(left), here, alpha))
+            values.append(divergence(total - here - side.counts_of(unused), here, alpha))
         return values
 
     with ThreadPoolExecutor(usable_cores()) as threads:
-        return np.array(list(threads.map(one, range(splits))))
+        return np.array(list(threads.map(drawn_divergences, range(splits))))
 
 
 def text_divergences(
@@ -152,6 +151,6 @@ def text_divergences(
     """The divergences of two texts, each with its name; ``splits`` as for :func:`divergences`.
 
     Weights are computed on both texts together."""
-    found = elements_of(kind, [train, test])
-    is_train = np.arange(found.examples) < len(train[1])
-    return divergences(found, is_train, ~is_train, kind, splits=splits)
+    elements = elements_of(kind, [train, test])
+    is_train = np.arange(elements.examples) < len(train[1])
+    return divergences(elements, is_train, ~is_train, kind, splits=splits)

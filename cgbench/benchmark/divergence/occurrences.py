@@ -61,8 +61,8 @@ def from_weights(
     keys = rows.astype(np.int64) * max(len(names), 1) + ids
     order = np.lexsort((-weights, keys))
     first = order[np.concatenate([[True], np.diff(keys[order]) != 0])] if len(order) else order
-    kept = first[np.rint(weights[first] * GRAIN) > 0]
-    return _from_keys(keys[kept], (np.rint(weights[kept] * GRAIN) / GRAIN).astype(np.float32), examples, names)
+    positive = first[np.rint(weights[first] * GRAIN) > 0]
+    return _from_keys(keys[positive], (np.rint(weights[positive] * GRAIN) / GRAIN).astype(np.float32), examples, names)
 
 
 def _from_keys(keys: np.ndarray, weights: np.ndarray, examples: int, names: Sequence[str]) -> Occurrences:
@@ -71,7 +71,7 @@ def _from_keys(keys: np.ndarray, weights: np.ndarray, examples: int, names: Sequ
     return Occurrences(starts, (keys % max(len(names), 1)).astype(np.int32), weights, names)
 
 
-def occurrence_weights(ids: np.ndarray, parts: np.ndarray, wholes: np.ndarray) -> np.ndarray:
+def occurrence_weights(ids: np.ndarray, contained: np.ndarray, wholes: np.ndarray) -> np.ndarray:
     """The weight of every occurrence of a compound: ``1 - max P(G' | G)``, low if it is part of a larger compound.
 
     Keysers et al. 2020: ``w(G, x) = max over occurrences g of G in x of (1 - max over G' with an occurrence in x that g
@@ -79,18 +79,18 @@ def occurrence_weights(ids: np.ndarray, parts: np.ndarray, wholes: np.ndarray) -
     A compound that only ever occurs within one larger compound weighs 0.
 
     :param ids: the compound of each occurrence, ``[occurrences]``.
-    :param parts: occurrences, and ``wholes`` the compounds that they are true parts of, ``[pairs]``.
+    :param contained: occurrences, and ``wholes`` the compounds that they are true parts of, ``[pairs]``.
     :returns: float64 ``[occurrences]``.
     """
     weights = np.ones(len(ids))
-    if not len(parts):
+    if not len(contained):
         return weights
-    size = int(max(ids.max(), wholes.max())) + 1
+    count = int(max(ids.max(), wholes.max())) + 1
     # An occurrence inside G' at two places counts once.
-    within = np.unique(np.stack([parts.astype(np.int64), wholes.astype(np.int64)]), axis=1)
-    pairs = ids[within[0]].astype(np.int64) * size + within[1]
+    within = np.unique(np.stack([contained.astype(np.int64), wholes.astype(np.int64)]), axis=1)
+    pairs = ids[within[0]].astype(np.int64) * count + within[1]
     _, inverse, counts = np.unique(pairs, return_inverse=True, return_counts=True)
-    totals = np.bincount(ids, minlength=size)
+    totals = np.bincount(ids, minlength=count)
     shares = counts[inverse.ravel()] / totals[ids[within[0]]]
     np.minimum.at(weights, within[0], 1.0 - shares)
     return weights

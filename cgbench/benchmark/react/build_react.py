@@ -149,9 +149,9 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
     with saying_where(engine, "scan", workspace.say):
         scans = tuple(
             workspace.run(
-                step, partial(_scan, plan=plan, number=number, pool=pool, learned=ngrams, engine=engine), resumable=True
+                step, partial(_scan, plan=plan, index=index, pool=pool, learned=ngrams, engine=engine), resumable=True
             )
-            for number, (step, pool) in enumerate(zip(plan.scans, pools, strict=True))
+            for index, (step, pool) in enumerate(zip(plan.scans, pools, strict=True))
         )
     # Candidates: the highest degrees, without repeats and without seen text.
     candidates = workspace.run(plan.candidates, lambda out: _cut(out, plan, scans, pools, (train, *exclude)))
@@ -163,8 +163,8 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
     table = candidate_table(candidates, pools, perplexity, ngrams, request.filters.degree_side)
 
     if difficulty:
-        places = zip(table["pool"].to_pylist(), table["pool_line"].to_pylist(), strict=True)
-        table = table.append_column(DIFFICULTY, [[float(difficulty[pool - 1][line - 1]) for pool, line in places]])
+        lines = zip(table["pool"].to_pylist(), table["pool_line"].to_pylist(), strict=True)
+        table = table.append_column(DIFFICULTY, [[float(difficulty[pool - 1][line - 1]) for pool, line in lines]])
 
     if request.drawing.document is not None:
         where = table["pool"].to_numpy(), table["pool_line"].to_numpy()
@@ -205,13 +205,13 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
     if plan.request.execution.until == "release":
         sizes = selection_sizes(request.as_dict(), table.num_rows)
         ranks, stages = select_rows(table.to_pydict(), request.as_dict(), sizes)
-        found: dict[str, Any] = {"rank": ranks, "stage": stages}
+        drawn: dict[str, Any] = {"rank": ranks, "stage": stages}
         if request.drawing.design == "stratified" and request.drawing.allocation == "neyman":
             targets = candidate_lines(candidates, original=plan.inputs.reads_originals)[1]
-            found[OWN_SCORE] = sentence_chrf(table["hypothesis"].to_pylist(), targets)
+            drawn[OWN_SCORE] = sentence_chrf(table["hypothesis"].to_pylist(), targets)
         # The probability of each draw, and a stratified sample of all candidates if there is to be one.
-        found |= draw_columns({**table.to_pydict(), **found}, request.as_dict(), sizes)
-        for name, values in found.items():
+        drawn |= draw_columns({**table.to_pydict(), **drawn}, request.as_dict(), sizes)
+        for name, values in drawn.items():
             table = table.append_column(name, [values])
     # Optionally, a control set matched to the test set.
     control = None
@@ -245,11 +245,11 @@ def _check_ensembles(plan: Plan, train: ParallelText) -> None:
         check_reverse(plan.inputs.reverse, train)
 
 
-def _scan(out: Path, *, plan: Plan, number: int, pool: ParallelText, learned: Path, engine: Engine) -> None:
+def _scan(out: Path, *, plan: Plan, index: int, pool: ParallelText, learned: Path, engine: Engine) -> None:
     from cgbench.benchmark.candidates.scan import scan_with
 
     sides = plan.request.filters.degree_side, plan.request.filters.filter_sides
-    write_json(out / "counts.json", scan_with(engine, pool, number, learned, sides, out))
+    write_json(out / "counts.json", scan_with(engine, pool, index, learned, sides, out))
 
 
 def _cut(
@@ -258,8 +258,8 @@ def _cut(
     request = plan.request
     bounds = Bounds(request.filters.min_length, request.filters.max_length, request.filters.degree_side)
     lengths = count_lengths([read_json(scan / "counts.json")["lengths"] for scan in scans], bounds)
-    size = resolve_amount("candidates", request.filters.candidates, lengths["within_length"])
-    result = cut(parts_of(scans), pools, size=size, bounds=bounds, seed=request.seed, seen=seen)
+    count = resolve_amount("candidates", request.filters.candidates, lengths["within_length"])
+    result = cut(parts_of(scans), pools, size=count, bounds=bounds, seed=request.seed, seen=seen)
     replace(result, counts={**lengths, **result.counts}).save(out)
     rows = result.rows
     originals = original_pairs(plan.inputs.pools, rows["pool"], rows["line"], plan.train.normalisation)
@@ -375,13 +375,13 @@ def _warnings(
 ) -> list[str]:
     """Errors in the texts, tabs and CRs in them, and a shortage of candidates."""
     read = [(plan.train, train), *zip(plan.exclude, exclude, strict=True)]
-    found = [finding.text for finding in plan.findings]
-    found += [warning for planned, text in read for warning in warn_of(odd_characters(text), planned.spec)]
+    lines = [finding.text for finding in plan.findings]
+    lines += [warning for planned, text in read for warning in warn_of(odd_characters(text), planned.spec)]
     for pool, scan in zip(plan.pools, scans, strict=True):
-        found += warn_of(read_json(scan / "counts.json")["odd"], pool.spec)
-    wanted = resolve_amount("candidates", plan.request.filters.candidates, counts["within_length"])
-    if counts["candidates"] < wanted:
-        found.append(f"only {counts['candidates']:,} candidates are left, of {wanted:,} requested")
+        lines += warn_of(read_json(scan / "counts.json")["odd"], pool.spec)
+    requested = resolve_amount("candidates", plan.request.filters.candidates, counts["within_length"])
+    if counts["candidates"] < requested:
+        lines.append(f"only {counts['candidates']:,} candidates are left, of {requested:,} requested")
     if plan.request.execution.until == "release":
-        found += size_warnings(plan.request, counts)
-    return found
+        lines += size_warnings(plan.request, counts)
+    return lines

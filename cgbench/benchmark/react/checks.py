@@ -94,8 +94,8 @@ def check_shares(request: BuildRequest, pool: int | None = None) -> None:
     shares = {key: amount for key, amount in amounts.items() if is_share(settings[key])}
     cut = (*DROPS, "window")
     if sum(shares.get(key, Fraction(0)) for key in cut) > 1:
-        named = ", ".join(f"{key}={settings[key]}" for key in cut if shares.get(key))
-        raise InputError(f"{named}: together more than all candidates; lower one of them")
+        values = ", ".join(f"{key}={settings[key]}" for key in cut if shares.get(key))
+        raise InputError(f"{values}: together more than all candidates; lower one of them")
     if "select" in shares and "window" in shares and shares["select"] > shares["window"]:
         raise InputError(f"select={settings['select']}: more than window={settings['window']}, which it is drawn from")
     if "candidates" in shares and pool is None:
@@ -123,17 +123,17 @@ def check_enough(request: BuildRequest, counts: Mapping[str, int], train: Parall
     :param counts: pairs left at each stage.
     :raises InputError: gives the pairs left at each stage, why the others were dropped, and the fix.
     """
-    left = (
+    stages = (
         f"pool {counts['pool']:,}, known words {counts['known_words']:,}, "
         f"within the length bounds {counts['within_length']:,}, candidates {counts['candidates']:,}"
     )
     if not counts["candidates"]:
-        raise InputError(f"no candidates are left (left: {left}); {_why_none(request, counts, train)}")
+        raise InputError(f"no candidates are left (left: {stages}); {_why_none(request, counts, train)}")
     sizes = selection_sizes(request.as_dict(), counts["candidates"])
     for key in ("window", "select"):
         if not sizes[key]:
             raise InputError(
-                f"{key}: {getattr(request.drawing, key)} of {counts['candidates']:,} candidates is 0 (left: {left})"
+                f"{key}: {getattr(request.drawing, key)} of {counts['candidates']:,} candidates is 0 (left: {stages})"
             )
     if request.execution.until == "candidates":
         return
@@ -141,7 +141,7 @@ def check_enough(request: BuildRequest, counts: Mapping[str, int], train: Parall
     if drop + sizes["window"] > counts["candidates"] or sizes["select"] > sizes["window"]:
         raise InputError(
             f"too few candidates to drop {drop:,} and draw {sizes['select']:,} of the next "
-            f"{sizes['window']:,} (left: {left}); give a larger pool, or lower {_lowerable(sizes)}"
+            f"{sizes['window']:,} (left: {stages}); give a larger pool, or lower {_lowerable(sizes)}"
         )
     strata = request.drawing.strata * request.drawing.degree_strata
     if "sample" in sizes and not FEWEST * strata <= sizes["sample"] <= counts["candidates"]:
@@ -158,26 +158,26 @@ def size_warnings(request: BuildRequest, counts: Mapping[str, int]) -> list[str]
     """
     settings, candidates = flat_values(request), counts["candidates"]
     sizes = selection_sizes(request.as_dict(), candidates)
-    rest = candidates - sum(sizes[key] for key in DROPS)
-    named = {
+    remaining = candidates - sum(sizes[key] for key in DROPS)
+    values = {
         key: f"{key}={settings[key]}" for key in ("candidates", "window", "select", "word_min_count", "min_length")
     }
     lines = []
     if sizes["select"] < FEWEST_PAIRS:
         lines.append(
             f"the test set has only {sizes['select']:,} pairs, and scores of fewer than {FEWEST_PAIRS} are uncertain; "
-            f"raise {named['select']} and {named['window']}, give a larger pool, or lower {named['word_min_count']} or "
-            f"{named['min_length']} for more candidates"
+            f"raise {values['select']} and {values['window']}, give a larger pool, or lower "
+            f"{values['word_min_count']} or {values['min_length']} for more candidates"
         )
     if candidates > NEARLY_ALL * counts["within_length"]:
         lines.append(
             f"{candidates:,} of the {counts['within_length']:,} pairs within the length bounds are candidates, so the "
-            f"degree hardly selects; lower {named['candidates']}, to 1/4 for example"
+            f"degree hardly selects; lower {values['candidates']}, to 1/4 for example"
         )
-    if sizes["window"] > NEARLY_ALL * rest:
+    if sizes["window"] > NEARLY_ALL * remaining:
         lines.append(
-            f"the window takes {sizes['window']:,} of the {rest:,} candidates that are not dropped, so the measure "
-            f"hardly selects; lower {named['window']}, to 3/10 for example"
+            f"the window takes {sizes['window']:,} of the {remaining:,} candidates that are not dropped, so the "
+            f"measure hardly selects; lower {values['window']}, to 3/10 for example"
         )
     return lines
 

@@ -44,7 +44,7 @@ Texts = tuple[Sequence[bytes], Sequence[bytes]]
 
 
 def draw_control(
-    parts: Sequence[Path],
+    scans: Sequence[Path],
     pools: Sequence[ParallelText],
     test: Mapping[str, np.ndarray],
     texts: Texts,
@@ -56,38 +56,39 @@ def draw_control(
 ) -> Control:
     """Draw a control set for a test set.
 
-    :param parts: the files of :func:`~cgbench.benchmark.candidates.scan.scan`, for all ``pools``.
+    :param scans: the files of :func:`~cgbench.benchmark.candidates.scan.scan`, for all ``pools``.
     :param test: arrays ``pool`` (as in the scan), ``source_length`` and ``target_length`` of the test set; ``texts``:
         its sources and targets, words joined by one blank.
     :param vocabularies: the words of the training text, source and target.
     :param bounds: as for the cut (:func:`~cgbench.benchmark.candidates.cut.cut`), with ``seen``.
     """
-    wanted, available, near = Counter(bins_of(test).tolist()), _bin_sizes(parts, bounds), NEAR
+    bins, available, near = Counter(bins_of(test).tolist()), _bin_sizes(scans, bounds), NEAR
     pairs = Counter(test["pool"].tolist())
     while True:
-        limits = nearest_bins(wanted, available, near)
-        rows, found = _usable(_nearest_rows(parts, bounds, seed, limits), pools, seen, texts)
-        held = Counter(rows["pool"].tolist())
-        if all(held[pool] >= count for pool, count in pairs.items()):
+        limits = nearest_bins(bins, available, near)
+        rows, sides = _usable(_nearest_rows(scans, bounds, seed, limits), pools, seen, texts)
+        counts = Counter(rows["pool"].tolist())
+        if all(counts[pool] >= count for pool, count in pairs.items()):
             break
         if limits == {key: count for key, count in available.items() if key >> 2 * _BITS in pairs}:
             break  # everything was read
         near *= 4
-    ours, rows = (_with_frequency(one, lines, vocabularies) for one, lines in ((test, _decoded(texts)), (rows, found)))
-    points = scaled(covariates_of(ours), covariates_of(rows))
+    test_rows = _with_frequency(test, _decoded(texts), vocabularies)
+    rows = _with_frequency(rows, sides, vocabularies)
+    points = scaled(covariates_of(test_rows), covariates_of(rows))
     chosen = np.zeros(0, np.int64)
     for pool in sorted(pairs):
-        mine = np.flatnonzero(rows["pool"] == pool)
-        chosen = np.append(chosen, mine[match(points[0][test["pool"] == pool], points[1][mine])])
+        in_pool = np.flatnonzero(rows["pool"] == pool)
+        chosen = np.append(chosen, in_pool[match(points[0][test["pool"] == pool], points[1][in_pool])])
     chosen = chosen[np.lexsort((rows["line"][chosen], rows["pool"][chosen]))]
     drawn = {name: values[chosen] for name, values in rows.items()}
-    sources, targets = ([lines[place] for place in chosen.tolist()] for lines in found)
+    sources, targets = ([lines[row] for row in chosen.tolist()] for lines in sides)
     return Control(
         {name: drawn[name] for name in (*COLUMNS, *RAREST)},
         sources,
         targets,
         missing=len(texts[0]) - len(chosen),
-        balance=balance(covariates_of(ours), covariates_of(drawn)) if len(chosen) else [],
+        balance=balance(covariates_of(test_rows), covariates_of(drawn)) if len(chosen) else [],
     )
 
 
@@ -97,19 +98,21 @@ def bins_of(rows: Mapping[str, np.ndarray]) -> np.ndarray:
     return (((pool << _BITS) + source) << _BITS) + target
 
 
-def nearest_bins(wanted: Mapping[int, int], available: Mapping[int, int], near: int) -> dict[int, int]:
+def nearest_bins(test_bins: Mapping[int, int], available: Mapping[int, int], near: int) -> dict[int, int]:
     """The number of pairs to read from each bin: ``near`` times the test pairs of each bin, from the bins of the same
     corpus with the nearest lengths.
 
-    :param wanted: pairs of the test set, by bin; ``available``: pairs of the pool.
+    :param test_bins: pairs of the test set, by bin; ``available``: pairs of the pool.
     """
     keys = np.array(sorted(available), np.int64)
     sizes, limits = np.array([available[key] for key in keys.tolist()], np.int64), np.zeros(len(keys), np.int64)
     corpus, source, target = _parts(keys)
-    for key, count in sorted(wanted.items()):
-        ours, one, other = _parts(np.int64(key))
-        same = np.flatnonzero(corpus == ours)
-        order = same[np.argsort(np.abs(source[same] - one) + np.abs(target[same] - other), kind="stable")]
+    for key, count in sorted(test_bins.items()):
+        pool, source_length, target_length = _parts(np.int64(key))
+        same = np.flatnonzero(corpus == pool)
+        order = same[
+            np.argsort(np.abs(source[same] - source_length) + np.abs(target[same] - target_length), kind="stable")
+        ]
         before = np.cumsum(sizes[order]) - sizes[order]
         limits[order] += np.clip(near * count - before, 0, sizes[order])
     limits = np.minimum(limits, sizes)
@@ -125,16 +128,16 @@ def _usable(
     rows: dict[str, np.ndarray], pools: Sequence[ParallelText], seen: Sequence[ParallelText], test: Texts
 ) -> tuple[dict[str, np.ndarray], tuple[list[str], list[str]]]:
     """The rows that are neither seen, nor in the test set, nor repeats, with their texts."""
-    found, known = read_texts(rows, pools, seen)
-    taken = [known[number] | set(test[number]) for number in (0, 1)]
-    kept = []
-    for place, (source, target) in enumerate(zip(*found, strict=True)):
-        if source not in taken[0] and target not in taken[1]:
-            kept.append(place)
-            taken[0].add(source)
-            taken[1].add(target)
-    left = _decoded(tuple([texts[place] for place in kept] for texts in found))
-    return {name: values[kept] for name, values in rows.items()}, left
+    all_lines, known = read_texts(rows, pools, seen)
+    seen_lines = [known[side] | set(test[side]) for side in (0, 1)]
+    usable = []
+    for row, (source, target) in enumerate(zip(*all_lines, strict=True)):
+        if source not in seen_lines[0] and target not in seen_lines[1]:
+            usable.append(row)
+            seen_lines[0].add(source)
+            seen_lines[1].add(target)
+    lines = _decoded(tuple([texts[row] for row in usable] for texts in all_lines))
+    return {name: values[usable] for name, values in rows.items()}, lines
 
 
 def _decoded(texts: Sequence[Sequence[bytes]]) -> tuple[list[str], list[str]]:
@@ -146,50 +149,50 @@ def _with_frequency(
     rows: Mapping[str, np.ndarray], texts: Sequence[Sequence[str]], vocabularies: Sequence[Vocabulary]
 ) -> dict[str, np.ndarray]:
     """``rows`` with the word frequencies that ``covariates_of`` needs."""
-    found = dict(rows)
+    columns = dict(rows)
     for side, lines, vocabulary in zip(SIDES, texts, vocabularies, strict=True):
         frequency = word_frequency(vocabulary, lines)
-        found |= {f"{side}_{name}": values for name, values in frequency._asdict().items()}
-    return found
+        columns |= {f"{side}_{name}": values for name, values in frequency._asdict().items()}
+    return columns
 
 
-def _bin_sizes(parts: Sequence[Path], bounds: Bounds) -> Counter[int]:
+def _bin_sizes(scans: Sequence[Path], bounds: Bounds) -> Counter[int]:
     total: Counter[int] = Counter()
-    for part in read_parts(parts):
-        keys, counts = np.unique(bins_of(part)[bounds.hold(part)], return_counts=True)
+    for columns in read_parts(scans):
+        keys, counts = np.unique(bins_of(columns)[bounds.hold(columns)], return_counts=True)
         total.update(dict(zip(keys.tolist(), counts.tolist(), strict=True)))
     return total
 
 
-def _nearest_rows(parts: Sequence[Path], bounds: Bounds, seed: int, limits: Mapping[int, int]) -> dict[str, np.ndarray]:
+def _nearest_rows(scans: Sequence[Path], bounds: Bounds, seed: int, limits: Mapping[int, int]) -> dict[str, np.ndarray]:
     """The ``limits[bin]`` rows of each bin with the smallest seeded hashes, by rising hash; with ``bin``, ``tie``."""
     keys = np.array(sorted(limits), np.int64)
     most = np.array([limits[key] for key in keys.tolist()], np.int64)
-    held: list[dict[str, np.ndarray]] = [
+    blocks: list[dict[str, np.ndarray]] = [
         {name: np.zeros(0, np.int64) for name in (*COLUMNS, "bin")}
         | {name: np.zeros(0, np.uint64) for name in ("tie", "content")}
     ]
     waiting = 0
-    for part in read_parts(parts):
-        part["bin"] = bins_of(part)
-        part["tie"] = seeded_hash(part["content"], seed, "control")
-        rows = np.flatnonzero(bounds.hold(part) & np.isin(part["bin"], keys))
-        held.append({name: values[rows] for name, values in part.items()})
+    for columns in read_parts(scans):
+        columns["bin"] = bins_of(columns)
+        columns["tie"] = seeded_hash(columns["content"], seed, "control")
+        rows = np.flatnonzero(bounds.hold(columns) & np.isin(columns["bin"], keys))
+        blocks.append({name: values[rows] for name, values in columns.items()})
         waiting += len(rows)
         if waiting > 2 * most.sum() + 10_000:
-            held = [_smallest(held, keys, most)]
-            waiting = len(held[0]["tie"])
-    rows_held = _smallest(held, keys, most)
+            blocks = [_smallest(blocks, keys, most)]
+            waiting = len(blocks[0]["tie"])
+    rows_held = _smallest(blocks, keys, most)
     order = np.lexsort((rows_held["line"], rows_held["pool"], rows_held["bin"], rows_held["tie"]))
     return {name: values[order] for name, values in rows_held.items()}
 
 
-def _smallest(parts: Sequence[dict[str, np.ndarray]], keys: np.ndarray, most: np.ndarray) -> dict[str, np.ndarray]:
+def _smallest(blocks: Sequence[dict[str, np.ndarray]], keys: np.ndarray, most: np.ndarray) -> dict[str, np.ndarray]:
     """The ``most`` rows of each bin with the smallest hashes; of equal pairs the first line."""
-    rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    rows = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
     order = np.lexsort((rows["line"], rows["tie"], rows["bin"]))
     bins = rows["bin"][order]
     begin = np.searchsorted(bins, keys)
-    place = np.arange(len(order)) - begin[np.searchsorted(keys, bins)]
-    kept = order[place < most[np.searchsorted(keys, bins)]]
-    return {name: values[kept] for name, values in rows.items()}
+    rank = np.arange(len(order)) - begin[np.searchsorted(keys, bins)]
+    chosen = order[rank < most[np.searchsorted(keys, bins)]]
+    return {name: values[chosen] for name, values in rows.items()}

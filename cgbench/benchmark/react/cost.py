@@ -83,8 +83,8 @@ def _sample(texts: Sequence[PlannedText], folder: Path) -> tuple[Texts, float, i
     for side, path in enumerate(paths):
         path.write_text("".join(f"{pair[side]}\n" for pair in pairs), encoding="utf-8")
     files = {path for text in texts for path in text.spec.files}
-    samples = sum(path.stat().st_size * PACKED.get(path.suffix, 1) for path in files)
-    samples /= max(1, sum(path.stat().st_size for path in paths))
+    text_bytes = sum(path.stat().st_size * PACKED.get(path.suffix, 1) for path in files)
+    samples = text_bytes / max(1, sum(path.stat().st_size for path in paths))
     return paths, samples, round(samples * len(pairs))
 
 
@@ -99,9 +99,9 @@ def _time_text(plan: Plan, train: Texts, pool: Texts, folder: Path) -> tuple[flo
     for run in ("first", "second"):  # the first loads compiled code
         (folder / run).mkdir()
         began = time.monotonic()
-        ngrams, others = learn_sides(*files, min_count=filters.ngram_min_count, word_min_count=filters.word_min_count)
+        ngrams, words = learn_sides(*files, min_count=filters.ngram_min_count, word_min_count=filters.word_min_count)
         learned = time.monotonic()
-        scan(Scan(pairs, 0, ngrams, others, filters.degree_side, filters.filter_sides), folder / run)
+        scan(Scan(pairs, 0, ngrams, words, filters.degree_side, filters.filter_sides), folder / run)
     return learned - began, time.monotonic() - learned
 
 
@@ -144,7 +144,7 @@ def _time_training(files: Texts, preset: Preset, folder: Path, device: str) -> f
         return time.monotonic() - began
 
     spent(1)  # allocate memory, compile loops
-    base, more = spent(2), 2
-    while (seconds := spent(2 + more) - base) < 1.0 and more < 1000:
-        more *= 4
-    return max(0.0, base + (preset.training.max_updates - 2) * max(1e-5, seconds / more))
+    base, updates = spent(2), 2
+    while (seconds := spent(2 + updates) - base) < 1.0 and updates < 1000:
+        updates *= 4
+    return max(0.0, base + (preset.training.max_updates - 2) * max(1e-5, seconds / updates))

@@ -104,15 +104,15 @@ def count_kinds(release: Release, kinds: Sequence[str]) -> dict[str, dict[str, i
 
     def count(lines: Iterable[int]) -> dict[str, int]:
         names, numbers = np.unique([kinds[line] for line in lines], return_counts=True)
-        found = dict(zip(names.tolist(), numbers.tolist(), strict=True))
-        return {kind: found.get(kind, 0) for kind in sorted(set(kinds))}
+        counts = dict(zip(names.tolist(), numbers.tolist(), strict=True))
+        return {kind: counts.get(kind, 0) for kind in sorted(set(kinds))}
 
     scan = release.step("scan-1")
     assert scan is not None  # just made or kept
     known = [
         line
-        for part in sorted(scan.glob("part-*.parquet"))
-        for line in pyarrow.parquet.read_table(part, columns=["line"])["line"].to_pylist()
+        for path in sorted(scan.glob("part-*.parquet"))
+        for line in pyarrow.parquet.read_table(path, columns=["line"])["line"].to_pylist()
     ]
     table = release.table().select(["line", "stage"]).to_pydict()
     candidates = [line - 1 for line in table["line"]]
@@ -136,15 +136,15 @@ def noise_by_way(release: Release, kinds: Sequence[str]) -> dict[str, dict[str, 
     """The noise left by the selection of the release (``this build``), and by that of the paper."""
     columns = release.table().to_pydict()
     paper = default_settings()
-    share = Fraction(paper["drop"], paper["candidates"])
-    ways = {"the paper's way": {"drop": str(share), "drop_reference": 0, "drop_perplexity": 0}, "this build": {}}
+    dropped = Fraction(paper["drop"], paper["candidates"])
+    ways = {"the paper's way": {"drop": str(dropped), "drop_reference": 0, "drop_perplexity": 0}, "this build": {}}
     noise = np.array([kinds[line - 1] == NOISE for line in columns["line"]])
-    found = {}
+    noise_left_by = {}
     for way, change in ways.items():
         config = release.configuration | change
         _, stages = select_rows(columns, config, selection_sizes(config, len(noise)))
-        found[way] = noise_left(noise, np.array(columns[config["uncertainty"]]), np.array(stages))
-    return found
+        noise_left_by[way] = noise_left(noise, np.array(columns[config["uncertainty"]]), np.array(stages))
+    return noise_left_by
 
 
 def noise_left(noise: np.ndarray, uncertainty: np.ndarray, stages: np.ndarray) -> dict[str, float]:

@@ -111,14 +111,14 @@ def known_from_of(value: Any, degree_side: str) -> dict[str, Path]:
     if isinstance(value, Mapping):
         pairs = [(str(side), str(folder)) for side, folder in value.items()]
     else:
-        parts = [(word, *word.partition("=")) for word in map(os.fspath, _listed(value))]
+        words = [(word, *word.partition("=")) for word in map(os.fspath, _listed(value))]
         pairs = [
-            (side, folder) if sign and side in SIDES else (degree_side, word) for word, side, sign, folder in parts
+            (side, folder) if sign and side in SIDES else (degree_side, word) for word, side, sign, folder in words
         ]
     for side, folder in pairs:
         if side not in SIDES or not folder:
             raise InputError(f"{argument('known_from', f'{side}={folder}')}: give a side and a folder: source=FOLDER")
-    found = {side: Path(folder) for side, folder in pairs}
-    if len(found) < len(pairs):
+    folders = {side: Path(folder) for side, folder in pairs}
+    if len(folders) < len(pairs):
         raise InputError(f"{argument('known_from')}: give one folder per side: source=FOLDER and target=FOLDER")
-    return dict(sorted(found.items()))
+    return dict(sorted(folders.items()))

@@ -27,18 +27,19 @@ def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[Para
     :raises InputError: no word occurs often enough, or a result of ``cgbench overlap`` belongs to other text.
     """
     request, inputs = plan.request, plan.inputs
-    ours, other = request.filters.degree_side, SIDES[request.filters.degree_side == "source"]
+    degree_side, other_side = request.filters.degree_side, SIDES[request.filters.degree_side == "source"]
     least = request.filters.word_min_count
     if not inputs.known and not inputs.phrases:
-        paths = (getattr(train, side).path for side in (ours, other))
-        ngrams, others = learn_sides(*paths, min_count=request.filters.ngram_min_count, word_min_count=least)
+        paths = (getattr(train, side).path for side in (degree_side, other_side))
+        ngrams, other_words = learn_sides(*paths, min_count=request.filters.ngram_min_count, word_min_count=least)
     else:
         ngrams = _ngrams(out, plan, train, pools)
-        if other in inputs.known:
-            others = words_of_pool(KnownOfTest.load(inputs.known[other]), _texts(plan, pools, other), least)
+        if other_side in inputs.known:
+            known, texts = KnownOfTest.load(inputs.known[other_side]), _texts(plan, pools, other_side)
+            other_words = words_of_pool(known, texts, least)
         else:
-            others = Vocabulary.learn(getattr(train, other).path, min_count=least)
-    for side, words in ((ours, ngrams.words), (other, others)):
+            other_words = Vocabulary.learn(getattr(train, other_side).path, min_count=least)
+    for side, words in ((degree_side, ngrams.words), (other_side, other_words)):
         if side not in inputs.known:
             check_words(getattr(train, side).path, len(words), least)
         elif not len(words):
@@ -47,7 +48,7 @@ def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[Para
                 "corpus of the same language and tokenisation, or lower word_min_count"
             )
     ngrams.save(out / NGRAMS)
-    others.save(out / WORDS)
+    other_words.save(out / WORDS)
 
 
 def _ngrams(out: Path, plan: Plan, train: ParallelText, pools: Sequence[ParallelText]) -> KnownNgrams:

@@ -112,10 +112,8 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
     device = choose_device("cpu" if until == "candidates" else request.execution.device)
     settings, normalisation = request.as_dict(), request.text_options.normalisation_of(inputs.train)
     train = plan_text("train", inputs.train, normalisation)
-    pools = tuple(plan_text(f"pool-{number}", spec, normalisation) for number, spec in enumerate(inputs.pools, 1))
-    exclude = tuple(
-        plan_text(f"exclude-{number}", spec, normalisation) for number, spec in enumerate(inputs.exclude, 1)
-    )
+    pools = tuple(plan_text(f"pool-{index}", spec, normalisation) for index, spec in enumerate(inputs.pools, 1))
+    exclude = tuple(plan_text(f"exclude-{index}", spec, normalisation) for index, spec in enumerate(inputs.exclude, 1))
     findings = _inspect_texts(inputs, normalisation, request.execution.accept_text)
     if request.drawing.document is not None:
         check_documents(request.drawing.document, inputs.pools)
@@ -137,12 +135,12 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
     )
     scans = tuple(
         Step(
-            f"scan-{number}",
-            {"filter_sides": request.filters.filter_sides, "degree_side": side, "number": number},
+            f"scan-{index}",
+            {"filter_sides": request.filters.filter_sides, "degree_side": side, "number": index},
             {"known-ngrams": ngrams.key, "pool": pool.identity},
             revision=2,
         )
-        for number, pool in enumerate(pools, 1)
+        for index, pool in enumerate(pools, 1)
     )
     candidates = Step(
         "candidates",
@@ -150,7 +148,7 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
         {
             "train": train.identity,
             **{scan.name: scan.key for scan in scans},
-            **{f"exclude-{number}": text.identity for number, text in enumerate(exclude, 1)},
+            **{f"exclude-{index}": text.identity for index, text in enumerate(exclude, 1)},
         },
         revision=3,
     )
@@ -216,7 +214,7 @@ def _plan_known(
     inputs: Inputs, request: BuildRequest, normalisation: Normalisation, pools: Sequence[PlannedText]
 ) -> dict[str, str]:
     """The inputs of the step ``known-ngrams`` with results of ``cgbench overlap``: these results, and the pool."""
-    found = {}
+    hashes = {}
     for side, folder in inputs.known.items():
         overlap = read_summary(folder)
         for name in ("word_min_count", *(["ngram_min_count"] if side == request.filters.degree_side else [])):
@@ -228,8 +226,8 @@ def _plan_known(
             )
         language = inputs.languages[SIDES.index(side)]
         check_words_alike(folder, overlap["units"]["words"], normalisation.of(language).settings)
-        found[f"known-{side}"] = _hash_input(sums_of(folder))
-    return found | ({f"pool-{number}": pool.identity for number, pool in enumerate(pools, 1)} if found else {})
+        hashes[f"known-{side}"] = _hash_input(sums_of(folder))
+    return hashes | ({f"pool-{index}": pool.identity for index, pool in enumerate(pools, 1)} if hashes else {})
 
 
 def _plan_perplexity(inputs: Inputs, request: BuildRequest, candidates: Step) -> Step | None:

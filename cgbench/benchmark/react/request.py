@@ -327,8 +327,8 @@ class BuildRequest:
     @property
     def model_settings(self) -> dict[str, Any]:
         """Changes to the model preset, by dotted name."""
-        named = {"model.architecture": self.ensemble_options.arch, "method.name": self.ensemble_options.method}
-        changes = {**(self.settings or {}), **{key: value for key, value in named.items() if value is not None}}
+        options = {"model.architecture": self.ensemble_options.arch, "method.name": self.ensemble_options.method}
+        changes = {**(self.settings or {}), **{key: value for key, value in options.items() if value is not None}}
         return dict(sorted(changes.items()))
 
     def as_dict(self) -> dict[str, Any]:

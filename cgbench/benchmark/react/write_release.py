@@ -44,7 +44,6 @@ from cgbench.benchmark.release.manifest import (
     summary,
     table_file,
     text_files,
-    timings_digest,
 )
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.tables import (
@@ -61,7 +60,7 @@ from cgbench.errors import InputWarning
 from cgbench.files import to_json, write_atomic
 from cgbench.models.checkpoints import ensemble_identity
 from cgbench.models.external.addresses import placed_name, shown_name
-from cgbench.steps import Workspace, hash_file
+from cgbench.steps import Workspace, hash_file, hash_value
 from cgbench.text.remote import as_given, is_address
 from cgbench.text.streams import split_name
 from cgbench.text.tokenizers import versions as tokenizer_versions
@@ -203,7 +202,7 @@ def _manifest(built: Built, rows: list[dict[str, Any]], names: Mapping[str, str]
         if "sample" in design:
             counts["sample"] = design["sample"]["drawn"]
         order = sorted(measured, key=("degree", "uncertainty", "reference", "perplexity", "difficulty").index)
-        statistics["selected"] = {name: summary([rows[number][measured[name]] for number in chosen]) for name in order}
+        statistics["selected"] = {name: summary([rows[row][measured[name]] for row in chosen]) for name in order}
     if built.control and len(built.control.sources):
         statistics["control"] = {"degree": summary(built.control.rows["degree"])}
     return {
@@ -240,14 +239,14 @@ def _renamed(text: str, names: Mapping[str, str]) -> str:
 def write_timings(built: Built, out: Path, workspace: Workspace) -> None:
     """Write ``timings.json``: the seconds that each step took, over all its runs."""
     seconds = {step.name: workspace.seconds(step) for step in built.plan.steps}
-    write_atomic(out / TIMINGS, to_json({"seconds": seconds, "digest": timings_digest(seconds)}))
+    write_atomic(out / TIMINGS, to_json({"seconds": seconds, "digest": hash_value(seconds)}))
 
 
 def _input_paths(built: Built) -> list[str]:
     inputs = built.plan.inputs
     specs = (inputs.train, *inputs.pools, *inputs.exclude)
-    others = (inputs.phrases, *inputs.known.values(), inputs.ensemble, inputs.reverse, inputs.lm, *inputs.difficulty)
-    return [str(path) for path in (*(path for spec in specs for path in spec.paths), *filter(None, others))]
+    paths = (inputs.phrases, *inputs.known.values(), inputs.ensemble, inputs.reverse, inputs.lm, *inputs.difficulty)
+    return [str(path) for path in (*(path for spec in specs for path in spec.paths), *filter(None, paths))]
 
 
 def _inputs(built: Built, names: Mapping[str, str]) -> dict[str, Any]:
@@ -321,7 +320,7 @@ def command(built: Built, names: Mapping[str, str]) -> str:
     add_paths("--ensemble", inputs.ensemble)
     for member in inputs.members:
         add("--member", shown_name(member.address))
-    for template in {one.template for one in inputs.members if "prompt" not in one.address.options} - {None}:
+    for template in {member.template for member in inputs.members if "prompt" not in member.address.options} - {None}:
         add("--prompt", str(template))  # shared by all members
     add_paths("--reverse-ensemble", inputs.reverse)
     add_paths("--difficulty", *inputs.difficulty)

@@ -103,9 +103,9 @@ def figure_rows(figures: Mapping[str, Any], measure: str) -> list[tuple[str, lis
             continue
         name = measure if key == "uncertainty" else key
         rows += [
-            (f"{name}, {whose}", found[key])
-            for whose, found in (("candidates", figures), ("test set", selected))
-            if key in found
+            (f"{name}, {whose}", summaries[key])
+            for whose, summaries in (("candidates", figures), ("test set", selected))
+            if key in summaries
         ]
     rows += [("degree, control set", figures["control"]["degree"])] if "control" in figures else []
     return [(name, [f"{values[key]:.3f}" for key in SUMMARY]) for name, values in rows]
@@ -132,10 +132,10 @@ def _examples(release: Release) -> list[dict[str, Any]]:
 def _members(manifest: Mapping[str, Any], outside: Sequence[Mapping[str, Any]]) -> str:
     seeds: list[int] | None = manifest["seeds"]["members"]
     if outside:
-        named = ", ".join(_code(member["name"]) for member in outside)
+        names = ", ".join(_code(member["name"]) for member in outside)
         native = all(member["identity"]["kind"] == "cgbench" for member in outside)
         kind = "models trained with cgbench" if native else "external models"
-        return f"{len(outside)} {kind if len(outside) > 1 else kind.replace('models', 'model')} ({named})"
+        return f"{len(outside)} {kind if len(outside) > 1 else kind.replace('models', 'model')} ({names})"
     if seeds is None:
         return "an ensemble trained before"
     precision = f", in {manifest['precision']}" if "precision" in manifest else ""
@@ -149,9 +149,9 @@ def _files(entry: dict[str, Any]) -> str:
 
 def _code(text: object) -> str:
     """Third-party text between backticks: the fence is longer than any in it."""
-    shown = printable(text)
-    fence = "`" * (1 + max(map(len, re.findall("`+", shown)), default=0))
-    return f"{fence} {shown} {fence}" if "`" in shown else f"{fence}{shown}{fence}"
+    text_shown = printable(text)
+    fence = "`" * (1 + max(map(len, re.findall("`+", text_shown)), default=0))
+    return f"{fence} {text_shown} {fence}" if "`" in text_shown else f"{fence}{text_shown}{fence}"
 
 
 def _escape(text: str) -> str:

@@ -28,7 +28,7 @@ def front_matter(manifest: Mapping[str, Any]) -> str:
     import yaml
 
     counts = manifest["counts"]
-    size = counts.get("selected", counts["candidates"])
+    pairs = counts.get("selected", counts["candidates"])
     forms = manifest["configuration"].get("anonymise", "none") != "none"
     source, target = manifest["languages"]
     files = [
@@ -38,8 +38,8 @@ def front_matter(manifest: Mapping[str, Any]) -> str:
         configs = [{"config_name": "default", "data_files": files}]
     else:
         configs = [
-            {"config_name": one["split"] if number else "default", "data_files": [one]}
-            for number, one in enumerate(files)
+            {"config_name": file["split"] if position else "default", "data_files": [file]}
+            for position, file in enumerate(files)
         ]
     kind = "Test set of compositional generalisation" if manifest["until"] == "release" else "Candidates"
     kind = "Split for compositional generalisation" if is_split(manifest) else kind
@@ -49,7 +49,7 @@ def front_matter(manifest: Mapping[str, Any]) -> str:
     values |= {} if forms else {"multilinguality": ["translation"]}
     values |= {
         "task_categories": ["text-generation" if forms else "translation"],
-        "size_categories": [next((name for limit, name in SIZES if size < limit), "1M<n<10M")],
+        "size_categories": [next((name for limit, name in SIZES if pairs < limit), "1M<n<10M")],
         "pretty_name": f"{kind}, {source} to {target}",
         "tags": ["compositional-generalization", "cgbench", "split" if is_split(manifest) else "react"],
         "configs": configs,

@@ -50,12 +50,12 @@ def part(name: str, text: str = "") -> str:
 
 def parts_of(card: str) -> dict[str, str]:
     """What people have written in a card, by part."""
-    return {found["name"]: found["text"] for found in _PART.finditer(card) if found["text"].strip()}
+    return {block["name"]: block["text"] for block in _PART.finditer(card) if block["text"].strip()}
 
 
 def without_notes(card: str) -> str:
     """A card without what people wrote: the part that its checksum covers."""
-    return _PART.sub(lambda found: found["begin"] + found["end"], card)
+    return _PART.sub(lambda block: block["begin"] + block["end"], card)
 
 
 def card_digest(data: bytes) -> str:
@@ -77,8 +77,8 @@ def read_notes(path: Path) -> dict[str, str]:
         if name == "metadata":
             if not isinstance(value, dict):
                 raise InputError(f"{path}: metadata: give names and values for the YAML at the top of the card")
-            if taken := sorted({*value} & WRITTEN_KEYS):
-                raise InputError(f"{path}: metadata: the build writes {taken[0]} itself; leave it out")
+            if reserved := sorted({*value} & WRITTEN_KEYS):
+                raise InputError(f"{path}: metadata: the build writes {reserved[0]} itself; leave it out")
             value = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=1_000)
         if not isinstance(value, str) or not value.strip():
             raise InputError(f"{path}: {name}: a text is needed")

@@ -76,23 +76,24 @@ def _is_work(folder: Path) -> bool:
 
 def _old(root: Path, made_of: dict[str, str]) -> list[Path]:
     """The contents of a workspace that belong to none of these steps (name -> key)."""
-    found: list[Path] = []
+    unused: list[Path] = []
     keep = {(name, str(key)[:KEY_LENGTH]) for name, key in made_of.items()}
     for path in sorted(root.iterdir()):
         if path.name in KEPT or (path.name == TEXTS and made_of):
             continue
         if not path.is_dir() or path.is_symlink() or path.name not in made_of:
-            found.append(path)
+            unused.append(path)
             continue
-        found += [one for one in sorted(path.iterdir()) if (path.name, one.name.removesuffix(".lock")) not in keep]
-    return found
+        results = sorted(path.iterdir())
+        unused += [result for result in results if (path.name, result.name.removesuffix(".lock")) not in keep]
+    return unused
 
 
 def _half_written(folder: Path) -> list[Path]:
     """Temporary files that an interrupted run left in a release."""
-    places = [path for path in (folder, folder / DATA) if path.is_dir() and not path.is_symlink()]
-    found = [path for place in places for path in sorted(place.glob(".*.tmp")) if path.is_file()]
-    known = [path for path in found if re.fullmatch(r"\..+\.[0-9]+\.tmp", path.name)]
+    folders = [path for path in (folder, folder / DATA) if path.is_dir() and not path.is_symlink()]
+    temporary = [path for parent in folders for path in sorted(parent.glob(".*.tmp")) if path.is_file()]
+    known = [path for path in temporary if re.fullmatch(r"\..+\.[0-9]+\.tmp", path.name)]
     arriving = folder / ARRIVING
     return [*known, *([arriving] if arriving.is_dir() else [])]
 

@@ -50,26 +50,26 @@ def write_croissant(
     schemas: Mapping[str, Any],
     digests: Mapping[str, str],
     notes: Mapping[str, str] | None = None,
-    kept: Mapping[str, Any] | None = None,
+    manual: Mapping[str, Any] | None = None,
 ) -> str:
     """The metadata of a release, as the text of its file.
 
     :param schemas: pyarrow schemas by table name.
     :param digests: SHA-256 of the release's files.
-    :param notes: what people wrote for the card; ``kept``: manual fields of an existing file.
+    :param notes: what people wrote for the card; ``manual``: manual fields of an existing file.
     """
     counts = manifest["counts"]
     source, target = manifest["languages"]
-    number = counts.get("selected", counts["candidates"])
+    pairs = counts.get("selected", counts["candidates"])
     value: dict[str, Any] = {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "name": f"cgbench-{source}-{target}",
         "description": (
-            f"{counts['train']:,} training pairs and {number:,} test pairs, {source} to {target}, split from "
+            f"{counts['train']:,} training pairs and {pairs:,} test pairs, {source} to {target}, split from "
             f"{counts['pool']:,} so that the test pairs combine parts of the training text in new ways."
             if is_split(manifest)
-            else f"{number:,} sentence pairs, {source} to {target}, of a pool of {counts['pool']:,} that combine words "
+            else f"{pairs:,} sentence pairs, {source} to {target}, of a pool of {counts['pool']:,} that combine words "
             f"known from {manifest['inputs']['train']['pairs']:,} training pairs in ways the training pairs do not."
         ),
         "conformsTo": "http://mlcommons.org/croissant/1.0",
@@ -91,10 +91,10 @@ def write_croissant(
     }
     if manifest["licence"]:
         value["license"] = manifest["licence"]
-    value |= {key: kept[key] for key in MANUAL_FIELDS if key in kept} if kept else {}
-    for part, key in NOTED.items():
-        if text := (notes or {}).get(part):
-            value[key] = text.removeprefix(f"### {HEADINGS[part]}").strip()
+    value |= {key: manual[key] for key in MANUAL_FIELDS if key in manual} if manual else {}
+    for card_part, key in NOTED.items():
+        if text := (notes or {}).get(card_part):
+            value[key] = text.removeprefix(f"### {HEADINGS[card_part]}").strip()
     return to_json(value)
 
 
@@ -143,8 +143,8 @@ def _field(table: str, field: Any) -> dict[str, Any]:
     kind, repeated = field.type, False
     if pyarrow.types.is_list(kind) or pyarrow.types.is_large_list(kind):
         kind, repeated = kind.value_type, True
-    found = {"@type": "cr:Field", "@id": name, "name": name, "dataType": _data_type(kind), "source": origin}
-    return {**found, "repeated": True} if repeated else found
+    description = {"@type": "cr:Field", "@id": name, "name": name, "dataType": _data_type(kind), "source": origin}
+    return {**description, "repeated": True} if repeated else description
 
 
 def _data_type(kind: Any) -> str:
@@ -170,10 +170,10 @@ def _responsible(manifest: Mapping[str, Any]) -> dict[str, Any]:
         "without repeats or seen text.",
     ]
     if finished:
-        whole = " in whole documents" if config.get("draw_by") == "document" else ""
+        unit = " in whole documents" if config.get("draw_by") == "document" else ""
         steps.append(
             f"The {counts['dropped']:,} most uncertain dropped, {counts['selected']:,} drawn at random from the next "
-            f"{counts['window']:,}{whole} (measure {config['uncertainty']}, seed {config['seed']})."
+            f"{counts['window']:,}{unit} (measure {config['uncertainty']}, seed {config['seed']})."
         )
     fields: dict[str, Any] = {
         "rai:dataCollection": (

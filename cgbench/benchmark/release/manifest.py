@@ -96,8 +96,8 @@ def further_sets(manifest: Mapping[str, Any]) -> dict[str, str]:
     if manifest["until"] != "release":
         return {}
     config = manifest["configuration"]
-    found = {"control": CONTROL} if config.get("control") else {}
-    return found | ({"sample": SAMPLE} if config.get("design") == "stratified" else {})
+    sets = {"control": CONTROL} if config.get("control") else {}
+    return sets | ({"sample": SAMPLE} if config.get("design") == "stratified" else {})
 
 
 def table_names(manifest: Mapping[str, Any]) -> tuple[str, ...]:
@@ -164,7 +164,7 @@ def signature(manifest: dict[str, Any]) -> str:
                 f"v:{manifest['version']}",
             ]
         )
-    parts = [
+    fields = [
         "react",
         f"side:{config['degree_side']}",
         f"min:{config['ngram_min_count']}",
@@ -174,17 +174,12 @@ def signature(manifest: dict[str, Any]) -> str:
         f"sha:{hash_value(manifest.get('published', manifest['files']))[:12]}",
         f"v:{manifest['version']}",
     ]
-    return "|".join(parts)
+    return "|".join(fields)
 
 
 def digest(manifest: dict[str, Any]) -> str:
     """The SHA-256 of a manifest except its digest, and so of all listed files."""
     return hash_value({key: value for key, value in manifest.items() if key != "digest"})
-
-
-def timings_digest(seconds: Any) -> str:
-    """The SHA-256 of the contents of ``timings.json``."""
-    return hash_value(seconds)
 
 
 def summary(values: Any) -> dict[str, float]:

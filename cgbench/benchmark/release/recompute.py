@@ -44,8 +44,8 @@ Measure = Callable[[Sequence[str], Sequence[str]], list[dict[str, Any]]]
 """From sources and references to the rows of an uncertainty step."""
 
 
-def recompute(release: Release, number: int, *, seed: int | None = None) -> Iterator[Check]:
-    """Recompute ``number`` candidates and compare; a missing workspace is reported.
+def recompute(release: Release, count: int, *, seed: int | None = None) -> Iterator[Check]:
+    """Recompute ``count`` candidates and compare; a missing workspace is reported.
 
     :param seed: of the random choice; None: an unpredictable one in every call.
     """
@@ -56,7 +56,7 @@ def recompute(release: Release, number: int, *, seed: int | None = None) -> Iter
         return
     rows = release.table().to_pylist()
     chance = random.SystemRandom() if seed is None else random.Random(seed)
-    chosen = sorted(chance.sample(range(len(rows)), min(number, len(rows))))
+    chosen = sorted(chance.sample(range(len(rows)), min(count, len(rows))))
     texts = candidate_lines(folder)
     read = candidate_lines(folder, original=True) if reads_originals(release) else texts
     if any(len(lines) != len(rows) for lines in texts):
@@ -84,8 +84,8 @@ class RecomputedSample:
 
     def check_texts(self) -> Check:
         """The text in the workspace against the hash of each pair."""
-        found = content_of(*self._sides(self.chosen)).tolist()
-        wrong = [row for row, content in zip(self.chosen, found, strict=True) if content != self.rows[row]["content"]]
+        hashes = content_of(*self._sides(self.chosen)).tolist()
+        wrong = [row for row, content in zip(self.chosen, hashes, strict=True) if content != self.rows[row]["content"]]
         return self._result("text", wrong, "are other pairs in the workspace")
 
     def check_degrees(self) -> Check:
@@ -109,18 +109,18 @@ class RecomputedSample:
         if isinstance(measure, str):
             return Check("translation and uncertainty recomputed", None, measure)
 
-        def differing(places: Sequence[int]) -> list[int]:
-            sources, references = ([lines[row] for row in places] for lines in self.read)
-            found = measure(sources, references)
-            return [row for row, one in zip(places, found, strict=True) if not _same(rows[row], one)]
+        def differing(indices: Sequence[int]) -> list[int]:
+            sources, references = ([lines[row] for row in indices] for lines in self.read)
+            measured = measure(sources, references)
+            return [row for row, values in zip(indices, measured, strict=True) if not _same(rows[row], values)]
 
         try:
             # Rounding differs between a single sentence and its shard, which may change a translation: check the shard.
             wrong = differing(self.chosen)
-            size = shard_size(len(rows))
-            starts = sorted({row - row % size for row in wrong})
+            shard = shard_size(len(rows))
+            starts = sorted({row - row % shard for row in wrong})
             wrong = [
-                row for start in starts for row in differing(range(len(rows))[start : start + size]) if row in wrong
+                row for start in starts for row in differing(range(len(rows))[start : start + shard]) if row in wrong
             ]
         finally:
             forget_ensemble()
@@ -133,20 +133,21 @@ class RecomputedSample:
             return Check("reverse likelihood recomputed", None, members)
         sources, targets = self._sides(self.chosen)
         try:
-            found = measure_reverse(members, targets, sources, device=_device(self.release))
+            measured = measure_reverse(members, targets, sources, device=_device(self.release))
         finally:
             forget_ensemble()
-        wrong = [row for row, one in zip(self.chosen, found, strict=True) if not _same_measures(self.rows[row], one)]
+        pairs = zip(self.chosen, measured, strict=True)
+        wrong = [row for row, values in pairs if not _same_measures(self.rows[row], values)]
         return self._result("reverse likelihood", wrong, "have other measures")
 
-    def _sides(self, places: Sequence[int]) -> list[list[str]]:
-        return [[lines[row] for row in places] for lines in self.texts]
+    def _sides(self, indices: Sequence[int]) -> list[list[str]]:
+        return [[lines[row] for row in indices] for lines in self.texts]
 
-    def _result(self, name: str, wrong: Sequence[int], what: str) -> Check:
+    def _result(self, name: str, wrong: Sequence[int], difference: str) -> Check:
         if not wrong:
             return Check(f"{name} recomputed", True, f"{len(self.chosen):,} candidates")
         lines = ", ".join(f"{self.rows[row]['line']:,}" for row in wrong[:5])
-        detail = f"{len(wrong):,} of {len(self.chosen):,} {what} (pool lines {lines})"
+        detail = f"{len(wrong):,} of {len(self.chosen):,} {difference} (pool lines {lines})"
         return Check(f"{name} recomputed", False, detail)
 
 
@@ -197,9 +198,9 @@ def ensemble_members(release: Release) -> list[Path] | str:
         return "the members are external models, which are not opened here; use cgbench uncertainty"
     recorded = release.manifest["inputs"].get("ensemble")
     if not recorded:
-        found = [release.step(f"member-{number}") for number in range(int(release.configuration["members"]))]
-        here = [folder for folder in found if folder]
-        return here if len(here) == len(found) else "the ensemble's members are no longer in the workspace"
+        steps = [release.step(f"member-{index}") for index in range(int(release.configuration["members"]))]
+        here = [folder for folder in steps if folder]
+        return here if len(here) == len(steps) else "the ensemble's members are no longer in the workspace"
     return _recorded_members(release, recorded)
 
 
@@ -221,14 +222,15 @@ def _device(release: Release) -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def _same(recorded: dict[str, Any], found: dict[str, Any]) -> bool:
-    if recorded.get("hypothesis", found["hypothesis"]) != found["hypothesis"]:  # a release without text has none
-        return False
-    return _same_measures(recorded, {name: value for name, value in found.items() if name != "hypothesis"})
+def _same(recorded: dict[str, Any], recomputed: dict[str, Any]) -> bool:
+    measures = dict(recomputed)
+    hypothesis = measures.pop("hypothesis")
+    # A release without text has no hypotheses.
+    return bool(recorded.get("hypothesis", hypothesis) == hypothesis) and _same_measures(recorded, measures)
 
 
-def _same_measures(recorded: dict[str, Any], found: dict[str, Any]) -> bool:
-    if any(name not in recorded for name in found):
+def _same_measures(recorded: dict[str, Any], recomputed: dict[str, Any]) -> bool:
+    if any(name not in recorded for name in recomputed):
         return False
-    one, other = (np.array([row[name] for name in found], np.float64) for row in (recorded, found))
-    return bool(np.allclose(one, other, rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True))
+    expected, values = (np.array([row[name] for name in recomputed], np.float64) for row in (recorded, recomputed))
+    return bool(np.allclose(expected, values, rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True))

@@ -173,14 +173,14 @@ class Release:
             return self.input_path(str(recorded["path"]))
         return (self.work or default_work(self.folder)) / BESIDE
 
-    def input_path(self, shown: str) -> Path:
+    def input_path(self, name: str) -> Path:
         """The path of an input in the manifest, as far as the workspace knows it."""
-        return find_input(shown, self._workspace()[1])
+        return find_input(name, self._workspace()[1])
 
     def external_members(self) -> list[str]:
         """The addresses of external models on the machine of the build; empty if unknown."""
-        found = self._workspace()[1].get("members")
-        return [str(name) for name in found] if isinstance(found, list) else []
+        addresses = self._workspace()[1].get("members")
+        return [str(name) for name in addresses] if isinstance(addresses, list) else []
 
     def _workspace(self) -> tuple[Path | None, dict[str, Any]]:
         """The workspace of this very release, and its record; None and empty if it is not here."""
@@ -247,16 +247,16 @@ class Release:
     def sets(self) -> list[int]:
         """The set of every pair of the corpus of a split: 0 training, 1 test set, -1 neither."""
         names = {"train": 0, "test": 1, "neither": -1}
-        found = []
+        numbers = []
         path = self.path(SETS_FILE)
-        for number, line in enumerate(read_lines(path)):
+        for row_number, line in enumerate(read_lines(path)):
             pair, _, name = line.partition("\t")
-            if not number and line == SETS_HEAD:
+            if not row_number and line == SETS_HEAD:
                 continue
-            if not number or pair != str(number) or name not in names:
-                raise InputError(f"{path}, row {number + 1}: not a row of a split")
-            found.append(names[name])
-        return found
+            if not row_number or pair != str(row_number) or name not in names:
+                raise InputError(f"{path}, row {row_number + 1}: not a row of a split")
+            numbers.append(names[name])
+        return numbers
 
     def split(self) -> list[dict[str, Any]]:
         """The rows of ``split.jsonl``: the origin and all measures of each pair of the test set."""
@@ -404,8 +404,8 @@ class Release:
         chosen = np.zeros(len(degree), bool)
         if "stage" in table.column_names:
             chosen = np.array(table["stage"].to_pylist()) == "selected"
-        parts = [(degree[rows], values[rows]) for rows in (~chosen, chosen)]
-        return draw_cloud(parts[0], parts[1], ("candidates", "test set"), ("degree", measure))
+        candidates, test = ((degree[rows], values[rows]) for rows in (~chosen, chosen))
+        return draw_cloud(candidates, test, ("candidates", "test set"), ("degree", measure))
 
     def __repr__(self) -> str:
         return f"Release({str(self.folder)!r}, {self.signature!r})"
@@ -451,10 +451,10 @@ def _lines(path: Path) -> list[str]:
 
 def _rows(path: Path) -> list[dict[str, Any]]:
     rows = []
-    for number, line in enumerate(_lines(path), 1):
-        row = parse_json(line, f"{path}, row {number}")
+    for row_number, line in enumerate(_lines(path), 1):
+        row = parse_json(line, f"{path}, row {row_number}")
         if not isinstance(row, dict):
-            raise InputError(f"{path}, row {number}: not a row of a release's split")
+            raise InputError(f"{path}, row {row_number}: not a row of a release's split")
         rows.append(row)
     return rows
 

@@ -70,9 +70,10 @@ def restore(request: RestoreRequest) -> Release:
     if release.has_text:
         raise InputError(f"{release.folder}: this release already has its text")
     check_verified(release)
-    named = release.manifest["inputs"]["pool"]
-    if len(pools) != len(named):
-        raise InputError(f"{argument('pools')}: {len(pools)} given, but the release has {len(named)}: {_names(named)}")
+    entries = release.manifest["inputs"]["pool"]
+    if len(pools) != len(entries):
+        names = "; ".join(" ".join(file["path"] for file in entry["files"]) for entry in entries)
+        raise InputError(f"{argument('pools')}: {len(pools)} given, but the release has {len(entries)}: {names}")
     if request.train is not None:
         _check_train(release, as_corpus(request.train, request.columns))
     tables = {name: release.table(name) for name in table_names(release.manifest)}
@@ -81,10 +82,6 @@ def restore(request: RestoreRequest) -> Release:
     (arriving / DATA).mkdir(parents=True)
     _write(release, tables, texts, arriving)
     return _move(arriving, release.folder)
-
-
-def _names(entries: Sequence[dict[str, Any]]) -> str:
-    return "; ".join(" ".join(file["path"] for file in entry["files"]) for entry in entries)
 
 
 def _check_train(release: Release, train: CorpusSpec) -> None:
@@ -110,8 +107,8 @@ def _find(release: Release, tables: Sequence[Any], pools: Sequence[CorpusSpec]) 
         np.concatenate([table[name].to_numpy() for table in tables]) for name in ("pool", "pool_line", "content")
     )
     texts, normalisation = RestoredText({}, {}), release.normalisation
-    for number, spec in enumerate(pools, 1):
-        wanted = np.unique(content[pool == number])
+    for pool_number, spec in enumerate(pools, 1):
+        hashes_of_release = np.unique(content[pool == pool_number])
         pairs = read_pairs(spec)
         while chunk := list(islice(pairs, CHUNK)):
             # Words separated by one blank, as they are hashed.
@@ -120,14 +117,15 @@ def _find(release: Release, tables: Sequence[Any], pools: Sequence[CorpusSpec]) 
                 for source, target in normalise_pairs(iter(chunk), normalisation, str(spec))
             ]
             hashes = content_of(*map(list, zip(*form, strict=True)))
-            for line in np.flatnonzero(np.isin(hashes, wanted)):
+            for line in np.flatnonzero(np.isin(hashes, hashes_of_release)):
                 # Of equal pairs the first line counts, as in a build.
-                if (key := (number, int(hashes[line]))) not in texts.originals:
+                if (key := (pool_number, int(hashes[line]))) not in texts.originals:
                     texts.originals[key] = original_of(chunk[line], normalisation)
                     texts.normalised[key] = form[line]
-        missing = [row for row in np.flatnonzero(pool == number) if (number, int(content[row])) not in texts.originals]
+        rows = np.flatnonzero(pool == pool_number)
+        missing = [row for row in rows if (pool_number, int(content[row])) not in texts.originals]
         if missing:
-            first, total = int(lines[missing].min()), int((pool == number).sum())
+            first, total = int(lines[missing].min()), len(rows)
             raise InputError(
                 f"{spec}: {len(missing):,} of the {total:,} pairs of this pool in the release are not in it, the first "
                 f"from line {first:,}: it is another text, or another version"
@@ -138,13 +136,13 @@ def _find(release: Release, tables: Sequence[Any], pools: Sequence[CorpusSpec]) 
 def _write(release: Release, tables: dict[str, Any], texts: RestoredText, to: Path) -> None:
     manifest = dict(release.manifest)
     manifest |= {"text": "restored", "published": manifest["files"]}
-    whole: dict[str, Any] = {}
+    full_tables: dict[str, Any] = {}
     originals, normalised = [], []
     for name, table in tables.items():
         keys = list(zip(table["pool"].to_pylist(), table["content"].to_pylist(), strict=True))
         original, form = ([[text[key][side] for key in keys] for side in (0, 1)] for text in texts)
-        whole[name] = with_text(table, original, form if release.keeps_normalised else None, release.languages)
-        write_table(whole[name], to / table_file(name))
+        full_tables[name] = with_text(table, original, form if release.keeps_normalised else None, release.languages)
+        write_table(full_tables[name], to / table_file(name))
         if name != "candidates" or not release.finished:
             originals += original
             normalised += form
@@ -159,7 +157,7 @@ def _write(release: Release, tables: dict[str, Any], texts: RestoredText, to: Pa
     for name in sorted({SPLIT, CONTROL, SAMPLE, CORRELATIONS} & {*manifest["files"]}):
         shutil.copyfile(release.path(name), to / name)
     del manifest["files"]  # which lists the files without text
-    write_manifest(manifest, to, whole, release.folder, {})
+    write_manifest(manifest, to, full_tables, release.folder, {})
     for path in (path for path in to.rglob("*") if path.is_file()):
         sync_file(path)
 

@@ -100,15 +100,15 @@ def without_text(table: Any) -> Any:
     """``table`` without text and model outputs: numbers, and the names of stages and documents."""
     import pyarrow
 
-    named = ("stage", DOCUMENT)
-    kept = [field.name for field in table.schema if field.name in named or not _holds_text(field.type, pyarrow.types)]
-    return table.select(kept)
+    labels = ("stage", DOCUMENT)
+    hidden = [field.name for field in table.schema if _holds_text(field.type, pyarrow.types)]
+    return table.drop_columns([name for name in hidden if name not in labels])
 
 
 def _holds_text(kind: Any, types: Any) -> bool:
     """Whether values of a type may contain text, at any depth."""
     if types.is_nested(kind):
-        return any(_holds_text(kind.field(number).type, types) for number in range(kind.num_fields))
+        return any(_holds_text(kind.field(index).type, types) for index in range(kind.num_fields))
     return not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
 
 

@@ -7,7 +7,7 @@ import json
 import os
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -46,7 +46,6 @@ from cgbench.benchmark.release.manifest import (
     summary,
     table_file,
     table_names,
-    timings_digest,
 )
 from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.benchmark.release.tables import NORMALISED, TEXTS, sides_of, without_text
@@ -54,7 +53,7 @@ from cgbench.errors import InputError, InputWarning, MissingPackageError, argume
 from cgbench.files import read_json, to_json
 from cgbench.models.checkpoints import MEMBER, holds_members
 from cgbench.requests import KW_ONLY, accepts, option, request
-from cgbench.steps import hash_file
+from cgbench.steps import hash_file, hash_value
 from cgbench.text.normalisation import normalise_pairs
 from cgbench.text.plain_text import words_of
 from cgbench.text.remote import is_address
@@ -94,8 +93,8 @@ def verify(request: VerifyRequest) -> Findings:
     findings = Findings()
     for name, check in _checks(release, request.again):
         try:
-            found = check(release)
-            findings += [Check(name, not found, found)] if isinstance(found, str) else list(found)
+            result = check(release)
+            findings += [Check(name, not result, result)] if isinstance(result, str) else list(result)
         except (MissingPackageError, ModuleNotFoundError) as error:
             missing = error if isinstance(error, MissingPackageError) else missing_package(error)
             if missing is None:
@@ -116,8 +115,8 @@ def check_verified(release: Release, force: bool = False) -> None:
     if not failed:
         return
     first = f"{failed[0].name}{': ' if failed[0].detail else ''}{failed[0].detail}"
-    more = f" ({len(failed)} checks fail)" if len(failed) > 1 else ""
-    message = f"{release.folder}: does not pass verify: {first}{more}"
+    count = f" ({len(failed)} checks fail)" if len(failed) > 1 else ""
+    message = f"{release.folder}: does not pass verify: {first}{count}"
     if not force:
         raise InputError(f"{message}; fix it, or continue with {argument('force')}")
     warnings.warn(InputWarning(message), stacklevel=3)
@@ -146,7 +145,7 @@ def _checks(release: Release, again: int) -> Iterator[tuple[str, Callable[[Relea
     if again:
         from cgbench.benchmark.release.recompute import recompute
 
-        yield "recomputed", partial(recompute, number=again)
+        yield "recomputed", partial(recompute, count=again)
 
 
 def _check_manifest(release: Release) -> str:
@@ -169,7 +168,7 @@ def _check_timings(release: Release) -> Found:
     if not isinstance(timings, dict) or path.read_bytes() != to_json(timings).encode("utf-8"):
         return "was changed: not in the format that cgbench writes"
     seconds = timings.get("seconds")
-    same = timings == {"seconds": seconds, "digest": timings_digest(seconds)}
+    same = timings == {"seconds": seconds, "digest": hash_value(seconds)}
     return "" if same else "was changed: the digest does not match"
 
 
@@ -181,16 +180,16 @@ def _check_file(name: str, release: Release) -> str:
         return "missing"
     release.path(name)  # an ordinary file of the folder
     expected = release.manifest["files"][name]
-    found = listed_digest(release.folder, name)
-    return "" if found == expected else f"SHA-256 is {found[:16]}…, the manifest says {str(expected)[:16]}…"
+    sha256 = listed_digest(release.folder, name)
+    return "" if sha256 == expected else f"SHA-256 is {sha256[:16]}…, the manifest says {str(expected)[:16]}…"
 
 
 def _check_croissant(release: Release) -> str:
     """The Croissant metadata against the manifest: the same files with the same checksums."""
     value = read_json(release.path(CROISSANT))
-    found = {file["contentUrl"]: file["sha256"] for file in value["distribution"]}
+    digests = {file["contentUrl"]: file["sha256"] for file in value["distribution"]}
     tables = {table_file(name) for name in table_names(release.manifest)}
-    return "" if found == {name: release.manifest["files"][name] for name in tables} else "it names other files"
+    return "" if digests == {name: release.manifest["files"][name] for name in tables} else "it names other files"
 
 
 def _columns(release: Release) -> dict[str, list[Any]]:
@@ -221,20 +220,21 @@ def _check_statistics(release: Release) -> str:
         "reference": REFERENCE_LIKELIHOOD,
     }
     names = {name: column for name, column in names.items() if column in columns}
-    found: dict[str, Any] = {name: summary(columns[column]) for name, column in names.items()}
+    recomputed: dict[str, Any] = {name: summary(columns[column]) for name, column in names.items()}
     if "stage" in columns:
         rows = _selected(columns)
-        found["selected"] = {name: summary([columns[column][row] for row in rows]) for name, column in names.items()}
+        selected = {name: [columns[column][row] for row in rows] for name, column in names.items()}
+        recomputed["selected"] = {name: summary(values) for name, values in selected.items()}
     if release.has_control and (controls := release.control_rows()):
-        found["control"] = {"degree": summary([row["degree"] for row in controls])}
-    wrong = [key for key in sorted(set(found) | set(recorded)) if found.get(key) != recorded.get(key)]
+        recomputed["control"] = {"degree": summary([row["degree"] for row in controls])}
+    wrong = [key for key in sorted(set(recomputed) | set(recorded)) if recomputed.get(key) != recorded.get(key)]
     return f"{', '.join(wrong)}: do not match the candidates" if wrong else ""
 
 
 def _check_correlations(release: Release) -> str:
-    found = as_jsonl(correlations(_columns(release), release.configuration["uncertainty"])).split("\n")
+    expected = as_jsonl(correlations(_columns(release), release.configuration["uncertainty"])).split("\n")
     recorded = release.path(CORRELATIONS).read_text(encoding="utf-8").split("\n")
-    wrong = [row for row, pair in enumerate(itertools.zip_longest(found, recorded), 1) if pair[0] != pair[1]]
+    wrong = [row for row, pair in enumerate(itertools.zip_longest(expected, recorded), 1) if pair[0] != pair[1]]
     return f"row {wrong[0]}: does not match the candidates ({len(wrong):,} such rows)" if wrong else ""
 
 
@@ -242,14 +242,18 @@ def _check_pairs(release: Release) -> str:
     """Measures that follow from other columns, recomputed."""
     columns = _columns(release)
     expected = pair_measures(columns, release.manifest["inputs"].get("lm", {}).get("side"))
-    strange = sorted((set(PAIR_MEASURES) & set(columns)) ^ set(expected))
-    wrong = [
+    return _differing_columns(columns, expected, PAIR_MEASURES)
+
+
+def _differing_columns(columns: dict[str, list[Any]], expected: Mapping[str, Any], names: Iterable[str]) -> str:
+    """Which of these columns of the candidates are missing, unexpected or not as computed from the others."""
+    strange = (set(names) & set(columns)) ^ set(expected)
+    wrong = {
         name
         for name, values in expected.items()
         if name in columns and not np.allclose(columns[name], values, rtol=1e-9, atol=0, equal_nan=True)
-    ]
-    named = sorted({*strange, *wrong})
-    return f"{', '.join(named)}: do not match the other columns" if named else ""
+    }
+    return f"{', '.join(sorted(strange | wrong))}: do not match the other columns" if strange or wrong else ""
 
 
 def _check_text(release: Release) -> str:
@@ -260,7 +264,7 @@ def _check_text(release: Release) -> str:
     rows = _selected(columns) if release.finished else range(len(columns["line"]))
     hashes = content_of(*(release.lines(side, normalised=True) for side in SIDES)).tolist()
     expected = [columns["content"][row] for row in rows]
-    wrong = [number for number, pair in enumerate(zip(hashes, expected, strict=True), 1) if pair[0] != pair[1]]
+    wrong = [row for row, pair in enumerate(zip(hashes, expected, strict=True), 1) if pair[0] != pair[1]]
     return f"line {wrong[0]}: not the selected pair ({len(wrong):,} such lines)" if wrong else ""
 
 
@@ -270,12 +274,12 @@ def _check_tables(release: Release) -> str:
         table, file = release.table(name, text=True), table_file(name)
         texts = sides_of(table, release.languages)
         form = sides_of(table, release.languages, NORMALISED)
-        for sides, expected, what in (
+        for sides, expected, noun in (
             (texts, release.has_text, "text"),
             (form, release.has_text and release.keeps_normalised, "normalised text"),
         ):
             if bool(sides) != expected:
-                return f"{file} has {'' if sides else 'no '}{what}"
+                return f"{file} has {'' if sides else 'no '}{noun}"
         if texts and (problem := _check_table_text(release, table, texts, form, name)):
             return f"{file}{problem}"
         if not texts and (strange := sorted({*table.column_names} - {*without_text(table).column_names})):
@@ -294,7 +298,7 @@ def _check_table_text(
     """The text of a table, and its normalised ``form`` if it has one."""
     hashed = form or [[" ".join(words_of(line)) for line in lines] for lines in texts]
     pairs = zip(content_of(*hashed).tolist(), table["content"].to_pylist(), strict=True)
-    wrong = [row for row, (found, expected) in enumerate(pairs, 1) if found != expected]
+    wrong = [row for row, (recomputed, expected) in enumerate(pairs, 1) if recomputed != expected]
     if wrong:
         return f", row {wrong[0]}: the text does not match its hash ({len(wrong):,} such rows)"
     if name == "candidates" and release.finished:
@@ -324,8 +328,8 @@ def _check_originals(release: Release) -> Found:
         except InputError as error:  # a tokeniser that is not installed
             return [Check("original text", None, error.message)]
         for line, *pairs in zip(table["line"].to_pylist(), again, zip(*form, strict=True), strict=True):
-            found, expected = ([words_of(side) for side in pair] for pair in pairs)
-            if found != expected:
+            again_words, form_words = ([words_of(side) for side in pair] for pair in pairs)
+            if again_words != form_words:
                 return f"{table_file(name)}, line {line:,} of the pool: the normalised form is not that of the text"
     return ""
 
@@ -343,7 +347,7 @@ def _check_sets(release: Release) -> str:
         for key, lines in (("train", release.train_lines(side)), ("selected", release.lines(side))):
             if len(lines) != counts[key]:
                 return f"{key}, {side}: {len(lines):,} lines, but {counts[key]:,} are listed"
-    chosen = [number for number, one in enumerate(sets, 1) if one == 1]
+    chosen = [pair for pair, set_number in enumerate(sets, 1) if set_number == 1]
     return "" if [row[ID] for row in release.split()] == chosen else f"{SPLIT} and {SETS_FILE} have different pairs"
 
 
@@ -359,14 +363,14 @@ def _check_sets_tables(release: Release) -> str:
 def _check_counts(release: Release) -> str:
     counts = release.manifest["counts"]
     stage = "selected" if release.finished else "candidates"
-    found = {
+    sizes = {
         f"lines of {language}": len(release.lines(side))
         for side, language in zip(SIDES, release.languages, strict=True)
         if release.has_text
     }
     if release.finished:
-        found["rows of split.jsonl"] = len(release.split())
-    problems = [f"{name}: {value:,} for {counts[stage]:,}" for name, value in found.items() if value != counts[stage]]
+        sizes["rows of split.jsonl"] = len(release.split())
+    problems = [f"{name}: {value:,} for {counts[stage]:,}" for name, value in sizes.items() if value != counts[stage]]
     if release.has_sample and (rows := len(release.set_rows("sample"))) != counts["sample"]:
         problems.append(f"rows of {SAMPLE}: {rows:,} for {counts['sample']:,}")
     table = release.table()
@@ -397,12 +401,12 @@ def _check_rows(release: Release) -> str:
 
 
 def _differing(side: str, texts: list[list[str]], rows: list[dict[str, Any]]) -> str:
-    for number, row in enumerate(rows, 1):
-        lengths = [len(words_of(lines[number - 1])) for lines in texts]
+    for row_number, row in enumerate(rows, 1):
+        lengths = [len(words_of(lines[row_number - 1])) for lines in texts]
         if texts and [row["source_length"], row["target_length"]] != lengths:
-            return f"row {number}: lengths {row['source_length']}, {row['target_length']}; the text has {lengths}"
+            return f"row {row_number}: lengths {row['source_length']}, {row['target_length']}; the text has {lengths}"
         if row["degree"] != row["pieces"] / row[f"{side}_length"]:
-            return f"row {number}: degree {row['degree']} is not pieces over length"
+            return f"row {row_number}: degree {row['degree']} is not pieces over length"
     return ""
 
 
@@ -410,15 +414,15 @@ def _check_control(release: Release) -> str:
     """The control set: rows match its text, no overlap with the test set, the same corpora, the recorded balance."""
     counts, rows = release.manifest["counts"], release.control_rows()
     texts = [release.control_lines(side, normalised=True) for side in SIDES] if release.has_text else []
-    for name, found in ((CONTROL, len(rows)), *zip(SIDES, map(len, texts), strict=False)):
-        if found != counts["control"]:
-            return f"{name}: {found:,} rows for {counts['control']:,}"
+    for name, count in ((CONTROL, len(rows)), *zip(SIDES, map(len, texts), strict=False)):
+        if count != counts["control"]:
+            return f"{name}: {count:,} rows for {counts['control']:,}"
     if problem := _differing(release.configuration["degree_side"], texts, rows):
         return problem
-    for side, ours in zip(SIDES, texts, strict=False):
-        if both := set(ours) & set(release.lines(side, normalised=True)):
-            return f"{len(both):,} lines of the {side} are also in the test set"
-        if len(set(ours)) < len(ours):
+    for side, lines in zip(SIDES, texts, strict=False):
+        if shared := set(lines) & set(release.lines(side, normalised=True)):
+            return f"{len(shared):,} lines of the {side} are also in the test set"
+        if len(set(lines)) < len(lines):
             return f"a line of the {side} occurs twice"
     test = release.split()
     short = Counter(row["pool"] for row in rows) - Counter(row["pool"] for row in test)
@@ -432,8 +436,8 @@ def _check_balance(release: Release, test: list[dict[str, Any]], rows: list[dict
     recorded = {row["covariate"]: row for row in release.manifest.get("balance", [])}
     names = [name for name in (*LENGTHS, *RAREST) if name in recorded]
     columns = [{name: np.array([row[name] for row in some]) for name in names} for some in (test, rows)]
-    found = balance(*map(covariates_of, columns)) if names else []
-    wrong = [str(row["covariate"]) for row in found if row != recorded[row["covariate"]]]
+    recomputed = balance(*map(covariates_of, columns)) if names else []
+    wrong = [str(row["covariate"]) for row in recomputed if row != recorded[row["covariate"]]]
     return f"balance of {', '.join(wrong)}: does not match the rows" if wrong else ""
 
 
@@ -446,10 +450,10 @@ def _check_split(release: Release) -> str:
     strange = sorted({row["line"] for row in split} ^ set(drawn))
     if strange:
         return f"{len(strange):,} pool lines are only in split.jsonl or only in the redrawn split, first {strange[0]:,}"
-    for number, row in enumerate(split, 1):
+    for row_number, row in enumerate(split, 1):
         for key in sorted(set(row) & set(drawn[row["line"]])):
             if row[key] != drawn[row["line"]][key]:
-                return f"row {number}: {key} is {row[key]}, but {drawn[row['line']][key]} in the candidates"
+                return f"row {row_number}: {key} is {row[key]}, but {drawn[row['line']][key]} in the candidates"
     return ""
 
 
@@ -458,10 +462,8 @@ def _check_draws(release: Release) -> str:
     config, table = release.configuration, release.table()
     columns = table.to_pydict()
     expected = draw_columns(columns, config, selection_sizes(config, table.num_rows))
-    strange = sorted((set(COLUMNS) & set(columns)) ^ set(expected))
-    wrong = [name for name in expected if name in columns and not np.allclose(columns[name], expected[name], rtol=1e-9)]
-    if named := sorted({*strange, *wrong}):
-        return f"{', '.join(named)}: do not match the other columns"
+    if problem := _differing_columns(columns, expected, COLUMNS):
+        return problem
     if design_of(table, release.manifest["counts"]) != release.manifest["design"]:
         return "the design in the manifest does not match the candidates"
     drawn = sorted(line for line, sampled in zip(columns["line"], columns.get(SAMPLED, ()), strict=False) if sampled)
@@ -479,14 +481,14 @@ def _check_inputs(release: Release) -> Iterator[Check]:
     files += [("difficulty", file) for file in inputs.get("difficulty", [])]
     files += [(f"known-from {side}", file) for side, file in inputs.get("known_from", {}).items()]
     for role, file in files:
-        shown = file["path"] if is_address(file["path"]) else split_name(file["path"])[0]
+        name = file["path"] if is_address(file["path"]) else split_name(file["path"])[0]
         path = split_name(release.input_path(file["path"]))[0]
-        found = _hash_input(sums_of(path) if role.startswith("known-from") else path)
-        if found is None:
-            yield Check(f"{role} {shown}", None, "not here")
+        sha256 = _hash_input(sums_of(path) if role.startswith("known-from") else path)
+        if sha256 is None:
+            yield Check(f"{role} {name}", None, "not here")
         else:
-            same = found == file["sha256"]
-            yield Check(f"{role} {shown}", same, "" if same else "not the file that the release was built from")
+            same = sha256 == file["sha256"]
+            yield Check(f"{role} {name}", same, "" if same else "not the file that the release was built from")
 
 
 def _check_ensemble(release: Release) -> Iterator[Check]:
@@ -494,7 +496,7 @@ def _check_ensemble(release: Release) -> Iterator[Check]:
     folder = release.ensemble
     if release.until == "candidates" or "ensemble" in release.manifest["inputs"] or not os.path.lexists(folder):
         return
-    steps = [release.step(MEMBER.format(number)) for number in range(int(release.configuration["members"]))]
+    steps = [release.step(MEMBER.format(index)) for index in range(int(release.configuration["members"]))]
     members = [step for step in steps if step]
     if len(members) < len(steps):
         yield Check("ensemble", None, "the members' steps are not in the workspace: nothing to compare with")

@@ -94,20 +94,20 @@ def shown_names(paths: Iterable[str]) -> dict[str, str]:
     unique = list(dict.fromkeys(paths))
     names = {path: as_given(path) for path in unique if not path.startswith("/") or is_address(as_given(path))}
     for path in unique:
-        parts = path.strip("/").split("/")
+        folders = path.strip("/").split("/")
         if path in names:
             continue
-        others = [names.get(other, other) for other in unique if other != path]
-        for count in range(1, len(parts) + 1):
-            name = "/".join(parts[-count:])
-            if not any(other == name or other.endswith(f"/{name}") for other in others):
+        other_names = [names.get(other_path, other_path) for other_path in unique if other_path != path]
+        for count in range(1, len(folders) + 1):
+            name = "/".join(folders[-count:])
+            if not any(other_path == name or other_path.endswith(f"/{name}") for other_path in other_names):
                 break
         names[path] = name
     return names
 
 
-def find_input(shown: str, written: Mapping[str, Any]) -> Path:
+def find_input(name: str, written: Mapping[str, Any]) -> Path:
     """The path of an input of a release, if its workspace knows it; else its name in the release."""
     paths = written.get("inputs")
-    path = paths.get(shown) if isinstance(paths, dict) else None
-    return Path(path) if isinstance(path, str) and not Path(shown).is_absolute() else Path(if_here(shown))
+    path = paths.get(name) if isinstance(paths, dict) else None
+    return Path(path) if isinstance(path, str) and not Path(name).is_absolute() else Path(if_here(name))

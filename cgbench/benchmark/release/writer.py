@@ -31,11 +31,11 @@ def write_manifest(
     :param tables: the written tables, by name.
     :param out: the folder of an earlier release with people's edits; ``notes``: their new notes.
     """
-    parts, fields = (
+    card_parts, fields = (
         _kept(out / CARD, lambda data: parts_of(data.decode("utf-8"))),
         _kept(out / CROISSANT, manual_fields),
     )
-    write_atomic(staging / CARD, write_card(Release(staging, manifest), {**parts, **notes}))
+    write_atomic(staging / CARD, write_card(Release(staging, manifest), {**card_parts, **notes}))
     schemas = {name: table.schema for name, table in tables.items()}
     metadata = write_croissant(manifest, schemas, listed_digests(staging), notes, fields)
     write_atomic(staging / CROISSANT, metadata)

@@ -82,14 +82,14 @@ def choose_shots(request: ShotsRequest) -> list[Choice]:
 
 
 def _pairs_of(request: ShotsRequest) -> list[Pair]:
-    given: Any = request.shots_from
-    if isinstance(given, (list, tuple)) and len(given) == 2 and all(isinstance(side, list) for side in given):
-        if len(given[0]) != len(given[1]):
+    source: Any = request.shots_from
+    if isinstance(source, (list, tuple)) and len(source) == 2 and all(isinstance(side, list) for side in source):
+        if len(source[0]) != len(source[1]):
             raise InputError(
-                f"{argument('shots_from')}: {len(given[0]):,} source sentences for {len(given[1]):,} target sentences"
+                f"{argument('shots_from')}: {len(source[0]):,} source sentences for {len(source[1]):,} target sentences"
             )
-        return list(zip(*given, strict=True))
-    return list(read_pairs(as_corpus(given, role="shots_from")))
+        return list(zip(*source, strict=True))
+    return list(read_pairs(as_corpus(source, role="shots_from")))
 
 
 def content_key(text: str) -> str:
@@ -116,21 +116,21 @@ def prompt_degree(sentence: str, sources: Iterable[str]) -> float:
 class _Chooser:
     """The training pairs that can be shots, in the order of their hashes, and what is known of them."""
 
-    def __init__(self, request: ShotsRequest, size: int, pairs: Sequence[Pair], excluded: Iterable[Any]) -> None:
-        self.by, self.seed, self.size, self.unproved = request.shots_by, request.shots_seed, size, 0
+    def __init__(self, request: ShotsRequest, count: int, pairs: Sequence[Pair], excluded: Iterable[Any]) -> None:
+        self.by, self.seed, self.size, self.unproved = request.shots_by, request.shots_seed, count, 0
         keys = [{content_key(pair[side]) for pair in excluded if pair[side]} for side in (0, 1)]
         ordered = sorted((_hash(*pair), row) for row, pair in enumerate(pairs))
-        kept: dict[str, int] = {}
+        first_rows: dict[str, int] = {}
         for _, row in ordered:
             source, target = map(content_key, pairs[row])
             if source and target and source not in keys[0] and target not in keys[1]:
-                kept.setdefault(source, row)
-        self.rows = list(kept.values())
+                first_rows.setdefault(source, row)
+        self.rows = list(first_rows.values())
         self.pairs = [pairs[row] for row in self.rows]
-        if len(self.rows) < size:
+        if len(self.rows) < count:
             raise InputError(
                 f"{argument('shots_from')}: {counted(len(self.rows), 'pair')} left of {len(pairs):,} that differ and "
-                f"are not test data; {argument('shots', size)} needs {size}"
+                f"are not test data; {argument('shots', count)} needs {count}"
             )
         self.known = KnownNgrams.learn(
             [source for source, _ in self.pairs], min_count=request.min_count, word_min_count=1
@@ -172,8 +172,8 @@ class _Chooser:
             distinct, counts = np.unique(query[query < len(words)], return_counts=True)
             scores = counts @ weights[np.searchsorted(inside, distinct)]
             chosen = next(covers) if covers else []
-            filled = [place for place in best(scores, self.size) if place not in chosen][: self.size - len(chosen)]
-            yield sorted([*chosen, *filled], key=lambda place: (scores[place], -place)), len(chosen)
+            filled = [row for row in best(scores, self.size) if row not in chosen][: self.size - len(chosen)]
+            yield sorted([*chosen, *filled], key=lambda row: (scores[row], -row)), len(chosen)
 
     def _covers(self, queries: np.ndarray, sizes: np.ndarray, ids: np.ndarray, lengths: np.ndarray) -> Any:
         """The places of the pairs that cover each sentence."""
@@ -182,25 +182,25 @@ class _Chooser:
         pieces: list[list[int]] = [[] for _ in sizes]
         sentences = np.searchsorted(np.cumsum(sizes), begins, side="right").tolist()
         for sentence, piece in zip(sentences, np.split(queries, begins[1:]), strict=True):
-            number = numbers.setdefault(tuple(piece.tolist()), len(numbers))
-            if number not in pieces[sentence]:
-                pieces[sentence].append(number)
+            piece_id = numbers.setdefault(tuple(piece.tolist()), len(numbers))
+            if piece_id not in pieces[sentence]:
+                pieces[sentence].append(piece_id)
         sources_of = piece_counts(list(numbers), ids, lengths)
         source_counts = np.diff(sources_of.indptr)
         for of_sentence in pieces:
             rarest = sorted(
-                (number for number in of_sentence if source_counts[number]),
-                key=lambda number: int(source_counts[number]),
+                (piece_id for piece_id in of_sentence if source_counts[piece_id]),
+                key=lambda piece_id: int(source_counts[piece_id]),
             )
             masks = np.zeros(len(lengths), np.uint64)
-            for bit, number in enumerate(rarest[:BITS]):
-                masks[sources_of.indices[sources_of.indptr[number] : sources_of.indptr[number + 1]]] |= np.uint64(
+            for bit, piece_id in enumerate(rarest[:BITS]):
+                masks[sources_of.indices[sources_of.indptr[piece_id] : sources_of.indptr[piece_id + 1]]] |= np.uint64(
                     1 << bit
                 )
             rows = sorted(int(np.argmax(masks == mask)) for mask in widest(masks))
             chosen, proved = cover_sets(masks[rows].tolist(), self.size)
             self.unproved += not proved
-            yield [rows[place] for place in chosen]
+            yield [rows[index] for index in chosen]
 
 
 def best(scores: np.ndarray, count: int) -> list[int]:

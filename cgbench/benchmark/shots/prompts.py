@@ -30,15 +30,15 @@ def with_shots(
     """
     if is_stdin(request.sources):
         raise InputError(f"{argument('shots')}: standard input can be read once; give the sentences as a file")
-    asked = {name: getattr(options, name) for name in fields_of(ShotsOptions) if name in options.given}
-    choices = choose_shots(ShotsRequest(request.sources, exclude=list(reserved), **asked)) if asked else None
+    chosen = {name: getattr(options, name) for name in fields_of(ShotsOptions) if name in options.given}
+    choices = choose_shots(ShotsRequest(request.sources, exclude=list(reserved), **chosen)) if chosen else None
     if options.write_prompts is not None:
-        number = write_prompts(as_path(options.write_prompts), request, choices)
+        count = write_prompts(as_path(options.write_prompts), request, choices)
         if request.system is None and not request.model:
-            return request, f"{counted(number, 'prompt')} written to {options.write_prompts}"
+            return request, f"{counted(count, 'prompt')} written to {options.write_prompts}"
     if choices is not None and request.system is None:
         raise InputError(f"{argument('shots')} needs {argument('system')}, or {argument('write_prompts')} alone")
-    return (request if choices is None else changed(request, examples=[one.pairs for one in choices])), None
+    return (request if choices is None else changed(request, examples=[choice.pairs for choice in choices])), None
 
 
 def write_prompts(path: Path, request: TranslateRequest, choices: Sequence[Choice] | None) -> int:
@@ -58,14 +58,15 @@ def write_prompts(path: Path, request: TranslateRequest, choices: Sequence[Choic
     message = request.prompting.system_message
     system = None if message is None else read_system_message(message)
     lines, _ = lines_of(request.sources, "sources")
-    shots = None if choices is None else [one.pairs for one in choices]
-    made = messages(prompts[0], system, lines, shots, template_columns(request.sources, prompts[0], system))
+    shots = None if choices is None else [choice.pairs for choice in choices]
+    columns = template_columns(request.sources, prompts[0], system)
+    prompts_of_lines = messages(prompts[0], system, lines, shots, columns)
     rows = []
-    for number, (line, each) in enumerate(zip(lines, made, strict=True), 1):
-        row: dict[str, Any] = {"id": number, "source": line}
+    for index, (line, prompt) in enumerate(zip(lines, prompts_of_lines, strict=True), 1):
+        row: dict[str, Any] = {"id": index, "source": line}
         if choices is not None:
-            choice = choices[number - 1]
+            choice = choices[index - 1]
             row |= {"shots": choice.rows, "cover": choice.cover, "prompt_degree": choice.prompt_degree}
-        rows.append({**row, "messages": each})
+        rows.append({**row, "messages": prompt})
     write_json_lines(path, rows)
     return len(rows)

@@ -9,7 +9,7 @@ the elements of the examples concerned (:mod:`cgbench.benchmark.splits.search_ke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -26,13 +26,15 @@ STEPS = 20_000  # per call of a kernel, between two updates of the progress bar
 Progress = Callable[[int], object]
 
 
-def counts_of(found: Occurrences, alpha: float, side_of: np.ndarray) -> ElementCounts:
+def counts_of(elements: Occurrences, alpha: float, side_of: np.ndarray) -> ElementCounts:
     """The counts of a split; ``side_of``: the side of each example, int8 ``[examples]``."""
     tables = np.stack([np.arange(TABLE, dtype=np.float64) ** power for power in (alpha, 1 - alpha)])
-    train, test = (found.counts(side_of == side) for side in (TRAIN, TEST))
+    train, test = (elements.counts(side_of == side) for side in (TRAIN, TEST))
     state = np.stack([train, test, train**alpha, test ** (1 - alpha)], axis=1)
     totals = np.array([train.sum(), test.sum(), (state[:, 2] * state[:, 3]).sum()])
-    return ElementCounts(found.starts, found.ids, found.weights, np.ascontiguousarray(state), totals, tables, alpha)
+    return ElementCounts(
+        elements.starts, elements.ids, elements.weights, np.ascontiguousarray(state), totals, tables, alpha
+    )
 
 
 def generator(seed: int, use: int) -> np.ndarray:
@@ -41,7 +43,7 @@ def generator(seed: int, use: int) -> np.ndarray:
 
 
 def search(
-    found: Elements, config: SplitConfig, fixed: np.ndarray | None = None, progress: Progress = lambda _: None
+    elements: Elements, config: SplitConfig, fixed: np.ndarray | None = None, progress: Progress = lambda _: None
 ) -> np.ndarray:
     """Split examples by the divergence of their elements.
 
@@ -50,68 +52,66 @@ def search(
     :returns: int8 ``[examples]``: 0 training, 1 test set, -1 neither.
     :raises InputError: training cannot have every atom (``tmcd``).
     """
-    in_train = np.zeros(found.examples, bool) if fixed is None else fixed
+    in_train = np.zeros(elements.examples, bool) if fixed is None else fixed
     pool = np.flatnonzero(~in_train)
     train, test = config.sizes(len(pool), fixed=fixed is not None)
     order = _shuffled(pool, config.seed)
-    side_of = np.full(found.examples, REST, np.int8)
+    side_of = np.full(elements.examples, REST, np.int8)
     side_of[in_train] = TRAIN
     goal = np.array(config.goal)
     if config.method == "tmcd":
         if fixed is None:
-            side_of[_cover(found.atoms, order, train)] = TRAIN
-        atoms, compounds = _both(found, side_of)
-        rest = order[side_of[order] == REST]
+            side_of[_cover(elements.atoms, order, train)] = TRAIN
+        atoms, compounds = _both(elements, side_of)
+        free = order[side_of[order] == REST]
         if fixed is not None:  # leave out examples with an atom that training lacks
-            lone = atoms.state[found.atoms.ids, 0] == 0
-            rest = rest[np.bincount(found.atoms.rows, lone, minlength=found.examples)[rest] == 0]
-        more = train - int((side_of[order] == TRAIN).sum()) if fixed is None else 0
-        if len(rest) < more + test:
+            lone = atoms.state[elements.atoms.ids, 0] == 0
+            free = free[np.bincount(elements.atoms.rows, lone, minlength=elements.examples)[free] == 0]
+        missing = train - int((side_of[order] == TRAIN).sum()) if fixed is None else 0
+        if len(free) < missing + test:
             raise InputError(
-                f"{argument('test_size')}: only {len(rest):,} examples have no atom that training lacks, but "
+                f"{argument('test_size')}: only {len(free):,} examples have no atom that training lacks, but "
                 f"{test:,} are needed"
             )
-        side_of[rest[:more]], side_of[rest[more : more + test]] = TRAIN, TEST
-        atoms, compounds = _both(found, side_of)
+        side_of[free[:missing]], side_of[free[missing : missing + test]] = TRAIN, TEST
+        atoms, compounds = _both(elements, side_of)
     else:
-        atoms, compounds = _both(found, side_of)
-        wanted, sizes = np.array([train, test]), np.zeros(2, np.int64)
+        atoms, compounds = _both(elements, side_of)
+        targets, sizes = np.array([train, test]), np.zeros(2, np.int64)
         moving = config.method == "dbca" and fixed is None  # mcd exchanges afterwards, and does not gain from moves
         members = np.zeros((2, len(pool) if moving else 0), np.int64)
-        waiting, left, random = order.copy(), len(order), generator(config.seed, 1)
+        waiting, remaining, random = order.copy(), len(order), generator(config.seed, 1)
         total = train + test
         while (done := int(sizes.sum())) < total:
             steps = min(STEPS, total - done)
-            left = grow(
-                *(atoms, compounds, goal, wanted, sizes, waiting, left, random, config.candidates, side_of, members),
-                steps,
-            )
+            sets = targets, sizes, waiting, remaining
+            remaining = grow(atoms, compounds, goal, *sets, random, config.candidates, side_of, members, steps)
             progress(steps)
     if config.tries and fixed is None:
-        ones, others = np.flatnonzero(side_of == TRAIN), np.flatnonzero(side_of == TEST)
+        train_rows, test_rows = np.flatnonzero(side_of == TRAIN), np.flatnonzero(side_of == TEST)
         random, tries = generator(config.seed, 2), config.tries * (train + test)
         sizes_of = [min(STEPS, tries - begin) for begin in range(0, tries, STEPS)]
 
-        def try_some(wanted: np.ndarray, steps: int) -> None:
-            exchange(atoms, compounds, wanted, config.method == "tmcd", ones, others, random, steps)
+        def try_some(goal: np.ndarray, steps: int) -> None:
+            exchange(atoms, compounds, goal, config.method == "tmcd", train_rows, test_rows, random, steps)
 
         for steps in sizes_of:
             try_some(goal, steps)
             progress(steps)
         if config.bounded and _atoms_above(atoms, config.atom_limit):
-            nearest = ones.copy(), others.copy()
+            nearest = train_rows.copy(), test_rows.copy()
             for steps in sizes_of:
                 try_some(np.array([goal[0], goal[1], np.inf, 0.0]), steps)
                 if not _atoms_above(atoms, config.atom_limit):
                     break
             else:  # the bound cannot be reached: undo the attempt
-                ones, others = nearest
-        side_of[ones], side_of[others] = TRAIN, TEST
+                train_rows, test_rows = nearest
+        side_of[train_rows], side_of[test_rows] = TRAIN, TEST
     return side_of
 
 
-def _both(found: Elements, side_of: np.ndarray) -> tuple[ElementCounts, ElementCounts]:
-    return counts_of(found.atoms, ATOM_ALPHA, side_of), counts_of(found.compounds, COMPOUND_ALPHA, side_of)
+def _both(elements: Elements, side_of: np.ndarray) -> tuple[ElementCounts, ElementCounts]:
+    return counts_of(elements.atoms, ATOM_ALPHA, side_of), counts_of(elements.compounds, COMPOUND_ALPHA, side_of)
 
 
 def _atoms_above(atoms: ElementCounts, limit: float) -> bool:
@@ -119,17 +119,17 @@ def _atoms_above(atoms: ElementCounts, limit: float) -> bool:
     return divergence(atoms.state[:, 0], atoms.state[:, 1], ATOM_ALPHA) > limit
 
 
-def _cover(atoms: Occurrences, order: np.ndarray, size: int) -> np.ndarray:
+def _cover(atoms: Occurrences, order: np.ndarray, most: int) -> np.ndarray:
     """The first example of ``order`` for each atom."""
-    place = np.full(atoms.examples, -1, np.int64)
-    place[order] = np.arange(len(order))
+    rank = np.full(atoms.examples, -1, np.int64)
+    rank[order] = np.arange(len(order))
     rows = atoms.rows
     first = np.full(len(atoms.names), len(order), np.int64)
-    np.minimum.at(first, atoms.ids, np.where(place[rows] >= 0, place[rows], len(order)))
+    np.minimum.at(first, atoms.ids, np.where(rank[rows] >= 0, rank[rows], len(order)))
     chosen = np.unique(first[first < len(order)])
-    if len(chosen) > size:
+    if len(chosen) > most:
         raise InputError(
-            f"{argument('train_size')}: {size:,} training examples cannot have every atom, which takes {len(chosen):,} "
+            f"{argument('train_size')}: {most:,} training examples cannot have every atom, which takes {len(chosen):,} "
             "here; raise it, or use another method"
         )
     return order[chosen]
@@ -161,7 +161,7 @@ def by_length(lengths: np.ndarray, config: SplitConfig) -> np.ndarray:
     return _sides(order[np.argsort(lengths[order], kind="stable")], *config.sizes(len(lengths)))
 
 
-def by_template(templates: Sequence[str], config: SplitConfig) -> np.ndarray:
+def by_template(templates: Iterable[str], config: SplitConfig) -> np.ndarray:
     """A test set whose templates are not in training (Finegan-Dollak et al. 2018: the query split).
 
     Whole templates, in a random order, fill the test set if they fit; the others are for training."""
@@ -171,15 +171,15 @@ def by_template(templates: Sequence[str], config: SplitConfig) -> np.ndarray:
     counts = np.bincount(numbers)
     if len(counts) < 2:
         raise InputError(f"{argument('method', 'template')}: every example has the same template")
-    held, room = np.zeros(len(counts), bool), test
-    for number in _shuffled(len(counts), config.seed):
-        if counts[number] <= room:
-            held[number], room = True, room - counts[number]
-    if not held.any():
+    in_test, room = np.zeros(len(counts), bool), test
+    for template in _shuffled(len(counts), config.seed):
+        if counts[template] <= room:
+            in_test[template], room = True, room - counts[template]
+    if not in_test.any():
         raise InputError(
             f"{argument('test_size')}: {test:,} is less than the size of the rarest template, {counts.min():,}"
         )
-    is_test = held[numbers]
+    is_test = in_test[numbers]
     order = _shuffled(len(numbers), config.seed)
     side_of = np.where(is_test, np.int8(TEST), np.int8(REST))
     side_of[order[~is_test[order]][:train]] = TRAIN

@@ -37,9 +37,9 @@ class ElementCounts(NamedTuple):
 @part
 def power(value: float, exponent: float, table: np.ndarray) -> float:
     """``value ** exponent``; whole numbers below the table's length are looked up."""
-    whole = int(value)
-    if whole == value and whole < len(table):
-        return float(table[whole])
+    integer = int(value)
+    if integer == value and integer < len(table):
+        return float(table[integer])
     return float(value**exponent)
 
 
@@ -54,37 +54,37 @@ def divergence_of(train: float, test: float, product: float, alpha: float) -> fl
 @part
 def change(counts: ElementCounts, example: int, side: int) -> float:
     """The divergence after adding an example to a side."""
-    grown, more = 0.0, 0.0
+    grown, gain = 0.0, 0.0
     exponent = counts.alpha if side == 0 else 1.0 - counts.alpha
     state, table = counts.state, counts.tables[side]
     for entry in range(counts.starts[example], counts.starts[example + 1]):
         element, weight = counts.ids[entry], counts.weights[entry]
         grown += weight
-        other = state[element, 3 - side]
-        if other > 0.0:
-            more += (power(state[element, side] + weight, exponent, table) - state[element, 2 + side]) * other
+        opposite = state[element, 3 - side]
+        if opposite > 0.0:
+            gain += (power(state[element, side] + weight, exponent, table) - state[element, 2 + side]) * opposite
     train, test = counts.totals[0], counts.totals[1]
     if side == 0:
         train += grown
     else:
         test += grown
-    return divergence_of(train, test, counts.totals[2] + more, counts.alpha)
+    return divergence_of(train, test, counts.totals[2] + gain, counts.alpha)
 
 
 @part
 def change_sides(counts: ElementCounts, example: int, side: int) -> float:
     """The divergence after moving an example from ``side`` to the other."""
     sign = 1.0 if side == 1 else -1.0  # positive: training gains, and the test set loses
-    grown, more = 0.0, 0.0
+    grown, gain = 0.0, 0.0
     state = counts.state
     for entry in range(counts.starts[example], counts.starts[example + 1]):
         element, weight = counts.ids[entry], sign * counts.weights[entry]
         grown += weight
         train = power(state[element, 0] + weight, counts.alpha, counts.tables[0])
         test = power(state[element, 1] - weight, 1.0 - counts.alpha, counts.tables[1])
-        more += train * test - state[element, 2] * state[element, 3]
+        gain += train * test - state[element, 2] * state[element, 3]
     totals = counts.totals
-    return divergence_of(totals[0] + grown, totals[1] - grown, totals[2] + more, counts.alpha)
+    return divergence_of(totals[0] + grown, totals[1] - grown, totals[2] + gain, counts.alpha)
 
 
 @part
@@ -171,15 +171,15 @@ def move_best(
     side: int,
 ) -> None:
     """Move the best of some random examples from one side to the other, if that improves the objective."""
-    row, size = members[side], sizes[side]
+    row, count = members[side], sizes[side]
     best, best_place = score_of(now(atoms), now(compounds), goal), -1
-    for number in range(min(candidates, size)):
-        place = number + draw(random, size - number)
-        row[number], row[place] = row[place], row[number]
-        example = row[number]
+    for index in range(min(candidates, count)):
+        drawn = index + draw(random, count - index)
+        row[index], row[drawn] = row[drawn], row[index]
+        example = row[index]
         score = score_of(change_sides(atoms, example, side), change_sides(compounds, example, side), goal)
         if score > best or (best_place >= 0 and score == best and example < row[best_place]):
-            best, best_place = score, number
+            best, best_place = score, index
     if best_place < 0:
         return
     example = row[best_place]
@@ -198,10 +198,10 @@ def grow(
     atoms: ElementCounts,
     compounds: ElementCounts,
     goal: np.ndarray,
-    wanted: np.ndarray,
+    targets: np.ndarray,
     sizes: np.ndarray,
     pool: np.ndarray,
-    left: int,
+    remaining: int,
     random: np.ndarray,
     candidates: int,
     side_of: np.ndarray,
@@ -214,29 +214,29 @@ def grow(
     example of each set, the best of half as many random ones, may change sides if that improves the objective.
 
     :param goal: see :func:`score_of`.
-    :param wanted: the sizes of training and test set, int64 ``[2]``; ``sizes``: the current ones.
-    :param pool: the examples; those that are ``left`` come first.
+    :param targets: the sizes of training and test set, int64 ``[2]``; ``sizes``: the current ones.
+    :param pool: the examples; the ``remaining`` ones come first.
     :param side_of: int8 ``[examples]``: 0 training, 1 test set; written.
     :param members: the examples of each set come first, int64 ``[2, examples]``; written. With ``[2, 0]`` none changes
         sides.
-    :returns: the number of examples left.
+    :returns: the number of remaining examples.
     """
     for step in range(steps):
         # The set that is further from its size, training first.
-        side = 0 if sizes[0] * wanted[1] <= sizes[1] * wanted[0] else 1
-        if sizes[side] >= wanted[side]:
+        side = 0 if sizes[0] * targets[1] <= sizes[1] * targets[0] else 1
+        if sizes[side] >= targets[side]:
             side = 1 - side
         best, best_place = -np.inf, -1
-        for number in range(min(candidates, left)):
-            place = number + draw(random, left - number)
-            pool[number], pool[place] = pool[place], pool[number]
-            example = pool[number]
+        for index in range(min(candidates, remaining)):
+            drawn = index + draw(random, remaining - index)
+            pool[index], pool[drawn] = pool[drawn], pool[index]
+            example = pool[index]
             score = score_of(change(atoms, example, side), change(compounds, example, side), goal)
             if score > best or (score == best and example < pool[best_place]):
-                best, best_place = score, number
+                best, best_place = score, index
         example = pool[best_place]
-        left -= 1
-        pool[best_place], pool[left] = pool[left], pool[best_place]
+        remaining -= 1
+        pool[best_place], pool[remaining] = pool[remaining], pool[best_place]
         side_of[example] = side
         move(atoms, example, side, 1.0)
         move(compounds, example, side, 1.0)
@@ -245,19 +245,19 @@ def grow(
         sizes[side] += 1
         if members.shape[1] and (sizes[0] + sizes[1]) % MOVED == 0:
             for source in range(2):
-                if sizes[source] > 1 and sizes[1 - source] < wanted[1 - source]:
+                if sizes[source] > 1 and sizes[1 - source] < targets[1 - source]:
                     move_best(atoms, compounds, goal, sizes, random, max(1, candidates // 2), side_of, members, source)
         if step % REFRESHED == REFRESHED - 1:
             refresh(atoms)
             refresh(compounds)
-    return left
+    return remaining
 
 
 @part
-def swap(counts: ElementCounts, one: int, other: int) -> int:
+def swap(counts: ElementCounts, leaving: int, entering: int) -> int:
     """Exchange a training example with a test example; returns the total of :func:`move`."""
-    lone = move(counts, one, 0, -1.0) + move(counts, other, 1, -1.0)
-    return lone + move(counts, one, 1, 1.0) + move(counts, other, 0, 1.0)
+    lone = move(counts, leaving, 0, -1.0) + move(counts, entering, 1, -1.0)
+    return lone + move(counts, leaving, 1, 1.0) + move(counts, entering, 0, 1.0)
 
 
 @kernel
@@ -279,18 +279,18 @@ def exchange(
     best = score_of(now(atoms), now(compounds), goal)
     for _ in range(tries):
         first, second = draw(random, len(train)), draw(random, len(test))
-        one, other = train[first], test[second]
+        train_example, test_example = train[first], test[second]
         atom_sum, compound_sum = atoms.totals[2], compounds.totals[2]
-        if not (swap(atoms, one, other) > 0 and covered):
-            swap(compounds, one, other)
+        if not (swap(atoms, train_example, test_example) > 0 and covered):
+            swap(compounds, train_example, test_example)
             score = score_of(now(atoms), now(compounds), goal)
             if score > best:
                 best = score
-                train[first], test[second] = other, one
+                train[first], test[second] = test_example, train_example
                 continue
-            swap(compounds, other, one)
+            swap(compounds, test_example, train_example)
             compounds.totals[2] = compound_sum
-        swap(atoms, other, one)
+        swap(atoms, test_example, train_example)
         atoms.totals[2] = atom_sum
     refresh(atoms)
     refresh(compounds)

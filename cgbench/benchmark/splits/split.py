@@ -55,22 +55,23 @@ def split(request: SplitRequest) -> SplitResult:
     side = request.side or ("target" if request.method == "tmcd" else "source")
     kind = element_type(request.compounds, request.weights, trust=request.trust)
     pairs = list(read_pairs(corpus))
-    own = list(read_pairs(train)) if train is not None else []
-    for spec, rows in ((corpus, pairs), *([(train, own)] if train is not None else [])):
+    train_pairs = list(read_pairs(train)) if train is not None else []
+    for spec, rows in ((corpus, pairs), *([(train, train_pairs)] if train is not None else [])):
         if not rows:
             raise InputError(f"{spec}: the corpus is empty")
-    number = SIDES.index(side)
-    texts = [(str(corpus), [pair[number] for pair in pairs])]
+    column = SIDES.index(side)
+    texts = [(str(corpus), [pair[column] for pair in pairs])]
     if train is not None:
-        texts.insert(0, (str(train), [pair[number] for pair in own]))
-    found = elements_of(kind, texts)
-    fixed = np.arange(len(own) + len(pairs)) < len(own) if train is not None else None
-    side_of = _sides(found, request, fixed, texts[-1][1])
+        texts.insert(0, (str(train), [pair[column] for pair in train_pairs]))
+    elements = elements_of(kind, texts)
+    fixed = np.arange(len(train_pairs) + len(pairs)) < len(train_pairs) if train is not None else None
+    side_of = _sides(elements, request, fixed, texts[-1][1])
     drawn: dict[str, Any] = {"splits": request.random_splits, "seed": request.seed, "fixed": fixed}
-    measured = divergences(found, side_of == TRAIN, side_of == TEST, kind, **drawn)
+    measured = divergences(elements, side_of == TRAIN, side_of == TEST, kind, **drawn)
     warnings = [*_reached(measured, request, len(pairs), fixed is not None), *_lone(measured)]
+    rows = [*train_pairs, *pairs]
     chosen = {
-        name: [[pair[at] for pair, here in zip([*own, *pairs], side_of == value, strict=True) if here] for at in (0, 1)]
+        name: [[pair[at] for pair, here in zip(rows, side_of == value, strict=True) if here] for at in (0, 1)]
         for name, value in (("train", TRAIN), ("test", TEST))
     }
     manifest = {
@@ -95,7 +96,7 @@ def split(request: SplitRequest) -> SplitResult:
         "warnings": warnings,
         "command": _command(corpus, train, kind, request, side),
     }
-    release = write_split(out, chosen, side_of[len(own) :].tolist(), manifest)
+    release = write_split(out, chosen, side_of[len(train_pairs) :].tolist(), manifest)
     return SplitResult(release, measured, tuple(warnings))
 
 
@@ -112,57 +113,57 @@ def summary(result: SplitResult) -> str:
     """A table row with the target and the results."""
     head = ["target", "atom divergence", "random", "compound divergence", "random", "train", "test"]
     head += ["novel compounds", "folder"]
-    found, manifest = result.divergences, result.release.manifest
+    measured, manifest = result.divergences, result.release.manifest
     counts, target = manifest["counts"], manifest["configuration"]["divergence"]
-    novel = found.novel_compounds / found.compounds if found.compounds else 0.0
-    row = ["highest" if target is None else f"{target:g}", f"{found.atom:.4f}", str(found.atom_chance or "-")]
-    row += [f"{found.compound:.4f}", str(found.compound_chance or "-")]
+    novel = measured.novel_compounds / measured.compounds if measured.compounds else 0.0
+    row = ["highest" if target is None else f"{target:g}", f"{measured.atom:.4f}", str(measured.atom_chance or "-")]
+    row += [f"{measured.compound:.4f}", str(measured.compound_chance or "-")]
     row += [f"{counts['train']:,}", f"{counts['selected']:,}", f"{100 * novel:.1f} %", result.release.folder.name]
     return render(head, [row])
 
 
-def _sides(found: Elements, config: SplitConfig, fixed: np.ndarray | None, lines: Sequence[str]) -> np.ndarray:
+def _sides(elements: Elements, config: SplitConfig, fixed: np.ndarray | None, lines: Sequence[str]) -> np.ndarray:
     if config.method == "random":
-        return at_random(found.examples, config)
+        return at_random(elements.examples, config)
     if config.method == "length":
         return by_length(np.array([len(words_of(line)) for line in lines]), config)
     if config.method == "template":
-        return by_template(found.templates, config)
-    examples = found.examples if fixed is None else int((~fixed).sum())
+        return by_template(elements.templates, config)
+    examples = elements.examples if fixed is None else int((~fixed).sum())
     steps = sum(config.sizes(examples, fixed=fixed is not None))
     total = steps * ((config.method != "tmcd") + (config.tries if fixed is None else 0))
-    with bar(total, f"split by {config.method}", "step") as shown:
-        return search(found, config, fixed, shown.update)
+    with bar(total, f"split by {config.method}", "step") as progress:
+        return search(elements, config, fixed, progress.update)
 
 
-def _reached(found: Divergences, config: SplitConfig, pairs: int, fixed: bool) -> list[str]:
+def _reached(measured: Divergences, config: SplitConfig, pairs: int, fixed: bool) -> list[str]:
     limit, target = config.atom_limit, config.divergence
     lines = []
-    if target is not None and abs(found.compound - target) > config.tolerance:
-        if config.bounded and found.atom > 0.95 * limit:
-            reason = f"limited by the atom divergence, {found.atom:.4f} of at most {limit:g}"
+    if target is not None and abs(measured.compound - target) > config.tolerance:
+        if config.bounded and measured.atom > 0.95 * limit:
+            reason = f"limited by the atom divergence, {measured.atom:.4f} of at most {limit:g}"
         elif sum(config.sizes(pairs, fixed=fixed)) == pairs and not fixed:
             reason = "limited by the sizes: every pair is in one of the sets"
         elif config.method == "tmcd":
             reason = "limited by the atoms: all of them must be in training"
         else:
             reason = f"more {argument('candidates')} or {argument('exchanges')} may get closer"
-        line = f"compound divergence {target:g} was not reached: the nearest is {found.compound:.4f}; {reason}"
+        line = f"compound divergence {target:g} was not reached: the nearest is {measured.compound:.4f}; {reason}"
         if not config.nearest:
             raise InputError(f"{line}; to write that split, use {argument('nearest')}")
         lines.append(str(InputWarning(line)))  # for the manifest, with argument names
-    if config.bounded and found.atom > limit + 1e-12:
-        lines.append(f"atom divergence {found.atom:.6g} is above {limit:g}: the sets differ not only in composition")
+    if config.bounded and measured.atom > limit + 1e-12:
+        lines.append(f"atom divergence {measured.atom:.6g} is above {limit:g}: the sets differ not only in composition")
     return lines
 
 
-def _lone(found: Divergences) -> list[str]:
-    if not found.lone_atoms:
+def _lone(measured: Divergences) -> list[str]:
+    if not measured.lone_atoms:
         return []
-    names = ", ".join(found.lone_atoms[:SHOWN]) + (", ..." if len(found.lone_atoms) > SHOWN else "")
+    names = ", ".join(measured.lone_atoms[:SHOWN]) + (", ..." if len(measured.lone_atoms) > SHOWN else "")
     return [
-        f"{len(found.lone_atoms):,} of {found.atoms:,} atoms of the test set are not in training ({names}): no model "
-        "can compose what it has never seen"
+        f"{len(measured.lone_atoms):,} of {measured.atoms:,} atoms of the test set are not in training ({names}): no "
+        "model can compose what it has never seen"
     ]
 
 
@@ -181,7 +182,7 @@ def _command(corpus: CorpusSpec, train: CorpusSpec | None, kind: ElementType, co
         words += ["--train", *(path.name for path in train.paths)]
     columns = corpus.columns or (train.columns if train else None)
     words += ["--columns", ",".join(columns)] if columns else []
-    names = [path.name for path in kind.files] + [f"{SPACY}{one['path']}" for one in _pipeline(kind)]
+    names = [path.name for path in kind.files] + [f"{SPACY}{file['path']}" for file in _pipeline(kind)]
     elements = f"{kind.name}:{','.join(names)}" if names else kind.label
     defaults = SplitConfig().settings
     words += ["--side", side, "--out", "DIR"] + (["--trust"] if kind.trust else [])

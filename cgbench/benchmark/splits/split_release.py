@@ -31,6 +31,7 @@ from cgbench.benchmark.release.manifest import (
     signature,
     summary,
     table_file,
+    train_text,
 )
 from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.benchmark.release.tables import with_text, write_table
@@ -79,9 +80,9 @@ def _write_files(
         for language, lines in zip(languages, texts[which], strict=True):
             write_atomic(folder / f"{which}.{language}", "".join(f"{line}\n" for line in lines))
     names = {0: "train", 1: "test", -1: "neither"}
-    rows = "".join(f"{number}\t{names[side]}\n" for number, side in enumerate(sides, 1))
+    rows = "".join(f"{pair}\t{names[side]}\n" for pair, side in enumerate(sides, 1))
     write_atomic(folder / SETS_FILE, f"{SETS_HEAD}\n{rows}")
-    files = [{"path": name, "sha256": hash_file(folder / name)} for name in (f"train.{one}" for one in languages)]
+    files = [{"path": name, "sha256": hash_file(folder / name)} for name in map(train_text, languages)]
     train = {"files": files, "columns": None, "pairs": len(texts["train"][0])}
     manifest["inputs"] = {**manifest["inputs"], "train": train, "exclude": []}
     tables = {which: _table(which, texts, sides, manifest) for which in SETS}
@@ -109,7 +110,7 @@ def _table(
     """
     import pyarrow
 
-    here = [number for number, side in enumerate(sides, 1) if side == SETS.index(which)]
+    here = [pair for pair, side in enumerate(sides, 1) if side == SETS.index(which)]
     if which == "train" and manifest["inputs"]["given"]:
         here = list(range(1, len(texts[which][0]) + 1))
     source, target = ([len(words_of(line)) for line in lines] for lines in texts[which])
@@ -173,6 +174,6 @@ def card(manifest: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _chance(found: Mapping[str, Any] | None) -> str:
+def _chance(chance: Mapping[str, Any] | None) -> str:
     """The divergence of random splits, if they were drawn."""
-    return "" if found is None else f"; {found['splits']} random splits: {found['mean']:.4f} ± {found['sd']:.4f}"
+    return "" if chance is None else f"; {chance['splits']} random splits: {chance['mean']:.4f} ± {chance['sd']:.4f}"

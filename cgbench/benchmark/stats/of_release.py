@@ -15,7 +15,7 @@ from cgbench.benchmark.overlap.saved import KnownOfTest, sums_of
 from cgbench.benchmark.release.manifest import SPLIT
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.stats.pos import Tags
-from cgbench.benchmark.stats.rows import KnownTraining, StatsRow, Training, Wanted, measure
+from cgbench.benchmark.stats.rows import StatsRow, Training, Wanted, measure
 from cgbench.benchmark.stats.texts import SIDES, Text, read_text
 from cgbench.errors import InputError, argument
 from cgbench.files import check_shape
@@ -90,7 +90,7 @@ def check_input(path: Path, sha256: str, remedy: str = "") -> None:
         raise InputError(f"{path}: not the file that the release was built from (the SHA-256 differs){remedy}")
 
 
-def release_rows(origin: ReleaseOrigin, wanted: Wanted, side: str | None, tags: Tags | None) -> Iterator[StatsRow]:
+def release_rows(origin: ReleaseOrigin, counts: Wanted, side: str | None, tags: Tags | None) -> Iterator[StatsRow]:
     """One row per side, or that of ``side``."""
     release, change_of = origin.release, origin.normalisation
     for name, language in zip(SIDES, release.languages, strict=True):
@@ -100,7 +100,7 @@ def release_rows(origin: ReleaseOrigin, wanted: Wanted, side: str | None, tags: 
         # The words of a release are already normalised, and phrases are on the side of the degree.
         test = Text(str(release.text_path(name)), name, release.lines(name, normalised=True))
         training = _training(origin, name, change, test, tags)
-        row = measure(training, test, f"{release.folder.name} {language}", wanted, change_of.of(language), tags, 0)
+        row = measure(training, test, f"{release.folder.name} {language}", counts, change_of.of(language), tags, 0)
         if name == origin.degree_side and release.finished:
             _compare(row, release)
         yield row
@@ -113,9 +113,9 @@ def _training(origin: ReleaseOrigin, name: str, change: Change | None, test: Tex
             raise InputError(
                 f"{argument('pos')}: the {name} side of the release is from {folder}, which has no tags; leave it out"
             )
-        return KnownTraining(KnownOfTest.load(folder), [test], origin.min_count)
+        return Training.of_overlap(KnownOfTest.load(folder), [test], origin.min_count)
     listed = origin.phrases if name == origin.degree_side else None
-    return Training(
+    return Training.learn(
         training_text(origin, name, change), origin.min_count, read_phrases(listed, change or str) if listed else None
     )
 

@@ -9,14 +9,15 @@ Loading a spaCy pipeline can run code in it: load only pipelines that you trust.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Protocol
 
 from cgbench.errors import InputError, argument
 from cgbench.progress import bar
 from cgbench.steps import hash_file
-from cgbench.text.conllu import Tagged, read_conllu
+from cgbench.text.conllu import read_conllu
 from cgbench.text.pipelines import BATCH, hash_folder, load_pipeline
 
 PREFIX = "conllu:"
@@ -29,11 +30,9 @@ class Tags(Protocol):
 
     name: str
 
-    def tag_train(self, sentences: Words, where: str) -> list[list[str]]:
-        """One tag per word of the training text; ``where`` is its name in messages."""
-
-    def tag_test(self, sentences: Words, where: str, text_number: int) -> list[list[str]]:
-        """One tag per word of the test text ``text_number`` (from 0)."""
+    def tag(self, sentences: Words, where: str, text_number: int) -> list[list[str]]:
+        """One tag per word of the training text (``text_number`` 0) or of a test text (from 1); ``where`` is its name
+        in messages."""
 
 
 def tags_from(source: str, tags: str, tests: int, trust: bool = False) -> Tags:
@@ -67,7 +66,7 @@ class SpacyTags:
         self.name = f"{Path(model).name}@{hash_folder(Path(self.nlp.path))[:8]}"
         self.known: dict[tuple[str, ...], list[str]] = {}
 
-    def tag_train(self, sentences: Words, where: str) -> list[list[str]]:
+    def tag(self, sentences: Words, where: str, text_number: int) -> list[list[str]]:
         """Tag each distinct sentence once."""
         from spacy.tokens import Doc
 
@@ -79,10 +78,6 @@ class SpacyTags:
                 self.known[words] = [token.tag_ for token in doc]
                 progress.update(1)
         return [self.known[words] for words in keys]
-
-    def tag_test(self, sentences: Words, where: str, text_number: int) -> list[list[str]]:
-        """As :meth:`tag_train`."""
-        return self.tag_train(sentences, where)
 
 
 class ConlluTags:
@@ -96,42 +91,25 @@ class ConlluTags:
         hashes = "".join(hash_file(path) for path in paths)
         self.name = f"conllu-{tags}@{hashlib.sha256(hashes.encode()).hexdigest()[:8]}"
 
-    def tag_train(self, sentences: Words, where: str) -> list[list[str]]:
-        """The tags of the first file."""
-        return self._tag(sentences, where, self.paths[0])
-
-    def tag_test(self, sentences: Words, where: str, text_number: int) -> list[list[str]]:
-        """The tags of the file of that test text."""
-        return self._tag(sentences, where, self.paths[text_number + 1])
-
-    def _tag(self, sentences: Words, where: str, path: Path) -> list[list[str]]:
-        tagged = list(self._checked(sentences, where, path, read_conllu(path, self.tags)))
-        if len(tagged) != len(sentences):
-            raise InputError(f"{path} has {len(tagged):,} sentences and {where} has {len(sentences):,}: {_SAME}")
-        return tagged
-
-    @staticmethod
-    def _checked(sentences: Words, where: str, path: Path, tagged: Iterator[Tagged]) -> Iterator[list[str]]:
-        for sentence_number, sentence in enumerate(tagged, 1):
-            if sentence_number <= len(sentences) and list(sentences[sentence_number - 1]) != sentence.words:
-                expected_words = sentences[sentence_number - 1]
-                first = next(
-                    (
-                        i
-                        for i, pair in enumerate(zip(expected_words, sentence.words, strict=False))
-                        if pair[0] != pair[1]
-                    ),
-                    min(len(expected_words), len(sentence.words)),
-                )
-                raise InputError(
-                    f"{path}, sentence {sentence_number} (line {sentence.line}): word {first + 1} is "
-                    f"{_at(sentence.words, first)}, but {_at(expected_words, first)} in {where}; {_SAME}"
-                )
-            yield sentence.tags
+    def tag(self, sentences: Words, where: str, text_number: int) -> list[list[str]]:
+        """The tags in the file of that text."""
+        path, tags = self.paths[text_number], []
+        for sentence_number, sentence in enumerate(read_conllu(path, self.tags), 1):
+            expected = sentences[sentence_number - 1] if sentence_number <= len(sentences) else sentence.words
+            for word_number, (word, other_word) in enumerate(zip_longest(sentence.words, expected), 1):
+                if word != other_word:
+                    raise InputError(
+                        f"{path}, sentence {sentence_number} (line {sentence.line}): word {word_number} is "
+                        f"{_quoted(word)}, but {_quoted(other_word)} in {where}; {_SAME}"
+                    )
+            tags.append(sentence.tags)
+        if len(tags) != len(sentences):
+            raise InputError(f"{path} has {len(tags):,} sentences and {where} has {len(sentences):,}: {_SAME}")
+        return tags
 
 
 _SAME = "the tags must belong to the same words, sentence by sentence"
 
 
-def _at(words: Sequence[str], index: int) -> str:
-    return repr(words[index]) if index < len(words) else "missing"
+def _quoted(word: str | None) -> str:
+    return "missing" if word is None else repr(word)

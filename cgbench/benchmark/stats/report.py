@@ -68,19 +68,19 @@ def _divergences(rows: Sequence[StatsRow], form: str) -> str:
     for name in ("atom", "compound"):
         head += [
             f"{name} divergence",
-            *([f"random {name} {what}" for what in ("mean", "sd", "z")] if exact else ["random"]),
+            *([f"random {name} {statistic}" for statistic in ("mean", "sd", "z")] if exact else ["random"]),
         ]
     head += ["atoms", "not in training", "compounds", "not in training"]
     lines = []
     for row in rows:
-        if found := row.divergence:
+        if measured := row.divergence:
             values = []
-            for value, chance in ((found.atom, found.atom_chance), (found.compound, found.compound_chance)):
+            for value, chance in ((measured.atom, measured.atom_chance), (measured.compound, measured.compound_chance)):
                 values.append(_number(value, exact, 4))
                 drawn = (chance.mean, chance.sd, chance.z) if chance else (None, None, None)
                 values += [_number(drawn_value, exact, 4) for drawn_value in drawn] if exact else [str(chance or "-")]
-            counts = (found.atoms, len(found.lone_atoms), found.compounds, found.novel_compounds)
-            lines.append([row.name, found.elements, *values, *(_count(count, exact) for count in counts)])
+            counts = (measured.atoms, len(measured.lone_atoms), measured.compounds, measured.novel_compounds)
+            lines.append([row.name, measured.elements, *values, *(_count(count, exact) for count in counts)])
     return render(head, lines, form)
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -100,78 +100,73 @@ class StatsRow:
         return {name: value for name, value in summary(self.degrees).items() if name != "mean"}
 
 
+@dataclass
 class Training:
-    """A training text: the known n-grams, and the text for comparison."""
+    """A training text, and what measures lines against it.
 
-    def __init__(self, text: Text, min_count: int, phrases: Sequence[str] | None = None) -> None:
-        """``phrases``: use these as the known n-grams, instead of those that occur ``min_count`` times."""
-        self.text, self.min_count, self.is_list = text, min_count, phrases is not None
-        self.digest = text_digest(text)
-        self.known = self._learn(phrases)
-        self.tags: list[list[str]] | None = None
+    ``threshold`` is the minimum count of known n-grams, or ``phrases`` for a list of them; ``measure`` gives pieces and
+    lengths of lines, both int32 ``[lines]``.
+    """
 
-    def measure(self, lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Pieces and lengths of lines, both int32 ``[lines]``."""
-        return self.known.measure(lines)
+    text: Text
+    threshold: int | str
+    digest: str
+    measure: Callable[[Sequence[str]], tuple[np.ndarray, np.ndarray]]
+    tags: list[list[str]] | None = None
+
+    @classmethod
+    def learn(cls, text: Text, min_count: int, phrases: Sequence[str] | None = None) -> Training:
+        """Learn the known n-grams of a text; ``phrases`` are known instead of those that occur ``min_count`` times."""
+        digest, lines = text_digest(text), text.path or text.lines or []
+        if phrases is None:
+            return cls(text, min_count, digest, KnownNgrams.learn(lines, min_count=min_count).measure)
+        known = KnownNgrams.from_phrases(phrases, Vocabulary.learn(lines, min_count=min_count))
+        return cls(text, "phrases", digest, known.measure)
+
+    @classmethod
+    def of_overlap(cls, overlap: KnownOfTest, tests: Sequence[Text], min_count: int) -> Training:
+        """A corpus known through a ``cgbench overlap`` result on the test texts; its text consists of the longest known
+        n-grams of these.
+
+        :raises InputError: a test text is not in the result.
+        """
+        lines = [line for test in tests for line in test.lines or ()]
+        text = Text(str(overlap.folder), None, overlap.spans(lines, 1))
+        return cls(text, min_count, overlap.digest, partial(overlap.measure, min_count=min_count))
 
     @cached_property
     def lines(self) -> list[str]:
         """The text, one sentence per line, words separated by one blank; kept in memory after the first call."""
         return [" ".join(words) for words in self.text.sentences()]
 
-    def _learn(self, phrases: Sequence[str] | None) -> KnownNgrams:
-        text, count = self.text.path or self.text.lines or [], self.min_count
-        if phrases is not None:
-            return KnownNgrams.from_phrases(phrases, Vocabulary.learn(text, min_count=count))
-        return KnownNgrams.learn(text, min_count=count)
-
-
-class KnownTraining(Training):
-    """A corpus that is too large to learn from, known through a ``cgbench overlap`` result on the test texts.
-
-    Its text consists of the longest known n-grams of the test texts.
-    """
-
-    def __init__(self, overlap: KnownOfTest, tests: Sequence[Text], min_count: int) -> None:
-        """:raises InputError: a test text is not in the result."""
-        lines = [line for test in tests for line in test.lines or ()]
-        text = Text(str(overlap.folder), None, overlap.spans(lines, 1))
-        self.text, self.min_count, self.is_list = text, min_count, False
-        self.digest = overlap.digest
-        self.found, self.tags = overlap, None
-
-    def measure(self, lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """As :meth:`Training.measure`."""
-        return self.found.measure(lines, self.min_count)
-
 
 def measure(
     training: Training,
     test: Text,
     name: str,
-    wanted: Wanted,
+    counts: Wanted,
     normalisation: Normalisation,
     tags: Tags | None,
     text_number: int,
 ) -> StatsRow:
     """The statistics of one test text.
 
-    :param tags: the source of tags, if wanted; ``text_number`` is that of the test text in it (from 0).
+    :param tags: the source of tags, if requested; ``text_number`` is that of the test text in it (from 0).
     :raises InputError: the text is empty or has an empty sentence, or tags belong to other words.
     """
     check_sentences(test)
     assert test.lines is not None
     pieces, lengths = training.measure(test.lines)
-    words = _counts(novel_ngrams(training.text.blocks(), test.lines, max(wanted.orders)), wanted)
+    words = _counts(novel_ngrams(training.text.blocks(), test.lines, max(counts.orders)), counts)
     pos = None
     if tags:
         if training.tags is None:
-            training.tags = tags.tag_train(training.text.sentences(), training.text.name)
-        tagged = tags.tag_test(test.sentences(), test.name, text_number)
-        pos = _counts(novel_tag_ngrams(training.tags, tagged, max(wanted.orders)), wanted)
+            training.tags = tags.tag(training.text.sentences(), training.text.name, 0)
+        tagged = tags.tag(test.sentences(), test.name, text_number + 1)
+        pos = _counts(novel_tag_ngrams(training.tags, tagged, max(counts.orders)), counts)
     items = {
-        "orders": "+".join(map(str, wanted.orders)),
-        "min": "phrases" if training.is_list else training.min_count,
+        "orders": "+".join(map(str, counts.orders)),
+        "min": training.threshold,
         "side": test.side or training.text.side,
         "tok": normalisation.signature(normalisation.languages[0]),
         "case": "lc" if normalisation.lowercase else "mixed",
@@ -180,13 +175,13 @@ def measure(
         "test": text_digest(test)[:8],
     }
     divergences = None
-    if wanted.divergence:
+    if counts.divergence:
         from cgbench.benchmark.divergence.measure import text_divergences
 
-        kind = _type_of(wanted.divergence, text_number)
+        kind = _type_of(counts.divergence, text_number)
         items["div"] = f"{kind.label}+{kind.weights}"
         texts = (training.text.name, training.lines), (test.name, test.lines)
-        divergences = text_divergences(*texts, kind, splits=wanted.random_splits)
+        divergences = text_divergences(*texts, kind, splits=counts.random_splits)
     return StatsRow(name, training.text.name, pieces, lengths, words, pos, Signature(items, SHORT), divergences)
 
 
@@ -207,7 +202,7 @@ def _type_of(kind: ElementType, text_number: int) -> ElementType:
 def text_rows(
     train: Sequence[Path] | Text | KnownOfTest,
     tests: Sequence[tuple[str, Sequence[Path] | Text]],
-    wanted: Wanted,
+    counts: Wanted,
     *,
     sides: Sequence[str | None],
     columns: tuple[str, str] | None,
@@ -226,19 +221,19 @@ def text_rows(
         for text in texts:
             check_sentences(text)  # before reading the training text, which may take minutes
         training = (
-            KnownTraining(train, texts, min_count)
+            Training.of_overlap(train, texts, min_count)
             if isinstance(train, KnownOfTest)
-            else Training(read_text(train, columns, side, change, keep=False), min_count)
+            else Training.learn(read_text(train, columns, side, change, keep=False), min_count)
         )
         for text_number, ((name, _), text) in enumerate(zip(tests, texts, strict=True)):
             label = f"{name} {side}" if len(sides) > 1 else name
-            yield measure(training, text, label, wanted, normalisation, tags, text_number)
+            yield measure(training, text, label, counts, normalisation, tags, text_number)
 
 
-def _counts(ngrams: NovelNgrams, wanted: Wanted) -> NovelCounts:
+def _counts(ngrams: NovelNgrams, counts: Wanted) -> NovelCounts:
     return NovelCounts(
-        ngrams.counts(wanted.orders),
-        {order: ngrams.most_frequent(order, wanted.show) for order in wanted.orders} if wanted.show else {},
+        ngrams.counts(counts.orders),
+        {order: ngrams.most_frequent(order, counts.show) for order in counts.orders} if counts.show else {},
     )
 
 

@@ -115,12 +115,12 @@ def stats(request: StatsRequest) -> Statistics:
     elif request.weights != "specific":
         raise InputError(f"{argument('weights', request.weights)} belongs to {argument('divergence')}")
     check_random_splits(request.random_splits)
-    wanted = Wanted(tuple(sorted(set(request.orders))), request.show, kind, request.random_splits)
-    rows = _of_release(request, wanted) if request.release is not None else _of_texts(request, wanted)
+    counts = Wanted(tuple(sorted(set(request.orders))), request.show, kind, request.random_splits)
+    rows = _of_release(request, counts) if request.release is not None else _of_texts(request, counts)
     return Statistics(tuple(rows), tuple(published_rows()) if request.published else ())
 
 
-def _of_release(request: StatsRequest, wanted: Wanted) -> Iterable[StatsRow]:
+def _of_release(request: StatsRequest, counts: Wanted) -> Iterable[StatsRow]:
     from cgbench.benchmark.stats.of_release import open_release, release_rows
 
     text_options = ("tests", "known_from", "min_count", "columns", "tokenize", "language", "lowercase", "detokenize")
@@ -130,10 +130,10 @@ def _of_release(request: StatsRequest, wanted: Wanted) -> Iterable[StatsRow]:
     train: Any = request.train if request.train is not None else ()
     files = [as_path(path) for path in ([train] if is_path(train) else train)]
     tags = _tags(request, 1, 2 if request.side in (None, "both") else 1)
-    return release_rows(open_release(as_path(request.release or ""), files), wanted, request.side, tags)
+    return release_rows(open_release(as_path(request.release or ""), files), counts, request.side, tags)
 
 
-def _of_texts(request: StatsRequest, wanted: Wanted) -> Iterable[StatsRow]:
+def _of_texts(request: StatsRequest, counts: Wanted) -> Iterable[StatsRow]:
     if (request.train is None and request.known_from is None) or request.tests is None:
         raise InputError(
             f"two texts are needed: {argument('train')} and {argument('tests')} (or {argument('release')})"
@@ -153,7 +153,7 @@ def _of_texts(request: StatsRequest, wanted: Wanted) -> Iterable[StatsRow]:
     return text_rows(
         known or _text(request.train, "train"),
         named_texts,
-        wanted,
+        counts,
         sides=sides,
         columns=request.columns,
         normalisation=normalisation,

@@ -90,8 +90,8 @@ def export(request: ExportRequest) -> list[str]:
     write = find_target(to)
     takes = inspect.signature(write).parameters
     options = (*OPTIONS, *(fields_of(ShotsOptions) if "shots" not in takes else ()))
-    if others := [name for name in options if name in request.given and name not in takes]:
-        raise InputError(f"{argument(others[0])} has no effect on {argument('to', to)}; leave it out")
+    if useless := [name for name in options if name in request.given and name not in takes]:
+        raise InputError(f"{argument(useless[0])} has no effect on {argument('to', to)}; leave it out")
     if "hypotheses" in takes and not request.hypotheses:
         raise InputError(f"{argument('to', to)} needs outputs of systems; give {argument('hypotheses')}")
     _check_out(out, to)
@@ -101,17 +101,17 @@ def export(request: ExportRequest) -> list[str]:
         check_verified(release, request.force)
         check_licence(release.manifest)
         pairs = pairs_of(release)
-    given = {name: getattr(request, name) for name in OPTIONS if name in takes}
+    arguments = {name: getattr(request, name) for name in OPTIONS if name in takes}
     if request.hypotheses:
         texts = {"source": release.lines("source"), "reference": release.lines("target")}
         examples = Examples.of("the test set", texts, release.folder / SPLIT)
-        given["hypotheses"] = read_hypotheses(request.hypotheses, len(pairs.rows), examples)
+        arguments["hypotheses"] = read_hypotheses(request.hypotheses, len(pairs.rows), examples)
     if "shots" in takes:
-        given["shots"] = shots_for(request, release)
+        arguments["shots"] = shots_for(request, release)
     with replacing(out) as making:
         _check_out(out, to)  # once more: another command may have written it
         with _blame_release(release) if to in TARGETS else contextlib.nullcontext():
-            write(pairs, making, **given)
+            write(pairs, making, **arguments)
         names = sorted(str(path.relative_to(making)) for path in making.rglob("*") if path.is_file())
         record = {"target": to, "signature": release.signature, "licence": release.manifest.get("licence")}
         write_json(making / RECORD, {**record, "version": release.manifest.get("version"), "files": names})
@@ -120,32 +120,32 @@ def export(request: ExportRequest) -> list[str]:
 
 def shots_for(request: ExportRequest, release: Release) -> Callable[[Sequence[str]], list[Choice]] | None:
     """The function that chooses shots for sentences of a release; None if none are requested."""
-    asked = {name: getattr(request, name) for name in fields_of(ShotsOptions) if name in request.given}
-    if not asked:
+    options = {name: getattr(request, name) for name in fields_of(ShotsOptions) if name in request.given}
+    if not options:
         return None
 
     def choose(lines: Sequence[str]) -> list[Choice]:
-        return choose_shots(ShotsRequest(list(lines), exclude=reserved_pairs(release), **asked))
+        return choose_shots(ShotsRequest(list(lines), exclude=reserved_pairs(release), **options))
 
     return choose
 
 
-def read_hypotheses(given: Any, n: int, examples: Examples) -> dict[str, list[str]]:
+def read_hypotheses(systems: Any, n: int, examples: Examples) -> dict[str, list[str]]:
     """The outputs of each system, in the order of the ``n`` examples.
 
     :raises InputError: a system has several files, or another number of lines than the test set has pairs.
     """
-    found = {}
-    for name, texts in (given if isinstance(given, Mapping) else {"system": given}).items():
-        one = texts[0] if isinstance(texts, list) and len(texts) == 1 and isinstance(texts[0], Path) else texts
-        if isinstance(one, (list, tuple)) and any(not isinstance(text, str) for text in one):
+    outputs = {}
+    for name, texts in (systems if isinstance(systems, Mapping) else {"system": systems}).items():
+        source = texts[0] if isinstance(texts, list) and len(texts) == 1 and isinstance(texts[0], Path) else texts
+        if isinstance(source, (list, tuple)) and any(not isinstance(text, str) for text in source):
             raise InputError(f"{argument('hypotheses', name)}: give one file per system")
-        column = examples.join(as_column(one, f"hypotheses of {name}", "hypothesis", "prediction"))
+        column = examples.join(as_column(source, f"hypotheses of {name}", "hypothesis", "prediction"))
         examples.check()
         if len(column) != n:
             raise InputError(f"{column.name} has {len(column):,} lines and the test set {n:,}: one is needed per pair")
-        found[str(name)] = column.values
-    return found
+        outputs[str(name)] = column.values
+    return outputs
 
 
 def check_licence(manifest: Mapping[str, Any]) -> None:
@@ -162,14 +162,14 @@ def find_target(to: str) -> Target:
     """
     if to in TARGETS:
         return TARGETS[to]
-    others = {point.name: point for point in entry_points(group=GROUP)}
-    if to not in others:
-        raise InputError(f"{argument('to', to)}: no such target{did_you_mean(to, [*TARGETS, *others])}")
+    points = {point.name: point for point in entry_points(group=GROUP)}
+    if to not in points:
+        raise InputError(f"{argument('to', to)}: no such target{did_you_mean(to, [*TARGETS, *points])}")
     try:
-        found: Target = others[to].load()
+        target: Target = points[to].load()
     except (ImportError, AttributeError) as error:
-        raise InputError(f"{argument('to', to)}: {others[to].value} cannot be loaded ({error})") from None
-    return found
+        raise InputError(f"{argument('to', to)}: {points[to].value} cannot be loaded ({error})") from None
+    return target
 
 
 @contextlib.contextmanager
@@ -196,10 +196,10 @@ def _check_out(out: Path, to: str) -> None:
     record = read_json(out / RECORD) if (out / RECORD).is_file() else None
     if not isinstance(record, dict) or record.get("target") != to:
         raise InputError(f"{out}: the folder holds something else already; give a new one with {argument('out')}")
-    ours = {RECORD, *map(str, record.get("files") or [])}
-    others = [path for path in sorted(out.rglob("*")) if path.is_file() and str(path.relative_to(out)) not in ours]
-    if others:
+    written = {RECORD, *map(str, record.get("files") or [])}
+    files = [path for path in sorted(out.rglob("*")) if path.is_file()]
+    if strangers := [path for path in files if str(path.relative_to(out)) not in written]:
         raise InputError(
-            f"{others[0]}: does not belong to the export in {out}, which would be replaced; move it, or give another "
-            "folder"
+            f"{strangers[0]}: does not belong to the export in {out}, which would be replaced; move it, or give "
+            "another folder"
         )

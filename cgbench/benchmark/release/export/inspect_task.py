@@ -59,8 +59,8 @@ def write_inspect(pairs: Pairs, folder: Path, *, shots: Callable[[Sequence[str]]
     for row, choice in zip(pairs.rows, choices, strict=True):
         text = row["source"]
         if choice:
-            shown = "".join(f"{names[0]}: {one}\n{names[1]}: {other}\n\n" for one, other in choice.pairs)
-            text = f"{shown}{names[0]}: {text}\n{names[1]}:"
+            examples = "".join(f"{names[0]}: {pair[0]}\n{names[1]}: {pair[1]}\n\n" for pair in choice.pairs)
+            text = f"{examples}{names[0]}: {text}\n{names[1]}:"
         document = row["figures"].get("document")
         metadata = {
             "source": row["source"],
@@ -74,5 +74,5 @@ def write_inspect(pairs: Pairs, folder: Path, *, shots: Callable[[Sequence[str]]
     name = task_name(pairs.languages).replace("-", "_")
     # The signature is the only text of the release in the program; as JSON it is a literal, whatever it contains.
     values = {"name": name, "data": DATA, "version": json.dumps(pairs.release.signature)}
-    text = re.sub("{(name|data|version)}", lambda place: values[place[1]], TASK)
+    text = re.sub("{(name|data|version)}", lambda mark: values[mark[1]], TASK)
     write_lines(folder / f"{name}.py", text.splitlines())

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from cgbench.benchmark.release.export.pairs import Pairs, write_lines
+from cgbench.benchmark.release.release import SIDES
 from cgbench.benchmark.release.tables import sides_of, write_table
 from cgbench.benchmark.shots.choose import Choice
 from cgbench.errors import InputWarning
@@ -81,23 +82,23 @@ def write_lm_eval(pairs: Pairs, folder: Path, *, shots: Callable[[Sequence[str]]
     import yaml
 
     name = task_name(pairs.languages)
-    others = shots_of(pairs) if shots is None else {"source": [], "target": []}
-    columns: dict[str, list[Any]] = {side: [row[side] for row in pairs.rows] for side in ("source", "target")}
+    examples = shots_of(pairs) if shots is None else {"source": [], "target": []}
+    columns: dict[str, list[Any]] = {side: [row[side] for row in pairs.rows] for side in SIDES}
     figures = [row["figures"] for row in pairs.rows]
     columns |= {key: [row[key] for row in figures] for key in (figures[0] if figures else ()) if key not in columns}
     choices = [] if shots is None else shots(columns["source"])
     if choices:
-        columns["shots"] = [[{"source": one, "target": other} for one, other in each.pairs] for each in choices]
-        columns["prompt_degree"] = [each.prompt_degree for each in choices]
+        columns["shots"] = [[dict(zip(SIDES, pair, strict=True)) for pair in choice.pairs] for choice in choices]
+        columns["prompt_degree"] = [choice.prompt_degree for choice in choices]
     with named(folder / f"{TEST}.parquet"):
         write_table(pyarrow.table(columns), folder / f"{TEST}.parquet")
     few_shot: dict[str, Any] = {"fewshot_split": SHOTS}
-    size = len(choices[0].pairs) if choices else 0
+    shot_count = len(choices[0].pairs) if choices else 0
     if choices:
-        few_shot = {"fewshot_split": TEST, "fewshot_config": {"sampler": SAMPLER}, "num_fewshot": size}
-    elif others["source"]:
+        few_shot = {"fewshot_split": TEST, "fewshot_config": {"sampler": SAMPLER}, "num_fewshot": shot_count}
+    elif examples["source"]:
         with named(folder / f"{SHOTS}.parquet"):
-            write_table(pyarrow.table(others), folder / f"{SHOTS}.parquet")
+            write_table(pyarrow.table(examples), folder / f"{SHOTS}.parquet")
     else:
         few_shot = {"fewshot_config": {"samples": []}}
         warnings.warn(
@@ -109,7 +110,7 @@ def write_lm_eval(pairs: Pairs, folder: Path, *, shots: Callable[[Sequence[str]]
         )
     tokenize = TOKENIZE.get(known(pairs.languages[1]) or "")
     scorer = SCORER.format(tokenize=tokenize) if tokenize else ""
-    scorer += OWN_SHOTS.replace("{size}", str(size)) if choices else ""
+    scorer += OWN_SHOTS.replace("{size}", str(shot_count)) if choices else ""
     write_lines(folder / "pairs.py", (LOADER + scorer).splitlines())
     metrics: list[dict[str, Any]] = [{"metric": metric} for metric in ("bleu", "chrf", "ter")]
     if tokenize:  # TER counts words, and the harness's BLEU has no tokeniser setting
@@ -151,7 +152,7 @@ def shots_of(pairs: Pairs) -> dict[str, list[str]]:
     texts = sides_of(table, pairs.languages)
     if not texts:
         return {"source": [], "target": []}
-    tests = [{row[side] for row in pairs.rows} for side in ("source", "target")]
+    tests = [{row[side] for row in pairs.rows} for side in SIDES]
     split = pairs.release.is_split  # all its training pairs are free
     stages = ["rest"] * table.num_rows if split else table["stage"].to_pylist()
     free = [

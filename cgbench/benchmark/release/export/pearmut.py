@@ -48,11 +48,11 @@ def write_pearmut(
         item = {"item_id": str(row["figures"]["line"]), "document": document, "src": _text(row["source"])}
         targets = dict(zip(hypotheses, map(_text, outputs), strict=True))
         documents.setdefault(document, []).append({**item, "tgt": targets})
-    shown = [list(hypotheses)] if protocol == "cESA" else [[name] for name in hypotheses]
+    pages = [list(hypotheses)] if protocol == "cESA" else [[name] for name in hypotheses]
     data = [
         [{**item, "tgt": {name: item["tgt"][name] for name in names}} for item in items]
         for items in documents.values()
-        for names in shown
+        for names in pages
     ]
     info = {"assignment": "single-stream", "protocol": protocol, "users": users, "shuffle": True, "seed": seed}
     campaign = f"{task_name(pairs.languages)}_{protocol}_{digest}"

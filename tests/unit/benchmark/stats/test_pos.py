@@ -74,10 +74,10 @@ def test_the_tags_are_spacys_own_on_the_words_given(pipeline):
     nlp = spacy.load(pipeline)
     expected = [[token.tag_ for token in nlp(Doc(nlp.vocab, words=words))] for words in WORDS]
     tags = SpacyTags(str(pipeline), trust=True)
-    assert tags.tag_train(WORDS, "train") == expected
+    assert tags.tag(WORDS, "train", 0) == expected
     assert expected[:2] == [["DT", "NN", "VBZ", "RB", "VB"], ["DT", "NNP", "NN"]]  # it has learned them
     assert len(tags.known) == 2  # the sentence that comes twice was tagged once
-    assert tags.tag_test(WORDS[:1], "test", 0) == expected[:1]
+    assert tags.tag(WORDS[:1], "test", 1) == expected[:1]
 
 
 def test_only_the_tagger_runs(pipeline):
@@ -97,7 +97,7 @@ def test_a_package_is_as_good_as_a_folder(pipeline, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     assert importlib.metadata.version("en_mine") == "1.0"
     tags = SpacyTags("en_mine")
-    assert tags.tag_train(WORDS, "train") == SpacyTags(str(pipeline), trust=True).tag_train(WORDS, "train")
+    assert tags.tag(WORDS, "train", 0) == SpacyTags(str(pipeline), trust=True).tag(WORDS, "train", 0)
     assert tags.name == f"en_mine@{hash_folder(pipeline)[:8]}"
 
 
@@ -138,10 +138,10 @@ def test_without_spacy_one_line_says_what_to_install(monkeypatch):
 def test_conllu_tags(conllu):
     train, test = conllu("train", "a/DT cat/NN", "cats/NNS"), conllu("test", "a/DT dog/NN")
     tags = tags_from(f"conllu:{train},{test}", "xpos", 1)
-    assert tags.tag_train([["a", "cat"], ["cats"]], "train") == [["DT", "NN"], ["NNS"]]
-    assert tags.tag_test([["a", "dog"]], "test", 0) == [["DT", "NN"]]
+    assert tags.tag([["a", "cat"], ["cats"]], "train", 0) == [["DT", "NN"], ["NNS"]]
+    assert tags.tag([["a", "dog"]], "test", 1) == [["DT", "NN"]]
     assert tags.name.startswith("conllu-xpos@")
-    assert tags_from(f"conllu:{train},{test}", "upos", 1).tag_test([["a", "dog"]], "test", 0) == [["X", "X"]]
+    assert tags_from(f"conllu:{train},{test}", "upos", 1).tag([["a", "dog"]], "test", 1) == [["X", "X"]]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_conllu_tags(conllu):
 def test_conllu_of_other_words(conllu, words, message):
     path = conllu("train", "a/DT cat/NN", "cats/NNS")
     with pytest.raises(InputError, match=message):
-        ConlluTags([path], "xpos").tag_train(words, "text")
+        ConlluTags([path], "xpos").tag(words, "text", 0)
 
 
 def test_a_conllu_file_for_each_text(conllu, tmp_path):

@@ -13,7 +13,7 @@ TEST = ["what can we do", "can we see a bird", "this bird can see"]
 
 
 def row(train=TRAIN, test=TEST, wanted=None, min_count=3, **settings):
-    training = Training(Text("train", None, train), min_count)
+    training = Training.learn(Text("train", None, train), min_count)
     return measure(training, Text("test", None, test), "test", wanted or Wanted(), Normalisation(**settings), None, 0)
 
 
@@ -34,7 +34,7 @@ def test_min_count_decides_what_is_known():
 
 
 def test_known_ngrams_from_a_list():
-    training = Training(Text("train", None, TRAIN), 3, ["we see a", "see a bird"])
+    training = Training.learn(Text("train", None, TRAIN), 3, ["we see a", "see a bird"])
     found = measure(training, Text("test", None, TEST), "test", Wanted(), Normalisation(), None, 0)
     assert found.pieces.tolist() == [4, 3, 4]
     assert "min:phrases" in str(found.signature)
@@ -42,7 +42,7 @@ def test_known_ngrams_from_a_list():
 
 def test_a_plain_file_gives_the_same(tmp_path):
     (tmp_path / "train").write_text("\n".join(TRAIN))
-    training = Training(Text("train", None, path=tmp_path / "train"), 3)
+    training = Training.learn(Text("train", None, path=tmp_path / "train"), 3)
     found = measure(training, Text("test", None, TEST), "test", Wanted(), Normalisation(), None, 0)
     assert as_json(found) == as_json(row())
 
