@@ -25,8 +25,7 @@ def measure(text: Path, work: Path, order: int, sample: int, lmplz: str | None, 
     words = int(best(["wc", "-w", text], 1).output.split()[0])  # brings the text into the page cache, too
     few = head(text, sample, work / "few")
     train = [*CGBENCH, "lm", "train", "--format", "json", "--order", str(order)]
-    for suffix in ("arpa", "binary"):
-        run([*train, few, "--out", work / f"few.{suffix}"])  # compiles on the first run
+    run([*train, few, "--out", work / "few.arpa"])  # compiles on the first run
 
     count = best(["wc", "-w", text], repeat)
     rows = [("`wc -w`", f"{count.wall:.1f} s")]
@@ -41,15 +40,6 @@ def measure(text: Path, work: Path, order: int, sample: int, lmplz: str | None, 
         )
     )
     (work / "x.arpa").unlink()
-    binary = best([*train, text, "--out", work / "x.binary"], repeat)
-    size = (work / "x.binary").stat().st_size / 1e9
-    rows.append(
-        (
-            f"the same to a binary file of {size:.2f} GB",
-            f"{binary.wall:.1f} s ({binary.cpu:.1f} s CPU), {binary.memory:,.0f} MB",
-        )
-    )
-    (work / "x.binary").unlink()
     plain = best([sys.executable, PLAIN, few, str(order), work / "few.plain"], 1)
     part = json.loads(plain.output)["words"]
     rows.append(

@@ -32,9 +32,9 @@ def train_command(request: LmRequest, form: str) -> None:
 
     CORPUS has one sentence per line: a plain or compressed file (.gz, .zst), TABLE:COLUMN, or - for standard input.
     """
-    from cgbench.lm.training import train
+    from cgbench.lm.training import train_lm
 
-    trained = train(request)
+    trained = train_lm(request)
     for warning in trained.warnings:
         warnings.warn(InputWarning(warning), stacklevel=1)
     figures = trained.figures

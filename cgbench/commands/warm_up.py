@@ -40,7 +40,7 @@ def warm_up_command(context: click.Context) -> None:
             ("overlap", pool[0], "--corpus", source, "--jobs", 1),
             ("split", "--corpus", source, target, "--out", folder / "split", "--set", "exchanges=1"),
             ("lm", "train", source, "--order", 3, "--out", folder / "lm.arpa", "--jobs", 1),
-            ("lm", "train", source, "--order", 3, "--out", folder / "lm.binary", "--jobs", 1),
+            ("lm", "train", source, "--order", 3, "--out", folder / "lm.arpa", "--jobs", 1),
             ("lexicon", "learn", source, target, "--out", folder / "lexicon.tsv", "--method", "ibm2"),
             (
                 *("build-react", "--train", source, target, "--pool", *pool, "--out", folder / "build"),

@@ -51,51 +51,51 @@ def _write_words(model: Smoothing, estimates: Estimates, file: BinaryIO) -> None
     probabilities, weights = model.of_words(estimates)
     logs = arpa_kernels.to_millionths(probabilities)
     backoffs = arpa_kernels.to_millionths(weights[: 0 if estimates.weights is None else None])
-    shown, rows = arpa_kernels.show_words(corpus.arena, corpus.starts)
+    spellings, rows = arpa_kernels.spell_words(corpus.arena, corpus.starts)
     buffer = np.empty(_BUFFER + corpus.longest, np.uint8)
     word = 0
     while word < corpus.words:
-        word, size = arpa_kernels.write_words(shown, rows, logs, backoffs, word, buffer)
-        write_all(file, buffer[:size])
+        word, filled = arpa_kernels.write_words(spellings, rows, logs, backoffs, word, buffer)
+        write_all(file, buffer[:filled])
 
 
 def _write_order(model: Smoothing, estimates: Estimates, file: BinaryIO, pool: ThreadPoolExecutor) -> None:
     from cgbench.lm import arpa_kernels
 
-    corpus, places, order = model.corpus, model.sorted, estimates.order
+    corpus, sorting, order = model.corpus, model.sorting, estimates.order
     weights = np.empty(0, np.float32) if estimates.weights is None else estimates.weights
-    size = max(_BUFFER, 4 * (order * (corpus.longest + 1) + arpa_kernels.LINE))
-    shown, rows = arpa_kernels.show_words(corpus.arena, corpus.starts)
+    capacity = max(_BUFFER, 4 * (order * (corpus.longest + 1) + arpa_kernels.LINE))
+    spellings, rows = arpa_kernels.spell_words(corpus.arena, corpus.starts)
     spare: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
 
-    def write(part: Stretch) -> list[tuple[np.ndarray, int]]:
-        low, node, written = part.low, part.before[order], []
-        while low < part.high:
+    def write(stretch: Stretch) -> list[tuple[np.ndarray, int]]:
+        low, node, written = stretch.low, stretch.before[order], []
+        while low < stretch.high:
             try:
                 buffer = spare.get_nowait()
             except queue.Empty:
-                buffer = np.empty(size, np.uint8)
+                buffer = np.empty(capacity, np.uint8)
             low, node, filled = arpa_kernels.write_ngrams(
-                corpus.text, places.places, places.shared, places.depths, low, part.high, order,
-                shown, rows, corpus.longest, estimates.probabilities,
+                corpus.text, sorting.positions, sorting.shared, sorting.depths, low, stretch.high, order,
+                spellings, rows, corpus.longest, estimates.probabilities,
                 weights, node, buffer,
             )  # fmt: skip
             written.append((buffer, filled))
         return written
 
-    for written in map_ordered(pool, write, model.parts, model.jobs + 2):
+    for written in map_ordered(pool, write, model.stretches, model.jobs + 2):
         for buffer, filled in written:
             write_all(file, buffer[:filled])
             spare.put(buffer)
 
 
 def map_ordered(
-    pool: ThreadPoolExecutor, work: Callable[[Stretch], T], parts: Sequence[Stretch], most: int
+    pool: ThreadPoolExecutor, work: Callable[[Stretch], T], stretches: Sequence[Stretch], most: int
 ) -> Iterator[T]:
-    """Yield the results of ``work`` in order, while up to ``most`` further parts are processed."""
+    """Yield the results of ``work`` in order, while up to ``most`` further stretches are processed."""
     waiting: deque[Future[T]] = deque()
-    for part in parts:
-        waiting.append(pool.submit(work, part))
+    for stretch in stretches:
+        waiting.append(pool.submit(work, stretch))
         if len(waiting) > most:
             yield waiting.popleft().result()
     while waiting:

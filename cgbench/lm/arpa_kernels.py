@@ -23,7 +23,7 @@ MILLIONTHS = 1_000_000
 LEAST = -99 * MILLIONTHS  # written for the logarithm of 0
 
 _BLOCK = 256
-_PAIRS = np.array([ord(digit) for number in range(100) for digit in f"{number:02}"], np.uint8)
+_PAIRS = np.array([ord(digit) for pair in range(100) for digit in f"{pair:02}"], np.uint8)
 _ROOT = np.int64(0x3FE6A09E667F3BCD)  # the bits of the square root of 1/2
 _LOG10_2, _LOG10_E = math.log10(2), math.log10(math.e)
 
@@ -42,15 +42,15 @@ def store64(context: Any, array: Any, index: Any, value: Any) -> Any:
 
 
 @part
-def _logarithms(values, bits, size, logs):
-    """log10 of the first ``size`` values in int64 millionths, between LEAST and 0.
+def _logarithms(values, bits, count, logs):
+    """log10 of the first ``count`` values in int64 millionths, between LEAST and 0.
 
     ``bits`` is ``values`` viewed as int64; both are overwritten.
 
     Only arithmetic without branches, so the result is fast and the same on every machine: ln x =
-    2 artanh((x - 1) / (x + 1)) for x between the square roots of 1/2 and 2, to 1e-12; the exponent adds the rest.
+    2 artanh((x - 1) / (x + 1)) for x between the square roots of 1/2 and 2, to 1e-12; the exponent adds the decimals.
     """
-    for i in range(size):
+    for i in range(count):
         exponent = (bits[i] - _ROOT) >> 52
         bits[i] -= exponent << 52
         s = (values[i] - 1) / (values[i] + 1)
@@ -81,70 +81,70 @@ def write_figure(value, out, i):
         out[i] = 48
         return i + 1
     value = np.uint32(-value)
-    whole = value // np.uint32(MILLIONTHS)
-    rest = np.int64(value - whole * np.uint32(MILLIONTHS))
+    units = value // np.uint32(MILLIONTHS)
+    decimals = np.int64(value - units * np.uint32(MILLIONTHS))
     out[i] = 45
     i += 1
-    if whole >= 10:
-        out[i] = 48 + whole // np.uint32(10)
-        whole = whole % np.uint32(10)
+    if units >= 10:
+        out[i] = 48 + units // np.uint32(10)
+        units = units % np.uint32(10)
         i += 1
-    out[i] = 48 + whole
+    out[i] = 48 + units
     out[i + 1] = 46
     for _ in range(3):
-        pair = rest // 10000
-        rest = rest % 10000 * 100
+        pair = decimals // 10000
+        decimals = decimals % 10000 * 100
         out[i + 2] = _PAIRS[2 * pair]
         out[i + 3] = _PAIRS[2 * pair + 1]
         i += 2
     return i + 2
 
 
-def show_words(arena, starts):
+def spell_words(arena, starts):
     """The words in the layout of :func:`write_ngrams`: (uint8 arena, uint64 ``[words, 2]``).
 
     The arena has a space after each word. A row holds 8 bytes from the start of the word, and start << 32 | length
     with the space. So most words take one memory access.
     """
     words = starts.size - 1
-    shown = np.zeros(int(starts[words]) + words + 8, np.uint8)
+    spellings = np.zeros(int(starts[words]) + words + 8, np.uint8)
     rows = np.empty((words, 2), np.uint64)
-    _show_words(arena, starts, shown, rows)
-    return shown, rows
+    _spell_words(arena, starts, spellings, rows)
+    return spellings, rows
 
 
 @kernel
-def _show_words(arena, starts, shown, rows):
+def _spell_words(arena, starts, spellings, rows):
     words = starts.size - 1
     filled = 0
     for word in range(words):
         rows[word, 1] = np.uint64(filled << 32 | (starts[word + 1] - starts[word] + 1))
         for i in range(starts[word], starts[word + 1]):
-            shown[filled] = arena[i]
+            spellings[filled] = arena[i]
             filled += 1
-        shown[filled] = 32
+        spellings[filled] = 32
         filled += 1
     for word in range(words):
-        rows[word, 0] = load64(shown, np.int64(rows[word, 1] >> np.uint64(32)))
+        rows[word, 0] = load64(spellings, np.int64(rows[word, 1] >> np.uint64(32)))
 
 
 @inlined
-def write_word(eight, where, shown, out, i):
+def write_word(eight, where, spellings, out, i):
     """Copy a word and its space, eight bytes at a time; bytes past the end are overwritten later.
 
-    ``eight`` and ``where`` are its row of :func:`show_words`.
+    ``eight`` and ``where`` are its row of :func:`spell_words`.
     """
     store64(out, i, eight)
-    size = np.int64(where & np.uint64(0xFFFFFFFF))
-    if size > 8:
+    length = np.int64(where & np.uint64(0xFFFFFFFF))
+    if length > 8:
         start = np.int64(where >> np.uint64(32))
-        for at in range(8, size, 8):
-            store64(out, i + at, load64(shown, start + at))
-    return i + size
+        for at in range(8, length, 8):
+            store64(out, i + at, load64(spellings, start + at))
+    return i + length
 
 
 @kernel
-def write_words(shown, rows, logs, backoffs, word, out):
+def write_words(spellings, rows, logs, backoffs, word, out):
     """Write lines from ``word`` on until the buffer is full; log10 in millionths, by word.
 
     :returns: (the next word, bytes written)
@@ -153,7 +153,7 @@ def write_words(shown, rows, logs, backoffs, word, out):
     while word < logs.size and i + np.int64(rows[word, 1] & np.uint64(0xFFFFFFFF)) + LINE <= out.size:
         i = write_figure(logs[word], out, i)
         out[i] = 9
-        i = write_word(rows[word, 0], rows[word, 1], shown, out, i + 1)
+        i = write_word(rows[word, 0], rows[word, 1], spellings, out, i + 1)
         if backoffs.size > 0:
             out[i - 1] = 9
             i = write_figure(backoffs[word], out, i) + 1
@@ -162,7 +162,9 @@ def write_words(shown, rows, logs, backoffs, word, out):
     return word, i
 
 
-def write_ngrams(text, places, shared, depths, low, high, order, shown, rows, longest, values, weights, node, out):
+def write_ngrams(
+    text, positions, shared, depths, low, high, order, spellings, rows, longest, values, weights, node, out
+):
     """Write the lines of the n-grams from ``low`` on until the buffer is full.
 
     :param longest: bytes of the longest word.
@@ -171,19 +173,19 @@ def write_ngrams(text, places, shared, depths, low, high, order, shown, rows, lo
     :returns: (next position, its node, bytes written)
     """
     words = np.empty((_BLOCK, order), np.int32)
-    parts = np.empty((_BLOCK, order, 2), np.uint64)
+    word_rows = np.empty((_BLOCK, order, 2), np.uint64)
     heads, nodes, logs, backoffs = (np.empty(_BLOCK, np.int64) for _ in range(4))
     values_f64 = np.empty(_BLOCK, np.float64)
     return _write_ngrams(
-        text, places, shared, depths, low, high, order, shown, rows, longest, values, weights, node, out,
-        words, parts, heads, nodes, logs, backoffs, values_f64, values_f64.view(np.int64),
+        text, positions, shared, depths, low, high, order, spellings, rows, longest, values, weights, node, out,
+        words, word_rows, heads, nodes, logs, backoffs, values_f64, values_f64.view(np.int64),
     )  # fmt: skip
 
 
 @kernel
 def _write_ngrams(
-    text, places, shared, depths, low, high, order, shown, rows, longest, values, weights, node, out,
-    words, parts, heads, nodes, logs, backoffs, values_f64, bits,
+    text, positions, shared, depths, low, high, order, spellings, rows, longest, values, weights, node, out,
+    words, word_rows, heads, nodes, logs, backoffs, values_f64, bits,
 ):  # fmt: skip
     i = 0
     backs_off = weights.size > 0
@@ -192,36 +194,36 @@ def _write_ngrams(
         most = min(_BLOCK, (out.size - i) // room)
         if most == 0:
             break
-        held = 0
-        while low < high and held < most:
-            heads[held] = low
-            nodes[held] = node + held
-            held += shared[low] < order <= depths[low]
+        count = 0
+        while low < high and count < most:
+            heads[count] = low
+            nodes[count] = node + count
+            count += shared[low] < order <= depths[low]
             low += 1
-        node += held
+        node += count
         # Separate loops read memory, so that no branch waits for it.
-        for row in range(held):
-            place = np.uint64(places[heads[row]])  # unsigned: Numba skips the check for negative indices
+        for row in range(count):
+            position = np.uint64(positions[heads[row]])  # unsigned: Numba skips the check for negative indices
             for back in range(np.uint64(order)):
-                words[np.uint64(row), np.uint64(order - 1) - back] = text[place - back]
+                words[np.uint64(row), np.uint64(order - 1) - back] = text[position - back]
             words[row, 0] -= words[row, 0] == 2  # <s> before a sentence is stored as the id of </s>
             values_f64[row] = values[nodes[row]]
-        for row in range(np.uint64(held)):
-            for position in range(np.uint64(order)):
-                word = np.uint64(words[row, position])
-                parts[row, position, 0] = rows[word, 0]
-                parts[row, position, 1] = rows[word, 1]
-        _logarithms(values_f64, bits, held, logs)
+        for row in range(np.uint64(count)):
+            for column in range(np.uint64(order)):
+                word = np.uint64(words[row, column])
+                word_rows[row, column, 0] = rows[word, 0]
+                word_rows[row, column, 1] = rows[word, 1]
+        _logarithms(values_f64, bits, count, logs)
         if backs_off:
-            for row in range(held):
+            for row in range(count):
                 values_f64[row] = weights[nodes[row]]
-            _logarithms(values_f64, bits, held, backoffs)
-        for row in range(held):
+            _logarithms(values_f64, bits, count, backoffs)
+        for row in range(count):
             i = write_figure(logs[row], out, i)
             out[i] = 9
             i += 1
-            for position in range(order):
-                i = write_word(parts[row, position, 0], parts[row, position, 1], shown, out, i)
+            for column in range(order):
+                i = write_word(word_rows[row, column, 0], word_rows[row, column, 1], spellings, out, i)
             if backs_off:
                 out[i - 1] = 9
                 i = write_figure(backoffs[row], out, i) + 1

@@ -32,7 +32,7 @@ SPECIAL_WORDS = (b"<unk>", b"<s>", b"</s>", b"<UNK>")
 class Corpus:
     """A corpus as word ids.
 
-    ``text``, int32 ``[places]``, is described in ``count_kernels``. The bytes of word ``i`` are
+    ``text``, int32 ``[positions]``, is described in ``count_kernels``. The bytes of word ``i`` are
     ``arena[starts[i]:starts[i + 1]]``; ``counts``, int64 ``[words]``, includes the ``</s>`` of each sentence. Words 0,
     1, 2 are ``<unk>``, ``<s>``, ``</s>``; the others follow by decreasing count, ties by first occurrence.
     """
@@ -61,20 +61,20 @@ class Corpus:
 
 
 @dataclass(frozen=True)
-class SortedPlaces:
-    """Every place of a text, sorted by the words that end there, last word first; see ``count_kernels``.
+class SortedPositions:
+    """Every position of a text, sorted by the words that end there, last word first; see ``count_kernels``.
 
-    ``starts``, int64 ``[words + 1]``: index of the first place of each word.
+    ``starts``, int64 ``[words + 1]``: index of the first position of each word.
     """
 
-    places: np.ndarray
+    positions: np.ndarray
     shared: np.ndarray
     depths: np.ndarray
     starts: np.ndarray
     order: int
 
 
-def read_corpus(path: Path, *, min_count: int = 1) -> Corpus:
+def read_text_corpus(path: Path, *, min_count: int = 1) -> Corpus:
     """Read a text with one sentence per line, words separated by ASCII white space; ``-`` is standard input.
 
     .gz and .zst files are decompressed; ``TABLE:COLUMN`` is a column of a table. An empty line is an empty sentence, as
@@ -93,8 +93,8 @@ def read_corpus(path: Path, *, min_count: int = 1) -> Corpus:
     counter.counts[:] = 0
     counter.tokens = np.full(1, count_kernels.END, np.int32)
     counter.filled = 1
-    size = path.stat().st_size if is_plain_file(path) and path.is_file() else None
-    with ThreadPoolExecutor(1) as reader, bar(size, "read", "B") as progress:
+    file_bytes = path.stat().st_size if is_plain_file(path) and path.is_file() else None
+    with ThreadPoolExecutor(1) as reader, bar(file_bytes, "read", "B") as progress:
         blocks = _blocks(path, name, digest)
         following = reader.submit(next, blocks, None)
         while (block := following.result()) is not None:
@@ -123,10 +123,10 @@ def _blocks(path: Path, name: str, digest: Any) -> Iterator[Block]:
 
 
 def _special_word(block: Block, name: str) -> InputError:
-    for number, line in enumerate(block.buffer[: block.size].tobytes().split(b"\n"), block.line + 1):
+    for line_number, line in enumerate(block.buffer[: block.size].tobytes().split(b"\n"), block.line + 1):
         for word in line.split():
             if word in SPECIAL_WORDS:
-                return InputError(f"{name}, line {number}: contains the special symbol {word.decode()}; remove it")
+                return InputError(f"{name}, line {line_number}: contains the special symbol {word.decode()}; remove it")
     raise AssertionError("a special word was counted that is not there")
 
 
@@ -142,8 +142,7 @@ def _renumbered(counter: WordCounter, text: np.ndarray, min_count: int, tokens: 
     ids[count_kernels.END] = count_kernels.END
     ids[order] = np.arange(3, 3 + len(order))
     arena, starts, _ = word_kernels.order_words(counter.arena, counter.starts, np.concatenate([np.arange(3), order]))
-    parts = range(0, len(text), _PART)
-    for low in parts:
+    for low in range(0, len(text), _PART):
         count_kernels.renumber(text, low, min(low + _PART, len(text)), ids)
     final = np.zeros(3 + len(order), np.int64)
     final[3:] = counts[order]
@@ -153,56 +152,56 @@ def _renumbered(counter: WordCounter, text: np.ndarray, min_count: int, tokens: 
     return Corpus(text, arena, starts, final, tokens, sentences, sha256)
 
 
-def sort_places(corpus: Corpus, order: int, jobs: int) -> SortedPlaces:
-    """Sort all places of a corpus for n-grams of up to ``order`` words, in ``jobs`` threads.
+def sort_positions(corpus: Corpus, order: int, jobs: int) -> SortedPositions:
+    """Sort all positions of a corpus for n-grams of up to ``order`` words, in ``jobs`` threads.
 
-    If the places are sorted by the last n words, distributing their successors to their words, in that order, sorts
+    If the positions are sorted by the last n words, distributing their successors to their words, in that order, sorts
     them by n + 1 words. Words before the start of a sentence do not count: until the last round every END stays in text
     order.
     """
     from cgbench.lm import count_kernels
 
     text, end = corpus.text, count_kernels.END
-    size = len(text) - 1
+    count = len(text) - 1
     starts = np.concatenate([[0], np.cumsum(corpus.counts)])
     sentences = slice(int(starts[end]), int(starts[end + 1]))
-    parts = split(size, jobs)
+    ranges = split_range(count, jobs)
     with ThreadPoolExecutor(jobs) as pool, bar(order + 1, "sort", "round") as progress:
 
         def each(work: Callable[..., None], *arguments: Iterable[Any]) -> None:
-            list(pool.map(lambda part, *own: work(*part, *own), parts, *arguments))
+            list(pool.map(lambda bounds, *values: work(*bounds, *values), ranges, *arguments))
 
         def free(words: np.ndarray) -> list[np.ndarray]:
-            """The index at which each part stores the places of each word: after those of the earlier parts."""
-            found = [np.zeros(corpus.words, np.int64) for _ in parts]
-            each(partial(count_kernels.count_part, words), found)
+            """The index at which each range stores the positions of each word: after those of the earlier ranges."""
+            counts = [np.zeros(corpus.words, np.int64) for _ in ranges]
+            each(partial(count_kernels.count_range, words), counts)
             progress.update()
-            return list(np.cumsum([starts[:-1], *found[:-1]], axis=0))
+            return list(np.cumsum([starts[:-1], *counts[:-1]], axis=0))
 
-        places, placed, following = (np.empty(size, np.int32) for _ in range(3))
-        each(partial(count_kernels.place_part, text), free(text[1:]), repeat(places))
+        positions, sorted_, following = (np.empty(count, np.int32) for _ in range(3))
+        each(partial(count_kernels.sort_by_word, text), free(text[1:]), repeat(positions))
         work: Callable[..., None] | None = None
         for known in range(1, order):
-            each(partial(count_kernels.read_following, text, places), repeat(following))
-            work = partial(count_kernels.place_following, places, following)
-            each(work, repeat(size), free(following), repeat(placed))
+            each(partial(count_kernels.read_following, text, positions), repeat(following))
+            work = partial(count_kernels.sort_following, positions, following)
+            each(work, repeat(count), free(following), repeat(sorted_))
             if known < order - 1:
-                placed[sentences] = places[sentences]
-            places, placed = placed, places
-        del placed, following, work
-        shared, depths = np.empty(size, np.uint8), np.empty(size, np.uint8)
-        each(partial(count_kernels.compare_neighbours, text, places), repeat(order), repeat(shared), repeat(depths))
+                sorted_[sentences] = positions[sentences]
+            positions, sorted_ = sorted_, positions
+        del sorted_, following, work
+        shared, depths = np.empty(count, np.uint8), np.empty(count, np.uint8)
+        each(partial(count_kernels.compare_neighbours, text, positions), repeat(order), repeat(shared), repeat(depths))
         progress.update()
-    return SortedPlaces(places, shared, depths, starts, order)
+    return SortedPositions(positions, shared, depths, starts, order)
 
 
-def split(size: int, parts: int) -> list[tuple[int, int]]:
-    """Split 0 to ``size`` into ``parts`` ranges of nearly equal length."""
-    bounds = np.linspace(0, size, parts + 1).astype(np.int64).tolist()
+def split_range(length: int, count: int) -> list[tuple[int, int]]:
+    """Split 0 to ``length`` into ``count`` ranges of nearly equal length."""
+    bounds = np.linspace(0, length, count + 1).astype(np.int64).tolist()
     return list(pairwise(bounds))
 
 
-def cut_words(starts: np.ndarray, size: int) -> list[int]:
-    """Word ids, from 0 to the vocabulary size, that cut the vocabulary into parts of about ``size`` places."""
-    inner = np.searchsorted(starts, np.arange(size, int(starts[-1]), size))
+def cut_words(starts: np.ndarray, step: int) -> list[int]:
+    """Word ids, from 0 to the vocabulary size, that cut the vocabulary into ranges of about ``step`` positions."""
+    inner = np.searchsorted(starts, np.arange(step, int(starts[-1]), step))
     return np.unique(np.concatenate([[0], inner, [len(starts) - 1]])).tolist()

@@ -86,7 +86,7 @@ class LanguageModel:
         self._died = f"{path}: a damaged KenLM binary file (reading it crashed or took too long); make it again"
         with path.open("rb") as file:
             binary = file.read(len(_MAGIC)) == _MAGIC
-        self._child = Child("cgbench.lm.language_model:answers")
+        self._child = Child("cgbench.lm.language_model:model_answers")
         seconds = SECONDS + path.stat().st_size / BYTES_A_SECOND if binary else None  # no limit for ARPA files
         self.order: int = self._child.ask({"open": str(path)}, self._died, seconds=seconds)[0]
         """Length of the longest n-grams."""
@@ -120,14 +120,14 @@ class LanguageModel:
         sentences.
         """
         numbered = enumerate(lines, 1)
-        size = 1  # a reader at a terminal sees the first scores at once
-        while block := list(islice(numbered, size)):
-            for number, line in block:
+        block_size = 1  # a reader at a terminal sees the first scores at once
+        while block := list(islice(numbered, block_size)):
+            for line_number, line in block:
                 if "\0" in line:
-                    raise InputError(f"line {number}: contains a NUL byte, which is not allowed; remove it")
+                    raise InputError(f"line {line_number}: contains a NUL byte, which is not allowed; remove it")
             seconds = SECONDS + sum(len(line) for _, line in block) / CHARACTERS
-            found, _ = self._child.ask({"lines": [line for _, line in block]}, self._died, seconds=seconds)
-            for log10, tokens, oovs, log10_of_oovs in found:
+            sums, _ = self._child.ask({"lines": [line for _, line in block]}, self._died, seconds=seconds)
+            for log10, tokens, oovs, log10_of_oovs in sums:
                 if math.isnan(log10):
                     raise InputError(f"{self.path}: a damaged language model (a probability is not a number)")
                 if total is not None:
@@ -137,7 +137,7 @@ class LanguageModel:
                     total.log10 += log10
                     total.log10_of_oovs += log10_of_oovs
                 yield SentenceScore(log10, tokens - 1, oovs)
-            size = min(2 * size, BLOCK)
+            block_size = min(2 * block_size, BLOCK)
 
 
 # The child process
@@ -145,7 +145,7 @@ class LanguageModel:
 _MAGIC = b"mmap lm "
 
 
-def answers() -> Answer:
+def model_answers() -> Answer:
     """The handler that opens a model, then scores lines: log10, tokens, unknown tokens and their log10 for each."""
     model: Any = None
     known = {"<s>": "<unk>", "</s>": "<unk>", "<unk>": "<unk>", "<UNK>": "<unk>"}

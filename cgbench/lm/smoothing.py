@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.lm.counts import Corpus, SortedPlaces, cut_words, split
+from cgbench.lm.counts import Corpus, SortedPositions, cut_words, split_range
 from cgbench.progress import bar
 
 FALLBACK = (0.5, 1.0, 1.5)
@@ -28,7 +28,7 @@ _PART = 1 << 19
 
 @dataclass(frozen=True)
 class Stretch:
-    """A range of sorted places that splits no n-gram of two or more words, after ``before[n]`` nodes of n words."""
+    """A range of sorted positions that splits no n-gram of two or more words, after ``before[n]`` nodes of n words."""
 
     low: int
     high: int
@@ -68,29 +68,29 @@ def discounts_of(tally: Sequence[int]) -> tuple[tuple[float, float, float] | Non
         if not tally[count - 1]:
             return None, f"no n-gram with an adjusted count of {count}"
     y = tally[0] / (tally[0] + 2 * tally[1])
-    found = tuple(count - (count + 1) * y * tally[count] / tally[count - 1] for count in (1, 2, 3))
-    for count, discount in enumerate(found, 1):
+    discounts = tuple(count - (count + 1) * y * tally[count] / tally[count - 1] for count in (1, 2, 3))
+    for count, discount in enumerate(discounts, 1):
         if not 0 <= discount <= count:
             return None, f"the discount for an adjusted count of {count} would be {discount:.4f}"
-    return (found[0], found[1], found[2]), ""
+    return (discounts[0], discounts[1], discounts[2]), ""
 
 
 def begin_of(order: int) -> Callable[[Stretch], int]:
-    """A function that returns the index of a part's first node of an order."""
-    return lambda part: part.before[order]
+    """A function that returns the index of a stretch's first node of an order."""
+    return lambda stretch: stretch.before[order]
 
 
 class Smoothing:
-    """Estimates a model from the sorted places of a corpus."""
+    """Estimates a model from the sorted positions of a corpus."""
 
-    def __init__(self, corpus: Corpus, places: SortedPlaces, jobs: int) -> None:
+    def __init__(self, corpus: Corpus, sorting: SortedPositions, jobs: int) -> None:
         from cgbench.lm import smoothing_kernels as kernels
 
-        self.corpus, self.sorted, self.jobs = corpus, places, jobs
-        self.highest = places.order
+        self.corpus, self.sorting, self.jobs = corpus, sorting, jobs
+        self.highest = sorting.order
         self.word_counts = np.zeros(corpus.words, np.int64)
-        kernels.count_words(places.shared, places.starts, self.highest, self.word_counts)
-        self.parts, counts = self._tally()
+        kernels.count_words(sorting.shared, sorting.starts, self.highest, self.word_counts)
+        self.stretches, counts = self._tally()
         self.orders = []
         for nodes, *tally in counts:
             discounts, problem = discounts_of(tally)
@@ -105,13 +105,13 @@ class Smoothing:
         counts = cells.view(np.uint32)
         with ThreadPoolExecutor(self.jobs) as pool, bar(self.highest, "estimate", "order") as progress:
             for order in range(1, self.highest):
-                list(pool.map(counts.__setitem__, starmap(slice, split(len(counts), self.jobs)), repeat(0)))
+                list(pool.map(counts.__setitem__, starmap(slice, split_range(len(counts), self.jobs)), repeat(0)))
                 self._each(pool, kernels.enter_counts, order + 1, self.highest, counts)
                 discounts = np.array([0, *self.orders[order].discounts])
                 weights = np.empty(self.orders[order - 1].nodes, np.float32)
                 self._each(
                     pool, kernels.weigh_contexts, order, discounts, cells, counts, weights, begin_of(order),
-                    parts=self._word_parts() if order == 1 else None,
+                    stretches=self._word_stretches() if order == 1 else None,
                 )  # fmt: skip
                 yield Estimates(order, probabilities, weights)
                 del weights
@@ -134,17 +134,16 @@ class Smoothing:
         probability 1.
         """
         from cgbench.lm.count_kernels import BEGIN, END, UNKNOWN
-        from cgbench.lm.smoothing_kernels import NO_EXTENSION
 
-        present = np.diff(self.sorted.starts) > 0
+        present = np.diff(self.sorting.starts) > 0
         probabilities = np.zeros(self.corpus.words, np.float32)
         probabilities[UNKNOWN] = self.unknown()
         probabilities[present] = estimates.probabilities
         probabilities[BEGIN] = 1
-        weights = np.full(self.corpus.words, NO_EXTENSION, np.float32)
+        weights = np.ones(self.corpus.words, np.float32)
         if estimates.weights is not None:
             weights[present] = estimates.weights
-            weights[BEGIN], weights[END] = weights[END], NO_EXTENSION
+            weights[BEGIN], weights[END] = weights[END], 1
         return probabilities, weights
 
     def _each(
@@ -152,22 +151,22 @@ class Smoothing:
         pool: ThreadPoolExecutor,
         kernel: Callable[..., None],
         *arguments: Any,
-        parts: Sequence[Stretch] | None = None,
+        stretches: Sequence[Stretch] | None = None,
     ) -> None:
-        """Run a kernel over all parts; arguments that are functions are called with the part."""
-        sort = self.sorted
+        """Run a kernel over all stretches; arguments that are functions are called with the stretch."""
+        sorting = self.sorting
 
-        def work(part: Stretch) -> None:
-            own = (value(part) if callable(value) else value for value in arguments)
-            kernel(sort.places, sort.shared, sort.depths, part.low, part.high, *own)
+        def work(stretch: Stretch) -> None:
+            values = (value(stretch) if callable(value) else value for value in arguments)
+            kernel(sorting.positions, sorting.shared, sorting.depths, stretch.low, stretch.high, *values)
 
-        list(pool.map(work, self.parts if parts is None else parts))
+        list(pool.map(work, self.stretches if stretches is None else stretches))
 
     def _tally(self) -> tuple[list[Stretch], list[list[int]]]:
-        """Cut the places into parts; count the nodes and the tally of each order."""
+        """Cut the positions into stretches; count the nodes and the tally of each order."""
         from cgbench.lm import smoothing_kernels as kernels
 
-        shared, depths = self.sorted.shared, self.sorted.depths
+        shared, depths = self.sorting.shared, self.sorting.depths
         cuts = [0]
         while cuts[-1] < len(shared):
             cuts.append(kernels.next_cut(shared, min(cuts[-1] + _PART, len(shared))))
@@ -182,17 +181,17 @@ class Smoothing:
         with ThreadPoolExecutor(self.jobs) as pool:
             list(pool.map(tally, range(len(cuts) - 1)))
         before = np.cumsum(counts[:, :, 0], axis=0) - counts[:, :, 0]
-        parts = [
+        stretches = [
             Stretch(low, high, tuple(row)) for (low, high), row in zip(pairwise(cuts), before.tolist(), strict=True)
         ]
         totals = counts.sum(axis=0)
         words = int(totals[1, 0])
         totals[1] = [words, *(np.count_nonzero(self.word_counts == count) for count in (1, 2, 3, 4))]
-        return parts, totals[1:].tolist()
+        return stretches, totals[1:].tolist()
 
-    def _word_parts(self) -> list[Stretch]:
+    def _word_stretches(self) -> list[Stretch]:
         """Parts cut where the last word changes."""
-        starts = self.sorted.starts
+        starts = self.sorting.starts
         present = np.concatenate([[0], np.cumsum(np.diff(starts) > 0)])
         cuts = cut_words(starts, _PART)
         return [Stretch(int(starts[low]), int(starts[high]), (0, int(present[low]))) for low, high in pairwise(cuts)]
@@ -206,6 +205,6 @@ class Smoothing:
         return float(lost / counts.sum()) / (self.corpus.words - 1)
 
     def _words(self) -> np.ndarray:
-        counts = self.word_counts[np.diff(self.sorted.starts) > 0]
+        counts = self.word_counts[np.diff(self.sorting.starts) > 0]
         discounts = np.array([0, *self.orders[0].discounts])[np.minimum(counts, 3)]
         return ((counts - discounts) / counts.sum() + self.unknown()).astype(np.float32)

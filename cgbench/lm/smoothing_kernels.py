@@ -1,12 +1,12 @@
-"""Compiled loops of modified Kneser-Ney smoothing, over the sorted places of ``count_kernels``.
+"""Compiled loops of modified Kneser-Ney smoothing, over the sorted positions of ``count_kernels``.
 
-A *node* of order n is a distinct n-gram: a place with ``shared < n <= depth`` and the following ones with
-``shared >= n``. Nodes are numbered in the order of the places; the first place represents the n-gram.
+A *node* of order n is a distinct n-gram: a position with ``shared < n <= depth`` and the following ones with
+``shared >= n``. Nodes are numbered in the order of the positions; the first position represents the n-gram.
 
-``cells``, float32 ``[1 + places, 2]``, has one row per place of the *text*. It passes values between an n-gram and its
-context: the two are far apart in the sorting but adjacent in the text, where the context of the n-gram at place p is at
-place p - 1. At first row p holds the adjusted count of the n-gram that p represents (as uint32; 0 if none), later its
-share of the probability and its back-off weight.
+``cells``, float32 ``[1 + positions, 2]``, has one row per position of the *text*. It passes values between an n-gram
+and its context: the two are far apart in the sorting but adjacent in the text, where the context of the n-gram at
+position p is at position p - 1. At first row p holds the adjusted count of the n-gram that p represents (as uint32; 0
+if none), later its share of the probability and its back-off weight.
 
 The loops load memory in blocks before they branch: a branch that waits for memory would stop the processor's
 prefetching. ``tests/helpers/twins_lm.py`` has a naive version of each.
@@ -19,9 +19,6 @@ from __future__ import annotations
 import numpy as np
 
 from cgbench.engines.compiled import inlined, kernel
-
-NO_EXTENSION = np.float32(2)
-"""The back-off weight of an n-gram that begins no longer n-gram; real weights are at most 1."""
 
 _BLOCK = 1024
 
@@ -76,15 +73,15 @@ def tally_order(shared, depths, low, high, order, highest, counts):
 
 
 @kernel
-def enter_counts(places, shared, depths, low, high, order, highest, counts):
+def enter_counts(positions, shared, depths, low, high, order, highest, counts):
     """Store the adjusted counts of the nodes of an order in ``cells``, viewed as uint32 and initially 0."""
     while low < high:
         k, low, count = _next_node(shared, depths, low, high, order, highest)
         if k < low:
-            counts[places[k], 0] = np.uint32(count)
+            counts[positions[k], 0] = np.uint32(count)
 
 
-def weigh_contexts(places, shared, depths, low, high, order, discounts, cells, counts, weights, node):
+def weigh_contexts(positions, shared, depths, low, high, order, discounts, cells, counts, weights, node):
     """Turn the counts in ``cells`` into shares, and compute the back-off weight of each context of ``order`` words.
 
     The share of an n-gram is (count - discount) / sum of the counts in its context. The back-off weight is the sum of
@@ -92,15 +89,15 @@ def weigh_contexts(places, shared, depths, low, high, order, discounts, cells, c
 
     :param discounts: float64 ``[4]``, by min(count, 3).
     :param counts: ``cells`` as uint32.
-    :param weights: float32 output, by node, from ``node`` on; NO_EXTENSION for nodes that begin no n-gram.
+    :param weights: float32 output, by node, from ``node`` on; 1 for nodes that begin no n-gram.
     """
     fetched = np.empty(_longest_run(shared, low, high, order) + _BLOCK, np.uint32)
-    _weigh_contexts(places, shared, depths, low, high, order, discounts, cells, counts, weights, node, fetched)
+    _weigh_contexts(positions, shared, depths, low, high, order, discounts, cells, counts, weights, node, fetched)
 
 
 @kernel
 def _longest_run(shared, low, high, order):
-    """Maximum number of places of an n-gram of ``order`` words."""
+    """Maximum number of positions of an n-gram of ``order`` words."""
     longest = np.int64(0)
     begin = low
     for k in range(low + 1, high):
@@ -112,10 +109,10 @@ def _longest_run(shared, low, high, order):
 
 @kernel
 def _weigh_contexts(
-    places, shared, depths, low, high, order, discounts, cells, counts, weights, node, fetched
+    positions, shared, depths, low, high, order, discounts, cells, counts, weights, node, fetched
 ):  # fmt: skip
     last = np.uint64(counts.shape[0] - 1)
-    base = filled = low  # counts after the places from ``base`` to ``filled`` are fetched
+    base = filled = low  # counts after the positions from ``base`` to ``filled`` are fetched
     k = low
     while k < high:
         end = k + 1
@@ -125,67 +122,67 @@ def _weigh_contexts(
             base = k
             filled = min(high, max(end, k + _BLOCK))
             for i in range(base, filled):
-                place = np.uint64(places[i])
-                place = place * np.uint64(place != last) + np.uint64(1)
-                fetched[np.uint64(i - base)] = counts[place, np.uint64(0)]
+                position = np.uint64(positions[i])
+                position = position * np.uint64(position != last) + np.uint64(1)
+                fetched[np.uint64(i - base)] = counts[position, np.uint64(0)]
         if depths[k] >= order:
             total = np.int64(0)
-            ones = twos = more = 0
+            ones = twos = higher = 0
             for i in range(k - base, end - base):
                 count = fetched[i]
                 ones += count == 1
                 twos += count == 2
-                more += count > 2
+                higher += count > 2
                 total += count
-            if ones + twos + more > 0:
-                lost = discounts[1] * ones + discounts[2] * twos + discounts[3] * more
+            if ones + twos + higher > 0:
+                lost = discounts[1] * ones + discounts[2] * twos + discounts[3] * higher
                 weight = np.float32(lost / total)
                 for i in range(k, end):
                     count = fetched[i - base]
                     if count != 0:
-                        place = np.uint64(places[i])
-                        place = place * np.uint64(place != last) + np.uint64(1)
-                        cells[place, np.uint64(0)] = (count - discounts[min(count, 3)]) / total
-                        cells[place, np.uint64(1)] = weight
+                        position = np.uint64(positions[i])
+                        position = position * np.uint64(position != last) + np.uint64(1)
+                        cells[position, np.uint64(0)] = (count - discounts[min(count, 3)]) / total
+                        cells[position, np.uint64(1)] = weight
                 weights[node] = weight
             else:
-                weights[node] = NO_EXTENSION
+                weights[node] = 1
             node += 1
         k = end
 
 
-def interpolate(places, shared, depths, low, high, order, cells, shorter, parent, probabilities, node):
+def interpolate(positions, shared, depths, low, high, order, cells, shorter, parent, probabilities, node):
     """p(w | context) = share + back-off weight * p(w | shorter context), for the nodes of an order.
 
     :param shorter: float32, probabilities of the nodes with one word less; ``parent`` of them begin before ``low``.
     :param probabilities: float32 output, from ``node`` on.
     """
     shares = np.empty((_BLOCK, 2), np.float32)
-    _interpolate(places, shared, depths, low, high, order, cells, shorter, parent, probabilities, node, shares)
+    _interpolate(positions, shared, depths, low, high, order, cells, shorter, parent, probabilities, node, shares)
 
 
 @kernel
-def _interpolate(places, shared, depths, low, high, order, cells, shorter, parent, probabilities, node, shares):
+def _interpolate(positions, shared, depths, low, high, order, cells, shorter, parent, probabilities, node, shares):
     parent -= 1
     while low < high:
-        size = min(_BLOCK, high - low)
-        for i in range(size):
+        count = min(_BLOCK, high - low)
+        for i in range(count):
             if shared[low + i] < order <= depths[low + i]:
-                place = np.uint64(places[low + i])
-                shares[i, 0] = cells[place, np.uint64(0)]
-                shares[i, 1] = cells[place, np.uint64(1)]
-        for i in range(size):
+                position = np.uint64(positions[low + i])
+                shares[i, 0] = cells[position, np.uint64(0)]
+                shares[i, 1] = cells[position, np.uint64(1)]
+        for i in range(count):
             k = low + i
             parent += shared[k] < order - 1 <= depths[k]
             if shared[k] < order <= depths[k]:
                 probabilities[node] = shares[i, 0] + shares[i, 1] * shorter[parent]
                 node += 1
-        low += size
+        low += count
 
 
 @kernel
 def next_cut(shared, k):
-    """The first place from ``k`` on that splits no n-gram of two or more words."""
+    """The first position from ``k`` on that splits no n-gram of two or more words."""
     while k < shared.size and shared[k] >= 2:
         k += 1
     return k

@@ -9,15 +9,14 @@ from typing import Any
 from cgbench import __version__
 from cgbench.argument_types import File, as_path
 from cgbench.errors import InputError
-from cgbench.lm.counts import LONGEST, read_corpus, sort_places
-from cgbench.lm.kenlm_binary import ORDERS
+from cgbench.lm.counts import LONGEST, read_text_corpus, sort_positions
 from cgbench.lm.smoothing import FALLBACK, Smoothing
 from cgbench.machine import check_memory, usable_cores
 from cgbench.requests import KW_ONLY, accepts, option, request
 from cgbench.text.word_counts import estimate_words
 
-SUFFIXES = (".arpa", ".binary")
-BYTES_A_WORD = {".arpa": 27, ".binary": 35}  # peak memory; measured for order 5, docs/lab/performance.md
+KENLM_ORDERS = range(2, 7)  # that the kenlm package reads by default
+BYTES_A_WORD = 27  # peak memory; measured for order 5, docs/lab/performance.md
 
 
 @dataclass(frozen=True)
@@ -30,10 +29,10 @@ class Trained:
 
 @request
 class LmRequest:
-    """What :func:`train` is asked for."""
+    """What :func:`train_lm` is asked for."""
 
     corpus: File = option(help="Text, one sentence per line, or TABLE:COLUMN; -: standard input", python_only=True)
-    out: File = option(help="Model file: .arpa (text) or .binary (KenLM)", group="Output")
+    out: File = option(help="Model file, .arpa", group="Output")
     _: KW_ONLY
     order: int = option(
         default=5, help="Length of the longest n-grams", least=1, most=LONGEST, unit="words", group="Model"
@@ -46,24 +45,23 @@ class LmRequest:
 
 
 @accepts(LmRequest)
-def train(request: LmRequest) -> Trained:
+def train_lm(request: LmRequest) -> Trained:
     """Train an interpolated modified Kneser-Ney model, the same as KenLM's lmplz, and write it.
 
     :raises InputError: the corpus cannot be read or is empty, or an option is invalid.
     """
     from cgbench.lm.arpa import ngram_counts, write_arpa
-    from cgbench.lm.kenlm_binary import write_binary
 
     corpus, out, jobs = as_path(request.corpus), as_path(request.out), request.jobs or usable_cores()
     order, min_count = request.order, request.min_count
-    _check(out, order)
+    _check(out)
     if (words := estimate_words(corpus)) is not None:
         remedy = "train on part of the text, or on a machine with more memory"
-        check_memory(f"{corpus}: a model of about {words:,} words", BYTES_A_WORD[out.suffix] * words, remedy)
-    text = read_corpus(corpus, min_count=min_count)
-    model = Smoothing(text, sort_places(text, order, jobs), jobs)
-    (write_arpa if out.suffix == ".arpa" else write_binary)(model, out)
-    fallback_orders = [number for number, order in enumerate(model.orders, 1) if order.problem]
+        check_memory(f"{corpus}: a model of about {words:,} words", BYTES_A_WORD * words, remedy)
+    text = read_text_corpus(corpus, min_count=min_count)
+    model = Smoothing(text, sort_positions(text, order, jobs), jobs)
+    write_arpa(model, out)
+    fallback_orders = [length for length, counts in enumerate(model.orders, 1) if counts.problem]
     figures = {
         "out": str(out),
         "corpus": str(corpus),
@@ -73,42 +71,38 @@ def train(request: LmRequest) -> Trained:
         "unknown_tokens": int(text.counts[0]),
         "order": order,
         "ngrams": ngram_counts(model),
-        "discounts": [list(each.discounts) for each in model.orders],
+        "discounts": [list(counts.discounts) for counts in model.orders],
         "fallback": fallback_orders,
         "signature": _signature(order, min_count, bool(fallback_orders)),
     }
     return Trained(figures, _warnings(model))
 
 
-def _check(out: Path, order: int) -> None:
-    """Check the options before the work starts."""
-    if out.suffix not in SUFFIXES:
-        raise InputError(f"{out}: the name must end in .arpa (text) or .binary (KenLM's binary format)")
+def _check(out: Path) -> None:
+    """Check the name of the file before the work starts."""
+    if out.suffix != ".arpa":
+        raise InputError(f"{out}: the name must end in .arpa")
     if not out.absolute().parent.is_dir():
         raise InputError(f"{out}: the folder {out.parent} does not exist; create it first")
     if out.is_dir():
         raise InputError(f"{out}: is a folder; name a file")
-    if out.suffix == ".binary" and order not in ORDERS:
-        raise InputError(
-            f"{out}: KenLM's binary files hold orders {ORDERS[0]} to {ORDERS[-1]}, not {order}; "
-            f"write {out.stem}.arpa instead"
-        )
 
 
 def _signature(order: int, min_count: int, fallback: bool) -> str:
-    parts = ["lm:mkn", f"order:{order}"]
-    parts += [f"min_count:{min_count}"] if min_count > 1 else []
-    parts += ["fallback:" + ",".join(map(str, FALLBACK))] if fallback else []
-    return "|".join([*parts, f"v:{__version__}"])
+    items = ["lm:mkn", f"order:{order}"]
+    items += [f"min_count:{min_count}"] if min_count > 1 else []
+    items += ["fallback:" + ",".join(map(str, FALLBACK))] if fallback else []
+    return "|".join([*items, f"v:{__version__}"])
 
 
 def _warnings(model: Smoothing) -> list[str]:
     warnings = [
-        f"order {number}: {order.problem}; the discounts {' '.join(map(str, order.discounts))} are used. "
+        f"order {length}: {counts.problem}; the discounts {' '.join(map(str, counts.discounts))} are used. "
         "The corpus may be small or repetitive"
-        for number, order in enumerate(model.orders, 1)
-        if order.problem
+        for length, counts in enumerate(model.orders, 1)
+        if counts.problem
     ]
-    if model.highest not in ORDERS:
-        warnings.append(f"the kenlm package reads orders {ORDERS[0]} to {ORDERS[-1]}, not {model.highest}")
+    if model.highest not in KENLM_ORDERS:
+        least, most = KENLM_ORDERS[0], KENLM_ORDERS[-1]
+        warnings.append(f"the kenlm package reads orders {least} to {most}, not {model.highest}")
     return warnings

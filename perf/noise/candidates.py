@@ -22,7 +22,7 @@ from cgbench.benchmark.release.release import Release
 from cgbench.engines import Local
 from cgbench.files import write_atomic
 from cgbench.lm.language_model import LanguageModel
-from cgbench.lm.training import train as train_lm
+from cgbench.lm.training import train_lm
 from cgbench.models.checkpoints import member_folders
 from cgbench.models.config.presets import load_preset
 from cgbench.models.training.ensemble_training import build_ensemble
@@ -97,7 +97,7 @@ def more_columns(
 
 def language_models(train: Sequence[Path], folder: Path) -> list[Path]:
     """A model of order 3 of each side."""
-    paths = [folder / f"lm.{side}.binary" for side in ("source", "target")]
+    paths = [folder / f"lm.{side}.arpa" for side in ("source", "target")]
     for text, path in zip(train, paths, strict=True):
         if not path.is_file():
             train_lm(text, path, order=3)

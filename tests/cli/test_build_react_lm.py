@@ -15,15 +15,15 @@ pytest.importorskip("kenlm")
 @pytest.fixture(scope="module")
 def built(tmp_path_factory, small_release, corpora, demo):
     """A build with a language model of the target side; (release, the model); tests only read it."""
-    from cgbench.lm.training import train
+    from cgbench.lm.training import train_lm
 
     folder = tmp_path_factory.mktemp("lm")
-    train(demo / "train.en", folder / "en.binary", order=3)
-    words = ["--lm", folder / "en.binary", "--set", "drop_perplexity=1/10", "--set", "drop=1/30"]
+    train_lm(demo / "train.en", folder / "en.arpa", order=3)
+    words = ["--lm", folder / "en.arpa", "--set", "drop_perplexity=1/10", "--set", "drop=1/30"]
     out = copy_build(small_release.folder, folder / "release")
     _, result = build_release(corpora, out, *words, "--set", "drop_reference=0")
     (folder / "screen").write_text(result.stdout)
-    return out, folder / "en.binary"
+    return out, folder / "en.arpa"
 
 
 @pytest.fixture

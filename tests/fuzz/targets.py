@@ -3,10 +3,12 @@
 import gzip
 import io
 import json
+import tempfile
 import zlib
 from hashlib import sha256
 from pathlib import Path
 
+import kenlm_binary
 import listed
 import mutators as m
 import releases
@@ -253,42 +255,17 @@ def statistics():
 
 def language_models():
     """Training text, and models in both forms."""
+    from cgbench.lm.training import train_lm
+
     text = {"t": ENGLISH.encode()}
     train = ("lm", "train", "--order", "2", "--jobs", "1", "--out", "{}/out/m.arpa")
     yield Target("lm train", "plain", text, "t", m.text, (*train, "{}/t"))
-    for kind in ("arpa", "binary"):
-        data = _model(text["t"], kind)
-        how = m.text if kind == "arpa" else m.blind
-        words = ("lm", "score", "--lm", f"{{}}/m.{kind}", "{}/t")
-        yield Target(
-            "lm score", {"arpa": "ARPA", "binary": "KenLM"}[kind], text | {f"m.{kind}": data}, f"m.{kind}", how, words
-        )
-
-
-def _model(text, kind):
-    import tempfile
-
-    from click.testing import CliRunner
-
-    from cgbench.cli import main
-
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "t").write_bytes(text)
-        path = Path(folder) / f"m.{kind}"
-        words = (
-            "lm",
-            "train",
-            "--order",
-            "2",
-            "--jobs",
-            "1",
-            "--out",
-            path,
-            Path(folder) / "t",
-        )
-        result = CliRunner().invoke(main, list(map(str, words)))
-        assert result.exit_code == 0, result.output
-        return path.read_bytes()
+        (Path(folder) / "t").write_bytes(text["t"])
+        train_lm(Path(folder) / "t", Path(folder) / "m.arpa", order=2)
+        arpa = (Path(folder) / "m.arpa").read_bytes()
+    for form, file, data, how in (("ARPA", "m.arpa", arpa, m.text), ("KenLM", "m.binary", kenlm_binary.DATA, m.blind)):
+        yield Target("lm score", form, text | {file: data}, file, how, ("lm", "score", "--lm", f"{{}}/{file}", "{}/t"))
 
 
 def settings():

@@ -9,33 +9,33 @@ from collections.abc import Iterable, Sequence
 Ngram = tuple[str, ...]
 
 
-def backwards(text: Sequence[int], place: int, order: int) -> list[int]:
-    """The words at a place and before it: up to ``order`` of them, or as far as the 2 (END) before the sentence."""
-    words = [text[place]]
+def backwards(text: Sequence[int], position: int, order: int) -> list[int]:
+    """The words at a position and before it: up to ``order`` of them, or as far as the 2 (END) before the sentence."""
+    words = [text[position]]
     while len(words) < order:
-        words.append(text[place - len(words)])
+        words.append(text[position - len(words)])
         if words[-1] == 2:
             break
     return words
 
 
-def sorted_places(text: Sequence[int], order: int) -> tuple[list[int], list[int], list[int]]:
-    """Places, shared and depths as ``count_kernels`` describes them."""
+def sorted_positions(text: Sequence[int], order: int) -> tuple[list[int], list[int], list[int]]:
+    """Positions, shared and depths as ``count_kernels`` describes them."""
 
-    def key(place: int) -> tuple[list[int], bool, int]:
-        words = backwards(text, place, order)
-        return words, len(words) > 1 and place - len(words) + 1 == 0, place
+    def key(position: int) -> tuple[list[int], bool, int]:
+        words = backwards(text, position, order)
+        return words, len(words) > 1 and position - len(words) + 1 == 0, position
 
-    places = sorted(range(1, len(text)), key=key)
+    positions = sorted(range(1, len(text)), key=key)
     shared: list[int] = []
     before: list[int] = []
-    for place in places:
-        words = backwards(text, place, order)
+    for position in positions:
+        words = backwards(text, position, order)
         shared.append(0)
         while words[: shared[-1] + 1] == before[: shared[-1] + 1] and shared[-1] < len(words):
             shared[-1] += 1
         before = words
-    return places, shared, [len(backwards(text, place, order)) for place in places]
+    return positions, shared, [len(backwards(text, position, order)) for position in positions]
 
 
 class Model:
@@ -131,21 +131,6 @@ def figure(value: float) -> str:
     """log10 of a value with six decimals, as the file has it."""
     millionths = -99_000_000 if value <= 0 else min(0, -int(0.5 - math.log10(value) * 1e6))
     return f"-{-millionths // 1_000_000}.{-millionths % 1_000_000:06}" if millionths else "0"
-
-
-def murmur(data: bytes) -> int:
-    """MurmurHash64A with seed 0, from its published description."""
-    m, mask = 0xC6A4A7935BD1E995, (1 << 64) - 1
-    code = len(data) * m & mask
-    whole = len(data) // 8 * 8
-    for start in range(0, whole, 8):
-        part = int.from_bytes(data[start : start + 8], "little") * m & mask
-        part = (part ^ part >> 47) * m & mask
-        code = (code ^ part) * m & mask
-    if whole < len(data):
-        code = (code ^ int.from_bytes(data[whole:], "little")) * m & mask
-    code = (code ^ code >> 47) * m & mask
-    return code ^ code >> 47
 
 
 def read_arpa(text: str) -> dict[int, dict[str, tuple[float, float]]]:

@@ -270,7 +270,7 @@ class KnownNgrams:
         sizes = {name: getattr(self, name) for name in _SIZES} | {"slots": len(self.slots)}
         names = [f"tail.{name}.npy" for name in saved_ngrams.TAIL_ARRAYS]
         tails = dict(zip(names, self.tails, strict=True))
-        saved_ngrams.save(folder, "ngrams.json", sizes, {"trie.slots.npy": self.slots, **tails})
+        saved_ngrams.save_arrays(folder, "ngrams.json", sizes, {"trie.slots.npy": self.slots, **tails})
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> KnownNgrams:

@@ -27,7 +27,7 @@ WORD_ARRAYS = {"arena": "uint8", "starts": "int64", "counts": "int64", "table": 
 TAIL_ARRAYS = {"nodes": "int32", "starts": "int32", "lengths": "int32", "text": "int32"}
 
 
-def save(folder: Path, name: str, sizes: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+def save_arrays(folder: Path, name: str, sizes: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
     """Write ``arrays`` (by file name) and, last, ``sizes`` with all checksums as the JSON file ``name``."""
     folder.mkdir(parents=True, exist_ok=True)
     for file, array in arrays.items():
@@ -38,7 +38,7 @@ def save(folder: Path, name: str, sizes: Mapping[str, Any], arrays: Mapping[str,
 
 
 def read_sizes(path: Path, fields: Mapping[str, type]) -> dict[str, Any]:
-    """Read the JSON file of :func:`save`, and check the files that it has checksums of.
+    """Read the JSON file of :func:`save_arrays`, and check the files that it has checksums of.
 
     :param fields: required fields and their types.
     :raises InputError: it or one of the files is missing, damaged or of another format version.
@@ -77,7 +77,7 @@ def read_array(path: Path, dtype: str, columns: int | None = None, remedy: str =
     return array
 
 
-def check_words(folder: Path, word_count: int, usable: int, arrays: Mapping[str, np.ndarray]) -> None:
+def check_vocabulary(folder: Path, word_count: int, usable: int, arrays: Mapping[str, np.ndarray]) -> None:
     """Check the bounds that the loops over words rely on: all words inside the arena, all rows of the table valid, and
     one free row, where the search for an unknown word ends.
 

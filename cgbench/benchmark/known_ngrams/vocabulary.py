@@ -115,7 +115,7 @@ class Vocabulary:
         folder = Path(folder)
         arrays = {f"words.{name}.npy": getattr(self, name) for name in saved_ngrams.WORD_ARRAYS}
         sizes = {"words": len(self), "min_count": self.min_count, "usable": self.usable}
-        saved_ngrams.save(folder, "words.json", sizes, arrays)
+        saved_ngrams.save_arrays(folder, "words.json", sizes, arrays)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Vocabulary:
@@ -126,7 +126,7 @@ class Vocabulary:
             name: saved_ngrams.read_array(folder / f"words.{name}.npy", dtype, 3 if name == "table" else None)
             for name, dtype in saved_ngrams.WORD_ARRAYS.items()
         }
-        saved_ngrams.check_words(folder, sizes["words"], sizes["usable"], arrays)
+        saved_ngrams.check_vocabulary(folder, sizes["words"], sizes["usable"], arrays)
         return cls(**arrays, min_count=sizes["min_count"], usable=sizes["usable"])
 
 

@@ -312,7 +312,7 @@ def find_ends(ids, lengths, firsts, table, nodes, known, ends):
 
 
 @kernel
-def measure(ends, lengths, orders, counts, pieces, covered, longest, longest_end):
+def measure_overlap(ends, lengths, orders, counts, pieces, covered, longest, longest_end):
     """Measure sentences from the length of the longest known n-gram that ends at each of their words (``ends``).
 
     :param counts: int32 ``[sentences, orders]`` out: the number of known n-grams of each order; ``pieces``: of a least

@@ -114,12 +114,12 @@ def _result(
     corpus: dict[str, Any],
 ) -> Overlap:
     """The overlap of the sides of a text, which are concatenated in ``ids``, ``lengths`` and ``ends``."""
-    from cgbench.benchmark.overlap.automaton_kernels import measure
+    from cgbench.benchmark.overlap.automaton_kernels import measure_overlap
 
     count, orders = len(lengths), tuple(sorted(set(request.orders)))
     known = np.zeros((count, len(orders)), np.int32)
     pieces, covered, longest, longest_end = (np.zeros(count, np.int32) for _ in range(4))
-    measure(ends, lengths, np.array(orders, np.int32), known, pieces, covered, longest, longest_end)
+    measure_overlap(ends, lengths, np.array(orders, np.int32), known, pieces, covered, longest, longest_end)
     starts = np.cumsum(lengths) - lengths
     begins = starts + longest_end - longest
     spans = [words.text(ids[begin:end].tolist()) for begin, end in zip(begins, begins + longest, strict=True)]

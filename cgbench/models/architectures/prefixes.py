@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from cgbench.models.parts.ragged import GatherLayout, Layout, ranges
+from cgbench.models.parts.ragged import GatherLayout, Layout, join_ranges
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Prefixes:
         """Prefixes at the positions 0, interval, 2 interval, ... of every target (2023, section 3.1)."""
         counts = np.maximum(-(-target.lengths // interval), 1)
         sequence = np.repeat(np.arange(len(target)), counts)
-        number = ranges(np.zeros_like(counts), counts)
+        number = join_ranges(np.zeros_like(counts), counts)
         newest = number * interval
         end = np.minimum(newest + interval, target.lengths[sequence])
         return cls(source, target, np.arange(len(target)), sequence, target.starts[sequence], newest, end)
@@ -72,12 +72,12 @@ class Prefixes:
     @cached_property
     def tokens(self) -> np.ndarray:
         """The row of each token of all prefixes in the table of target vectors."""
-        return ranges(self.first, self.lengths)
+        return join_ranges(self.first, self.lengths)
 
     @cached_property
     def positions_from_end(self) -> np.ndarray:
         """Distance of each token of all prefixes from the end of its prefix."""
-        return np.repeat(self.newest, self.lengths) - ranges(np.zeros_like(self.lengths), self.lengths)
+        return np.repeat(self.newest, self.lengths) - join_ranges(np.zeros_like(self.lengths), self.lengths)
 
     def with_own_rows(self) -> Prefixes:
         """Return the same prefixes for a table with a separate row for each token of each prefix."""
@@ -101,7 +101,7 @@ class Prefixes:
     def _mixed_rows(self, source: np.ndarray, target: np.ndarray, end: np.ndarray) -> np.ndarray:
         starts = np.stack((source, target, end), 1)
         lengths = np.stack((self.encodings.lengths, self.lengths, np.ones(len(self), np.int64)), 1)
-        return ranges(starts.ravel(), lengths.ravel())
+        return join_ranges(starts.ravel(), lengths.ravel())
 
     @cached_property
     def encodings(self) -> Layout:
@@ -121,7 +121,7 @@ class Prefixes:
         return self._read(right=True)
 
     def _read(self, right: bool) -> GatherLayout:
-        return GatherLayout(Layout(self.end, self.source.device, right), ranges(self.first, self.end))
+        return GatherLayout(Layout(self.end, self.source.device, right), join_ranges(self.first, self.end))
 
     @property
     def served(self) -> np.ndarray:

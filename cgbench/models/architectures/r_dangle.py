@@ -28,7 +28,7 @@ from cgbench.models.architectures.transformer import Encoded
 from cgbench.models.config.architectures import RDangleConfig
 from cgbench.models.parts.attention import KVCache
 from cgbench.models.parts.layers import EncoderLayer
-from cgbench.models.parts.ragged import GatherLayout, Layout, Pairing, Ragged, ranges
+from cgbench.models.parts.ragged import GatherLayout, Layout, Pairing, Ragged, join_ranges
 
 
 @dataclass
@@ -83,7 +83,7 @@ class RDangle(EncoderDecoderDangle):
         """Run mixed layers over sources [M, width] with a learned vector instead of a target, then the upper layers."""
         lengths = np.stack((layout.lengths, np.ones_like(layout.lengths)), 1)
         starts = np.stack((layout.starts, np.full_like(layout.starts, len(x))), 1)
-        read = GatherLayout(Layout(lengths, layout.device, right=True), ranges(starts.ravel(), lengths.ravel()))
+        read = GatherLayout(Layout(lengths, layout.device, right=True), join_ranges(starts.ravel(), lengths.ravel()))
         x = run_mixed(layers, torch.cat((x, end.to(x.dtype)[None])), read, lengths * (1, 0))
         return self.encode_top(x, layout)
 

@@ -25,7 +25,7 @@ from cgbench.models.parts.ragged import Layout, Pairing
 
 
 @dataclass
-class Summed(Encoded):
+class EncodedSums(Encoded):
     """The encoder's output; ``memories`` [M, width]: the cross-attention input of each decoder layer."""
 
     memories: list[Tensor]
@@ -55,9 +55,9 @@ class TransformerAccu(Transformer):
         top = outputs[-1][1]
         if self.config.form == "all":
             (*_, total) = accumulate(output for layer in outputs for output in layer)
-            return Summed(top, layout, [total] * count)
+            return EncodedSums(top, layout, [total] * count)
         sums = accumulate([self.encoder_norm(x), *(output for _, output in outputs)])
-        return Summed(top, layout, list(sums)[:count])
+        return EncodedSums(top, layout, list(sums)[:count])
 
     def source_cache(self, number: int, encoded: Any, pairing: Pairing) -> list[KVCache]:
         """See :class:`Transformer`."""

@@ -14,7 +14,7 @@ from cgbench.errors import InputError, argument, require
 from cgbench.files import read_json
 from cgbench.models.checkpoints import check_finite
 from cgbench.models.external.addresses import PLACE, Address, read_template
-from cgbench.models.text.tokenized import check_tokenizer, quiet_panics, read_tokenizer_file, tokenizer_fault
+from cgbench.models.text.tokenized import check_tokenizer_json, quiet_panics, read_tokenizer_file, tokenizer_fault
 from cgbench.steps import hash_value
 
 COMPUTED = 1 << 22  # parameters that a model may compute instead of storing them
@@ -24,7 +24,7 @@ def load_tokenizer(address: Address, folder: Path) -> Any:
     """Load the tokeniser of a model."""
     try:
         if (folder / "tokenizer.json").is_file():
-            check_tokenizer(read_tokenizer_file(folder / "tokenizer.json"), folder / "tokenizer.json")
+            check_tokenizer_json(read_tokenizer_file(folder / "tokenizer.json"), folder / "tokenizer.json")
         with quietly(), quiet_panics():
             transformers: Any = require("transformers", "hf")
             tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)

@@ -101,7 +101,9 @@ class Layout:
         :param parts: number of tokens of each part of each sequence, [S, parts]; needs a layout with ``right``.
         """
         firsts = self.starts[:, None] + np.cumsum(self.parts, 1) - parts
-        return GatherLayout(Layout(parts, self.device, right=True, like=self), ranges(firsts.ravel(), parts.ravel()))
+        return GatherLayout(
+            Layout(parts, self.device, right=True, like=self), join_ranges(firsts.ravel(), parts.ravel())
+        )
 
     @cached_property
     def buckets(self) -> list[Bucket]:
@@ -218,8 +220,8 @@ def to_device(values: np.ndarray, device: torch.device | str) -> Tensor:
     return tensor.pin_memory().to(device, non_blocking=True)
 
 
-def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Return the concatenated ranges start, ..., start + length - 1 of each pair of ``starts`` and ``lengths`` [R]."""
+def join_ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Return the ranges start, ..., start + length - 1 of all pairs of ``starts`` and ``lengths`` [R]."""
     return np.arange(lengths.sum()) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
 
 
@@ -309,7 +311,7 @@ class Ragged:
     def without_ends(self) -> Ragged:
         """Return the sequences without their last tokens, except for sequences of one token."""
         lengths = np.maximum(self.layout.lengths - 1, 1)
-        kept = ranges(self.layout.starts, lengths)
+        kept = join_ranges(self.layout.starts, lengths)
         return Ragged(self.ids[self.layout._tensor(kept)], Layout(lengths, self.layout.device))
 
     def shifted(self) -> Ragged:

@@ -28,7 +28,7 @@ def open_tokenizer(data: bytes | str, where: object) -> Any:
     :param data: its JSON; ``where``: its name in messages.
     """
     library = require("tokenizers", "models")
-    checked = check_tokenizer(data, where)
+    checked = check_tokenizer_json(data, where)
     try:
         with quiet_panics():
             tokenizer = library.Tokenizer.from_str(json.dumps(checked, ensure_ascii=False))
@@ -39,7 +39,7 @@ def open_tokenizer(data: bytes | str, where: object) -> Any:
         raise tokenizer_fault(error, f"{where}: not a valid tokenizer.json") from None
 
 
-def check_tokenizer(data: bytes | str, where: object) -> dict[str, Any]:
+def check_tokenizer_json(data: bytes | str, where: object) -> dict[str, Any]:
     """Check and return the JSON of a tokeniser, without truncation, padding and dropout."""
     content = parse_json(data, where)
     if not isinstance(content, dict) or not isinstance(content.get("model"), dict):
@@ -162,7 +162,7 @@ def read_tokenizer(folder: Path) -> str:
             f"{folder}: no tokenizer.json; load its tokeniser with transformers and save it again (save_pretrained)"
         )
     text = read_tokenizer_file(path)
-    check_tokenizer(text, path)
+    check_tokenizer_json(text, path)
     return json.dumps(parse_json(text, path), ensure_ascii=False, sort_keys=False)
 
 

@@ -1,4 +1,4 @@
-"""Reading a corpus for a language model, and sorting its places backwards."""
+"""Reading a corpus for a language model, and sorting its positions backwards."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cgbench.errors import InputError
 from cgbench.lm import count_kernels
-from cgbench.lm.counts import read_corpus, sort_places
+from cgbench.lm.counts import read_text_corpus, sort_positions
 
 sentences = st.lists(st.lists(st.sampled_from("aabc"), max_size=6).map(" ".join), min_size=1, max_size=8)
 
@@ -20,7 +20,7 @@ def corpus_of(tmp_path_factory):
 
     def read(text: str | bytes, **options):
         path.write_bytes(text.encode() if isinstance(text, str) else text)
-        return read_corpus(path, **options)
+        return read_text_corpus(path, **options)
 
     return read
 
@@ -42,9 +42,9 @@ def test_rare_words_become_unknown(corpus_of):
 
 def test_places_sorted_backwards_by_eye(corpus_of):
     corpus = corpus_of("a b\nb\n")  # as ids: 2 | 4 3 2 | 3 2
-    sort = sort_places(corpus, 3, 1)
+    sort = sort_positions(corpus, 3, 1)
     #              b </s>   a b </s>   <s> b   <s> a b   <s> a
-    assert [twins_lm.backwards(corpus.text, place, 3) for place in sort.places] == [
+    assert [twins_lm.backwards(corpus.text, position, 3) for position in sort.positions] == [
         [2, 3, 2],
         [2, 3, 4],
         [3, 2],
@@ -59,8 +59,8 @@ def test_places_sorted_backwards_by_eye(corpus_of):
 @given(sentences, st.integers(1, 5), st.integers(1, 3), st.integers(1, 2))
 def test_sorting_against_its_definition(corpus_of, lines, order, jobs, min_count):
     corpus = corpus_of("a\n" + "".join(line + "\n" for line in lines), min_count=min_count)
-    sort = sort_places(corpus, order, jobs)
-    assert (sort.places.tolist(), sort.shared.tolist(), sort.depths.tolist()) == twins_lm.sorted_places(
+    sort = sort_positions(corpus, order, jobs)
+    assert (sort.positions.tolist(), sort.shared.tolist(), sort.depths.tolist()) == twins_lm.sorted_positions(
         corpus.text.tolist(), order
     )
     assert [sort.starts[word + 1] - sort.starts[word] for word in range(corpus.words)] == corpus.counts.tolist()
@@ -93,15 +93,15 @@ def test_bad_input(corpus_of, tmp_path):
 
 def test_the_example(corpus_of):
     corpus = corpus_of("a b\nb\n")
-    result = sort_places(corpus, 3, jobs=1)
+    result = sort_positions(corpus, 3, jobs=1)
     # The text is a ring of which the first END, in front, is the last.
-    words = [[corpus.text[max(place - back, 0)] for back in range(3)] for place in result.places.tolist()]
+    words = [[corpus.text[max(position - back, 0)] for back in range(3)] for position in result.positions.tolist()]
     words = [" ".join(map(str, row[:depth])) for row, depth in zip(words, result.depths.tolist(), strict=True)]
     for name, values in (
-        ("text    ", corpus.text),
-        ("places  ", result.places),
-        ("depths  ", result.depths),
-        ("shared  ", result.shared),
+        ("text       ", corpus.text),
+        ("positions  ", result.positions),
+        ("depths     ", result.depths),
+        ("shared     ", result.shared),
     ):
         assert f"    {name}{' '.join(map(str, values))}\n" in count_kernels.__doc__
-    assert f"    words   {', '.join(words)}\n" in count_kernels.__doc__
+    assert f"    words      {', '.join(words)}\n" in count_kernels.__doc__

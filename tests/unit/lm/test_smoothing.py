@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from numba import njit
 
 from cgbench.errors import InputError
-from cgbench.lm import arpa_kernels, kenlm_kernels
-from cgbench.lm.counts import read_corpus, sort_places
+from cgbench.lm import arpa_kernels
+from cgbench.lm.counts import read_text_corpus, sort_positions
 from cgbench.lm.smoothing import Smoothing, discounts_of
-from cgbench.lm.training import train
-from cgbench.text.word_kernels import PAD
+from cgbench.lm.training import train_lm
 
 words = st.sampled_from("aaabbcd")
 corpora = st.lists(st.lists(words, max_size=5), min_size=1, max_size=12).filter(any)
@@ -34,15 +33,10 @@ def write_figure(value, out, i):
     return arpa_kernels.write_figure(value, out, i)
 
 
-@njit
-def murmur(data, start, end):
-    return kenlm_kernels.murmur(data, start, end)
-
-
-def write(folder, text, order, name="x.arpa", **options):
+def write(folder, text, order, **options):
     (folder / "text").write_text(text)
-    trained = train(folder / "text", folder / name, order=order, **options)
-    return trained, folder / name
+    trained = train_lm(folder / "text", folder / "x.arpa", order=order, **options)
+    return trained, folder / "x.arpa"
 
 
 def zipf_text():
@@ -153,19 +147,18 @@ def test_figures_of_lmplz(folder):
 def test_adjusted_counts_when_ngrams_begin_a_sentence(folder):
     # "a b" twice at the beginning: on the left of "a" stands <s> alone, so a counts 1; but "<s> a" counts 2.
     (folder / "text").write_text("a b\na b\n")
-    corpus = read_corpus(folder / "text")
-    model = Smoothing(corpus, sort_places(corpus, 3, 1), 1)
+    corpus = read_text_corpus(folder / "text")
+    model = Smoothing(corpus, sort_positions(corpus, 3, 1), 1)
     assert [order.tally for order in model.orders] == [(3, 0, 0, 0), (2, 1, 0, 0), (0, 2, 0, 0)]
     assert [order.nodes for order in model.orders] == [3, 3, 2]
 
 
-@pytest.mark.parametrize("name", ["x.arpa", "x.binary"])
-def test_same_bytes_with_any_number_of_threads(folder, name, monkeypatch):
+def test_same_bytes_with_any_number_of_threads(folder, monkeypatch):
     monkeypatch.setattr("cgbench.lm.smoothing._PART", 500)
     monkeypatch.setattr("cgbench.lm.arpa._BUFFER", 2000)
-    found = [write(folder, zipf_text(), 4, name, jobs=jobs)[1].read_bytes() for jobs in (1, 2, 3)]
+    found = [write(folder, zipf_text(), 4, jobs=jobs)[1].read_bytes() for jobs in (1, 2, 3)]
     monkeypatch.undo()
-    assert found[0] == found[1] == found[2] == write(folder, zipf_text(), 4, name)[1].read_bytes()
+    assert found[0] == found[1] == found[2] == write(folder, zipf_text(), 4)[1].read_bytes()
 
 
 def quiet(kenlm, path):
@@ -175,41 +168,11 @@ def quiet(kenlm, path):
     return kenlm.Model(str(path), config)
 
 
-@pytest.mark.parametrize(("order", "min_count"), [(2, 1), (3, 2), (5, 1)])
-def test_the_binary_file_scores_as_the_arpa_file(folder, order, min_count, capfd):
-    kenlm = pytest.importorskip("kenlm")
-    text, binary = (
-        quiet(kenlm, write(folder, zipf_text(), order, f"x{s}", min_count=min_count)[1]) for s in (".arpa", ".binary")
-    )
-    assert text.order == binary.order == order
-    rng = random.Random(2)
-    known = [word for word in twins_lm.read_arpa((folder / "x.arpa").read_text())[1] if word != "<s>"]
-    lines = [" ".join(rng.choice([*known, "unseen"]) for _ in range(rng.randrange(9))) for _ in range(300)]
-    sections = twins_lm.read_arpa((folder / "x.arpa").read_text())
-    lines += [ngram for section in sections.values() for ngram in section if "s>" not in ngram]
-    for line in lines:
-        for begin, end in ((True, True), (False, False)):
-            scores = [list(model.full_scores(line, bos=begin, eos=end)) for model in (text, binary)]
-            assert scores[0] == scores[1], line
-    assert capfd.readouterr().err == ""
-
-
-def test_the_layout_of_a_binary_file_by_eye(folder):
-    # Sizes: 56 magic, 32 sanity, 20 fixed, 2 counts, made up to a multiple of 8; 8 and 7 buckets of 12 for 5 words;
-    # 6 unigrams of 8; 6 buckets of 12 for 4 bigrams; the words and their zeros.
-    data = write(folder, "a b\na\n", 2, "x.binary")[1].read_bytes()
-    assert data.startswith(b"mmap lm http://kheafield.com/code format version 5\n\0")
-    assert data.endswith(b"<unk>\0<s>\0</s>\0a\0b\0")
-    assert len(data) == 128 + (8 + 7 * 12) + 6 * 8 + 6 * 12 + 19
-    assert data[108:124] == (5).to_bytes(8, "little") + (4).to_bytes(8, "little")
-
-
 @settings(deadline=None)
 @given(st.lists(st.floats(1e-38, 1.2) | st.just(0.0), min_size=1))
 def test_figures_as_text(values):
     numbers = np.array(values, np.float32)
     millionths = arpa_kernels.to_millionths(numbers)
-    assert kenlm_kernels.log10_as_read(numbers).tolist() == (millionths / 1e6).astype(np.float32).tolist()
     for value, found in zip(numbers.tolist(), millionths.tolist(), strict=True):
         out = np.zeros(arpa_kernels.LINE, np.uint8)
         end = write_figure(found, out, 3)
@@ -218,24 +181,15 @@ def test_figures_as_text(values):
         assert value == 0 or abs(float(text) - min(0, math.log10(value))) < 5.1e-7
 
 
-@settings(deadline=None)
-@given(st.binary(max_size=40), st.integers(0, 3))
-def test_hashes_of_words(data, start):
-    buffer = np.frombuffer(bytes(start) + data + bytes(PAD), np.uint8).copy()
-    assert int(murmur(buffer, start, start + len(data))) == twins_lm.murmur(data)
-
-
 def test_bad_values(folder):
     (folder / "text").write_text("a\n")
     for name, options, message in (
         ("x.txt", {}, r"must end in \.arpa"),
         ("none/x.arpa", {}, "does not exist"),
-        ("x.binary", {"order": 1}, "hold orders 2 to 6, not 1"),
-        ("x.binary", {"order": 7}, "hold orders 2 to 6, not 7"),
         ("x.arpa", {"order": 0}, "order=0"),
     ):
         with pytest.raises(InputError, match=message):
-            train(folder / "text", folder / name, **options)
+            train_lm(folder / "text", folder / name, **options)
     (folder / "d.arpa").mkdir()
     with pytest.raises(InputError, match="a folder"):
-        train(folder / "text", folder / "d.arpa")
+        train_lm(folder / "text", folder / "d.arpa")

@@ -18,7 +18,7 @@ from cgbench.benchmark.score.features import FeatureInputs, make_feature
 from cgbench.benchmark.stats.texts import Text, text_digest
 from cgbench.data_recipes.geca import Alphabet, count_shared
 from cgbench.errors import InputError, InputWarning
-from cgbench.lm.counts import read_corpus
+from cgbench.lm.counts import read_text_corpus
 from cgbench.models.config.common import TextConfig
 from cgbench.models.lexicons.bitext import Bitext
 from cgbench.models.lexicons.lexicon import Lexicon
@@ -124,7 +124,7 @@ READERS = {
     "lower case": lambda path: known_ngrams_of(path, None, 1, Normalisation(lowercase=True)).cover("das haus steht"),
     "phrases": lambda path: read_phrases(path, str),
     "pairs": lambda path: list(read_pairs(CorpusSpec((path, path)))),
-    "language model": lambda path: [read_corpus(path).word(i) for i in range(read_corpus(path).words)],
+    "language model": lambda path: [read_text_corpus(path).word(i) for i in range(read_text_corpus(path).words)],
 }
 
 

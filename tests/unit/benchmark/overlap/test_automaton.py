@@ -53,7 +53,7 @@ def test_as_counted(test, parts, min_count):
     found = {"known": np.zeros((size, len(ORDERS)), np.int32)}
     for name in ("pieces", "covered", "longest", "longest_end"):
         found[name] = np.zeros(size, np.int32)
-    kernels.measure(ends, lengths, np.array(ORDERS, np.int32), *found.values())
+    kernels.measure_overlap(ends, lengths, np.array(ORDERS, np.int32), *found.values())
     for i, words in enumerate(test):
         assert {name: values[i].tolist() for name, values in found.items()} == figures(words, counts, min_count, ORDERS)
 

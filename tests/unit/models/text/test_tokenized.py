@@ -6,8 +6,6 @@ import pytest
 
 pytest.importorskip("tokenizers")
 
-from cgbench.benchmark.overlap.overlap import overlap
-from cgbench.engines import Local
 from cgbench.errors import InputError
 from cgbench.models.special_ids import SPECIALS
 from cgbench.models.text.tokenized import TokenizerSide, encode_lines, open_tokenizer, read_tokenizer
@@ -93,13 +91,9 @@ def test_panics_and_faults_are_one_line(text, capfd):
         bpe(unk_token="<u>"),
     ],
 )  # fmt: skip
-def test_no_token_for_unknown_words_is_one_line(model, tmp_path):
+def test_no_token_for_unknown_words_is_one_line(model):
     with pytest.raises(InputError, match=r"^T: cannot encode the text; it may have no token for unknown words"):
         ids(tokenizer(model))
-    (tmp_path / "tokenizer.json").write_text(tokenizer(model))
-    (tmp_path / "corpus").write_text("zz zz\n")
-    with pytest.raises(InputError, match="no token for unknown words"):
-        overlap(["zz a"], tmp_path / "corpus", tokenizer=tmp_path / "tokenizer.json", engine=Local(1))
 
 
 def test_a_side_reads_in_the_same_way(tmp_path):
