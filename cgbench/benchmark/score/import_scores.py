@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
@@ -16,17 +14,10 @@ from cgbench.argument_types import Folder, Kind, Name, Systems, Text
 from cgbench.benchmark.comparison.comparison import Comparison, TestName
 from cgbench.benchmark.comparison.prediction_powered import HumanMean, human_means
 from cgbench.benchmark.metrics.segment_scores import BEYOND, SegmentScores, number_of, scores_of
-from cgbench.benchmark.outputs.harness_logs import read_log
-from cgbench.benchmark.outputs.judgements import EXAMPLE, RATER, columns_of, read_judgements
+from cgbench.benchmark.outputs.judgements import EXAMPLE, RATER
 from cgbench.benchmark.outputs.log_outputs import by_rows
-from cgbench.benchmark.outputs.score_files import (
-    ScoreColumn,
-    is_of_systems,
-    read_plain,
-    read_table,
-    split_field,
-    systems_of,
-)
+from cgbench.benchmark.outputs.score_files import ScoreColumn, split_field
+from cgbench.benchmark.outputs.score_readers import ReadOptions, read_score_columns
 from cgbench.benchmark.outputs.systems import absent, join_texts, read_runs, read_systems
 from cgbench.benchmark.score.evaluate import evaluation_of
 from cgbench.benchmark.score.example_sets import MetricContext, lines_of_release
@@ -35,12 +26,10 @@ from cgbench.benchmark.score.request import Breakdown, Control, ExampleOptions, 
 from cgbench.benchmark.score.result import Evaluation
 from cgbench.errors import InputError, argument
 from cgbench.requests import KW_ONLY, accepts, changed, option, request
-from cgbench.settings import did_you_mean
-from cgbench.text.columns import Column, short_name
-from cgbench.text.inputs import AnyPath, is_path
-from cgbench.text.joins import NONE, Examples, index_of, numbered
-from cgbench.text.remote import local
-from cgbench.text.streams import TABLES, form
+from cgbench.text.columns import Column
+from cgbench.text.inputs import AnyPath
+from cgbench.text.joins import NONE, Examples, numbered
+from cgbench.text.streams import form
 
 NAMED = 5  # rows named in a message
 NOT_PERCENT = 0.1  # smallest share of scores below 1 (except zeros) in a column on a scale that ends at 1
@@ -161,13 +150,13 @@ def evaluation_of_scores(request: ImportRequest) -> Evaluation:
     scale = read_scale(request.metric.scale)
     ids, scores = request.examples.ids, request.systems
     ids = None if ids == NONE else ids
-    how = {"standardise": judgements.standardise_raters}
-    how["by_rater"] = RATER in cluster or (isinstance(by, str) and by == f"column:{RATER}")
-    columns = read_score_columns(scores if isinstance(scores, Mapping) else {"system": scores}, ids, **how)
-    control = None if request.control_systems is None else read_score_columns(request.control_systems, ids, **how)
+    by_rater = RATER in cluster or (isinstance(by, str) and by == f"column:{RATER}")
+    options = ReadOptions(ids, judgements.standardise_raters, by_rater)
+    columns = read_score_columns(scores if isinstance(scores, Mapping) else {"system": scores}, options)
+    control = None if request.control_systems is None else read_score_columns(request.control_systems, options)
     people = None
     if judgements.people is not None:
-        people = read_score_columns(judgements.people, ids, standardise=judgements.standardise_raters)
+        people = read_score_columns(judgements.people, replace(options, by_rater=False))
     if ids is None and not all(map(absent, (texts.release, texts.references, texts.sources))):
         lines = lines_of_release(texts.release, request.examples)
         columns = {name: [_in_rows(column, lines) for column in runs] for name, runs in columns.items()}
@@ -500,94 +489,6 @@ def _table_of(column: ScoreColumn) -> AnyPath | None:
     """The file of scores if it is a table; its other columns describe the same examples."""
     path = split_field(column.name)[0]
     return path if form(path) != "plain" and path.is_file() else None
-
-
-def read_score_columns(
-    scores: Mapping[str, Any], ids: str | None = None, *, standardise: bool = False, by_rater: bool = False
-) -> dict[str, list[ScoreColumn]]:
-    """The scores of every system, one column per run.
-
-    :param scores: by system: a file, a list of numbers, or a list of these, one per run; files in a list must be
-        :class:`pathlib.Path`. An empty name is for a file with several systems.
-    :param ids: the table column with the example ids.
-    :param standardise: convert human judgements to z-scores for each rater.
-    :param by_rater: of human judgements with several raters for an example, a row per judgement.
-    :raises InputError: a file has another format than its name says, or a system is given twice.
-    """
-    systems: dict[str, list[ScoreColumn]] = {}
-    for name, runs in scores.items():
-        run_list = [runs] if is_path(runs) or not _of_runs(runs) else list(runs)
-        columns_of_systems: dict[str, list[ScoreColumn]] = {}
-        for run_number, run in enumerate(run_list, 1):
-            if not is_path(run):
-                label = f"{name}, run {run_number}" if len(run_list) > 1 else str(name)
-                columns = {str(name): [ScoreColumn(label, [_as_text(value) for value in run], ids=index_of(run))]}
-            elif judgements := read_judgements(*split_field(local(os.fspath(run)))):
-                path = split_field(local(os.fspath(run)))[0]
-                judged = columns_of(path, judgements, standardise=standardise, by_rater=by_rater)
-                chosen = {str(name): _one_of(path, judged, str(name))} if name else judged
-                columns = {system: [column] for system, column in chosen.items()}
-            elif not name:
-                columns = _all_of(local(os.fspath(run)), ids)
-            else:
-                columns = {str(name): read_scores(local(os.fspath(run)), str(name), ids)}
-            for system, added in columns.items():
-                columns_of_systems.setdefault(system, []).extend(added)
-        for system, joined in columns_of_systems.items():
-            if system in systems:
-                raise InputError(f"{argument('scores')}: the system {system} is given twice; use different names")
-            systems[system] = joined
-    if not systems:
-        raise InputError(f"no system; give {argument('scores')}")
-    return systems
-
-
-def _all_of(path_text: str, ids: str | None) -> dict[str, list[ScoreColumn]]:
-    """All systems in a file, or the one of a log, named after the file."""
-    path, field = split_field(path_text)
-    if log := read_log(path, field):
-        return {short_name(path): log}
-    if ids:
-        return {short_name(path): read_scores(path_text, short_name(path), ids)}
-    return {system: [column] for system, column in systems_of(path_text).items()}
-
-
-def _of_runs(runs: Any) -> bool:
-    return isinstance(runs, (list, tuple)) and bool(runs) and not isinstance(runs[0], (int, float, str))
-
-
-def _as_text(value: Any) -> str:
-    return "nan" if value is None else str(int(value)) if isinstance(value, bool) else str(value)
-
-
-def read_scores(path_text: str, system: str, ids: str | None = None) -> list[ScoreColumn]:
-    """The scores in a file, of this system if the file has several.
-
-    :param ids: the table column with the example ids.
-    :returns: one run; for a log of inspect, one per epoch
-    :raises InputError: there is no such file, column or system, or the file has another format than its name says.
-    """
-    path, field = split_field(path_text)
-    log = read_log(path, field)
-    if log is not None:
-        return log  # with ids of its own
-    if form(path) not in ("plain", "json") or (ids and form(path) == "json"):
-        return [read_table(path, field, ids)]
-    if ids:
-        raise InputError(f"{argument('ids', ids)} names a column; {path} is not a table ({', '.join(TABLES)})")
-    if not is_of_systems(path):
-        return [read_plain(path)]
-    return [_one_of(path, systems_of(path_text), system)]
-
-
-def _one_of(path: Path, systems: Mapping[str, ScoreColumn], system: str) -> ScoreColumn:
-    """The scores of a system in a file with several, or those of the only one."""
-    near = [name for name in systems if system in (name, short_name(name))]
-    if len(systems) == 1:
-        return next(iter(systems.values()))
-    if len(near) != 1:
-        raise InputError(f"{path}: no system {system!r}{did_you_mean(system, systems)}; give its name in that file")
-    return systems[near[0]]
 
 
 def common_order(columns: Sequence[ScoreColumn], ids: str | None = None) -> list[ScoreColumn]:

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from cgbench.benchmark.outputs.judgements import error_weight, is_judgements
-from cgbench.benchmark.score.import_scores import import_scores, read_score_columns
+from cgbench.benchmark.outputs.score_readers import ReadOptions, read_score_columns
+from cgbench.benchmark.score.import_scores import import_scores
 from cgbench.errors import InputError
 
 
@@ -107,7 +108,7 @@ def test_a_severity_without_a_weight_is_named(mqm):
 
 
 def test_z_scores_are_those_of_each_rater(mqm):
-    (a,) = read_score_columns({"": mqm}, standardise=True)["a"]
+    (a,) = read_score_columns({"": mqm}, ReadOptions(standardise=True))["a"]
     one, two = [-5.1, -25.0, -5.0, 0.0], [0.0, -1.0, 0.0, 0.0]
     spread = [(statistics.mean(of), statistics.stdev(of)) for of in (one, two)]
     first = np.mean([(-5.1 - spread[0][0]) / spread[0][1], (0 - spread[1][0]) / spread[1][1]])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cgbench.benchmark.outputs import score_readers
 from cgbench.benchmark.score import evaluate as evaluation_module
 from cgbench.benchmark.score import result
 from cgbench.benchmark.score.evaluate import evaluate
@@ -71,6 +72,7 @@ def test_the_examples_of_the_documentation(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(evaluation_module, "ANALYSES", evaluation_module.ANALYSES.copy())
     monkeypatch.setattr(result, "FORMS", result.FORMS.copy())
+    monkeypatch.setattr(score_readers, "READERS", score_readers.READERS.copy())
     for code in re.findall("```python\n(.*?)```", page, re.DOTALL):
         assert len(code.splitlines()) <= 30
         name = re.match(r"# (\w+)\.py", code)[1]
@@ -80,3 +82,5 @@ def test_the_examples_of_the_documentation(tmp_path, monkeypatch):
     assert "\nrepeated outputs in %       a  3   33.3" in found.report()
     assert [row["repeats"][0]["value"] for row in found.to_json()] == pytest.approx([100 / 3, 0])
     assert "repeated outputs in %" in found.report("tsv") and found.report("csv").startswith("metric,figure,system,")
+    (tmp_path / "a.percent").write_text("12.5 %\n50%\n")
+    assert import_scores({"a": str(tmp_path / "a.percent")}).score == 31.25
