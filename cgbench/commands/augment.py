@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
 from cgbench.commands.click_types import corpora_words, corpus_words
-from cgbench.commands.command import Command, Group, format_option
+from cgbench.commands.command import Command, Group, format_option, print_json
 from cgbench.commands.options import takes
 from cgbench.data_recipes.augmentation import AugmentRequest
 from cgbench.errors import InputError
@@ -40,6 +39,7 @@ def geca_command(request: AugmentRequest, form: str) -> None:
             f"--out took {out[0]} and {out[1]}, which leaves {train[0]} alone for TRAIN; put TRAIN first, and name two "
             "files behind --out, or one that ends in .tsv"
         )
+    # Generate the pairs, then print the counts.
     result = augment_corpus(request)
     augmented = result.augmented
     figures = {
@@ -54,7 +54,7 @@ def geca_command(request: AugmentRequest, form: str) -> None:
         "tests": [{"test": str(test), **vars(seen)} for test, seen in result.tests],
     }
     if form == "json":
-        click.echo(json.dumps(figures, ensure_ascii=False, indent=1))
+        print_json(figures)
         return
     click.echo(
         f"{counted(augmented.training_pairs, 'pair')}, {counted(augmented.templates, 'template')}, "

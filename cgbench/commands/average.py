@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
-from cgbench.commands.command import Command, format_option
+from cgbench.commands.command import Command, format_option, print_json
 from cgbench.errors import InputError
 
 PATH = click.Path(path_type=Path)
@@ -36,7 +35,7 @@ def average_command(folders: tuple[Path, ...], last: int | None, out: Path, form
             "warning: these are of different runs (seeds); a mean of their parameters is hardly a model", err=True
         )
     if form == "json":
-        click.echo(json.dumps({"out": str(out), "checkpoints": record}, indent=1))
+        print_json({"out": str(out), "checkpoints": record})
         return
     from cgbench.tables import render
 

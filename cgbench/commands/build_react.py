@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, cast
 
 import click
 
 from cgbench.benchmark.react.request import BuildRequest
 from cgbench.commands.click_types import corpora_words, corpus_words
-from cgbench.commands.command import DRY_RUN, EXPLAIN, Resumable, engine_options, format_option, grouped, note
-from cgbench.commands.lines import cost_table, say_if
+from cgbench.commands.command import DRY_RUN, EXPLAIN, Resumable, engine_options, format_option, grouped
+from cgbench.commands.lines import cost_table, note, print_json, say_if
 from cgbench.commands.options import takes
-from cgbench.errors import InputError, argument, printable_json
+from cgbench.errors import InputError, argument
 
 if TYPE_CHECKING:
     from cgbench.engines import Engine
@@ -46,7 +45,7 @@ def build_react_command(request: BuildRequest, dry_run: bool, explain: bool, for
         lines = build.explain(plan, workspace)
         if form == "json":
             estimate = {"seconds": sum(cost.values()), "steps": cost} if cost else None
-            click.echo(json.dumps({"steps": lines, "estimate": estimate}, indent=1))
+            print_json({"steps": lines, "estimate": estimate})
             return
         click.echo("\n".join([*lines, *([f"\n{cost_table(cost)}"] if cost else [])]))
         return
@@ -55,7 +54,7 @@ def build_react_command(request: BuildRequest, dry_run: bool, explain: bool, for
     release = build.run_build(plan, engine, say_if(explain))
     if form == "json":
         summary = {"out": str(request.out), **release.manifest}
-        click.echo(printable_json(json.dumps(summary, ensure_ascii=False, indent=1)))
+        print_json(summary)
     else:
         from cgbench.commands.build_report import report
 

@@ -15,32 +15,26 @@ if TYPE_CHECKING:
     from cgbench.benchmark.release.release import Release
 
 
-def counts_table(counts: dict[str, int]) -> str:
-    """How many pairs were left at each stage."""
-    return render((), [(text, f"{counts[key]:,}") for key, text in shown_counts(counts)])
-
-
-def quantile_table(figures: dict[str, Any], measure: str) -> str:
-    """Degree, uncertainty, how unlikely the reference is, perplexity and difficulty: mean and quantiles."""
-    body = [(name.replace(", ", " of the "), *values) for name, values in figure_rows(figures, measure)]
-    return render(("", "mean", "min", "25 %", "median", "75 %", "max"), body)
-
-
-def balance_table(rows: list[dict[str, Any]]) -> str:
-    """How the control set was matched: means, their differences in standard deviations, variance ratios and KS."""
-    return render(HEAD, shown_balance(rows)) if rows else ""
-
-
 def report(release: Release) -> str:
     """The whole report."""
     manifest, config, languages = release.manifest, release.configuration, release.languages
     finished = release.finished
     ngrams = release.ngrams()
     assert ngrams is not None  # the build has just made or kept them
-    sections = [counts_table(manifest["counts"]), quantile_table(manifest["figures"], config["uncertainty"])]
-    sections.append(balance_table(manifest.get("balance", [])))
+    # How many pairs were left at each stage, quantiles of the measures, the balance of the control set.
+    quantiles = figure_rows(manifest["figures"], config["uncertainty"])
+    sections = [
+        render((), [(text, f"{manifest['counts'][key]:,}") for key, text in shown_counts(manifest["counts"])]),
+        render(
+            ("", "mean", "min", "25 %", "median", "75 %", "max"),
+            [(name.replace(", ", " of the "), *values) for name, values in quantiles],
+        ),
+    ]
+    if balance := manifest.get("balance"):
+        sections.append(render(HEAD, shown_balance(balance)))
     if quality := manifest.get("ensemble"):
         sections.append(render(*table_of(quality)))
+    # A few pairs with their covers.
     read = [release.lines] * 2 + [partial(release.lines, normalised=True)]
     sides = ("source", "target", config["degree_side"])
     texts = [lines(side)[:EXAMPLES] if release.has_text else [] for lines, side in zip(read, sides, strict=True)]
@@ -59,7 +53,7 @@ def report(release: Release) -> str:
         blocks.append("\n".join(map(printable, block)))
     sections.append("\n".join(blocks))
     sections.append(_next(release))
-    return "\n\n".join(filter(None, sections))
+    return "\n\n".join(sections)
 
 
 def _next(release: Release) -> str:

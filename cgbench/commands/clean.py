@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from cgbench.benchmark.release.clean import CleanRequest, clean
-from cgbench.commands.command import Command, format_option
+from cgbench.commands.command import Command, format_option, print_json
 from cgbench.commands.options import takes
 
 
@@ -23,7 +21,7 @@ def clean_command(request: CleanRequest, form: str) -> None:
     removed, dry_run = clean(request), request.dry_run
     if form == "json":
         rows = [{"path": str(entry.path), "bytes": entry.size} for entry in removed]
-        click.echo(json.dumps({"removed": not dry_run, "found": rows}, ensure_ascii=False, indent=1))
+        print_json({"removed": not dry_run, "found": rows})
         return
     for entry in removed:
         click.echo(f"{'would delete' if dry_run else 'deleted'}  {entry.path} ({entry.size:,} bytes)")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 
 import click
 
-from cgbench.commands.command import JOBS, Command, Group, Resumable, format_option, grouped, note
+from cgbench.commands.command import JOBS, Command, Group, Resumable, format_option, grouped, note, print_json
 from cgbench.commands.completion import names
 from cgbench.commands.options import takes
 from cgbench.data_recipes.prepared import DataRequest
@@ -31,7 +30,7 @@ def list_command(form: str) -> None:
     if form == "json":
         keys = ("name", "summary", "size", "download", "licence", "homepage")
         rows = [{key: recipe.describe()[key] for key in keys} for recipe in recipes().values()]
-        click.echo(json.dumps(rows, ensure_ascii=False, indent=1))
+        print_json(rows)
         return
     table = [(r.name, r.summary, r.size, r.download or "?", r.licence) for r in recipes().values()]
     click.echo(render(("name", "contents", "size", "download", "licence"), table, left=5))
@@ -46,7 +45,7 @@ def describe_command(name: str, form: str) -> None:
 
     recipe = find_recipe(name)
     if form == "json":
-        click.echo(json.dumps(recipe.describe(), ensure_ascii=False, indent=1))
+        print_json(recipe.describe())
         return
     facts = (
         ("size", recipe.size),
@@ -99,7 +98,7 @@ def get_command(request: DataRequest, form: str) -> None:
         are_missing = f"{counted(len(lacking), 'additional file')} {'is' if len(lacking) == 1 else 'are'} missing"
         note(f"{are_missing}: {_some(lacking)}; cgbench data describe {name} lists the sources")
     if form == "json":
-        click.echo(json.dumps({"out": str(out), "made": prepared.made, **record}, ensure_ascii=False, indent=1))
+        print_json({"out": str(out), "made": prepared.made, **record})
         return
     # print what was written
     rows = {split: facts["rows"] for split, facts in record["splits"].items()}

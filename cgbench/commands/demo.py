@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from cgbench.commands.command import Resumable, engine_options, format_option, grouped, note
-from cgbench.commands.lines import cost_table
+from cgbench.commands.command import Resumable, engine_options, format_option, grouped
+from cgbench.commands.lines import cost_table, note, print_json
 from cgbench.commands.options import parse_assignments, set_option
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def demo_command(out: Path, seed: int, assignments: tuple[str, ...], engine: Eng
     if form == "json":
         summary = {"out": str(demo.release.folder), "report": page, "kinds": demo.kinds, "noise": demo.noise}
         figures = {**summary, **demo.release.manifest}
-        click.echo(json.dumps(figures, ensure_ascii=False, indent=1))
+        print_json(figures)
     else:
         from cgbench.commands.build_report import kinds_table, noise_table, report
 

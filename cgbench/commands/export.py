@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 
 import click
 
 from cgbench.benchmark.release.export.export import ExportRequest, export
-from cgbench.commands.command import Command, format_option
+from cgbench.commands.command import Command, format_option, print_json
 from cgbench.commands.options import takes
 
 
@@ -21,7 +20,7 @@ def export_command(request: ExportRequest, form: str) -> None:
     files, folder = export(request), shlex.quote(request.release)
     if form == "json":
         summary = {"out": str(request.out), "to": request.to, "files": files}
-        click.echo(json.dumps(summary, ensure_ascii=False, indent=1))
+        print_json(summary)
     else:
         click.echo(f"written to {request.out}: {', '.join(files)}")
         click.echo(f"the release itself as a data set:  hf upload ORG/NAME {folder} . --repo-type dataset")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import click
 
 from cgbench.commands.click_types import corpus_words
-from cgbench.commands.command import Command, Group, format_option, grouped
+from cgbench.commands.command import Command, Group, format_option, grouped, print_json
 from cgbench.commands.options import takes
 from cgbench.errors import InputError
 from cgbench.models.lexicons.learning import LexiconRequest
@@ -43,6 +42,7 @@ def learn_command(request: LexiconRequest, show: Path | None, words: str | None,
     from cgbench.plots import draw_heatmaps, is_picture, save_figure
     from cgbench.text.inputs import as_corpus
 
+    # Check the outputs before any work.
     out = Path(request.out)
     if words and not show:
         raise InputError("--words belongs to --show")
@@ -60,6 +60,7 @@ def learn_command(request: LexiconRequest, show: Path | None, words: str | None,
             )
         except InputError as error:
             raise InputError(f"{error.message}; the lexicon is in {out}, the picture was not drawn") from None
+    # Print the counts and the first words.
     figures = {
         "out": str(out),
         "method": request.method,
@@ -71,7 +72,7 @@ def learn_command(request: LexiconRequest, show: Path | None, words: str | None,
         "signature": learned.signature,
     }
     if form == "json":
-        click.echo(json.dumps(figures, ensure_ascii=False, indent=1))
+        print_json(figures)
         return
     from cgbench.tables import counted, render
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import re
 import signal
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 
-from cgbench.errors import InputError, InputWarning, missing_package, printable, with_arguments
+from cgbench.errors import InputError, InputWarning, missing_package, printable, printable_json, with_arguments
 from cgbench.tables import render
 from cgbench.text.remote import as_given
 
@@ -216,6 +217,11 @@ def note(line: str) -> None:
     if line.startswith("warning:") and has_colours(sys.stderr):
         line = click.style("warning:", fg="yellow") + line.removeprefix("warning:")
     click.echo(line, err=True)
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON on standard output."""
+    click.echo(printable_json(json.dumps(value, ensure_ascii=False, indent=1)))
 
 
 def warn_of(findings: Iterable[Finding]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from cgbench.commands.command import Command, Group, format_option
+from cgbench.commands.command import Command, Group, format_option, print_json
 from cgbench.commands.options import takes
 from cgbench.errors import InputError, InputWarning
 from cgbench.lm.training import LmRequest
@@ -39,7 +39,7 @@ def train_command(request: LmRequest, form: str) -> None:
         warnings.warn(InputWarning(warning), stacklevel=1)
     figures = trained.figures
     if form == "json":
-        click.echo(json.dumps(figures, ensure_ascii=False, indent=1))
+        print_json(figures)
         return
     from cgbench.tables import counted, render
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
-from cgbench.commands.command import Command, format_option
+from cgbench.commands.command import Command, format_option, print_json
 from cgbench.commands.completion import names
 from cgbench.errors import InputError
 
@@ -36,7 +35,7 @@ def models_command(name: str | None, source_size: int | None, target_size: int |
     sizes = (source_size, target_size) if source_size and target_size else None
     description = describe_model(name, sizes, find_spec("torch") is not None) if name else catalogue()
     if form == "json":
-        click.echo(json.dumps(description, ensure_ascii=False, indent=1))
+        print_json(description)
     elif name:
         _show_model(description)
     else:

@@ -7,10 +7,8 @@ from typing import Any
 import click
 
 from cgbench.benchmark.parts.request import PartsRequest
-from cgbench.commands.command import Command, format_option
+from cgbench.commands.command import Command, format_option, print_json
 from cgbench.commands.options import takes
-from cgbench.errors import printable_json
-from cgbench.files import to_json
 
 
 @click.command("parts", cls=Command, example="cgbench parts release --out parts")
@@ -30,6 +28,6 @@ def parts_command(values: dict[str, Any], release: str | None, form: str) -> Non
 
     result = parts(PartsRequest(release=release, **values))
     if form == "json":
-        click.echo(printable_json(to_json(result.manifest)))
+        print_json(result.manifest)
         return
     click.echo(f"{report(result)}\n\nwritten to {result.folder}")

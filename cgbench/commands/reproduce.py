@@ -5,22 +5,14 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from cgbench.commands.command import (
-    Command,
-    Group,
-    Resumable,
-    engine_options,
-    format_option,
-    grouped,
-    note,
-)
+from cgbench.commands.command import Command, Group, Resumable, engine_options, format_option, grouped
 from cgbench.commands.completion import names
+from cgbench.commands.lines import note, print_json
 from cgbench.commands.options import takes
 from cgbench.errors import InputError, argument
 from cgbench.reproduction.plan import ReproduceRequest
@@ -52,8 +44,9 @@ def list_command(name: str | None, form: str) -> None:
         return
     tables = [named_table(name)] if name else list(all_tables().values())
     if form == "json":
-        click.echo(json.dumps([_as_json(table) for table in tables], ensure_ascii=False, indent=1))
+        print_json([_as_json(table) for table in tables])
         return
+    # Each table under its paper: its rows that run, those that need a pretrained model, those that do not run.
     width = max(len(table.name) for table in tables)
     paper, indent = "", " " * (width + 4)
 
@@ -69,10 +62,11 @@ def list_command(name: str | None, form: str) -> None:
             say(f"not run: {table.why}")
             continue
         rows = table.rows
-        known = len([row for row in rows if not row.why])
-        if known:
-            facts = (_short(table.benchmarks), f"{known} of {counted(len(rows), 'row')}", _seed_counts(table))
-            say("; ".join(facts))
+        if known := sum(not row.why for row in rows):
+            first = table.benchmarks if len(table.benchmarks) <= 4 else table.benchmarks[:3]
+            more = "" if first is table.benchmarks else f" and {len(table.benchmarks) - len(first)} more"
+            benchmarks = ", ".join(first)
+            say(f"{benchmarks}{more}; {known} of {counted(len(rows), 'row')}; {_seed_counts(table)}")
         for init in dict.fromkeys(row.init for row in rows if row.init and not row.why):
             names = list(dict.fromkeys(row.system for row in rows if row.init == init and not row.why))
             say(f"with --init {hub_name(init)}: {', '.join(names)}")
@@ -152,10 +146,6 @@ def _how(table: PublishedTable, row: Row) -> str:
     return "yes" if list(systems) == [system] else f"best of {', '.join(systems)}" if len(systems) > 1 else systems[0]
 
 
-def _short(names: Sequence[str]) -> str:
-    return ", ".join(names) if len(names) <= 4 else f"{', '.join(names[:3])} and {len(names) - 3} more"
-
-
 def _names(words: tuple[str, ...]) -> list[str]:
     return [name.strip() for text in words for name in text.split(",") if name.strip()]
 
@@ -202,7 +192,7 @@ def run_command(request: ReproduceRequest, dry_run: bool) -> None:
     if failed:
         raise InputError(f"{counted(len(failed), 'problem')}, listed above; finished runs are in {out}")
     has_others = any(run.system.name not in published.systems for run in runs)
-    options = _scale_option(scale) + (" --others" if has_others else "")
+    options = ("" if scale == "full" else f" --scale {scale}") + (" --others" if has_others else "")
     click.echo(f"{counted(len(runs), 'run')} in {out}\nnext:  cgbench reproduce show {out}{options}")
 
 
@@ -235,29 +225,20 @@ def show_command(
     """Compare the scores of the runs in FOLDER with the published ones."""
     from cgbench.files import check_output, write_atomic
     from cgbench.plots import is_picture, save_figure
-    from cgbench.reproduction.report import (
-        HEAD,
-        as_json,
-        compare,
-        draw,
-        extra_lines,
-        grouped,
-        markdown,
-        read_results,
-        rows_of,
-    )
+    from cgbench.reproduction import report
     from cgbench.reproduction.tables import all_tables, find_table
 
     tables = [find_table(name) for name in names]
     pictures = [path for path in out if is_picture(path, f"--out {path}", (".md", ".json"))]
     for path in out:
         check_output(path, [folder])
-    results, warnings = read_results(folder)
+    # Read the scores and compare them.
+    results, warnings = report.read_results(folder)
     for warning in warnings:
         note(f"warning: {warning}")
-    lines = compare(results, scale, tables)
+    lines = report.compare(results, scale, tables)
     if others:
-        lines += extra_lines(results, scale, lines)
+        lines += report.extra_lines(results, scale, lines)
     if not lines:
         there = sorted({f"{result.benchmark}, {result.system} (--scale {result.scale})" for result in results})
         raise InputError(
@@ -265,26 +246,25 @@ def show_command(
             + f"{'; '.join(there[:5])}{'; ...' if len(there) > 5 else ''}"
             + ("" if others else "; --others shows what no table does")
         )
-    listed = json.dumps(as_json(lines), ensure_ascii=False, indent=1)
+    # Write the files, then print.
+    listed = json.dumps(report.as_json(lines), ensure_ascii=False, indent=1)
     for path in out:
         if path in pictures:
-            save_figure(draw(lines), path)
+            save_figure(report.draw(lines), path)
         else:
-            write_atomic(path, listed + "\n" if path.suffix == ".json" else markdown(lines))
+            write_atomic(path, listed + "\n" if path.suffix == ".json" else report.markdown(lines))
     if form == "json":
         click.echo(listed)
         return
     texts = []
-    for (table, benchmark, schedule), group in grouped(lines).items():
+    for (table, benchmark, schedule), group in report.grouped(lines).items():
         title = f"{table}: {all_tables()[table].title}" if table else "not in a table"
-        texts.append(f"{title}\n{benchmark}; schedule: {schedule}\n\n" + render(HEAD, rows_of(group), left=2))
+        texts.append(
+            f"{title}\n{benchmark}; schedule: {schedule}\n\n" + render(report.HEAD, report.rows_of(group), left=2)
+        )
     click.echo(
         "\n\n".join(texts)
         + "\n\nin percent; 95 %: confidence interval of the difference; within: whether it contains zero"
     )
     for path in out:
         click.echo(f"written to {path}")
-
-
-def _scale_option(scale: str) -> str:
-    return "" if scale == "full" else f" --scale {scale}"

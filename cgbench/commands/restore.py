@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from cgbench.benchmark.release.restore import RestoreRequest, restore
 from cgbench.commands.click_types import corpora_words, corpus_words
-from cgbench.commands.command import Command, format_option
+from cgbench.commands.command import Command, format_option, print_json
 from cgbench.commands.options import takes
 from cgbench.tables import counted
 
@@ -25,7 +23,7 @@ def restore_command(request: RestoreRequest, form: str) -> None:
     release = restore(request)
     folder = release.folder
     if form == "json":
-        click.echo(json.dumps({"out": str(folder), "signature": release.signature}, ensure_ascii=False, indent=1))
+        print_json({"out": str(folder), "signature": release.signature})
     else:
         pairs = counted(release.table().num_rows, "pair")
         click.echo(f"restored the text of {pairs} in {folder} ({release.signature})\nnext:  cgbench verify {folder}")

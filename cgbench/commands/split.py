@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from cgbench.benchmark.splits.request import SplitRequest
-from cgbench.commands.command import Command, format_option, note
+from cgbench.commands.command import Command, format_option, note, print_json
 from cgbench.commands.options import takes
-from cgbench.errors import printable_json
 
 
 @click.command("split", cls=Command, example="cgbench split --corpus all.de all.en --method mcd --out split")
@@ -23,6 +20,6 @@ def split_command(request: SplitRequest, form: str) -> None:
     for warning in result.warnings:
         note(f"warning: {warning}")
     if form == "json":
-        click.echo(printable_json(json.dumps(result.release.manifest, ensure_ascii=False, indent=1)))
+        print_json(result.release.manifest)
         return
     click.echo(f"{summary(result)}\n\nwritten to {request.out}")

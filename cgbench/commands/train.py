@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cgbench.commands.click_types import corpus_words
-from cgbench.commands.command import EXPLAIN, Resumable, engine_options, format_option, grouped, options
+from cgbench.commands.command import EXPLAIN, Resumable, engine_options, format_option, grouped, options, print_json
 from cgbench.commands.lines import say_if
 from cgbench.commands.options import takes
 from cgbench.models.training.request import EnsembleRequest, TrainRequest, begin
@@ -45,7 +44,7 @@ def train_command(request: TrainRequest, explain: bool, form: str) -> None:
     if not summary or not is_first():
         return
     if form == "json":
-        click.echo(json.dumps(summary, indent=1))
+        print_json(summary)
         return
     from cgbench.tables import render
 
@@ -83,7 +82,7 @@ def train_ensemble_command(request: EnsembleRequest, explain: bool, form: str) -
     begun = begin_ensemble(request)
     summary = train_ensemble_from(begun, changed(request, say=_say(explain, request.execution.dry_run)))
     if form == "json":
-        click.echo(json.dumps(summary, indent=1))
+        print_json(summary)
     elif summary:
         from cgbench.tables import render
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from itertools import chain
 
 import click
 
@@ -14,13 +14,9 @@ from cgbench.requests import changed
 from cgbench.text.streams import is_stdin, split_name
 
 
-def _folders(words: tuple[tuple[Path, ...], ...]) -> list[Path]:
-    return [path for paths in words for path in paths]
-
-
 @click.command("translate", cls=Command, example="cgbench translate test.de --model models/run --output hypotheses.en")
 @click.argument("sources", metavar="[SOURCE]", default="-", type=click.Path())
-@takes(TranslateRequest, read={"model": _folders})
+@takes(TranslateRequest, read={"model": lambda words: [*chain(*words)]})
 @takes(PromptOptions)
 def translate_command(request: TranslateRequest, options: PromptOptions) -> None:
     """Translate SOURCE by beam search over the mean probabilities of one or several models.

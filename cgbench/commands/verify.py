@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
 
 import click
 
 from cgbench.benchmark.release.verify import VerifyRequest, verify
-from cgbench.commands.command import Command, format_option
+from cgbench.commands.command import Command, format_option, print_json
 from cgbench.commands.lines import paint
 from cgbench.commands.options import takes
-from cgbench.errors import printable, printable_json
+from cgbench.errors import printable
 
 
 @click.command("verify", cls=Command, example="cgbench verify release")
@@ -23,7 +22,7 @@ def verify_command(request: VerifyRequest, form: str) -> None:
     checks = verify(request)
     if form == "json":
         rows = [{"check": check.name, "ok": check.ok, "detail": check.detail} for check in checks]
-        click.echo(printable_json(json.dumps({"ok": checks.ok, "checks": rows}, ensure_ascii=False, indent=1)))
+        print_json({"ok": checks.ok, "checks": rows})
     else:
         words = {True: ("ok", "green"), False: ("DIFFERS", "red"), None: ("skipped", "yellow")}
         for check in checks:

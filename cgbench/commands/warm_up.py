@@ -24,6 +24,7 @@ def warm_up_command(context: click.Context) -> None:
     Without PyTorch, the code of models is left out.
     """
     program = context.find_root().command
+    # Every command whose code is compiled, on a small text.
     with tempfile.TemporaryDirectory() as name, contextlib.redirect_stdout(io.StringIO()):
         folder = Path(name)
         source, target, phrases = folder / "text.l1", folder / "text.l2", folder / "phrases"
@@ -50,6 +51,7 @@ def warm_up_command(context: click.Context) -> None:
         ):
             with contextlib.redirect_stderr(io.StringIO()) if words[0] == "lm" else contextlib.nullcontext():
                 program.main([str(word) for word in words], standalone_mode=False)
+    # What ensembles are measured with.
     try:
         _measure()
     except ModuleNotFoundError as error:
