@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from torch import Tensor
 from cgbench.errors import InputError, argument
 from cgbench.files import write_json
 from cgbench.models.checkpoints import MODEL, CheckpointConfig, check_finite, read_config, read_tensors, save_checkpoint
-from cgbench.models.config.common import to_dict
 from cgbench.models.text.subwords import Subwords
 from cgbench.steps import hash_file
 
@@ -68,7 +67,7 @@ def _fitting(folders: Sequence[Path]) -> list[CheckpointConfig]:
     configs = [read_config(folder) for folder in folders]
     first = configs[0]
     for folder, config in zip(folders[1:], configs[1:], strict=True):
-        expected, settings = to_dict(first.model), to_dict(config.model)
+        expected, settings = asdict(first.model), asdict(config.model)
         for key in expected | settings:
             if expected.get(key) != settings.get(key):
                 raise InputError(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import itertools
 import math
 from importlib import resources
 from typing import Any
@@ -140,9 +141,5 @@ def _first_paragraph(config: type) -> str:
 
 def _comment(name: str) -> str:
     text = resources.files("cgbench.models.config").joinpath("presets", f"{name}.yaml").read_text(encoding="utf-8")
-    lines = []
-    for line in text.splitlines():
-        if not line.startswith("#"):
-            break
-        lines.append(line.lstrip("# "))
-    return " ".join(lines)
+    comments = itertools.takewhile(lambda line: line.startswith("#"), text.splitlines())
+    return " ".join(line.lstrip("# ") for line in comments)

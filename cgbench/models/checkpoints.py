@@ -15,7 +15,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,7 @@ from cgbench.files import (
     write_atomic,
     write_json,
 )
-from cgbench.models.config.common import MethodConfig, ModelConfig, TrainingConfig, to_dict
+from cgbench.models.config.common import MethodConfig, ModelConfig, TrainingConfig
 from cgbench.models.config.lexical import LexicalConfig
 from cgbench.models.config.outside import OUTSIDE
 from cgbench.models.config.presets import section_config
@@ -114,15 +114,20 @@ def save_checkpoint(folder: Path, config: CheckpointConfig, tensors: Mapping[str
         (folder / name).unlink(missing_ok=True)
     subwords.save(folder)
     write_tensors(folder / MODEL, tensors)
-    text = to_json(config_dict(config))
-    digests = digests_of(folder, [SUBWORDS, MODEL])
+    seal_checkpoint(folder, [SUBWORDS, MODEL], config_dict(config))
+
+
+def seal_checkpoint(folder: Path, names: list[str], config: dict[str, Any]) -> None:
+    """Write the checksums of a folder's files, then its ``config.json``."""
+    text = to_json(config)
+    digests = digests_of(folder, names)
     write_sums(folder, {**digests, CONFIG: hashlib.sha256(text.encode()).hexdigest()})
     write_atomic(folder / CONFIG, text)
 
 
 def config_dict(config: CheckpointConfig) -> dict[str, Any]:
     """The content of ``config.json``."""
-    return {"format": FORMAT, **to_dict(config)}
+    return {"format": FORMAT, **asdict(config)}
 
 
 def read_config(folder: Path) -> CheckpointConfig:

@@ -22,6 +22,11 @@ def choose_device(name: str) -> str:
     return "cuda" if has_gpu else "cpu"
 
 
+def batch_tokens_on(device: torch.device) -> int:
+    """The default number of tokens per batch in search and scoring."""
+    return 1024 if device.type == "cpu" else 16384
+
+
 @contextlib.contextmanager
 def one_thread(device: torch.device) -> Iterator[None]:
     """Use one thread on a CPU, because splitting sums among threads changes their rounding."""

@@ -19,7 +19,7 @@ from torch import nn
 
 from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import load_checkpoint, member_folders
-from cgbench.models.devices import one_thread
+from cgbench.models.devices import batch_tokens_on, one_thread
 from cgbench.models.lengths import check_positions
 from cgbench.models.search import Hypothesis, beam_search
 from cgbench.models.search import longest as longest_of
@@ -135,7 +135,7 @@ class Ensemble:
         result = [[Translation("", np.array([EOS], np.int32), 0.0, 0.0)]] * len(lines)
         packed = Rows.pack(sources)
         with self._running(len(rows), "translating", progress) as done:
-            for batch in make_batches(lengths, lengths, rows, batch_tokens or self._choose(1024, 16384)):
+            for batch in make_batches(lengths, lengths, rows, batch_tokens or batch_tokens_on(self.device)):
                 source = packed.take(batch, self.device)
                 nbest_lists = beam_search(
                     self.members, source, beam=beam, max_length_ratio=max_length_ratio,
@@ -169,7 +169,7 @@ class Ensemble:
                 self.members,
                 sources,
                 hypotheses,
-                batch_tokens=batch_tokens or self._choose(1024, 16384),
+                batch_tokens=batch_tokens or batch_tokens_on(self.device),
                 device=self.device,
                 done=done,
             )
@@ -184,9 +184,6 @@ class Ensemble:
     def _translation(self, hypothesis: Hypothesis) -> Translation:
         text = self.subwords.decode_target(hypothesis.tokens.tolist())
         return Translation(text, hypothesis.tokens, hypothesis.log_prob, hypothesis.score)
-
-    def _choose(self, cpu: int, gpu: int) -> int:
-        return cpu if self.device.type == "cpu" else gpu
 
     @contextlib.contextmanager
     def _running(self, total: int, description: str, progress: bool) -> Iterator[Callable[[int], object]]:

@@ -94,7 +94,7 @@ def measure_members(
         at_once = min(at_once, max(1, CACHED // vocabulary_size))
     result = {name: np.empty(len(lengths)) for name in SEQUENCE_MEASURES}
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(int)
-    for first, last in _groups(lengths, at_once):
+    for first, last in ranges_within(lengths, at_once):
         group = slice(int(starts[first]), int(starts[last]))
         sums = RunningMeasures(tokens[group], list(lengths[first:last]))
         for logits in members:
@@ -149,11 +149,11 @@ def _kernels() -> ModuleType | None:
     return uncertainty_kernels
 
 
-def _groups(lengths: Sequence[int], tokens: int) -> Iterator[tuple[int, int]]:
-    """Split sentences into ranges of at most ``tokens`` tokens, or one longer sentence."""
+def ranges_within(lengths: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
+    """Split lengths (at least 1) into ranges whose sum is at most ``most``, or that have one longer element."""
     first = total = 0
     for i, length in enumerate(lengths):
-        if total and total + length > tokens:
+        if total and total + length > most:
             yield first, i
             first, total = i, 0
         total += length

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from cgbench.argument_types import Folder, Model, Paths
 from cgbench.errors import InputError, argument
 from cgbench.models.config.architectures import ProtoTransformerConfig
-from cgbench.models.config.common import to_dict
 from cgbench.models.config.methods import BowConfig, CRegConfig
 from cgbench.models.config.presets import Preset, load_preset
 from cgbench.reproduction.tables import Benchmark, PublishedSystem, all_benchmarks, find_table
@@ -96,7 +95,7 @@ class Run:
             **{
                 f"{section}.{key}": value
                 for section in (("model", "training", "method", "text") if preset else ())
-                for key, value in to_dict(getattr(preset, section)).items()
+                for key, value in asdict(getattr(preset, section)).items()
                 if key != "checkpoint_every"  # does not change results
             },
             "lexicon": self._lexicon,

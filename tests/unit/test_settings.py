@@ -1,5 +1,5 @@
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import pytest
@@ -7,7 +7,7 @@ import pytest
 from cgbench.commands.options import parse_assignments
 from cgbench.errors import InputError
 from cgbench.models.config.architectures import ARCHITECTURES
-from cgbench.models.config.common import TextConfig, TrainingConfig, to_dict
+from cgbench.models.config.common import TextConfig, TrainingConfig
 from cgbench.models.config.methods import METHODS
 from cgbench.models.lexicons.lexicon import LEARNERS
 from cgbench.settings import make_settings, metadata_of, option
@@ -155,4 +155,4 @@ def test_help_is_that_of_the_class_that_says_most_of_it():
         "depth of this one.",
     ]
     assert (Special().size, Special().depth, Special.size) == (5, 6, 5)
-    assert to_dict(Special()) == {"size": 5, "depth": 6}
+    assert asdict(Special()) == {"size": 5, "depth": 6}

@@ -7,9 +7,8 @@ A field has the same dotted name (``training.max_updates``) in YAML, on the comm
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from cgbench.errors import InputError
 from cgbench.settings import option
@@ -253,8 +252,3 @@ class TextConfig:
     )  # fmt: skip
     merges: int = option(10_000, "Number of merge operations of the joint byte pair encoding of ``subwords``", least=0)
     joint_dictionary: bool = option(False, "Whether both sides share one vocabulary; their embeddings stay separate")
-
-
-def to_dict(config: Any) -> dict[str, Any]:
-    """Return a configuration as plain values, for storage and to identify a run."""
-    return dataclasses.asdict(config)

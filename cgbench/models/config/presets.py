@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib import resources
 from typing import Any, TypeVar
 
 from cgbench.errors import InputError
 from cgbench.models.config.architectures import ARCHITECTURES, added_architectures
-from cgbench.models.config.common import MethodConfig, ModelConfig, TextConfig, TrainingConfig, to_dict
+from cgbench.models.config.common import MethodConfig, ModelConfig, TextConfig, TrainingConfig
 from cgbench.models.config.methods import METHODS, check_method
 from cgbench.models.config.outside import OUTSIDE
 from cgbench.settings import did_you_mean, make_settings, unknown_setting
@@ -60,7 +60,7 @@ class Preset:
 
     def _changed(self, section: str, fields: Mapping[str, Any]) -> Any:
         before = getattr(self, section)
-        values = to_dict(before)
+        values = asdict(before)
         config = _class_of(section, {**values, **fields})
         if config is not type(before):
             # Drop fields that the new architecture or method does not have.

@@ -14,6 +14,7 @@ from cgbench.errors import InputError, require
 from cgbench.files import read_json, to_json, write_atomic
 from cgbench.models.checkpoints import check_finite, open_tensors
 from cgbench.models.external.addresses import Address
+from cgbench.models.external.loading import reason_of
 from cgbench.models.external.snapshot import ADAPTER_CONFIG, convert, deciding_files, numbers_in
 
 ADAPTER = "adapter_model.safetensors"
@@ -64,8 +65,7 @@ def merge_adapter(address: Address, model: Any, adapter: Path) -> Any:
     try:
         merged = peft.PeftModel.from_pretrained(model, adapter, local_files_only=True).merge_and_unload()
     except Exception as error:
-        reason = " ".join(str(error).split())[:300] or type(error).__name__
-        raise InputError(f"{address.text}: the adapter {adapter} does not fit the model ({reason})") from None
+        raise InputError(f"{address.text}: the adapter {adapter} does not fit the model ({reason_of(error)})") from None
     check_finite(adapter, merged.state_dict())
     return merged
 

@@ -6,7 +6,6 @@ The tokens that begin every output (a start token, a forced language code) are d
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,10 +15,18 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cgbench.checksums import SUMS, digests_of, write_sums
+from cgbench.checksums import SUMS
 from cgbench.errors import InputError
-from cgbench.files import read_json, to_json, write_atomic
-from cgbench.models.checkpoints import CONFIG, MODEL, OURS, CheckpointConfig, config_dict, write_tensors
+from cgbench.files import read_json
+from cgbench.models.checkpoints import (
+    CONFIG,
+    MODEL,
+    OURS,
+    CheckpointConfig,
+    config_dict,
+    seal_checkpoint,
+    write_tensors,
+)
 from cgbench.models.external.adapters import save_adapter
 from cgbench.models.external.hugging_face import HuggingFaceMember
 from cgbench.models.external.loading import quietly
@@ -97,14 +104,12 @@ class TrainableModel(nn.Module):
             write_tensors(temporary / MODEL, tensors)  # with our names, so that the run can be extended
         else:
             model_config = self._save_whole(temporary, tensors, subwords)
-        text = to_json({**model_config, OURS: config_dict(config)} if model_config else config_dict(config))
         names = sorted(path.name for path in temporary.iterdir() if path.is_file() and path.name != CONFIG)
         for name in names:
             (temporary / name).replace(folder / name)
         shutil.rmtree(temporary)
-        digests = digests_of(folder, names)
-        write_sums(folder, {**digests, CONFIG: hashlib.sha256(text.encode()).hexdigest()})
-        write_atomic(folder / CONFIG, text)
+        own_config = config_dict(config)
+        seal_checkpoint(folder, names, {**model_config, OURS: own_config} if model_config else own_config)
 
     def _save_whole(self, folder: Path, tensors: Mapping[str, Tensor], subwords: TokenizerText) -> dict[str, Any]:
         weights = {name.removeprefix("inner."): tensor.detach().cpu() for name, tensor in tensors.items()}

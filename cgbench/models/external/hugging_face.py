@@ -23,6 +23,7 @@ from cgbench.models.devices import one_thread
 from cgbench.models.ensemble import Translation
 from cgbench.models.external.addresses import PLACE, SHOTS
 from cgbench.models.external.generation import generate
+from cgbench.models.external.loading import reason_of
 from cgbench.models.external.member import Done, Head, Member, check_lengths, in_order
 from cgbench.models.lengths import positions_of
 from cgbench.models.search import length_limits
@@ -271,8 +272,9 @@ class HuggingFaceMember(Member):
         try:
             self.model(**self._inputs([[self._end]], [[self._end]]))
         except Exception as error:
-            reason = " ".join(str(error).split())[:200] or type(error).__name__
-            raise InputError(f"{self._shown}: a model with this configuration does not run ({reason})") from None
+            raise InputError(
+                f"{self._shown}: a model with this configuration does not run ({reason_of(error)})"
+            ) from None
 
     def _check_head(self, head: Head) -> None:
         probe = [[self._end, self._pad, self._end]]
@@ -378,16 +380,16 @@ class HuggingFaceMember(Member):
             states = HuggingFaceMember.states(self, lines, targets).split([len(target) for target in targets])
         log_probs = []
         for row, (line, target) in enumerate(zip(lines, targets, strict=True)):
-            logits = self._own_logits(line, target) if head is None else head.logits(states[row].to(self._device))
+            if head is not None:
+                logits = head.logits(states[row].to(self._device))
+            else:
+                (read,) = self.read([line])
+                inputs = self._inputs([read], [self._whole(read, target)])
+                logits = self.model(**inputs).logits[0, -len(target) :].float()
             log_p = torch.log_softmax(logits, 1)
             chosen = log_p[torch.arange(len(target)), torch.from_numpy(target.astype(np.int64))]
             log_probs.append(float(chosen.double().sum()))
         return log_probs
-
-    def _own_logits(self, line: str, target: np.ndarray) -> Tensor:
-        read = self.read([line])
-        inputs = self._inputs(read, [self._whole(read[0], target)])
-        return torch.as_tensor(self.model(**inputs).logits[0, -len(target) :]).float()
 
 
 class _Reached(Exception):  # noqa: N818 - not an error

@@ -61,7 +61,7 @@ def chat_of(address: Address, tokenizer: Any, template: str | None) -> str:
             date_string="26 Jul 2024",  # the default of Llama's templates
         )
     except Exception as error:
-        raise InputError(f"{address.text}: its chat template fails ({_reason(error)})") from None
+        raise InputError(f"{address.text}: its chat template fails ({reason_of(error)})") from None
     return read_template(str(filled), f"{address.text}: its chat template")
 
 
@@ -136,7 +136,7 @@ def load_model(
     except InputError:
         raise
     except Exception as error:
-        raise InputError(f"{address.text}: {folder} cannot be loaded ({_reason(error)})") from None
+        raise InputError(f"{address.text}: {folder} cannot be loaded ({reason_of(error)})") from None
     for name, fault in (("mismatched_keys", "has another shape than in"), ("missing_keys", "is missing, required by")):
         if wrong := sorted(str(key[0] if isinstance(key, tuple) else key) for key in info.get(name, ())):
             further = f" and {len(wrong) - 1:,} more" if len(wrong) > 1 else ""
@@ -167,7 +167,7 @@ def _check_size(model_class: Any, config: Any, folder: Path) -> None:
         )
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     """The message of another library's error, on one line of limited length."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= 300 else f"{text[:297]}..."

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import read_tensors, write_tensors
+from cgbench.models.devices import batch_tokens_on
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,7 +41,7 @@ class Member(ABC):
     @property
     def batch_tokens(self) -> int:
         """Default number of tokens per batch."""
-        return 1024 if self._device.type == "cpu" else 16384
+        return batch_tokens_on(self._device)
 
     @abstractmethod
     def translate(

@@ -36,7 +36,8 @@ def translate_by_server(request: TranslateRequest) -> list[str]:
     :raises InputError: the server fails or changes, the budget ends, or the output contains translations by another
         system or prompt, or of another text.
     """
-    output, journal = _paths(request)
+    output = as_path(cast("str", request.output))
+    journal = journal_path(output)
     for path in (sidecar_path(output), journal):
         check_output(path, files_of(request.sources))
     server = parse_server(str(request.system))
@@ -103,14 +104,8 @@ def _is_called(model: str, requested: str) -> bool:
 def budget_left(request: TranslateRequest) -> Budget:
     """What the output of a request leaves of its budget."""
     budget = cast("Budget", request.server.budget)
-    journal = Journal(_paths(request)[1], parse_server(str(request.system)).url)
+    journal = Journal(journal_path(as_path(cast("str", request.output))), parse_server(str(request.system)).url)
     return replace(budget, amount=max(0, journal.spending.left(budget, request.server.price)))
-
-
-def _paths(request: TranslateRequest) -> tuple[Path, Path]:
-    """The output, and its journal."""
-    output = as_path(cast("str", request.output))
-    return output, journal_path(output)
 
 
 def _client(request: TranslateRequest, server: Server, journal: Path) -> Client:

@@ -6,7 +6,7 @@ import functools
 import os
 import shutil
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from cgbench.models.checkpoints import (
     read_config,
     read_tensors,
 )
-from cgbench.models.config.common import LENGTH, to_dict
+from cgbench.models.config.common import LENGTH
 from cgbench.models.config.lexical import check_lexicon
 from cgbench.models.config.presets import Preset
 from cgbench.models.devices import choose_device
@@ -88,22 +88,20 @@ def plan_ensemble(
     check_lexicon(preset.model, lexicon)
     preset = resolve_precision(preset, device)
     subwords = subwords_step(preset, train, init)
-    inputs = {"train": train.identity}
-    if subwords:
-        inputs["subwords"] = subwords.key
-    if init:
-        inputs["init"] = init.key
-    if valid:
-        inputs["valid"] = valid.identity
     division = Step("held-out", {"valid": held_out}, {"train": train.identity}) if held_out else None
-    if division:
-        inputs["held-out"] = division.key
-    if lexicon:
-        inputs["lexicon"] = hash_file(lexicon)
+    keys = {
+        "train": train.identity,
+        "subwords": subwords and subwords.key,
+        "init": init and init.key,
+        "valid": valid and valid.identity,
+        "held-out": division and division.key,
+        "lexicon": lexicon and hash_file(lexicon),
+    }
+    inputs = {name: key for name, key in keys.items() if key}
     # With the linear schedule every rate depends on the number of updates, so a longer run starts from scratch.
     grows = None if preset.training.schedule == "linear" else (LENGTH, STATE)
-    sections = {"model": preset.model, "training": preset.training, "method": preset.method}
-    config = {f"{section}.{key}": value for section in sections for key, value in to_dict(sections[section]).items()}
+    sections: dict[str, Any] = {"model": preset.model, "training": preset.training, "method": preset.method}
+    config = {f"{section}.{key}": value for section in sections for key, value in asdict(sections[section]).items()}
     config |= {"device": device} | ({"processes": processes} if processes > 1 else {})
     steps = tuple(
         Step(MEMBER.format(index), {**config, "seed": seed + index}, inputs, grows=grows) for index in range(members)

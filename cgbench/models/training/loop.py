@@ -119,13 +119,16 @@ class TrainingRun:
     def _train_stage(self) -> bool:
         progress = self.progress
         stopped = self._enough()
-        total, title = self._expected(), self._title()
+        total, title = self.config.max_updates, f"train {self.title}"
+        if self.objective.epochs is not None:
+            batches = len(self.data.epoch(self.checkpoint.seed, 0))
+            total = math.ceil(batches / self.config.accumulation) * self.objective.epochs
+            title += f", {self.checkpoint.method.name}"
         with bar(total, title, "update", self.processes.is_main, initial=progress.update) as progress_bar:
             self.began, self.tokens = time.monotonic(), 0  # since the last report
             if not progress.reported:
-                self._report(
-                    progress_bar
-                )  # pending from a shorter run's last update, or a run that was killed at its end
+                # Pending from a shorter run's last update, or a run that was killed at its end.
+                self._report(progress_bar)
             while not self._ended():
                 if stopped:
                     return False
@@ -191,17 +194,6 @@ class TrainingRun:
         # Processes synchronise for this, so not at every update.
         asks = self.progress.update % self.config.log_every == 0 or self._ended()
         return asks and self.processes.any(over)
-
-    def _title(self) -> str:
-        stage = "" if self.objective.epochs is None else f", {self.checkpoint.method.name}"
-        return f"train {self.title}{stage}"
-
-    def _expected(self) -> int:
-        if self.objective.epochs is None:
-            return self.config.max_updates
-        return (
-            math.ceil(len(self.data.epoch(self.checkpoint.seed, 0)) / self.config.accumulation) * self.objective.epochs
-        )
 
     def _begin_epoch(self) -> None:
         """Compute the model's prototypes if they are due between two epochs.

@@ -6,7 +6,7 @@ Special tokens, punctuation and rare words have no prototypes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from operator import itemgetter
 from string import punctuation
@@ -18,6 +18,7 @@ import torch
 from cgbench.models.config.architectures import ProtoTransformerConfig
 from cgbench.models.config.common import ModelConfig
 from cgbench.models.special_ids import SPECIALS
+from cgbench.models.teacher_forcing import ranges_within
 from cgbench.models.text.bpe import END_OF_WORD
 from cgbench.models.training.training_data import Data
 
@@ -51,7 +52,9 @@ def make_prototypes(
     centroids = torch.zeros(len(chosen), config.prototypes, config.width)
     model.eval()
     try:
-        for group in _groups(chosen, counts, MEMORY // (4 * config.width)):
+        # As many words at once as have states that fit into memory.
+        for first, last in ranges_within(counts[chosen].tolist(), MEMORY // (4 * config.width)):
+            group = np.arange(first, last)
             ends = np.cumsum(counts[chosen[group]])
             filled = dict(zip(chosen[group].tolist(), (ends - counts[chosen[group]]).tolist(), strict=True))
             states = torch.empty(int(ends[-1]), config.width)
@@ -92,18 +95,6 @@ def clustered_words(words: Sequence[str], counts: np.ndarray, least: int) -> np.
     plain = np.array([word.removesuffix(END_OF_WORD) not in marks for word in words])
     plain[: len(SPECIALS)] = False
     return np.flatnonzero(plain & (counts >= least))
-
-
-def _groups(chosen: np.ndarray, counts: np.ndarray, most: int) -> Iterator[np.ndarray]:
-    """Split words into groups of at most ``most`` states, or one word; yields their indices in ``chosen``."""
-    first, total = 0, 0
-    for index, count in enumerate(counts[chosen].tolist()):
-        if index > first and total + count > most:
-            yield np.arange(first, index)
-            first, total = index, 0
-        total += count
-    if len(chosen):
-        yield np.arange(first, len(chosen))
 
 
 def _store(states: torch.Tensor, filled: dict[int, int], ids: np.ndarray, word_states: torch.Tensor) -> None:

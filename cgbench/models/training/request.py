@@ -12,9 +12,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from cgbench.argument_types import Bitext, File, Folder, Kind, Model, Name, as_path
 from cgbench.errors import InputError, InputWarning, argument
-from cgbench.models.checkpoints import read_config
+from cgbench.models.checkpoints import check_native, read_config
 from cgbench.models.config.common import TextConfig
-from cgbench.models.config.outside import OUTSIDE
 from cgbench.models.config.presets import Preset, architecture_preset, load_preset
 from cgbench.models.external.start import FINE_TUNING, Start, plan_start
 from cgbench.requests import KW_ONLY, option, request
@@ -181,8 +180,5 @@ def planned_texts(request: TrainingOptions) -> tuple[PlannedText, PlannedText | 
 def preset_of(checkpoint: Path) -> Preset:
     """The model, training and method of a checkpoint, to continue it."""
     config = read_config(checkpoint)
-    if config.model.architecture in OUTSIDE:
-        raise InputError(
-            f"{argument('init', str(checkpoint))}: is a fine-tuned Hugging Face model; write hf:{checkpoint}"
-        )
+    check_native(checkpoint, config)
     return Preset(config.preset, config.model, config.training, TextConfig(), config.method)

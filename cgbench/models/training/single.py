@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,7 +14,6 @@ from cgbench.engines import Local
 from cgbench.errors import InputError, argument, check_installed
 from cgbench.locks import locked
 from cgbench.models.checkpoints import CONFIG, METRICS, STATE, member_summary, open_tensors, read_config
-from cgbench.models.config.common import to_dict
 from cgbench.models.config.lexical import check_lexicon
 from cgbench.models.config.outside import OUTSIDE
 from cgbench.models.config.presets import Preset
@@ -103,7 +102,7 @@ def subwords_step(preset: Preset, train: PlannedText, init: Start | None) -> Ste
     if init and init.is_whole:
         return None
     inputs = {"train": train.identity} | ({"tokenizer": init.planned.vocabulary} if init else {})
-    return Step("subwords", to_dict(preset.text), inputs)
+    return Step("subwords", asdict(preset.text), inputs)
 
 
 def learn_subwords(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,7 +18,6 @@ from torch import Tensor
 from cgbench.errors import InputError, argument
 from cgbench.files import read_json
 from cgbench.models.checkpoints import CONFIG, MODEL, STATE, CheckpointConfig, read_config, read_tensors
-from cgbench.models.config.common import to_dict
 from cgbench.models.config.lexical import check_lexicon
 from cgbench.models.config.outside import HuggingFaceConfig
 from cgbench.models.config.presets import Preset
@@ -136,7 +135,7 @@ def train_model(
         out.mkdir(parents=True, exist_ok=True)
         validation = Validation(config, held_out, subwords, in_bfloat16, processes) if held_out else None
         # What must agree for a call to resume another; the number of processes is compared with its own message.
-        settings = to_dict(replace(checkpoint, processes=1))
+        settings = asdict(replace(checkpoint, processes=1))
         made_of = [settings, data.digest, held_out and held_out.digest, torch.device(device).type]
         run = TrainingRun(
             objectives, data, validation, subwords, checkpoint, made_of, out, processes, title, stop_after_updates,
@@ -159,7 +158,7 @@ def train_model(
 
 def _initial(init: Path, preset: Preset, subwords: Subwords) -> dict[str, Tensor]:
     config = read_config(init)
-    saved, current = to_dict(config.model), to_dict(preset.model)
+    saved, current = asdict(config.model), asdict(preset.model)
     for name in [name for name in current if name not in DROPOUTS]:
         if saved.get(name) != current[name]:
             raise InputError(
@@ -179,7 +178,7 @@ def is_finished(out: Path, checkpoint: CheckpointConfig) -> bool:
         if not (out / MODEL).is_file() or read_json(out / CONFIG) is None:
             raise InputError(f"{out / MODEL}: no such file; remove {out} and train again")
         return True
-    saved, current = (to_dict(replace(config, updates=0, processes=1)) for config in (finished, checkpoint))
+    saved, current = (asdict(replace(config, updates=0, processes=1)) for config in (finished, checkpoint))
     if not may_become([saved], [current], out):
         raise InputError(
             f"{out}: contains a model {run_differences([saved], [current])}; remove it or choose another folder"

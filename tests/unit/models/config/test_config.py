@@ -1,9 +1,10 @@
 import re
+from dataclasses import asdict
 
 import pytest
 
 from cgbench.errors import InputError
-from cgbench.models.config.common import TrainingConfig, to_dict
+from cgbench.models.config.common import TrainingConfig
 from cgbench.models.config.presets import architecture_preset, list_presets, load_preset, section_config
 
 
@@ -95,7 +96,7 @@ def test_an_unknown_preset_names_the_nearest():
 
 def test_a_configuration_survives_json():
     config = load_preset("transformer_iwslt").model
-    assert section_config("model", to_dict(config)) == config
+    assert section_config("model", asdict(config)) == config
     with pytest.raises(InputError, match=r"model\.depth"):
         section_config("model", {"depth": 3})
     assert TrainingConfig().threads == 1
