@@ -268,14 +268,18 @@ def _disk_error(error: OSError, folder: Path) -> Exception:
     return error
 
 
-def check_folder(out: Path, option: str = "out") -> None:
-    """Check that ``out``, the value of the argument ``option``, is new, empty, or the folder of an earlier build.
+def _has_steps(folder: Path) -> bool:
+    return (folder / STEPS).is_dir()
+
+
+def check_folder(out: Path, option: str = "out", is_earlier: Callable[[Path], bool] = _has_steps) -> None:
+    """Check that ``out``, the value of the argument ``option``, is new, empty, or written by an earlier run.
 
     :raises InputError: it contains something else.
     """
     if out.exists() and not out.is_dir():
         raise InputError(f"{out}: a file, where {'the output' if option == 'out' else 'a'} folder should be")
-    if out.is_dir() and not (out / STEPS).is_dir() and any(out.iterdir()):
+    if out.is_dir() and any(out.iterdir()) and not is_earlier(out):
         raise InputError(f"{out}: the folder holds something else already; give a new one with {argument(option)}")
 
 

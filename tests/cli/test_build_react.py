@@ -43,13 +43,6 @@ def test_the_release_is_whole_and_consistent(release, demo):
     assert len(list(release.parent.glob("release.work/.cgbench/uncertainty/*/part-*.jsonl"))) == 7
 
 
-def test_selection_by_the_record(release, demo):
-    kinds = (demo / "pool.kinds").read_text().split()
-    lines = pyarrow.parquet.read_table(release / CANDIDATES)["line"].to_pylist()
-    assert "unknown-word" in kinds
-    assert "unknown-word" not in {kinds[line - 1] for line in lines}
-
-
 def test_candidates_are_clean(release, demo):
     """No duplicates on either side, nothing that occurs in training or in the excluded corpus."""
     lines = pyarrow.parquet.read_table(release / CANDIDATES)["line"].to_pylist()
@@ -217,16 +210,6 @@ def test_an_ensemble_trained_before_can_be_used_and_one_of_another_corpus_cannot
     )
     assert "model.safetensors" in result.stderr
     assert not (tmp_path / "c" / "manifest.json").exists()
-
-
-def test_settings_from_yaml_and_options(corpora, run, tmp_path):
-    (tmp_path / "a.yaml").write_text("candidates: 50\nmin_length: 7\nseed: 4\n")
-    result = run(
-        *("build-react", *corpora, "--preset", "demo", "--config", tmp_path / "a.yaml", "--set", "min_length=8"),
-        *("--seed", "5", "--until", "candidates", "--out", tmp_path / "x", "--format", "json"),
-    )
-    configuration = json.loads(result.stdout)["configuration"]
-    assert [configuration[key] for key in ("candidates", "min_length", "seed")] == [50, 8, 5]
 
 
 def test_a_build_can_stop_before_the_selection_and_go_on(release, corpora, run, tmp_path):

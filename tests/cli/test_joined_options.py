@@ -104,7 +104,7 @@ def validated(release):
 
 def exported(release):
     with contextlib.suppress(InputError):
-        cgbench.export(release, "pearmut", "out", hypotheses={"a": table("hypotheses")}, force=True)
+        cgbench.export(release, "pearmut", "out", hypotheses={"a": table("hypotheses")})
 
 
 def made_parts(release):

@@ -215,3 +215,26 @@ def test_the_same_release_again_from_a_table_of_both_sides(raw_release, raw_corp
     folder, _ = build_release(words, tmp_path / "r", *SETTINGS)
     hashes = [hashlib.sha256((root / "test.de").read_bytes()).hexdigest() for root in (folder, raw_release.folder)]
     assert all(first == second for first, second in pairwise(hashes))
+
+
+def test_a_tokenised_pool_is_published_detokenised_if_asked_and_the_card_says_so(run, tmp_path):
+    pytest.importorskip("sacremoses")
+    texts = {
+        "train.de": ["Ich sehe den Hund nicht , sagt er heute .", "Wir sehen eine Katze , sagt sie jetzt ."] * 3,
+        "train.en": ["I don &apos;t see the dog , he says today .", "We see a cat , she says now ."] * 3,
+        "pool.de": ["Wir sehen den Hund nicht , sagt sie jetzt .", "Ich sehe eine Katze , sagt er heute ."],
+        "pool.en": ["We don &apos;t see the dog , she says now .", "I see a cat , he says today ."],
+    }
+    for name, lines in texts.items():
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    build = ("build-react", *options(tmp_path), "--until", "candidates")
+    run(*build, "--detokenize", "--out", tmp_path / "undone")
+    release = Release.open(tmp_path / "undone")
+    assert set(release.lines("target")) == {"We don't see the dog, she says now.", "I see a cat, he says today."}
+    assert "Wir sehen den Hund nicht, sagt sie jetzt." in release.lines("source")
+    card = (tmp_path / "undone" / "README.md").read_text(encoding="utf-8")
+    assert "that of the pool, without its Moses tokenisation, which the builder had undone (`detokenize`" in card
+    run("verify", tmp_path / "undone")
+    run(*build, "--accept-text", "--out", tmp_path / "kept")
+    assert set(Release.open(tmp_path / "kept").lines("target")) == set(texts["pool.en"])
+    assert "that of the pool, byte for byte" in (tmp_path / "kept" / "README.md").read_text(encoding="utf-8")

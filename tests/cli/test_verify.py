@@ -101,7 +101,7 @@ def test_figures_are_checked_against_the_text(release):
     assert problems["split rows"].startswith("row 3: lengths")
 
 
-@pytest.mark.parametrize("key", ["dropped", "window", "candidates", "rare_word", "pool", "known_words", "selected"])
+@pytest.mark.parametrize("key", ["dropped", "candidates", "rare_word", "selected"])
 def test_every_count(release, key):
     manifest = read_manifest(release)
     manifest["counts"][key] += 1
@@ -148,26 +148,12 @@ def test_a_file_left_out_of_the_manifest(release):
     assert "test.de" in failed(release)["files"]
 
 
-@pytest.mark.parametrize("key", ["files", "counts", "figures", "configuration", "inputs", "until", "languages"])
+@pytest.mark.parametrize("key", ["files", "until"])
 def test_a_manifest_without_a_part_is_an_error(release, run, key):
     manifest = read_manifest(release)
     del manifest[key]
     (release / "manifest.json").write_text(json.dumps(manifest))
     assert "not that of a cgbench release" in run("verify", release, status=2).stderr
-
-
-def test_white_space_that_separates_nothing(run, tmp_path):
-    """A no-break space is part of a word: for the scan, the screen and verify alike."""
-    (tmp_path / "train.de").write_text("a b\u00a0c d e f g\n" * 9)
-    (tmp_path / "train.en").write_text("t u\u00a0v w\u2028x y z q\n" * 9)
-    (tmp_path / "pool.de").write_text("b\u00a0c a d e f\n")
-    (tmp_path / "pool.en").write_text("u\u00a0v t w\u2028x z y q\n")
-    words = [*("--train", tmp_path / "train.de", tmp_path / "train.en"), "--until", "candidates"]
-    out = run(
-        *("build-react", *words, "--pool", tmp_path / "pool.de", tmp_path / "pool.en", "--out", tmp_path / "out"),
-    ).stdout
-    assert "6/6 = 1.00" in out
-    run("verify", tmp_path / "out")
 
 
 def test_a_manifest_cannot_point_outside_its_folder(release):
@@ -179,25 +165,7 @@ def test_a_manifest_cannot_point_outside_its_folder(release):
 
 
 @pytest.mark.parametrize(
-    "path",
-    [
-        *(
-            ("seeds", "members"),
-            ("version",),
-            ("versions", "numpy"),
-            ("licence",),
-            ("command",),
-            ("counts", "too_long"),
-        ),
-        *(
-            ("configuration", "beam"),
-            ("inputs", "train", "pairs"),
-            ("device",),
-            ("warnings",),
-            ("signature",),
-            ("digest",),
-        ),
-    ],
+    "path", [("version",), ("counts", "too_long"), ("inputs", "train", "pairs"), ("signature",), ("digest",)]
 )
 def test_whatever_the_manifest_says_is_covered(release, path):
     manifest = read_manifest(release)
@@ -294,9 +262,7 @@ def test_a_digest_cannot_be_left_out(release):
         assert set(failed(release)) == {"timings.json"}
 
 
-@pytest.mark.parametrize(
-    "name", ["test.de", "split.jsonl", CANDIDATES, "correlations.jsonl", "README.md", "croissant.json", "timings.json"]
-)
+@pytest.mark.parametrize("name", ["test.de", CANDIDATES, "README.md", "timings.json"])
 @pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
 def test_nothing_but_ordinary_files(release, tmp_path, name, kind):
     (release / name).rename(tmp_path / "real")
@@ -323,7 +289,7 @@ def test_a_manifest_that_is_no_ordinary_file(release, run, tmp_path, kind):
         assert "manifest.json: not a regular file" in run(*one, status=2).stderr
 
 
-@pytest.mark.parametrize("language", ["../de", "a/b", "de\n", "\x1b[2Jde", "", "parquet", 7])
+@pytest.mark.parametrize("language", ["../de", "de\n", "", "parquet", 7])
 def test_a_language_cannot_lead_outside(release, run, tmp_path, language):
     (tmp_path / "test.x").write_text("secret")
     manifest = read_manifest(release)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -49,7 +48,7 @@ from cgbench.benchmark.release.manifest import (
 )
 from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.benchmark.release.tables import NORMALISED, TEXTS, sides_of, without_text
-from cgbench.errors import InputError, InputWarning, MissingPackageError, argument, missing_package
+from cgbench.errors import InputError, MissingPackageError, argument, missing_package
 from cgbench.files import read_json, to_json
 from cgbench.models.checkpoints import MEMBER, holds_members
 from cgbench.requests import KW_ONLY, accepts, option, request
@@ -105,21 +104,12 @@ def verify(request: VerifyRequest) -> Findings:
     return findings
 
 
-def check_verified(release: Release, force: bool = False) -> None:
-    """Check that a release passes :func:`verify`.
-
-    :param force: only warn if it does not.
-    :raises InputError: it does not.
-    """
-    failed = verify(release).failed
-    if not failed:
-        return
-    first = f"{failed[0].name}{': ' if failed[0].detail else ''}{failed[0].detail}"
-    count = f" ({len(failed)} checks fail)" if len(failed) > 1 else ""
-    message = f"{release.folder}: does not pass verify: {first}{count}"
-    if not force:
-        raise InputError(f"{message}; fix it, or continue with {argument('force')}")
-    warnings.warn(InputWarning(message), stacklevel=3)
+def check_verified(release: Release) -> None:
+    """:raises InputError: the release does not pass :func:`verify`."""
+    if failed := verify(release).failed:
+        first = f"{failed[0].name}{': ' if failed[0].detail else ''}{failed[0].detail}"
+        count = f" ({len(failed)} checks fail)" if len(failed) > 1 else ""
+        raise InputError(f"{release.folder}: does not pass verify: {first}{count}; see cgbench verify")
 
 
 def _checks(release: Release, again: int) -> Iterator[tuple[str, Callable[[Release], Found]]]:

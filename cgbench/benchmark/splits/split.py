@@ -16,11 +16,11 @@ from cgbench.benchmark.divergence.measure import Divergences, divergences
 from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.benchmark.splits.request import DIVERGENT, SplitConfig, SplitRequest
 from cgbench.benchmark.splits.search import TEST, TRAIN, at_random, by_length, by_template, search
-from cgbench.benchmark.splits.split_release import check_folder, holds_split, write_split
+from cgbench.benchmark.splits.split_release import holds_split, write_split
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.progress import bar
 from cgbench.requests import accepts
-from cgbench.steps import hash_file
+from cgbench.steps import check_folder, hash_file
 from cgbench.tables import render
 from cgbench.text.formats import CorpusSpec, languages_of, read_pairs
 from cgbench.text.inputs import as_corpus, is_path
@@ -51,7 +51,7 @@ def split(request: SplitRequest) -> SplitResult:
     out = Path(request.out)
     if train is not None and request.method not in DIVERGENT:
         raise InputError(f"{argument('train')}: {request.method} does not use a training set; use dbca, mcd or tmcd")
-    check_folder(out)
+    check_folder(out, is_earlier=holds_split)
     side = request.side or ("target" if request.method == "tmcd" else "source")
     kind = element_type(request.compounds, request.weights, trust=request.trust)
     pairs = list(read_pairs(corpus))

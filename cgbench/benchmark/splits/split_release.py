@@ -36,7 +36,7 @@ from cgbench.benchmark.release.manifest import (
 from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.benchmark.release.tables import with_text, write_table
 from cgbench.benchmark.release.writer import replacing, seal
-from cgbench.errors import InputError, argument
+from cgbench.errors import InputError
 from cgbench.files import read_json, write_atomic
 from cgbench.steps import hash_file
 from cgbench.text.plain_text import words_of
@@ -126,14 +126,6 @@ def _table(
     }  # fmt: skip
     types = {name: pyarrow.int64() for name in columns} | {"degree": pyarrow.float64()}
     return pyarrow.table(columns, schema=pyarrow.schema(list(types.items())))
-
-
-def check_folder(out: Path) -> None:
-    """Check, before any work, that a split may be written to a folder."""
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out}: is a file, but the split needs a folder")
-    if out.is_dir() and any(out.iterdir()) and not holds_split(out):
-        raise InputError(f"{out}: the folder holds something else already; give a new one with {argument('out')}")
 
 
 def card(manifest: Mapping[str, Any]) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -59,7 +58,6 @@ class ExportRequest(ShotsOptions):
     )  # fmt: skip
     out: Folder = option(help="Folder of the export; an earlier export to the same target is replaced", group="Output")
     _: KW_ONLY
-    force: bool = option(default=False, help="Export a release that fails its checks", group="Advanced")
     hypotheses: Systems | None = option(
         default=None, help="Output of a system for human evaluation (pearmut), one line per pair; repeatable",
         flag="hyp", metavar="SYSTEM=FILE", group="Human evaluation",
@@ -95,12 +93,11 @@ def export(request: ExportRequest) -> list[str]:
     if "hypotheses" in takes and not request.hypotheses:
         raise InputError(f"{argument('to', to)} needs outputs of systems; give {argument('hypotheses')}")
     _check_out(out, to)
-    with _blame_release(release):
-        release.check_finished()
-        release.text_path("source")
-        check_verified(release, request.force)
-        check_licence(release.manifest)
-        pairs = pairs_of(release)
+    release.check_finished()
+    release.text_path("source")
+    check_verified(release)
+    check_licence(release.manifest)
+    pairs = pairs_of(release)
     arguments = {name: getattr(request, name) for name in OPTIONS if name in takes}
     if request.hypotheses:
         texts = {"source": release.lines("source"), "reference": release.lines("target")}
@@ -110,8 +107,7 @@ def export(request: ExportRequest) -> list[str]:
         arguments["shots"] = shots_for(request, release)
     with replacing(out) as making:
         _check_out(out, to)  # once more: another command may have written it
-        with _blame_release(release) if to in TARGETS else contextlib.nullcontext():
-            write(pairs, making, **arguments)
+        write(pairs, making, **arguments)
         names = sorted(str(path.relative_to(making)) for path in making.rglob("*") if path.is_file())
         record = {"target": to, "signature": release.signature, "licence": release.manifest.get("licence")}
         write_json(making / RECORD, {**record, "version": release.manifest.get("version"), "files": names})
@@ -170,20 +166,6 @@ def find_target(to: str) -> Target:
     except (ImportError, AttributeError) as error:
         raise InputError(f"{argument('to', to)}: {points[to].value} cannot be loaded ({error})") from None
     return target
-
-
-@contextlib.contextmanager
-def _blame_release(release: Release) -> Iterator[None]:
-    """Report errors as faults of the release: with ``force`` its tables and fields may be anything."""
-    try:
-        yield
-    except (InputError, OSError):
-        raise
-    except Exception as error:
-        reason = " ".join(str(error).split())[:200]
-        raise InputError(
-            f"{release.folder}: cannot be exported ({type(error).__name__}: {reason}); cgbench verify shows the errors"
-        ) from None
 
 
 def _check_out(out: Path, to: str) -> None:
