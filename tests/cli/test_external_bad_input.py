@@ -150,13 +150,6 @@ def test_prompts(whole, refused, tmp_path):
     assert "a server needs a prompt" in refused("openai:http://127.0.0.1:9/v1?model=m")
 
 
-def test_a_server_is_no_member(run, tmp_path):
-    (tmp_path / "source").write_text("der hund\n")
-    command = ("uncertainty", tmp_path / "source", "--member", "openai:http://127.0.0.1:9/v1?model=m")
-    error = run(*command, "-o", tmp_path / "out", status=2).stderr
-    assert "a server returns no distributions, so it can only translate" in error
-
-
 def test_lengths(whole, refused, tmp_path):
     (tmp_path / "source").write_text("der hund\n" + "der " * 40 + "\n")
     said = refused(f"hf:{whole / 'marian'}")

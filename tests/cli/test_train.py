@@ -1,6 +1,5 @@
 """train, average and models: one checkpoint folder, however often and by however many processes it is made."""
 
-import gzip
 import json
 import subprocess
 import sys
@@ -85,19 +84,6 @@ def test_the_member_of_an_ensemble_is_the_same_model(corpus, run, tmp_path):
     assert "contains an ensemble" in run("train", *corpus, *TINY, "--out", tmp_path / "e", status=2).stderr
     (tmp_path / "e/ensemble.json").rename(tmp_path / "e/manifest.json")
     assert "contains a release" in run("train", *corpus, *TINY, "--out", tmp_path / "e", status=2).stderr
-
-
-def test_compressed_text_in_columns_is_normalised(text, run, tmp_path):
-    pairs = zip(*((text / f"train.{side}").read_text().splitlines() for side in ("de", "en")), strict=True)
-    rows = "".join(f"{number}\t{source.title()}\t{target}\n" for number, (source, target) in enumerate(pairs))
-    (tmp_path / "t.tsv.gz").write_bytes(gzip.compress(rows.encode()))
-    words = ["train", "--train", tmp_path / "t.tsv.gz", "--columns", "2,3", "--lowercase", *TINY, "--out"]
-    run(*words, tmp_path / "m")
-    run("train", "--train", text / "train.de", text / "train.en", "--lowercase", *TINY, "--out", tmp_path / "plain")
-    names = ("subwords.json", "model.safetensors")
-    assert [(tmp_path / "m" / name).read_bytes() for name in names] == [
-        (tmp_path / "plain" / name).read_bytes() for name in names
-    ]
 
 
 def test_going_on_from_another_model(corpus, run, tmp_path):

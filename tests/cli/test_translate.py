@@ -109,17 +109,3 @@ def test_options_of_the_search_reach_it(model, run, monkeypatch):
     assert seen == [{"beam": 3, "length_penalty": 0.5, "max_length_ratio": 0.0, "max_length_extra": 10}]
     greedy = run("translate", "--model", model, "--beam", "1", input=TEXT).stdout
     assert seen[1:] and seen[1]["beam"] == 1 and greedy.count("\n") == 3
-
-
-def test_batches_change_nothing(model):
-    lines = ["der hund läuft", "katze", "die katze", "der"]
-    small, large = (translate(lines, model, batch_tokens=size, device="cpu") for size in (2, 999))
-    assert small == large
-
-
-def test_models_of_other_text_are_no_ensemble(model, run, tmp_path):
-    (tmp_path / "s").write_text("ein haus\nzwei häuser\n")
-    words = ["train", "--train", tmp_path / "s", tmp_path / "s", "--model", "tiny", "--set", "training.max_updates=1"]
-    run(*words, "--out", tmp_path / "m")
-    error = run("translate", "--model", model, tmp_path / "m", input="", status=2).stderr
-    assert "have different subwords" in error

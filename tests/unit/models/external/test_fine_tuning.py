@@ -203,10 +203,6 @@ def test_a_model_that_others_would_read_wrongly_is_refused(trained, folders, cor
 
 
 def test_bad_starts_are_refused(corpus, folders, tmp_path):
-    with pytest.raises(InputError, match=r"add a revision: hf:org/model@main"):
-        plan_start("hf:org/model", PRESET)
-    with pytest.raises(InputError, match=r"leave out model and arch"):
-        plan_start(f"hf:{folders / 't5'}", PRESET.replace({"model.architecture": "transformer"}))
     longer = PRESET.replace({"training.max_length": 200, "training.max_tokens": 200})
     with pytest.warns(InputWarning, match=r"positions for 32 tokens, so training\.max_length=200 is lowered to 32"):
         assert plan_start(f"hf:{folders / 'marian'}", longer)[1].training.max_length == 32
@@ -218,13 +214,4 @@ def test_bad_starts_are_refused(corpus, folders, tmp_path):
     tokenizer([*WORDS, "more"]).save_pretrained(tmp_path / "larger")
     with pytest.raises(InputError, match=r"the tokeniser belongs to another model: it has ids up to 18"):
         train(corpus, tmp_path / "larger", tmp_path / "out")
-    shutil.copytree(folders / "t5", tmp_path / "pickle")
-    (tmp_path / "pickle" / "model.safetensors").rename(tmp_path / "pickle" / "pytorch_model.bin")
-    with pytest.raises(InputError, match=r"pickles are never loaded|no safetensors weights"):
-        plan_start(f"hf:{tmp_path / 'pickle'}", PRESET)
-    shutil.copytree(folders / "t5", tmp_path / "other")
-    config = json.loads((tmp_path / "other" / "config.json").read_text())
-    (tmp_path / "other" / "config.json").write_text(json.dumps(config | {"d_ff": 32}))
-    with pytest.raises(InputError, match=r"the weights do not fit the configuration"):
-        train(corpus, tmp_path / "other", tmp_path / "out")
     assert not (tmp_path / "out").exists()

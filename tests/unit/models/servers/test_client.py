@@ -51,7 +51,6 @@ def events(journal):
     ("wrong", "lost", "failure"),
     [
         (429, 0, "status 429"),
-        (500, 0, "status 500"),
         (503, 0, "status 503"),
         (502, 2, "status 502"),
         ("breaks off", 2, "no reply"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from few import few
-from training_runs import PRESET, Killed, contents, killed_before, log_of, train
+from training_runs import PRESET, Killed, contents, log_of, train
 
 from cgbench.errors import InputWarning
 from cgbench.models.checkpoints import load_checkpoint, member_summary
@@ -154,15 +154,6 @@ def test_a_run_killed_as_it_clusters_ends_in_the_same_bytes(corpus, undisturbed,
     with pytest.raises(Killed):
         train(corpus, tmp_path / "model", PROTO)
     monkeypatch.undo()
-    train(corpus, tmp_path / "model", PROTO)
-    assert contents(tmp_path / "model") == contents(undisturbed)
-
-
-@pytest.mark.parametrize("moment", few([4, 6, 8, 11], 6))
-def test_a_run_killed_at_a_write_ends_in_the_same_bytes(corpus, undisturbed, tmp_path, monkeypatch, moment):
-    with killed_before(monkeypatch, moment) as renames:
-        train(corpus, tmp_path / "model", PROTO)
-    assert renames[0] == moment
     train(corpus, tmp_path / "model", PROTO)
     assert contents(tmp_path / "model") == contents(undisturbed)
 
