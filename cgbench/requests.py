@@ -28,7 +28,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from cgbench.argument_types import PATH, AnyPath, Kind, as_path
 from cgbench.errors import InputError, argument
-from cgbench.settings import NO_LIMITS, Range, choices_of, describe, did_you_mean, option, read_value
+from cgbench.settings import NO_LIMITS, NONE, Range, choices_of, describe, did_you_mean, option, read_value
 from cgbench.yaml_text import load_yaml
 
 P = ParamSpec("P")
@@ -64,7 +64,7 @@ class Field:
     @property
     def takes_none(self) -> bool:
         """Whether None is a value."""
-        return type(None) in typing.get_args(self.type) or self.type is Any
+        return NONE in typing.get_args(self.type) or self.type is Any
 
     @property
     def choices(self) -> tuple[Any, ...]:
@@ -192,12 +192,13 @@ def fields_of(kind: Any) -> dict[str, Field]:
     hints = typing.get_type_hints(kind, include_extras=True)
     fields = {}
     for field in sorted(dataclasses.fields(kind), key=lambda field: field.name not in kind.__annotations__):
-        alternatives = _alternatives(hints[field.name])
+        hint = hints[field.name]
+        alternatives = typing.get_args(hint) if NONE in typing.get_args(hint) else (hint,)
         extras = [extra for hint in alternatives for extra in getattr(hint, "__metadata__", ())]
         metadata = {**field.metadata, "flag": f"--{field.metadata['flag'] or field.name.replace('_', '-')}"}
         fields[field.name] = Field(
             name=field.name,
-            type=hints[field.name],
+            type=hint,
             default=field.default,
             kind=next((extra for extra in extras if isinstance(extra, Kind)), None),
             part=next((hint for hint in alternatives if getattr(hint, "is_request", False)), None),
@@ -301,11 +302,6 @@ def to_yaml(request: Any) -> str:
     return str(yaml.safe_dump(values, allow_unicode=True, sort_keys=False, width=1000))
 
 
-def _alternatives(hint: Any) -> tuple[Any, ...]:
-    """A type, or those of a union with None."""
-    return typing.get_args(hint) if type(None) in typing.get_args(hint) else (hint,)
-
-
 def read_field(field: Field, value: Any) -> Any:
     """A value as the type of a field.
 
@@ -329,8 +325,7 @@ def read_field(field: Field, value: Any) -> Any:
         except InputError:
             pass
     nearest = did_you_mean(value, map(str, field.choices)) if isinstance(value, str) and field.choices else ""
-    if not nearest.startswith("; did"):
-        nearest = ""
+    nearest = nearest if nearest.startswith("; did") else ""
     text = value if isinstance(value, str) else repr(value)
     raise InputError(f"{argument(field.name, value, text)}: it must be {field.allowed}{nearest}")
 

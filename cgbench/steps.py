@@ -15,7 +15,6 @@ Layout under a workspace's root::
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import multiprocessing
@@ -220,10 +219,10 @@ class Workspace:
             try:
                 with working(step.name):
                     make(partial)
-            except OSError as error:
+            except OSError:
                 if runs_remotely() and self.done(step):
                     return result  # the same task was thought lost, but finished elsewhere
-                raise _disk_error(error, partial) from error
+                raise
             self._finish(step, partial, time.monotonic() - began, spare)
         return result
 
@@ -260,12 +259,6 @@ def _read_record(path: Path) -> dict[str, Any] | None:
 def _short(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False) if not isinstance(value, str) else value
     return text if len(text) <= 24 else text[:12] + "…"
-
-
-def _disk_error(error: OSError, folder: Path) -> Exception:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return InputError(f"{folder}: the disk is full; free some space, then the same command resumes")
-    return error
 
 
 def _has_steps(folder: Path) -> bool:

@@ -82,7 +82,12 @@ def render(head: Sequence[str], rows: Sequence[Sequence[str]], form: str = "text
     lines = [[line[column] for column in keep] for line in lines]
     if form == "text":
         return _text(lines, left, sum(column < keys for column in keep))
-    return {"markdown": _markdown, "latex": _latex, "html": _html, "tsv": _tsv}[form](lines)
+    if form == "latex":
+        head, *rows = [[latex_cell(cell) for cell in line] for line in lines]
+        return latex_table(head, rows)
+    if form == "tsv":
+        return "\n".join(map("\t".join, lines))
+    return _markdown(lines) if form == "markdown" else _html(lines)
 
 
 def _plain(cell: str) -> str:
@@ -147,11 +152,6 @@ def _markdown(lines: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in (head, rule, *rows))
 
 
-def _latex(lines: Sequence[Sequence[str]]) -> str:
-    head, *rows = [[latex_cell(cell) for cell in line] for line in lines]
-    return latex_table(head, rows)
-
-
 def latex_cell(text: str) -> str:
     """A text in LaTeX: numbers with a true sign, ranges with a dash, relations, and what LaTeX reads otherwise."""
     if isinstance(text, Ready):
@@ -205,7 +205,3 @@ def as_html(text: str) -> str:
     import html
 
     return f"<pre>{html.escape(text)}</pre>"
-
-
-def _tsv(lines: Sequence[Sequence[str]]) -> str:
-    return "\n".join("\t".join(line) for line in lines)

@@ -35,17 +35,15 @@ class Local(Engine):
     With one job, or one task, everything runs in this process.
 
     :param jobs: parallel worker processes (default: one per core).
-    :param gpus: number of GPUs to use (default: all).
     :param gpu_share: parallel tasks per GPU, if each needs at most one. One small member does not fill a GPU.
     """
 
     name = "local"
 
-    def __init__(self, jobs: int | None = None, gpus: int | None = None, gpu_share: int = 1) -> None:
+    def __init__(self, jobs: int | None = None, gpu_share: int = 1) -> None:
         super().__init__()
         check(int, 1, jobs=jobs, gpu_share=gpu_share)
-        check(int, 0, gpus=gpus)
-        self._jobs, self._gpus, self._share = jobs, gpus, gpu_share
+        self._jobs, self._share = jobs, gpu_share
 
     @property
     def jobs(self) -> int:
@@ -105,7 +103,7 @@ class Local(Engine):
         """``CUDA_VISIBLE_DEVICES`` of each worker; empty: as in this process."""
         if needs.gpus == 0:
             return [""] * min(max(1, self.jobs // needs.cores), tasks)
-        devices = visible_gpus()[: self._gpus]
+        devices = visible_gpus()
         if needs.gpus > 1:
             per_task = int(needs.gpus)
             groups = [

@@ -74,9 +74,8 @@ class Ray(Engine):
                 ray.init(log_to_driver=False, logging_level=logging.ERROR, configure_logging=True, **options)
         except (ConnectionError, RuntimeError, ValueError, OSError) as error:
             where = address or "this machine"
-            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise InputError(
-                f"no Ray cluster answers at {where} ({reason}); start one with: ray start --head"
+                f"no Ray cluster answers at {where} ({_first_line(error)}); start one with: ray start --head"
             ) from None
         _keep_off_stdout()
         return ray
@@ -224,19 +223,17 @@ class Ray(Engine):
         except RayTaskError as error:
             raise _task_error(error, self._folder) from None
         except RayError as error:
+            node = self._ray._private.worker._global_node
+            logs = node.get_logs_dir_path() if node is not None else "/tmp/ray/session_latest/logs"
             raise InputError(
                 f"a task was lost {RETRIES + 1} times on the Ray cluster ({_first_line(error)}); the workers' logs are "
-                f"in {self._logs()}; run the same command again to resume"
+                f"in {logs}; run the same command again to resume"
             ) from None
 
     def _cancel(self, answers: Iterable[Any]) -> None:
         for answer in answers:
             with contextlib.suppress(Exception):
                 self._ray.cancel(answer, force=False)
-
-    def _logs(self) -> str:
-        node = self._ray._private.worker._global_node
-        return f"{node.get_logs_dir_path()}" if node is not None else "/tmp/ray/session_latest/logs"
 
 
 def _keep_off_stdout() -> None:

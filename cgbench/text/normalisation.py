@@ -174,8 +174,6 @@ def tokenizers_of(text: str, languages: tuple[str, str]) -> tuple[str, str]:
 
     :raises InputError: there is no such tokeniser, or neither side has that language.
     """
-    if not isinstance(text, str):
-        raise InputError(f"{argument('tokenize', text)}: not the name of a tokeniser, such as moses")
     names = ["none", "none"]
     for assignment in text.split(",") if "=" in text else [f"={text}"]:
         key, _, name = assignment.partition("=")

@@ -8,7 +8,6 @@ the file, from 1.
 from __future__ import annotations
 
 import csv
-import io
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -22,7 +21,7 @@ from cgbench.text.limits import limit
 from cgbench.text.plain_text import MARK
 from cgbench.text.streams import CHUNK, form, open_bytes, read_lines
 
-_BLANKS = re.compile(r"[ \t\r\n]*")  # in JSON
+LARGEST_ARRAY = 256 << 20  # bytes of a JSON array; Python objects take about ten times as many
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 Row = tuple[int, tuple[Any, ...]]
@@ -170,56 +169,17 @@ def is_array(path: Path) -> bool:
 
 
 def _read_array(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of an array, one by one: the whole array is never in memory."""
-    try:
-        with io.TextIOWrapper(open_bytes(path), "utf-8-sig") as file:
-            yield from _elements(path, file)
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 ({error}); convert the file, for example with iconv") from None
-
-
-def _elements(path: Path, file: io.TextIOWrapper) -> Iterator[tuple[int, dict[str, Any]]]:
-    decoder, most = json.JSONDecoder(), limit("CGBENCH_MAX_LINE")
-    text, position, row_number = "", 0, 0
-    expected = "["  # next: "[" the array, "{" an object (or "]"), "," (or "]"), "" nothing
-    while True:
-        position = _BLANKS.match(text, position).end()  # type: ignore[union-attr]  # it matches everywhere
-        error: Exception | None = None
-        if position < len(text):
-            mark = text[position]
-            if mark == expected == "{":
-                try:
-                    _, end = decoder.raw_decode(text, position)
-                except RecursionError:
-                    raise InputError(f"{path}, row {row_number + 1}: JSON nested too deeply") from None
-                except ValueError as cause:
-                    error = cause  # or the text of this row has not been read to its end
-                else:
-                    row_number, expected = row_number + 1, ","
-                    yield row_number, parse_json(text[position:end], f"{path}, row {row_number}", infinite=True)
-                    position = end
-                    continue
-            elif mark == expected or (mark == "]" and (expected == "," or (expected == "{" and not row_number))):
-                expected = "" if mark == "]" else "{"
-                position += 1
-                continue
-            elif expected == "{":
-                raise InputError(f"{path}, row {row_number + 1}: not an object with one field per column")
-            else:
-                raise InputError(
-                    f"{path}, after row {row_number}: not a JSON array ({mark!r} instead of {expected or 'its end'!r})"
-                )
-        text, position = text[position:], 0
-        if error and len(text) > most:
-            raise InputError(f"{path}, row {row_number + 1}: longer than {most:,} characters (CGBENCH_MAX_LINE)")
-        chunk = file.read(max(CHUNK, len(text)))
-        if not chunk and error:
-            raise InputError(f"{path}, row {row_number + 1} is not JSON ({error})")
-        if not chunk and expected:
-            raise InputError(f"{path}: the array does not end; the file may be cut short")
-        if not chunk:
-            return
-        text += chunk
+    """The objects of an array, which is read whole."""
+    with open_bytes(path) as file:
+        data = file.read(LARGEST_ARRAY + 1)
+    if len(data) > LARGEST_ARRAY:
+        raise InputError(
+            f"{path}: an array of more than {LARGEST_ARRAY >> 20} MiB; write one object per line, as .jsonl"
+        )
+    for row_number, row in enumerate(parse_json(data, path, infinite=True), 1):
+        if not isinstance(row, dict):
+            raise InputError(f"{path}, row {row_number}: not an object with one field per column")
+        yield row_number, row
 
 
 def _translation(row: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,3 @@
-import errno
 import json
 import os
 from dataclasses import replace
@@ -132,14 +131,6 @@ def test_files_are_hashed_once_a_process(tmp_path, monkeypatch):
     assert read == ["x"]
     flip(result / "x", 0)
     assert workspace.damaged(step) == result / "x"
-
-
-def test_a_full_disk_is_one_line(tmp_path):
-    def full(out):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with pytest.raises(InputError, match="disk is full"):
-        Workspace(tmp_path).run(Step("s", {}, {}), full)
 
 
 def test_an_output_folder_that_holds_something_else_is_refused(tmp_path):

@@ -133,15 +133,14 @@ def test_workers_see_the_gpus_that_are_theirs(monkeypatch):
     one = Needs(gpus=1.0)
     assert set(Local(2).run(visible, tasks, one)) == {"4", "5"}
     assert Local()._slots(one, 6) == ["4", "5", "6", "7"]
-    assert Local(gpus=2)._slots(one, 6) == ["4", "5"]
-    assert Local(gpus=2, gpu_share=2)._slots(one, 6) == ["4", "5", "4", "5"]
+    assert Local(gpu_share=2)._slots(one, 9) == ["4", "5", "6", "7"] * 2
     assert Local()._slots(Needs(gpus=0.5), 20) == ["4", "5", "6", "7"] * 2
     assert Local()._slots(Needs(gpus=2.0), 6) == ["4,5", "6,7"]
     assert Local(4)._slots(Needs(cores=2), 6) == ["", ""]
     with pytest.raises(InputError, match="needs 8 GPUs and there are 4"):
         Local()._slots(Needs(gpus=8.0), 6)
-    with pytest.raises(InputError, match="needs 3 GPUs and there are 2"):
-        Local(gpus=2).check_fits(Needs(cores=3, gpus=3.0))
+    with pytest.raises(InputError, match="needs 5 GPUs and there are 4"):
+        Local().check_fits(Needs(cores=3, gpus=5.0))
     Local(1).check_fits(Needs(cores=3, gpus=4.0))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     assert Local()._slots(one, 6) == []

@@ -126,15 +126,11 @@ def test_csv_is_that_of_rfc_4180(tmp_path):
         ("t.csv", 'text,n\n"a,1\nb,2\n', "not CSV"),
         ("t.csv", 'text,n\na,1\n"b"c,2\n', "line 3: not CSV"),
         ("t.csv", "a sentence\nanother one\n", "which column"),
-        ("t.json", '[{"text": "a"}, {"text": ]', "row 2 is not JSON"),
-        ("t.json", '[{"text": "a"}, {"text": "b"}', "the array does not end"),
-        ("t.json", '[{"text": "a"} {"text": "b"}]', "after row 1: not a JSON array"),
-        ("t.json", '[{"text": "a"}] x', "after row 1: not a JSON array"),
-        ("t.json", '[{"text": "a"},]', "row 2: not an object"),
+        ("t.json", '[{"text": "a"}, {"text": ]', "not valid JSON .*line 1 column 26"),
+        ("t.json", '[{"text": "a"}] x', "not valid JSON"),
         ("t.json", '["a", "b"]', "row 1: not an object"),
-        ("t.json", '[{"text": ' + "[" * 100_000, "row 1: JSON nested too deeply"),
+        ("t.json", '[{"text": ' + "[" * 100_000, "JSON nested too deeply"),
         ("t.json", '{"text": "a"}\n["b"]\n', "row 2: not an object"),
-        ("t.json", "[", "the array does not end"),
     ],
 )
 def test_what_is_no_csv_or_json_is_refused_in_one_line(tmp_path, name, text, message):
@@ -144,22 +140,15 @@ def test_what_is_no_csv_or_json_is_refused_in_one_line(tmp_path, name, text, mes
     assert "\n" not in str(error.value)
 
 
-def test_an_array_is_read_in_pieces(tmp_path, monkeypatch):
-    """Whatever stands at the end of a piece: a row, a blank, half of a character."""
-    monkeypatch.setattr("cgbench.text.rows.CHUNK", 7)
+def test_an_array_is_read_whole(tmp_path, monkeypatch):
     rows = [{"text": f"größer {number}", "more": {"deep": [number, None]}} for number in range(50)]
     for indent in (None, 2):
         (tmp_path / "t.json").write_text(json.dumps(rows, indent=indent, ensure_ascii=False), encoding="utf-8")
         assert read_column(tmp_path / "t.json", "text").values == [row["text"] for row in rows]
-    for empty in ("[]", " [ ] \n"):
-        (tmp_path / "t.json").write_text(empty)
-        assert read_rows(tmp_path / "t.json") == []
-    (tmp_path / "latin.json").write_bytes(b'[{"text": "gr\xf6"}]')
-    with pytest.raises(InputError, match="not UTF-8"):
-        read_column(tmp_path / "latin.json", "text")
-    monkeypatch.setenv("CGBENCH_MAX_LINE", "100")
-    (tmp_path / "t.json").write_text('[{"text": "' + "x" * 1000)
-    with pytest.raises(InputError, match="row 1: longer than 100 characters"):
+    (tmp_path / "empty.json").write_text(" [ ] \n")
+    assert read_rows(tmp_path / "empty.json") == []
+    monkeypatch.setattr("cgbench.text.rows.LARGEST_ARRAY", 1 << 10)
+    with pytest.raises(InputError, match="write one object per line"):
         read_column(tmp_path / "t.json", "text")
 
 
