@@ -84,20 +84,21 @@ def coinciding(feature: Feature, how: str | None) -> str | None:
 
     :raises InputError: as :func:`make_bins`.
     """
-    kind, _, number = (how or "quantiles:4").partition(":")
+    kind, _, count_text = (how or "quantiles:4").partition(":")
     if feature.labels is not None or (how or "").count(","):
         return None
-    bins, wanted = _bins_of_numbers(feature, how), int(number or kind)
-    if not bins or len(bins) >= wanted or (how is None and bins[0].low == bins[0].high is not None):
+    bins, requested = _bins_of_numbers(feature, how), int(count_text or kind)
+    if not bins or len(bins) >= requested or (how is None and bins[0].low == bins[0].high is not None):
         return None
     edges = _edges_of(_kept(feature)[1], how or "quantiles:4")
-    if len(edges) == wanted - 1:
+    if len(edges) == requested - 1:
         return None  # the missing bins are empty
-    asked = f"{argument('bins', how)}: " if how else ""
-    what = "quantiles" if number else "edges"
-    made = "one bin is" if len(bins) == 1 else f"{len(bins)} bins are"
-    rest = f" besides {feature.zero}" if _zero_bin(feature) else ""
-    return f"{asked}{what} of {feature.name} coincide, as many examples have the same value; {made} left{rest}"
+    prefix = f"{argument('bins', how)}: " if how else ""
+    kind_text = "quantiles" if count_text else "edges"
+    bins_text = "one bin is" if len(bins) == 1 else f"{len(bins)} bins are"
+    zero_text = f" besides {feature.zero}" if _zero_bin(feature) else ""
+    fault = f"{prefix}{kind_text} of {feature.name} coincide, as many examples have the same value"
+    return f"{fault}; {bins_text} left{zero_text}"
 
 
 def _kept(feature: Feature) -> tuple[np.ndarray, np.ndarray]:
@@ -122,47 +123,47 @@ def _bins_of_numbers(feature: Feature, how: str | None) -> list[Bin]:
     kept, values = _kept(feature)
     if not len(values):
         return []
-    whole = bool(np.all(values == np.round(values)))
+    are_whole = bool(np.all(values == np.round(values)))
     if how is None:
         distinct = np.unique(values)
-        if whole and len(distinct) <= FEW:
+        if are_whole and len(distinct) <= FEW:
             return [Bin(f"{value:.0f}", kept[values == value], float(value), float(value)) for value in distinct]
         how = "quantiles:4"
     edges = _edges_of(values, how)
     names = _names(edges)
-    least = 1.0 if feature.zero and whole and values.min() >= 1 else None  # 0 has its own bin
-    place = np.searchsorted(edges, values, side="right")
+    least = 1.0 if feature.zero and are_whole and values.min() >= 1 else None  # 0 has its own bin
+    bin_of_value = np.searchsorted(edges, values, side="right")
     bins = []
-    for number in range(len(edges) + 1):
-        rows = np.flatnonzero(place == number)
+    for bin_number in range(len(edges) + 1):
+        rows = np.flatnonzero(bin_of_value == bin_number)
         if len(rows):
-            low = float(edges[number - 1]) if number else None
+            low = float(edges[bin_number - 1]) if bin_number else None
             if least is not None:
                 low = max(low or least, least)
-            high = float(edges[number]) if number < len(edges) else None
-            low_name = names[number - 1] if number else None if low is None else f"{low:.0f}"
-            label = _label(low_name, names[number] if number < len(edges) else None)
-            if whole and low is not None and high is not None and abs(high) < 1e9:
+            high = float(edges[bin_number]) if bin_number < len(edges) else None
+            low_name = names[bin_number - 1] if bin_number else None if low is None else f"{low:.0f}"
+            label = _label(low_name, names[bin_number] if bin_number < len(edges) else None)
+            if are_whole and low is not None and high is not None and abs(high) < 1e9:
                 label = f"{low:.0f}" if high == low + 1 else f"{low:.0f}-{high - 1:.0f}"
             bins.append(Bin(label, kept[rows], low, high))
     return bins
 
 
 def _edges(values: np.ndarray, how: str) -> np.ndarray:
-    kind, sign, number = how.partition(":")
+    kind, sign, count_text = how.partition(":")
     try:
         if sign and kind == "quantiles":
-            count = int(number)
+            count = int(count_text)
             if not 1 <= count <= MOST:
                 raise ValueError
             ordered = np.sort(values)
-            cuts = [ordered[len(ordered) * part // count] for part in range(1, count)]
+            cuts = [ordered[len(ordered) * cut // count] for cut in range(1, count)]
             return np.unique([cut for cut in cuts if cut > ordered[0]])
         if "," not in how and not sign:
             if not 1 <= int(how) <= MOST:
                 raise ValueError
             return np.unique(np.linspace(values.min(), values.max(), int(how) + 1)[1:-1])
-        edges = np.array([float(part) for part in how.split(",") if part.strip()])
+        edges = np.array([float(edge) for edge in how.split(",") if edge.strip()])
         if sign or not len(edges) or not np.all(np.isfinite(edges)) or np.any(np.diff(edges) <= 0):
             raise ValueError
     except ValueError:

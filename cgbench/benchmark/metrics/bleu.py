@@ -95,13 +95,13 @@ class SacreMetric(Metric):
         """sacrebleu's signature, with ``prep`` or ``totals`` if the preset changes something."""
         import sacrebleu
 
-        made = self._metric.get_signature()
-        items = {key: value for key, value in made.info.items() if key != "version" and value is not None}
+        signature = self._metric.get_signature()
+        items = {key: value for key, value in signature.info.items() if key != "version" and value is not None}
         if self.preset == "cognition":
             items["prep"] = "chars"
         if self.preset == "lexicon":
             items["totals"] = "nltk"
-        return Signature(items, made._abbr, sacrebleu.__version__)
+        return Signature(items, signature._abbr, sacrebleu.__version__)
 
     def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
         """BLEU: lengths of hypothesis and reference, matches and totals; chrF and TER: as in sacrebleu."""
@@ -124,10 +124,10 @@ class SacreMetric(Metric):
         if jobs > 1:
             from cgbench.engines import Local
 
-            parts = list(Local(jobs).map(extract, tasks))
+            results = list(Local(jobs).map(extract, tasks))
         else:
-            parts = list(map(extract, tasks))
-        found = [np.concatenate([part[number] for part in parts]) for number in range(len(runs))]
+            results = list(map(extract, tasks))
+        found = [np.concatenate([result[run] for result in results]) for run in range(len(runs))]
         if self.preset == "lexicon":
             for statistics in found:
                 totals = statistics[:, 2 + self._metric.max_ngram_order :]
@@ -192,9 +192,9 @@ class Bleu(SacreMetric):
 
     def details(self, sums: np.ndarray) -> dict[str, float]:
         """Brevity penalty, length ratio, and the precision of each n-gram order in percent."""
-        made = self._metric._compute_score_from_stats(sums.tolist())
-        precisions = {f"{order}-gram %": value for order, value in enumerate(made.precisions, 1)}
-        return {"BP": made.bp, "length ratio": made.ratio, **precisions}
+        score_ = self._metric._compute_score_from_stats(sums.tolist())
+        precisions = {f"{order}-gram %": value for order, value in enumerate(score_.precisions, 1)}
+        return {"BP": score_.bp, "length ratio": score_.ratio, **precisions}
 
 
 class ChrF(SacreMetric):
@@ -219,16 +219,16 @@ def _read_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """
     from sacrebleu import metrics
 
-    made = getattr(metrics, CLASSES[kind])
-    hints = typing.get_type_hints(made.__init__)
-    known = [name for name in inspect.signature(made.__init__).parameters if name not in _OWN]
+    metric = getattr(metrics, CLASSES[kind])
+    hints = typing.get_type_hints(metric.__init__)
+    known = [name for name in inspect.signature(metric.__init__).parameters if name not in _OWN]
     values: dict[str, Any] = {}
     for key, value in options.items():
         if key not in known:
             raise InputError(f"{CLASSES[kind]} has no option {key}{did_you_mean(key, known)}")
         # "none" names a tokeniser and a smoothing method, not an absent value
         values[key] = value if key in ("tokenize", "smooth_method") else read_value(key, value, hints[key])
-    choices = {"tokenize": getattr(made, "TOKENIZERS", ()), "smooth_method": getattr(made, "SMOOTH_DEFAULTS", ())}
+    choices = {"tokenize": getattr(metric, "TOKENIZERS", ()), "smooth_method": getattr(metric, "SMOOTH_DEFAULTS", ())}
     for key, allowed in choices.items():
         if key in values and values[key] not in allowed:
             raise InputError(f"{argument(key, values[key])} is unknown{did_you_mean(values[key], allowed)}")
@@ -303,11 +303,11 @@ def _many_chrf(sums: np.ndarray, factor: float) -> np.ndarray:
     precision, recall, orders = (np.zeros(len(sums)) for _ in range(3))
     with np.errstate(divide="ignore", invalid="ignore"):
         for start in range(0, sums.shape[1], 3):
-            theirs, ours, matches = sums[:, start : start + 3].T
-            both = (theirs > 0) & (ours > 0)
-            precision[both] += (matches / theirs)[both]
-            recall[both] += (matches / ours)[both]
-            orders += both
+            reference_counts, hypothesis_counts, matches = sums[:, start : start + 3].T
+            in_both = (reference_counts > 0) & (hypothesis_counts > 0)
+            precision[in_both] += (matches / reference_counts)[in_both]
+            recall[in_both] += (matches / hypothesis_counts)[in_both]
+            orders += in_both
         precision, recall = (np.where(orders > 0, value / orders, 0.0) for value in (precision, recall))
         score = (1 + factor) * precision * recall / (factor * precision + recall)
     return np.where(precision + recall > 0, 100 * score, 0.0)
@@ -317,4 +317,4 @@ def chrf_and_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> dict[
     """``chrf`` and ``bleu`` of a tokenised text with one reference per example."""
     examples = [[reference] for reference in references]
     metrics = {"chrf": ChrF(examples), "bleu": Bleu(examples, tokenize="none")}
-    return {name: float(one.value(one.statistics(hypotheses))[0]) for name, one in metrics.items()}
+    return {name: float(metric.value(metric.statistics(hypotheses))[0]) for name, metric in metrics.items()}

@@ -27,8 +27,8 @@ class _Pieces(dict[str, list[int]]):
     def __missing__(self, piece: str) -> list[int]:
         numbers = self.numbers
         words = [piece] if self.keeps and piece.isalnum() else self.words(piece).split()
-        found = self[piece] = [numbers.setdefault(word, len(numbers)) for word in words]
-        return found
+        ids = self[piece] = [numbers.setdefault(word, len(numbers)) for word in words]
+        return ids
 
 
 def bleu_statistics(
@@ -46,35 +46,35 @@ def bleu_statistics(
     def read(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         flat: list[int] = []
         ends = np.zeros(len(texts) + 1, np.int64)
-        for number, text in enumerate(texts, 1):
+        for text_number, text in enumerate(texts, 1):
             if by_piece:
                 for piece in (text.lower() if metric.lowercase else text).rstrip().split(" "):
                     flat += pieces[piece]
             else:
                 flat += pieces.__missing__(text)  # not cached: lines seldom repeat
-            ends[number] = len(flat)
+            ends[text_number] = len(flat)
         return np.array(flat, np.int64), np.diff(ends)
 
     owners = np.repeat(np.arange(len(references)), [len(example) for example in references])
     read_texts = [read([text for example in references for text in example]), *map(read, runs)]
-    lengths = [found for _, found in read_texts]
+    lengths = [sentence_lengths for _, sentence_lengths in read_texts]
     order: int = metric.max_ngram_order
     statistics = [np.zeros((len(references), 2 + 2 * order)) for _ in runs]
-    for sizes, found in zip(lengths[1:], statistics, strict=True):
-        found[:, 0] = sizes
-        found[:, 1] = _closest(sizes, owners, lengths[0])
-        found[:, 2 + order :] = np.maximum(sizes[:, None] - np.arange(order), 0)
+    for sizes, run_statistics in zip(lengths[1:], statistics, strict=True):
+        run_statistics[:, 0] = sizes
+        run_statistics[:, 1] = _closest(sizes, owners, lengths[0])
+        run_statistics[:, 2 + order :] = np.maximum(sizes[:, None] - np.arange(order), 0)
     for n, ngrams in enumerate(_ngrams([ids for ids, _ in read_texts], lengths, order)):
         different = 1 + max((int(ids.max()) for ids in ngrams if len(ids)), default=0)
-        texts, held, counts = _counts(ngrams[0], np.maximum(lengths[0] - n, 0), different)
-        known, most = _most(owners[texts] * different + held, counts)
-        for ids, sizes, found in zip(ngrams[1:], lengths[1:], statistics, strict=True):
+        texts, of_texts, counts = _counts(ngrams[0], np.maximum(lengths[0] - n, 0), different)
+        known, most = _most(owners[texts] * different + of_texts, counts)
+        for ids, sizes, run_statistics in zip(ngrams[1:], lengths[1:], statistics, strict=True):
             rows, said, counts = _counts(ids, np.maximum(sizes - n, 0), different)
             keys = rows * different + said
-            places = np.searchsorted(known, keys)
-            matched = np.append(known, -1)[places] == keys
-            clipped = np.minimum(counts, np.append(most, 0)[places])
-            found[:, 2 + n] = np.bincount(rows[matched], clipped[matched], minlength=len(references))
+            positions = np.searchsorted(known, keys)
+            matched = np.append(known, -1)[positions] == keys
+            clipped = np.minimum(counts, np.append(most, 0)[positions])
+            run_statistics[:, 2 + n] = np.bincount(rows[matched], clipped[matched], minlength=len(references))
     return statistics
 
 
@@ -82,19 +82,19 @@ def _closest(sizes: np.ndarray, owners: np.ndarray, lengths: np.ndarray) -> np.n
     """The length of the reference closest to that of each hypothesis; the shorter one of two."""
     gaps = np.abs(lengths - sizes[owners])
     order = np.lexsort((lengths, gaps, owners))
-    found: np.ndarray = lengths[order][np.searchsorted(owners, np.arange(len(sizes)))]
-    return found
+    best: np.ndarray = lengths[order][np.searchsorted(owners, np.arange(len(sizes)))]
+    return best
 
 
 def _ngrams(texts: Sequence[np.ndarray], lengths: Sequence[np.ndarray], order: int) -> Iterator[list[np.ndarray]]:
     """The n-grams of all texts, numbered consistently, for each order; none crosses the end of a text."""
     words = np.concatenate(texts)
     bounds = np.cumsum([len(ids) for ids in texts])[:-1]
-    left = np.concatenate([_left(sizes) for sizes in lengths])  # words up to the end of the text
+    remaining = np.concatenate([_left(sizes) for sizes in lengths])  # words up to the end of the text
     ngrams, starts = words, np.arange(len(words))
     for n in range(1, order + 1):
         if n > 1:
-            stay = left[starts] >= n
+            stay = remaining[starts] >= n
             starts = starts[stay]
             pairs = ngrams[stay] * (len(words) + 1) + words[starts + n - 1]
             ngrams = np.unique(pairs, return_inverse=True)[1]

@@ -127,8 +127,10 @@ class Cter(Metric):
         parsed: dict[str, list[tuple[str, str]]] = {}
         for row, (source, compound) in enumerate(zip(self.sources, self.compounds, strict=True)):
             if not compound.strip() or compound not in source:
-                what = f"{compound!r} is not in its source {source!r}" if compound.strip() else "the compound is empty"
-                raise InputError(f"{compounds.row(row)}: {what}")
+                problem = (
+                    f"{compound!r} is not in its source {source!r}" if compound.strip() else "the compound is empty"
+                )
+                raise InputError(f"{compounds.row(row)}: {problem}")
             if compound not in parsed:
                 parsed[compound] = self._parse(compound, compounds.row(row))
         self.parsed = parsed
@@ -186,7 +188,7 @@ class Cter(Metric):
 
     def _parse(self, compound: str, where: str) -> list[tuple[str, str]]:
         """Type and name of the atoms of a compound, in the grammar's order of types."""
-        found: list[tuple[str, str]] = []
+        atoms: list[tuple[str, str]] = []
         for name in self.atoms.names(compound):
             kind = self.atoms.types.get(name)
             if kind is None:
@@ -199,10 +201,10 @@ class Cter(Metric):
                     f"{self.lexicon.path}: a translation of {name!r} contains a blank, but hypotheses are searched "
                     f"without blanks; give {argument('keep_blanks')}, or {argument('match', 'word')}"
                 )
-            found.append((kind, name))
+            atoms.append((kind, name))
         if not self.grammar.repeated:
-            found = list(dict(found).items())  # a later atom of a type replaces an earlier one
-        return sorted(found, key=lambda atom: self.grammar.types.index(atom[0]))
+            atoms = list(dict(atoms).items())  # a later atom of a type replaces an earlier one
+        return sorted(atoms, key=lambda atom: self.grammar.types.index(atom[0]))
 
     def signature(self) -> Signature:
         """Hashes of lexicon, atoms and grammar, the size of a group, and how translations are matched.
@@ -211,12 +213,12 @@ class Cter(Metric):
         regular expression would match differently.
         """
         lexicon, grammar = self.lexicon, self.grammar
-        own = grammar.sha256 == cognition().sha256
+        is_cognition = grammar.sha256 == cognition().sha256
         plain = lexicon.match == "substring" and not lexicon.special
         items = {
             "lexicon": lexicon.sha256[:8],
             "atoms": f"{self.atoms.name}@{self.atoms.sha256[:8]}",
-            "grammar": None if own else f"{grammar.name}@{grammar.sha256[:8]}",
+            "grammar": None if is_cognition else f"{grammar.name}@{grammar.sha256[:8]}",
             "group": self.group_size,
             "match": None if plain else lexicon.match,
             "case": "lc" if lexicon.lowercase else None,
@@ -254,7 +256,7 @@ class Cter(Metric):
     def judge(self, compound: str, hypothesis: str) -> Judgement:
         """Judge one row."""
         text = self.lexicon.text(hypothesis, self.keep_blanks)
-        places: dict[str, list[tuple[int, int]]] = {}
+        spans: dict[str, list[tuple[int, int]]] = {}
         missing = []
         flags = []
         for kind, name in self.parsed[compound]:
@@ -265,17 +267,17 @@ class Cter(Metric):
             if not translated:
                 missing.append(name)
             if span:
-                places.setdefault(kind, []).append(span)
+                spans.setdefault(kind, []).append(span)
         if missing:
             return Judgement("-".join(flags) + "/P0", tuple(missing), (), True)
         # A modifier may belong to a verb, but only if the verb was found.
-        rules = [rule for rule in self.grammar.rules if rule.unless not in places]
+        rules = [rule for rule in self.grammar.rules if rule.unless not in spans]
         passed = []
         for rule in rules:
-            left, right = places.get(rule.left), places.get(rule.right)
+            left, right = spans.get(rule.left), spans.get(rule.right)
             passed.append(not (left and right) or max(begin for begin, _ in left) < max(end for _, end in right))
-        failed = tuple(str(rule) for rule, one in zip(rules, passed, strict=True) if not one)
-        order = "-".join(f"P{int(one)}" for one in passed)
+        failed = tuple(str(rule) for rule, holds in zip(rules, passed, strict=True) if not holds)
+        order = "-".join(f"P{int(holds)}" for holds in passed)
         return Judgement("-".join(flags) + "/" + order, (), failed, bool(failed))
 
     def judge_all(self, hypotheses: Sequence[str]) -> list[Judgement]:
@@ -294,22 +296,22 @@ class Cter(Metric):
 
     def collect(self, statistics: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """(wrong rows, rows, wrong groups, groups) for each group; the last two are 0 if ``rows`` split a group."""
-        number = np.unique(self.groups[rows], return_inverse=True)[1]
-        wrong = np.bincount(number, statistics[rows, 0])
-        count = np.bincount(number, statistics[rows, 1])  # rows that do not count have zeros
-        whole = float(np.all((count == self.group_size) | (count == 0)))
-        return np.stack([wrong, count, (wrong > 0) * whole, (count > 0) * whole], axis=1)
+        group = np.unique(self.groups[rows], return_inverse=True)[1]
+        wrong = np.bincount(group, statistics[rows, 0])
+        count = np.bincount(group, statistics[rows, 1])  # rows that do not count have zeros
+        are_complete = float(np.all((count == self.group_size) | (count == 0)))
+        return np.stack([wrong, count, (wrong > 0) * are_complete, (count > 0) * are_complete], axis=1)
 
     def collect_clusters(self, statistics: np.ndarray, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """The statistics of :meth:`collect` by cluster.
 
         Groups that clusters cut through, as contexts do, cannot be left out with a cluster: NaN.
         """
-        groups, number = np.unique(self.groups[rows], return_inverse=True)
+        groups, group = np.unique(self.groups[rows], return_inverse=True)
         units, clusters = self.collect(statistics, rows), int(labels.max()) + 1
         first = np.zeros(len(groups), np.int64)
-        first[number] = labels
-        if np.array_equal(first[number], labels):
+        first[group] = labels
+        if np.array_equal(first[group], labels):
             return np.stack([np.bincount(first, column, clusters) for column in units.T], axis=1)
         unknown = np.full(clusters, np.nan)
         wrong, count = (np.bincount(labels, column, clusters) for column in statistics[rows].T)
@@ -318,8 +320,8 @@ class Cter(Metric):
     def outcomes(self, statistics: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray]:
         """1 for a wrong row or group."""
         units = self.collect(statistics, rows)
-        found = {"instance": statistics[rows, 0]}
-        return found | ({"aggregate": units[:, 2]} if units[0, 3] else {})
+        flags = {"instance": statistics[rows, 0]}
+        return flags | ({"aggregate": units[:, 2]} if units[0, 3] else {})
 
     def compute(self, sums: np.ndarray) -> np.ndarray:
         """Percentages of rows and of groups."""
@@ -365,8 +367,8 @@ class Cter(Metric):
         modifiers = set(self.grammar.modifiers)
         if not modifiers:
             raise InputError(f"{argument('by', name)}: the grammar {self.grammar.name} has no row modifier")
-        held = (self.types_of(one) & modifiers for one in self.compounds)
-        return Feature(name, labels=tuple("with" if one else "without" for one in held))
+        of_compounds = (self.types_of(compound) & modifiers for compound in self.compounds)
+        return Feature(name, labels=tuple("with" if modifiers_of_it else "without" for modifiers_of_it in of_compounds))
 
     def findings(
         self, runs: Sequence[Sequence[str]], statistics: Sequence[np.ndarray], human: Column | None
@@ -382,11 +384,11 @@ class Cter(Metric):
                 counts: dict[str, Any] = {"n": len(rows), "groups": len(np.unique(self.groups[rows]))}
                 shares = (None if math.isnan(value) else value for value in values)
                 by_type[kind] = counts | dict(zip(self.figures, shares, strict=True))
-        found = [self.per_example(run, of_run) for run, of_run in zip(runs, statistics, strict=True)]
+        rows_of_runs = [self.per_example(run, of_run) for run, of_run in zip(runs, statistics, strict=True)]
         return {
             "by_type": by_type,
-            "errors": reasons([row for rows in found for row in rows]),
-            "human": agreement(found[0], human, self.groups) if human else None,
+            "errors": reasons([row for rows in rows_of_runs for row in rows]),
+            "human": agreement(rows_of_runs[0], human, self.groups) if human else None,
         }
 
     def warnings(self, systems: Mapping[str, Sequence[Sequence[str]]], paired: str | None) -> list[str]:
@@ -416,7 +418,7 @@ def reasons(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, int]]:
     """Counts of the reasons for wrong rows of :meth:`Cter.per_example`, most frequent first."""
     return {
         kind: dict(
-            sorted(Counter(one for row in rows for one in words_of(row[kind])).items(), key=lambda x: (-x[1], x))
+            sorted(Counter(word for row in rows for word in words_of(row[kind])).items(), key=lambda x: (-x[1], x))
         )
         for kind in ("missing", "order")
     }
@@ -433,11 +435,11 @@ def agreement(rows: Sequence[dict[str, Any]], human: Column, groups: np.ndarray)
         if value.strip() not in ("0", "1"):
             raise InputError(f"{human.row(row)}: {value!r} is not a judgement; write 1 for right, 0 for wrong")
     judged = np.array([value.strip() == "0" for value in human.values])
-    found = np.array([row["correct"] == 0 for row in rows])
-    both = int(np.count_nonzero(judged & found))
+    wrong = np.array([row["correct"] == 0 for row in rows])
+    wrong_in_both = int(np.count_nonzero(judged & wrong))
     return {
-        "precision": both / int(found.sum()) if found.any() else None,
-        "recall": both / int(judged.sum()) if judged.any() else None,
+        "precision": wrong_in_both / int(wrong.sum()) if wrong.any() else None,
+        "recall": wrong_in_both / int(judged.sum()) if judged.any() else None,
         "instance": float(judged.mean()),
         "aggregate": len(np.unique(groups[judged])) / len(np.unique(groups)),
     }

@@ -61,19 +61,19 @@ class Grammar:
     sha256: str
 
     @classmethod
-    def read(cls, given: str) -> Grammar:
+    def read(cls, name_or_file: str) -> Grammar:
         """Read ``cognition``, or a file.
 
         :raises InputError: a row is malformed, or has an unknown type.
         """
-        path = shipped("grammar_cognition.tsv") if given == "cognition" else Path(given)
+        path = shipped("grammar_cognition.tsv") if name_or_file == "cognition" else Path(name_or_file)
         lines = list(read_lines(path))
         rows = list(_rows(path, lines))
         types: list[str] = []
-        for number, kind, values in rows:
+        for line_number, kind, values in rows:
             if kind == "type":
                 if values[0] in types:
-                    raise InputError(f"{path}, line {number}: the type {values[0]!r} is defined twice")
+                    raise InputError(f"{path}, line {line_number}: the type {values[0]!r} is defined twice")
                 types.append(values[0])
         if not types:
             raise InputError(f"{path}: defines no type; write a row with the word type, a tab and a name")
@@ -81,8 +81,8 @@ class Grammar:
         phrases: list[tuple[str, str | None]] = []
         modifiers: list[str] = []
         repeated = False
-        for number, kind, values in rows:
-            where = f"{path}, line {number}"
+        for line_number, kind, values in rows:
+            where = f"{path}, line {line_number}"
             if kind == "before":
                 rule = Rule(*(_type(value, types, where) for value in values))
                 if rule.left == rule.right:
@@ -96,7 +96,7 @@ class Grammar:
                 if values[0] not in ("last", "all"):
                     raise InputError(f"{where}: repeated {values[0]!r}; there is all, last")
                 repeated = values[0] == "all"
-        name = "cognition" if given == "cognition" else path.name
+        name = "cognition" if name_or_file == "cognition" else path.name
         digest = content_hash(lines)
         return cls(name, tuple(types), tuple(rules), tuple(phrases), tuple(modifiers), repeated, digest)
 
@@ -129,18 +129,18 @@ def content_hash(rows: list[str]) -> str:
 
 def _rows(path: Path, lines: list[str]) -> Iterator[tuple[int, str, list[str]]]:
     """The rows: number, kind, other columns."""
-    for number, line in enumerate(lines, 1):
+    for line_number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
         kind, *values = line.rstrip("\r").split("\t")
         if kind not in _COLUMNS:
-            raise InputError(f"{path}, line {number}: {kind!r} is not a kind of row{did_you_mean(kind, _COLUMNS)}")
+            raise InputError(f"{path}, line {line_number}: {kind!r} is not a kind of row{did_you_mean(kind, _COLUMNS)}")
         least, most, form = _COLUMNS[kind]
         if not least <= len(values) <= most or any(
             len(value.split()) != 1 or value != value.strip() for value in values
         ):
-            raise InputError(f"{path}, line {number}: write {form}, separated by tabs, names without blanks")
-        yield number, kind, values
+            raise InputError(f"{path}, line {line_number}: write {form}, separated by tabs, names without blanks")
+        yield line_number, kind, values
 
 
 def _type(name: str, types: list[str], where: str) -> str:

@@ -56,18 +56,18 @@ class Atoms:
         types: dict[str, str] = {}
         forms: dict[tuple[str, ...], str] = {}
         rows = list(read_lines(path))
-        for number, line in enumerate(rows, 1):
+        for line_number, line in enumerate(rows, 1):
             row = line.rstrip("\r").split("\t")
-            if len(row) != 3 or not all(part.strip() for part in row):
-                raise InputError(f"{path}, line {number}: write type, name and words, separated by tabs")
+            if len(row) != 3 or not all(field.strip() for field in row):
+                raise InputError(f"{path}, line {line_number}: write type, name and words, separated by tabs")
             kind, name, words = row
             if kind not in grammar.types:
-                raise InputError(f"{path}, line {number}: type {kind!r}{did_you_mean(kind, grammar.types)}")
+                raise InputError(f"{path}, line {line_number}: type {kind!r}{did_you_mean(kind, grammar.types)}")
             if name.split() != [name]:
-                raise InputError(f"{path}, line {number}: the name {name!r} contains a blank; join its parts")
+                raise InputError(f"{path}, line {line_number}: the name {name!r} contains a blank; join its parts")
             if types.get(name, kind) != kind or forms.get(tuple(words.split()), name) != name:
                 raise InputError(
-                    f"{path}, line {number}: {name!r} or {words!r} is another atom above; give each atom one type"
+                    f"{path}, line {line_number}: {name!r} or {words!r} is another atom above; give each atom one type"
                 )
             types[name] = kind
             forms[tuple(words.split())] = name
@@ -128,34 +128,34 @@ class Translations:
         """Read an entry of the lexicon; raises :class:`re.error` for a bad regular expression."""
         if entry == "/":
             return cls(True)
-        parts = entry.split("/")
+        texts = entry.split("/")
         if match == "regex":
             with warnings.catch_warnings():
                 warnings.simplefilter("error")  # refuse patterns whose meaning may change in a later Python
                 flags = re.IGNORECASE if lowercase else 0
-                return cls(False, patterns=tuple(_compiled(part, flags) for part in parts))
-        parts = [part.lower() for part in parts] if lowercase else parts
-        return cls(False, tuple(map(_in_words, parts) if match == "word" else parts), words=match == "word")
+                return cls(False, patterns=tuple(_compiled(text, flags) for text in texts))
+        texts = [part.lower() for part in texts] if lowercase else texts
+        return cls(False, tuple(map(_in_words, texts) if match == "word" else texts), words=match == "word")
 
     @property
     def has_blank(self) -> bool:
         """Whether an alternative contains a blank."""
-        return any(" " in part for part in (*self.literals, *(pattern.pattern for pattern in self.patterns)))
+        return any(" " in text_ for text_ in (*self.literals, *(pattern.pattern for pattern in self.patterns)))
 
     def find(self, text: str) -> Spans:
         """The first and last position where an alternative begins in the :meth:`~TranslationLexicon.text`."""
         begins: list[int] = []
-        for part in self.literals:
-            at = text.find(part)
+        for literal in self.literals:
+            at = text.find(literal)
             if at < 0:
                 continue
             begins.append(at)
-            if not part:  # matches before every character and at the end
+            if not literal:  # matches before every character and at the end
                 begins.append(len(text))
-            step = len(part) - self.words  # matches do not overlap, except in the blank between two words
-            while part and at >= 0:
+            step = len(literal) - self.words  # matches do not overlap, except in the blank between two words
+            while literal and at >= 0:
                 begins.append(at)
-                at = text.find(part, at + step)
+                at = text.find(literal, at + step)
         for pattern in self.patterns:
             try:
                 begins += [match.start() for match in pattern.finditer(text, timeout=SECONDS)]
@@ -179,7 +179,7 @@ class TranslationLexicon:
     special: str | None = None
 
     @classmethod
-    def read(cls, given: str, match: str = "substring", lowercase: bool = False) -> TranslationLexicon:
+    def read(cls, name: str, match: str = "substring", lowercase: bool = False) -> TranslationLexicon:
         """Read ``cognition`` (from the data folder), or a file.
 
         :param match: one of :data:`MATCHES`.
@@ -187,8 +187,8 @@ class TranslationLexicon:
         """
         if match not in MATCHES:
             raise InputError(f"match {match!r}{did_you_mean(match, MATCHES)}")
-        path = Path(given)
-        if given == "cognition":
+        path = Path(name)
+        if name == "cognition":
             path = data_folder() / "cognition" / "lexicon"
             if not path.is_file():
                 raise InputError(
@@ -199,18 +199,18 @@ class TranslationLexicon:
         entries: dict[str, Translations] = {}
         special: str | None = None
         rows = list(read_lines(path))
-        for number, line in enumerate(rows, 1):
+        for line_number, line in enumerate(rows, 1):
             if not line.strip():
                 continue
             row = line.strip().split("\t")
             if len(row) != 2 or not all(row):
-                raise InputError(f"{path}, line {number}: write an atom, a tab, and translations separated by /")
+                raise InputError(f"{path}, line {line_number}: write an atom, a tab, and translations separated by /")
             try:
                 entries[row[0]] = Translations.parse(row[1], match, lowercase)
             except (re.error, RecursionError, OverflowError, Warning) as error:
-                raise InputError(f"{path}, line {number}: {row[1]!r} is not a valid pattern ({error})") from None
+                raise InputError(f"{path}, line {line_number}: {row[1]!r} is not a valid pattern ({error})") from None
             if special is None and _SPECIAL.search(row[1]):
-                special = f"{path}, line {number}: {row[1]!r}"
+                special = f"{path}, line {line_number}: {row[1]!r}"
         if not entries:
             raise InputError(f"{path}: no atoms")
         return cls(path, entries, content_hash(rows), match, lowercase, special)

@@ -32,10 +32,10 @@ class Signature:
 
     def __init__(self, items: dict[str, Any], short: dict[str, str] | None = None, version: str | None = None) -> None:
         """``items`` by long name; ``short``: short names that differ; ``version`` comes last."""
-        first, *rest = items
+        first, *further = items
         reserved = ("clusters", "bs", "ar", "paired", "mcnemar", "runs", "seed")
         self.items = {first: items[first], **dict.fromkeys(reserved)}
-        self.items |= {key: items[key] for key in rest}
+        self.items |= {key: items[key] for key in further}
         self.version = version
         self.names = {"seed": "rs", "version": "v", "runs": "r", "clusters": "cl", **(short or {})}
 
@@ -130,12 +130,12 @@ class Metric(ABC):
     @classmethod
     def options(cls) -> tuple[list[str], bool]:
         """The named options of :meth:`make`, and whether it accepts others."""
-        makes = [vars(one).get("make") or vars(one).get("__init__") for one in cls.__mro__]
+        makes = [vars(base).get("make") or vars(base).get("__init__") for base in cls.__mro__]
         names: list[str] = []
         for function in filter(None, makes):
             parameters = inspect.signature(getattr(function, "__func__", function)).parameters.values()
-            names += [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
-            if not any(one.kind is one.VAR_KEYWORD for one in parameters):
+            names += [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+            if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
                 return names, False
         return names, True
 
@@ -262,7 +262,9 @@ def check_references(references: Sequence[Sequence[str]]) -> None:
 
     :raises InputError: an item is a string or empty.
     """
-    for number, example in enumerate(references):
+    for example_number, example in enumerate(references):
         if isinstance(example, str) or not example:
-            what = "a string" if isinstance(example, str) else "empty"
-            raise InputError(f"references[{number}] is {what}; give a list with the references of that example")
+            problem = "a string" if isinstance(example, str) else "empty"
+            raise InputError(
+                f"references[{example_number}] is {problem}; give a list with the references of that example"
+            )

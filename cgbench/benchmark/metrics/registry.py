@@ -29,7 +29,7 @@ def registered() -> dict[str, EntryPoint]:
     """The metrics of other packages, by name."""
     from importlib.metadata import entry_points
 
-    return {one.name.lower(): one for one in entry_points(group=GROUP)}
+    return {entry_point.name.lower(): entry_point for entry_point in entry_points(group=GROUP)}
 
 
 def metric_class(name: str) -> type[Metric]:
@@ -39,18 +39,18 @@ def metric_class(name: str) -> type[Metric]:
     """
     if name in METRICS:
         module, _, kind = METRICS[name].partition(":")
-        own: type[Metric] = getattr(import_module(f"cgbench.benchmark.metrics.{module}"), kind)
-        return own
-    others = registered()
-    if name not in others:
-        raise InputError(f"{argument('metric', name)}{did_you_mean(name, [*METRICS, *others])}")
+        metric_type: type[Metric] = getattr(import_module(f"cgbench.benchmark.metrics.{module}"), kind)
+        return metric_type
+    entry_points = registered()
+    if name not in entry_points:
+        raise InputError(f"{argument('metric', name)}{did_you_mean(name, [*METRICS, *entry_points])}")
     try:
-        found = others[name].load()
+        loaded = entry_points[name].load()
     except Exception as error:  # the other package may raise anything
-        raise InputError(f"{argument('metric', name)}: {others[name].value} cannot be loaded: {error}") from error
-    if not (isinstance(found, type) and issubclass(found, Metric)):
-        raise InputError(f"{argument('metric', name)}: {others[name].value} is not a subclass of cgbench.Metric")
-    return found
+        raise InputError(f"{argument('metric', name)}: {entry_points[name].value} cannot be loaded: {error}") from error
+    if not (isinstance(loaded, type) and issubclass(loaded, Metric)):
+        raise InputError(f"{argument('metric', name)}: {entry_points[name].value} is not a subclass of cgbench.Metric")
+    return loaded
 
 
 def make_metric(name: str, texts: ExampleTexts, options: Mapping[str, Any]) -> Metric:
@@ -58,9 +58,9 @@ def make_metric(name: str, texts: ExampleTexts, options: Mapping[str, Any]) -> M
 
     :raises InputError: there is no such metric, or an option is unknown or invalid.
     """
-    found = metric_class(name)
-    known, others = found.options()
-    if not others and (strange := [one for one in options if one not in known]):
+    kind = metric_class(name)
+    known, others = kind.options()
+    if not others and (strange := [option_name for option_name in options if option_name not in known]):
         has = f"there is {', '.join(known)}" if known else "it has none"
         raise InputError(f"{name} has no option {strange[0]}; {has}")
-    return found.make(texts, **options)
+    return kind.make(texts, **options)

@@ -48,11 +48,14 @@ def means_the_same(form: Form, gold: Form) -> bool:
 
     :raises InputError: there are too many possible renamings.
     """
-    choices = {variable: gold.kinds.get(kind, []) for kind, own in form.kinds.items() for variable in own}
-    if set(choices) != form.numbers or {one for own in gold.kinds.values() for one in own} != gold.numbers:
+    choices = {variable: gold.kinds.get(kind, []) for kind, variables in form.kinds.items() for variable in variables}
+    if (
+        set(choices) != form.numbers
+        or {variable for numbers_of_kind in gold.kinds.values() for variable in numbers_of_kind} != gold.numbers
+    ):
         return False
     # Every variable of the reference needs one of the form, so there must be enough of each kind.
-    if any(len(form.kinds.get(kind, ())) < len(own) for kind, own in gold.kinds.items()):
+    if any(len(form.kinds.get(kind, ())) < len(variables) for kind, variables in gold.kinds.items()):
         return False
     used_in: dict[str, list[str]] = defaultdict(list)
     waiting: dict[str, int] = {}
@@ -63,7 +66,9 @@ def means_the_same(form: Form, gold: Form) -> bool:
             used_in[variable].append(conjunct)
         if not variables and conjunct not in gold.conjuncts:
             return False
-    return _search(sorted(choices, key=lambda one: (len(choices[one]), one)), choices, used_in, waiting, form, gold)
+    return _search(
+        sorted(choices, key=lambda variable: (len(choices[variable]), variable)), choices, used_in, waiting, form, gold
+    )
 
 
 def _search(
@@ -79,7 +84,7 @@ def _search(
     :param waiting: number of variables without a new name in each conjunct.
     """
     names: dict[str, str] = {}
-    taken: Counter[str] = Counter()  # number of variables with each name
+    times_named: Counter[str] = Counter()  # number of variables with each name
     spare = len(order) - len(gold.numbers)  # number of variables that may share a name
     tried = [0] * len(order)
     place = steps = 0
@@ -87,7 +92,7 @@ def _search(
         if place == len(order):
             if (
                 set(names.values()) == gold.numbers
-                and {_renamed(one, names) for one in form.conjuncts} == gold.conjuncts
+                and {_renamed(conjunct, names) for conjunct in form.conjuncts} == gold.conjuncts
             ):
                 return True
             place -= 1
@@ -95,8 +100,8 @@ def _search(
         variable = order[place]
         if variable in names:  # backtracking
             name = names.pop(variable)
-            taken[name] -= 1
-            spare += taken[name] > 0
+            times_named[name] -= 1
+            spare += times_named[name] > 0
             for conjunct in used_in[variable]:
                 waiting[conjunct] += 1
         if tried[place] == len(choices[variable]):
@@ -104,7 +109,7 @@ def _search(
             place -= 1
             continue
         name = choices[variable][tried[place]]
-        if taken[name] and not spare:
+        if times_named[name] and not spare:
             tried[place] += 1
             continue
         steps += 1
@@ -114,18 +119,18 @@ def _search(
                 f"{', '.join(order[:5])} ..."
             )
         names[variable] = name
-        spare -= taken[name] > 0
-        taken[name] += 1
+        spare -= times_named[name] > 0
+        times_named[name] += 1
         tried[place] += 1
         for conjunct in used_in[variable]:
             waiting[conjunct] -= 1
-        if all(waiting[one] or _renamed(one, names) in gold.conjuncts for one in used_in[variable]):
+        if all(waiting[conjunct] or _renamed(conjunct, names) in gold.conjuncts for conjunct in used_in[variable]):
             place += 1
     return False
 
 
 def _renamed(conjunct: str, names: dict[str, str]) -> str:
-    return _OWN_NUMBER.sub(lambda found: names.get(found[0], found[0]), conjunct)
+    return _OWN_NUMBER.sub(lambda match: names.get(match[0], match[0]), conjunct)
 
 
 def _is_itself(gold: Form) -> bool:
@@ -167,10 +172,10 @@ class SemanticMatch(ExactMatch):
 
     def signature(self) -> Signature:
         """The signature of exact match, with the rules used."""
-        made = super().signature()
-        made.items["tok"] = None
-        made.items["rules"] = "recogs"
-        return made
+        signature = super().signature()
+        signature.items["tok"] = None
+        signature.items["rules"] = "recogs"
+        return signature
 
     def is_right(self, text: str, place: int) -> bool:
         """Whether a hypothesis has the meaning of a reference of its example."""

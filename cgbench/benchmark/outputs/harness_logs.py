@@ -162,21 +162,21 @@ def _lm_eval_version(path: Path) -> str | None:
         return None
     versions = read_json(results)
     versions = versions.get("versions") if isinstance(versions, dict) else None
-    found = versions.get(task) if isinstance(versions, dict) else None
-    return _version(results, found)
+    version = versions.get(task) if isinstance(versions, dict) else None
+    return _version(results, version)
 
 
-def _version(path: Path, found: Any) -> str | None:
-    if found is not None and not isinstance(found, (int, float, str)):
+def _version(path: Path, value: Any) -> str | None:
+    if value is not None and not isinstance(value, (int, float, str)):
         raise InputError(f"{path}: the version of the task is neither a number nor text")
-    return None if found is None else str(found)
+    return None if value is None else str(value)
 
 
-def _metric(path: object, wanted: str | None, known: Sequence[str]) -> str:
-    if wanted is not None:
-        if wanted not in known:
-            raise InputError(f"{path}: no metric {wanted!r}{did_you_mean(wanted, known)}")
-        return wanted
+def _metric(path: object, chosen: str | None, known: Sequence[str]) -> str:
+    if chosen is not None:
+        if chosen not in known:
+            raise InputError(f"{path}: no metric {chosen!r}{did_you_mean(chosen, known)}")
+        return chosen
     if len(known) != 1:
         raise InputError(f"{path}: which metric? Write {path}:METRIC; there is {', '.join(known[:NAMED]) or 'none'}")
     return known[0]
@@ -240,8 +240,8 @@ def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None
         raise InputError(f"{path}: the evaluation ended with status {str(status)[:40]!r}; its log is incomplete")
     epochs: dict[int, list[tuple[str, str, str]]] = {}
     name = scorer or None
-    for number, sample in enumerate(samples, 1):
-        of = f"{path}, sample {number}"
+    for sample_number, sample in enumerate(samples, 1):
+        of = f"{path}, sample {sample_number}"
         scores = sample.get("scores") if isinstance(sample, Mapping) else None
         if not isinstance(scores, Mapping):
             raise InputError(f"{of}: no scores; score the log first (inspect score)")
@@ -256,14 +256,14 @@ def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None
             print_of = _digest(json.dumps(sample.get("input"), ensure_ascii=False, sort_keys=True))
         except RecursionError:
             raise InputError(f"{of}: its input is nested too deeply") from None
-        row = (as_score(value, path, number, name), identity(sample.get("id"), f"{of}: no id"), print_of)
+        row = (as_score(value, path, sample_number, name), identity(sample.get("id"), f"{of}: no id"), print_of)
         epochs.setdefault(epoch, []).append(row)
     label = f"{path}:{name}" if name else str(path)
     columns = []
     for epoch, rows in sorted(epochs.items()):
         values, ids, prints = (list(column) for column in zip(*rows, strict=True))
-        shown = f"{label}, epoch {epoch}" if len(epochs) > 1 else label
-        columns.append(ScoreColumn(shown, values, None, ids, prints, version))
+        run_name = f"{label}, epoch {epoch}" if len(epochs) > 1 else label
+        columns.append(ScoreColumn(run_name, values, None, ids, prints, version))
     if not columns:
         raise InputError(f"{path}: no samples")
     return columns

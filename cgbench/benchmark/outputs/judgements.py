@@ -247,7 +247,7 @@ def columns_of(path: Path, judgements: Judgements, *, standardise: bool, by_rate
 
 def _rank(examples: list[str]) -> Any:
     """Sort numbers by value; others stay in the order of their first judgement."""
-    numeric = all(one.isascii() and one.isdigit() for one in examples)
+    numeric = all(example.isascii() and example.isdigit() for example in examples)
     digits = {example: example.lstrip("0") for example in examples}  # no int: an id may have thousands of digits
     if numeric:
         return lambda example: (len(digits[example]), digits[example])

@@ -34,12 +34,12 @@ _Runs = dict[Any, tuple[list[str], list[str]]]
 """Hypotheses and ids by run."""
 
 
-def read_outputs(given: str) -> list[Column] | None:
+def read_outputs(text_name: str) -> list[Column] | None:
     """The hypotheses in a log, one column per run, with ids; None if the file is not a log.
 
     :raises InputError: the log is damaged, or an answer is not text.
     """
-    path, field = split_field(given)
+    path, field = split_field(text_name)
     runs: _Runs = {}
 
     def add(run: Any, text: Any, known: Any, row_number: int) -> None:

@@ -76,7 +76,7 @@ def read_references(texts: Any) -> tuple[list[list[str]], list[str]]:
 
 
 def read_systems(
-    given: Runs | Mapping[str, Runs], n: int, against: str, examples: Examples | None = None
+    outputs: Runs | Mapping[str, Runs], n: int, against: str, examples: Examples | None = None
 ) -> list[System]:
     """The systems and their runs.
 
@@ -86,7 +86,7 @@ def read_systems(
         is for other hypotheses.
     """
     systems = []
-    for name, columns in read_runs(given).items():
+    for name, columns in read_runs(outputs).items():
         if examples is not None:
             columns = [examples.join(run) for run in columns]
             examples.check()
@@ -205,9 +205,10 @@ def join_texts(
             )
     examples = Examples(ids)
     if leads:
-        runs = {name: [examples.join(run) for run in several] for name, several in runs.items()}
+        runs = {name: [examples.join(run) for run in columns_of_system] for name, columns_of_system in runs.items()}
     columns = {
-        name: several and [examples.join(column, name) for column in several] for name, several in columns.items()
+        name: columns_of_text and [examples.join(column, name) for column in columns_of_text]
+        for name, columns_of_text in columns.items()
     }
     if not leads:
         runs = {name: [examples.join(run) for run in several] for name, several in runs.items()}

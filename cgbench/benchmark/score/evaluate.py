@@ -93,8 +93,8 @@ def evaluation_of(request: ScoreRequest, context: MetricContext | None = None) -
         "binning": binning, "comparison": comparison, "metric": test.metric, "sampling": sampling, "scored": scored,
         "results": scored.results,
     }  # fmt: skip
-    analyses, more = analyses_of(request, values)
-    lines += more
+    analyses, analysis_warnings = analyses_of(request, values)
+    lines += analysis_warnings
     if binning and (line := coinciding(binning.feature, binning.how)):
         lines.append(line)
     warned = tuple(map(InputWarning, [*lines, *disagreements(scored), *out_of_reach(scored, comparison)]))
@@ -173,8 +173,8 @@ def check_effects(request: ScoreRequest, test: ExampleSet) -> None:
         if by is None:
             raise InputError(f"{argument(name)} belongs to {argument('by')}")
         if features and not (isinstance(by, str) and by.startswith(features)):
-            shown = argument("by", by) if isinstance(by, str) else "given values"
-            raise InputError(f"{argument(name)} has no effect on {shown}; leave it out")
+            by_argument = argument("by", by) if isinstance(by, str) else "given values"
+            raise InputError(f"{argument(name)} has no effect on {by_argument}; leave it out")
     _check_parts(breakdown)
 
 
@@ -210,8 +210,8 @@ def with_outputs(
     lines = list(test.warnings)
     if outputs and test.references:  # with external scores, only --differences compares words
         accept = request.examples.accept_text or not request.breakdown.differences
-        said = [system for system in systems if system.texts]
-        lines += check_form(request, Reading(), said, test.references, accept=accept)
+        with_texts = [system for system in systems if system.texts]
+        lines += check_form(request, Reading(), with_texts, test.references, accept=accept)
     return systems, lines
 
 
@@ -246,14 +246,14 @@ def _feature_of(values: Iterable[Any], examples: Examples) -> Feature:
     """Given values, one per example: numbers or labels; a pandas Series is joined by its index."""
     name = str(getattr(values, "name", None) or "values")
     index = index_of(values)
-    found = list(values)
+    items = list(values)
     if index is not None:
         rows = examples.rows_of(Column(argument("by"), list(index), ids=index), more=True)
-        found = [found[row] for row in rows]
-    if all(isinstance(value, str) for value in found):
-        return Feature(name, labels=tuple(found))
+        items = [items[row] for row in rows]
+    if all(isinstance(value, str) for value in items):
+        return Feature(name, labels=tuple(items))
     try:
-        numbers = np.array([float(value) for value in found])
+        numbers = np.array([float(value) for value in items])
     except (TypeError, ValueError):
         raise InputError(f"{argument('by')}: give numbers or strings, one per example") from None
     return feature_of_column(name, Column(name, [repr(number) for number in numbers.tolist()]))
@@ -261,27 +261,27 @@ def _feature_of(values: Iterable[Any], examples: Examples) -> Feature:
 
 def published_beside(request: ScoreRequest, test: ExampleSet) -> list[PublishedScore]:
     """The requested published results."""
-    wanted, metric = request.examples.published, test.metric
-    if wanted is None or wanted is False:
+    requested, metric = request.examples.published, test.metric
+    if requested is None or requested is False:
         return []
-    name = metric.published_benchmark() if wanted is True else str(wanted)
+    name = metric.published_benchmark() if requested is True else str(requested)
     if name is None:
         example = argument("published", "COGS gen", "'COGS gen'")
         raise InputError(f"{argument('published')}: which benchmark? Name it, such as {example}")
-    shown = {"exact": "exact match"}.get(metric.name, metric.name)
-    return published_scores(name, "BLEU" if getattr(metric, "kind", "") == "bleu" else shown)
+    label = {"exact": "exact match"}.get(metric.name, metric.name)
+    return published_scores(name, "BLEU" if getattr(metric, "kind", "") == "bleu" else label)
 
 
 def _by(metric: str, name: str, function: Callable[Concatenate[Any, P], R]) -> Callable[P, R]:
     """:func:`evaluate` with a fixed metric."""
 
-    def call(*values: P.args, **named: P.kwargs) -> R:
-        return function(metric, *values, **named)
+    def call(*values: P.args, **options: P.kwargs) -> R:
+        return function(metric, *values, **options)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"Score systems by {metric}: :func:`evaluate` with that metric, and the same further arguments."
-    own = inspect.signature(function)
-    call.__signature__ = own.replace(parameters=list(own.parameters.values())[1:])  # type: ignore[attr-defined]
+    signature = inspect.signature(function)
+    call.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])  # type: ignore[attr-defined]
     return call
 
 

@@ -79,7 +79,11 @@ class ExampleSet:
     @property
     def targets(self) -> Column | None:
         """The first reference of each example, or the sources if there are no references."""
-        return Column(self.names[0], [one[0] for one in self.references]) if self.references else self.sources
+        return (
+            Column(self.names[0], [of_example[0] for of_example in self.references])
+            if self.references
+            else self.sources
+        )
 
 
 def read_test_set(request: ScoreRequest, context: MetricContext | None = None) -> ExampleSet:
@@ -104,37 +108,37 @@ def read_control_set(request: ScoreRequest, context: MetricContext | None = None
 
     :raises InputError: something is missing, or the systems are not those of the test set.
     """
-    wanted = request.control
+    control = request.control
     texts = {
-        "references": wanted.control_references,
-        "sources": wanted.control_sources,
-        "compounds": wanted.control_compounds,
+        "references": control.control_references,
+        "sources": control.control_sources,
+        "compounds": control.control_compounds,
     }
-    if wanted.control_systems is None:
+    if control.control_systems is None:
         if not all(map(absent, texts.values())):
             raise InputError(f"the control set has no hypotheses; give {argument('control_systems')}")
         return None
-    named, table = isinstance(request.metric, str), None
-    if request.release is not None and named and metric_class(request.metric).needs == "references":
+    by_name, table = isinstance(request.metric, str), None
+    if request.release is not None and by_name and metric_class(request.metric).needs == "references":
         files = release_files(Path(request.release), "control" if absent(texts["references"]) else "test")
         if absent(texts["references"]):
             table = files["table"]
             texts = _with_release(request, texts, files)
     metric = context.control if context else None
-    if not named and metric is None:
+    if not by_name and metric is None:
         raise InputError(f"{argument('control_systems')}: the given Metric has no metric for the control set")
-    systems = same_systems("control_systems", wanted.control_systems, request.systems)
+    systems = same_systems("control_systems", control.control_systems, request.systems)
     columns = context.control_columns if context else {}
     return _read(request, metric, texts, systems, table, columns=columns, control=True)
 
 
 def _with_release(request: ScoreRequest, texts: Mapping[str, Any], files: Mapping[str, Path]) -> dict[str, Any]:
     """``texts`` with those of a release where they are absent, and their normalised forms if the release has them."""
-    own = {"references": "reference", "sources": "source"}
+    keys = {"references": "reference", "sources": "source"}
     forms = {"normalised": "normalised", "normalised_sources": "normalised_source"}
     if not absent(texts["references"]):
         forms = {}
-    chosen = {name: key for name, key in (own | forms).items() if key in files and absent(texts.get(name))}
+    chosen = {name: key for name, key in (keys | forms).items() if key in files and absent(texts.get(name))}
     return {
         **texts,
         **{name: in_release(request.examples.ids, files[key], files["table"]) for name, key in chosen.items()},
@@ -152,7 +156,7 @@ def _read(
     control: bool = False,
 ) -> ExampleSet:
     """The set of these texts and systems; ``metric``: None if the request names it."""
-    metric_name, named = request.metric, metric is None
+    metric_name, by_name = request.metric, metric is None
     options = {name: value for name, value in (request.settings or {}).items() if name not in OF_METRIC}
     joined, runs, examples = join_texts(
         request.examples.ids,
@@ -205,11 +209,11 @@ def _read(
         against = names[0]
     read, release_form = read_systems(runs, metric.n, against), False
     normalised_sources = None
-    if named and sources and not absent(joined.get("normalised_sources")):
+    if by_name and sources and not absent(joined.get("normalised_sources")):
         normalised_sources = as_column(joined["normalised_sources"], "sources", *ROLES["sources"])
     check_translated(request, read, sources, normalised_sources)
     # Hypotheses in the normalised form of a release are compared with its references in that form.
-    if named and not absent(joined.get("normalised")):
+    if by_name and not absent(joined.get("normalised")):
         normalised_references, normalised_names = read_references(joined["normalised"])
         if release_form := in_release_form(request, metric, read, references, normalised_references):
             references, names = normalised_references, normalised_names
@@ -218,7 +222,7 @@ def _read(
     prepared, normalised, warnings = prepare(request, metric, read, references, release_form=release_form)
     files = [*([sources.name] if sources else []), *names]
     if not metric.of_texts:
-        given_scores = [run.name for several in runs.values() for run in several]
+        given_scores = [run.name for runs_of_system in runs.values() for run in runs_of_system]
         files += [name for name in given_scores if split_name(name)[0].is_file()]
     table = table or _table_of(files)
     return ExampleSet(

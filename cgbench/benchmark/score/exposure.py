@@ -42,11 +42,11 @@ FEWEST, MOST_STRATA = 5, 20
 
 def new_combinations(line: str, known: KnownNgrams) -> list[tuple[int, int]]:
     """The new combinations of a line: the place of the last word, and the number of words."""
-    words, found = words_of(line), []
+    words, combinations = words_of(line), []
     for end in list(accumulate(map(len, known.cover(line))))[:-1]:  # where the next piece begins
         sizes = range(1, end + 2)
-        found.append((end, next(size for size in sizes if words[end + 1 - size : end + 1] not in known)))
-    return found
+        combinations.append((end, next(length for length in sizes if words[end + 1 - length : end + 1] not in known)))
+    return combinations
 
 
 def exposure_of(lines: Sequence[str], given: AnyPath, train: Sequence[str] | None, min_count: int) -> np.ndarray:
@@ -64,26 +64,26 @@ def exposure_of(lines: Sequence[str], given: AnyPath, train: Sequence[str] | Non
         longest = KnownOfTest.load(Path(given)).ends(lines, 1)[2]
     ends = np.split(longest, np.cumsum([len(words) for words in texts])[:-1])
     if train is None:
-        return np.array([own.max() / len(own) if len(own) else np.nan for own in ends])
+        return np.array([line_ends.max() / len(line_ends) if len(line_ends) else np.nan for line_ends in ends])
     known = KnownNgrams.learn(train, min_count=min_count)
     seen = [
-        [own[place] >= size for place, size in new_combinations(line, known)]
-        for line, own in zip(lines, ends, strict=True)
+        [line_ends[end] >= length for end, length in new_combinations(line, known)]
+        for line, line_ends in zip(lines, ends, strict=True)
     ]
-    return np.array([np.mean(one) if one else np.nan for one in seen])
+    return np.array([np.mean(is_seen) if is_seen else np.nan for is_seen in seen])
 
 
 def length_strata(lengths: np.ndarray, exposed: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """A stratum of similar length for each of ``rows``, int64 ``[n]`` (-1: not in ``rows``), with at least
     :data:`FEWEST` exposed and other rows; rows of the same length are in the same one."""
-    labels, number, held = np.full(len(lengths), -1), 0, np.zeros(0, np.int64)
+    labels, stratum, waiting = np.full(len(lengths), -1), 0, np.zeros(0, np.int64)
     for length in np.unique(lengths[rows]):
-        held = np.concatenate([held, rows[lengths[rows] == length]])
-        labels[held] = number
-        ours = int(exposed[held].sum())
-        if min(ours, len(held) - ours) >= FEWEST and len(held) >= len(rows) / MOST_STRATA:
-            number, held = number + 1, held[:0]
-    labels[held] = max(number - 1, 0)  # the longest, if too few, belong to the stratum before
+        waiting = np.concatenate([waiting, rows[lengths[rows] == length]])
+        labels[waiting] = stratum
+        exposed_rows = int(exposed[waiting].sum())
+        if min(exposed_rows, len(waiting) - exposed_rows) >= FEWEST and len(waiting) >= len(rows) / MOST_STRATA:
+            stratum, waiting = stratum + 1, waiting[:0]
+    labels[waiting] = max(stratum - 1, 0)  # the longest, if too few, belong to the stratum before
     return labels
 
 
@@ -119,9 +119,9 @@ class Matched(Metric):
 
     def signature(self) -> Signature:
         """That of the metric, with the number of exposed and of other pairs."""
-        found, exposed = self.metric.signature(), int(self.exposed[self.rows].sum())
-        found.items |= {"exposed": exposed, "others": len(self.rows) - exposed}
-        return found
+        signature, exposed = self.metric.signature(), int(self.exposed[self.rows].sum())
+        signature.items |= {"exposed": exposed, "others": len(self.rows) - exposed}
+        return signature
 
     def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
         """The statistics of the metric, in the columns of the row's stratum, after a count."""
@@ -141,13 +141,14 @@ class Matched(Metric):
 
     def compute(self, sums: np.ndarray) -> np.ndarray:
         """The scores from sums by stratum; strata without exposed or without other pairs do not count."""
-        both = sums.reshape(-1, *self._shape)
-        others, exposed = both[:, 0], both[:, 1]
-        usable = (others[..., 0] > 0) & (exposed[..., 0] > 0)
-        weights = np.where(usable, exposed[..., 0] / np.where(usable, others[..., 0], 1), 0)[..., None]
-        parts = (exposed * usable[..., None], others * weights, others * (1 + weights))
-        ours, matched, without = (self.metric.compute(part.sum(axis=1)[:, 1:])[:, 0] for part in parts)
-        return np.stack([ours, matched, ours - matched, without], axis=1)
+        by_side = sums.reshape(-1, *self._shape)
+        other_sums, exposed = by_side[:, 0], by_side[:, 1]
+        usable = (other_sums[..., 0] > 0) & (exposed[..., 0] > 0)
+        weights = np.where(usable, exposed[..., 0] / np.where(usable, other_sums[..., 0], 1), 0)[..., None]
+        weighted_sums = (exposed * usable[..., None], other_sums * weights, other_sums * (1 + weights))
+        scores = (self.metric.compute(strata.sum(axis=1)[:, 1:])[:, 0] for strata in weighted_sums)
+        exposed_score, matched, without = scores
+        return np.stack([exposed_score, matched, exposed_score - matched, without], axis=1)
 
 
 def exposed_pairs(
@@ -170,12 +171,12 @@ def compare_exposure(
     if type(metric).collect is not Metric.collect:
         return f"{metric.name} groups its examples: exposed pairs are not matched on length"
     exposed, rows = values >= EXPOSED, sampling.counted(np.flatnonzero(~np.isnan(values)))
-    ours = int(exposed[rows].sum())
-    if min(ours, len(rows) - ours) < FEWEST:
+    exposed_rows = int(exposed[rows].sum())
+    if min(exposed_rows, len(rows) - exposed_rows) < FEWEST:
         return (
-            f"{ours:,} of {len(rows):,} pairs are exposed; a comparison matched on length needs at least {FEWEST} "
-            f"exposed and {FEWEST} other pairs"
+            f"{exposed_rows:,} of {len(rows):,} pairs are exposed; a comparison matched on length needs at least "
+            f"{FEWEST} exposed and {FEWEST} other pairs"
         )
-    wanted = changed(comparison, paired=CALIBRATED if comparison.paired else None, confidence=True)
+    with_intervals = changed(comparison, paired=CALIBRATED if comparison.paired else None, confidence=True)
     matched = Matched(metric, results, exposed, lengths, rows)
-    return score(matched, systems, wanted, sampling=replace(sampling, rows=rows))
+    return score(matched, systems, with_intervals, sampling=replace(sampling, rows=rows))

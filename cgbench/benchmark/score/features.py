@@ -52,8 +52,8 @@ def make_feature(name: str, n: int, inputs: FeatureInputs) -> Feature:
     """
     if name.startswith("column:"):
         return _of_table(name.removeprefix("column:"))(name, inputs, n)
-    if inputs.metric is not None and (own := inputs.metric.feature(name)) is not None:
-        return own
+    if inputs.metric is not None and (metric_feature := inputs.metric.feature(name)) is not None:
+        return metric_feature
     if name in OF_COMPOUNDS:
         raise InputError(f"{argument('by', name)} is a feature of compounds, for cgbench score cter")
     if name not in FEATURES:
@@ -80,12 +80,12 @@ def table_column(inputs: FeatureInputs, asked: str, names: Sequence[str], n: int
         raise InputError(
             f"{asked} needs a table with one row per example; give {argument('table')} (or {argument('release')})"
         )
-    path, given = split_name(str(inputs.table))
+    path, column_name = split_name(str(inputs.table))
     ids = None if inputs.examples.ids == NONE else inputs.examples.ids
     if form(path) == "plain":
         column = read_column(path, ids=ids)
-    elif given or len(names) == 1:
-        column = read_column(f"{path}:{given or names[0]}", ids=ids)
+    elif column_name or len(names) == 1:
+        column = read_column(f"{path}:{column_name or names[0]}", ids=ids)
     else:
         column = read_column(path, *names, ids=ids)
     column = inputs.examples.join(column, more=True)

@@ -470,16 +470,16 @@ def _check_one_scale(columns: Sequence[ScoreColumn]) -> None:
         values = scores_of(column.values, column.name)
         if len(values := values[~np.isnan(values) & (values != 0)]):
             ranges.append((column, values))
-    units = [one for one in ranges if np.abs(one[1]).max() <= 1]
-    positive = [one for one in ranges if one[1].min() > 0]
-    pairs = [(unit, other) for unit in units for other in ranges
-             if np.mean(np.abs(other[1]) < 1) < NOT_PERCENT and np.abs(other[1]).max() > MOST_COUNTS]  # fmt: skip
-    pairs += [(one, other) for one in positive for other in ranges
-              if np.mean(other[1] < 0) >= (MOST_NEGATIVE if len(one[1]) >= ENOUGH else 1)]  # fmt: skip
+    units = [bounds for bounds in ranges if np.abs(bounds[1]).max() <= 1]
+    positive = [bounds for bounds in ranges if bounds[1].min() > 0]
+    pairs = [(unit, second) for unit in units for second in ranges
+             if np.mean(np.abs(second[1]) < 1) < NOT_PERCENT and np.abs(second[1]).max() > MOST_COUNTS]  # fmt: skip
+    pairs += [(bounds, second) for bounds in positive for second in ranges
+              if np.mean(second[1] < 0) >= (MOST_NEGATIVE if len(bounds[1]) >= ENOUGH else 1)]  # fmt: skip
     if pairs:
-        (column, low), (other, high) = pairs[0]
+        (column, low), (second, high) = pairs[0]
         raise InputError(
-            f"{column.name} has scores from {low.min():g} to {low.max():g} but {other.name} from {high.min():g} to "
+            f"{column.name} has scores from {low.min():g} to {low.max():g} but {second.name} from {high.min():g} to "
             f"{high.max():g}: they seem to have different scales; convert them to one scale, or give the scale if they "
             f"have the same ({argument('scale')}, such as 0:100)"
         )

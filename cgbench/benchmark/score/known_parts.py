@@ -51,8 +51,8 @@ class PartsScores:
     @property
     def untested(self) -> int:
         """The number of test rows with a piece that has no probe, or without pieces: they are not given."""
-        places = self.folder.rows
-        return sum(not row or any(not self.folder.pieces[place.piece].probes for place in row) for row in places)
+        rows = self.folder.rows
+        return sum(not row or any(not self.folder.pieces[position.piece].probes for position in row) for row in rows)
 
 
 def score_known_parts(request: ScoreRequest, test: ExampleSet, scored: ScoredSystems) -> PartsScores:
@@ -64,18 +64,20 @@ def score_known_parts(request: ScoreRequest, test: ExampleSet, scored: ScoredSys
     breakdown = request.breakdown
     assert breakdown.parts is not None
     folder = PartsFolder.open(breakdown.parts)
-    shown = argument("parts", str(breakdown.parts))
+    folder_name = argument("parts", str(breakdown.parts))
     if len(folder.rows) != test.metric.n:
         raise InputError(
-            f"{shown}: made for a test set of {len(folder.rows):,} rows, but this one has {test.metric.n:,}"
+            f"{folder_name}: made for a test set of {len(folder.rows):,} rows, but this one has {test.metric.n:,}"
         )
     sources = [test.sources.values] if test.sources else []
     for side, texts in (("source", sources), ("target", list(zip(*test.references, strict=False)))):
         if texts and not any(folder.is_test(side, lines) for lines in texts):
-            raise InputError(f"{shown}: made for another test set: its {side} has other words; run cgbench parts again")
-    _check_metric(folder, test.metric, request, shown)
+            raise InputError(
+                f"{folder_name}: made for another test set: its {side} has other words; run cgbench parts again"
+            )
+    _check_metric(folder, test.metric, request, folder_name)
     if not folder.probes:
-        raise InputError(f"{shown}: it has no probes")
+        raise InputError(f"{folder_name}: it has no probes")
     probes = _read_probes(request, folder, test)
     for system, other in zip(test.systems, probes.systems, strict=True):
         if len(system.runs) != len(other.runs):
@@ -83,37 +85,39 @@ def score_known_parts(request: ScoreRequest, test: ExampleSet, scored: ScoredSys
                 f"{argument('probe_systems')}: {system.name} has {len(other.runs)} runs on the probes and "
                 f"{len(system.runs)} on the test set; give the same seeds in the same order"
             )
-    texts = [one.targets.values for one in (test, probes) if one.targets is not None]
+    texts = [example_set.targets.values for example_set in (test, probes) if example_set.targets is not None]
     if len(texts) < 2:
-        raise InputError(f"{shown}: the lengths of test pairs are needed; give {argument('references')}")
+        raise InputError(f"{folder_name}: the lengths of test pairs are needed; give {argument('references')}")
     match = _matcher(request, folder)
     parts = Parts(
-        Incidence.of([(place.piece, row) for row, places in enumerate(folder.rows) for place in places]),
-        Incidence.of([(piece, probe) for piece, one in enumerate(folder.pieces) for probe in one.probes]),
+        Incidence.of([(position.piece, row) for row, places in enumerate(folder.rows) for position in places]),
+        Incidence.of([(piece, probe) for piece, piece_ in enumerate(folder.pieces) for probe in piece_.probes]),
         np.array([piece.count for piece in folder.pieces], np.int64), lengths(texts[0]), lengths(texts[1]),
         match is None,
     )  # fmt: skip
     outcomes = tuple(
         tuple(
             Outcomes(_right(parts.probes, match, probes.metric, of_probes), _right(parts.rows, match, test.metric, run))
-            for run, of_probes in zip(system.runs, other.runs, strict=True)
+            for run, of_probes in zip(system.runs, probe_outputs.runs, strict=True)
         )
-        for system, other in zip(test.systems, probes.systems, strict=True)
+        for system, probe_outputs in zip(test.systems, probes.systems, strict=True)
     )
-    named = list(zip([one.name for one in test.systems], outcomes, strict=True))
-    residual = compare_composition(parts, named, breakdown.known, request.comparison)
+    outcomes_by_system = list(zip([system.name for system in test.systems], outcomes, strict=True))
+    residual = compare_composition(parts, outcomes_by_system, breakdown.known, request.comparison)
     bins = []
     if folder.manifest["pieces"] == "ngrams":  # which cover the row
         degrees = np.array([len(row) / row[-1].end if row and row[-1].end > 0 else 0.0 for row in folder.rows])
         bins = make_bins(Feature("degree", degrees), None)
-        bins = [replace(one, label=f"given, degree {one.label}") for one in bins]
-    given = [np.stack([gate_of(parts, run.probes, breakdown.known).given for run in runs]) for runs in outcomes]
-    found = PartsScores(folder, parts, breakdown.known, outcomes, residual, _by_parts(scored, given, bins, request))
-    return replace(found, warnings=(*(f"probes: {line}" for line in probes.warnings), *_warnings(found)))
+        bins = [replace(degree_bin, label=f"given, degree {degree_bin.label}") for degree_bin in bins]
+    given_pairs = [np.stack([gate_of(parts, run.probes, breakdown.known).given for run in runs]) for runs in outcomes]
+    scores = PartsScores(
+        folder, parts, breakdown.known, outcomes, residual, _by_parts(scored, given_pairs, bins, request)
+    )
+    return replace(scores, warnings=(*(f"probes: {line}" for line in probes.warnings), *_warnings(scores)))
 
 
 def _by_parts(
-    scored: ScoredSystems, given: Sequence[np.ndarray], bins: Sequence[Bin], request: ScoreRequest
+    scored: ScoredSystems, given_pairs: Sequence[np.ndarray], bins: Sequence[Bin], request: ScoreRequest
 ) -> ScoredSystems:
     """The scores on given pairs, on the rest, and on given pairs in each bin.
 
@@ -121,18 +125,22 @@ def _by_parts(
     """
     comparison = replace(request.comparison, paired=None, baseline=None, all_pairs=False, confidence=True)
     every, results = np.arange(scored.metric.n), []
-    for result, mine in zip(scored.results, given, strict=True):
-        parts = []
-        for number, one in enumerate([Bin("given", every), Bin("rest", every), *bins]):
-            inside = ~mine if number == 1 else mine
-            rows = one.rows[inside[:, one.rows].any(axis=0)]  # as many as count in some run: intervals depend on it
-            part = replace(result.whole, figures={name: Score(None) for name in result.whole.figures})
+    for result, given_of_system in zip(scored.results, given_pairs, strict=True):
+        subsets = []
+        for number_of_bin, bin_ in enumerate([Bin("given", every), Bin("rest", every), *bins]):
+            inside = ~given_of_system if number_of_bin == 1 else given_of_system
+            # As many rows as count in some run: intervals depend on it.
+            rows = bin_.rows[inside[:, bin_.rows].any(axis=0)]
+            subset = replace(result.whole, figures={name: Score(None) for name in result.whole.figures})
             if len(rows):
                 masked = replace(result, statistics=result.statistics * inside[:, :, None])
-                ((part,),) = parts_of(scored.metric, scored.sampling, [masked], comparison, [replace(one, rows=rows)])
+                ((subset,),) = parts_of(
+                    scored.metric, scored.sampling, [masked], comparison, [replace(bin_, rows=rows)]
+                )
             mean = float(inside[:, rows].sum()) / len(inside)
-            parts.append((one, replace(part, examples=max(round(mean), int(mean > 0)))))  # 0 means none in any run
-        results.append(replace(result, bins=tuple(parts)))
+            examples = max(round(mean), int(mean > 0))  # 0 means none in any run
+            subsets.append((bin_, replace(subset, examples=examples)))
+        results.append(replace(result, bins=tuple(subsets)))
     return replace(scored, by="parts", results=tuple(results))
 
 
@@ -149,31 +157,32 @@ def _warnings(scores: PartsScores) -> list[str]:
             "predict its error"
         )
     parts, least = scores.parts, scores.least
-    each = len(parts.rows.piece) / max(len(parts.length), 1)
-    for result, one, runs in zip(scores.residual.results, scores.scored.results, scores.outcomes, strict=True):
-        given, found = one.bins[0][1].examples, result.whole.figures["residual"].value is not None
-        if not found and not given:
+    pieces_per_pair = len(parts.rows.piece) / max(len(parts.length), 1)
+    for result, by_parts, runs in zip(scores.residual.results, scores.scored.results, scores.outcomes, strict=True):
+        given_count, has_residual = by_parts.bins[0][1].examples, result.whole.figures["residual"].value is not None
+        if not has_residual and not given_count:
             known = 100 * np.mean([gate_of(parts, run.probes, least).known for run in runs])
             lines.append(
                 f"{result.system}: no pair is given, so there is no residual composition error: it knows {known:.0f} % "
-                f"of the pieces, and a test pair has {each:.1f} on average"
+                f"of the pieces, and a test pair has {pieces_per_pair:.1f} on average"
             )
-        elif not found:
+        elif not has_residual:
             lines.append(f"{result.system}: too few known pieces have a second probe, so no error can be predicted")
-        elif given < 20:
-            lines.append(f"{result.system}: only {counted(given, 'given pair')}, fewer than 20")
+        elif given_count < 20:
+            lines.append(f"{result.system}: only {counted(given_count, 'given pair')}, fewer than 20")
     return lines
 
 
-def _check_metric(folder: PartsFolder, metric: Metric, request: ScoreRequest, shown: str) -> None:
+def _check_metric(folder: PartsFolder, metric: Metric, request: ScoreRequest, folder_name: str) -> None:
     if isinstance(request.metric, Metric):
-        raise InputError(f"{shown}: name the metric; a Metric belongs to the texts that it was made for")
+        raise InputError(f"{folder_name}: name the metric; a Metric belongs to the texts that it was made for")
     if (folder.match == "compound") != isinstance(metric, Cter):
-        made = "compounds" if folder.match == "compound" else "no compounds"
-        raise InputError(f"{shown}: its probes are {made}, so {metric.name} cannot judge them")
+        kind = "compounds" if folder.match == "compound" else "no compounds"
+        raise InputError(f"{folder_name}: its probes are {kind}, so {metric.name} cannot judge them")
     if folder.match == "exact" and not isinstance(metric, ExactMatch):
         raise InputError(
-            f"{shown}: its probes are right or wrong as a whole; use the metric exact or semantic, not {metric.name}"
+            f"{folder_name}: its probes are right or wrong as a whole; use the metric exact or semantic, not "
+            f"{metric.name}"
         )
 
 
@@ -224,5 +233,5 @@ def _right(incidence: Incidence, match: Any, metric: Metric, texts: Sequence[str
         return np.asarray(right[incidence.sentence])
     comes_out, prepare = match
     ready = list(map(prepare, texts))
-    places = zip(incidence.piece.tolist(), incidence.sentence.tolist(), strict=True)
-    return np.array([comes_out(piece, ready[place]) for piece, place in places], bool)
+    incidences = zip(incidence.piece.tolist(), incidence.sentence.tolist(), strict=True)
+    return np.array([comes_out(piece, ready[sentence]) for piece, sentence in incidences], bool)

@@ -137,15 +137,15 @@ def variance_of(
         right_or_wrong = metric.outcomes(results[0].statistics[0], rows) is not None and len(metric.figures) == 1
         right_or_wrong &= metric.top == 100.0 and sampling.clusters is None
         return Variance(of_units * units, units=units, step=100.0 if right_or_wrong else 0.0, clusters=clusters)
-    own = between = 0.0
-    for place, figure in enumerate(values):
-        block = covariance.block(slice(place * runs, (place + 1) * runs))
+    within = between = 0.0
+    for index, figure in enumerate(values):
+        block = covariance.block(slice(index * runs, (index + 1) * runs))
         total = float(block.variance(lambda matrix: np.trace(matrix) / runs)[0])
         luck = max(0.0, total - float(block.variance(shared_by_runs)[0]))
-        own += luck
+        within += luck
         between += max(0.0, float(figure.var(ddof=1)) - luck)
-    shared = max(0.0, of_units - own / runs)
-    return Variance(shared * units, own * units, between, units, runs, clusters=clusters)
+    shared = max(0.0, of_units - within / runs)
+    return Variance(shared * units, within * units, between, units, runs, clusters=clusters)
 
 
 def _shape(sampling: Sampling, rows: np.ndarray, covariance: ExampleCovariance) -> Shape:

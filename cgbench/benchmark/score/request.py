@@ -31,7 +31,7 @@ def _is_bins(value: Any) -> bool:
     if isinstance(value, str):
         return True
     if isinstance(value, Iterable):
-        return all(isinstance(one, Real) and not isinstance(one, bool) for one in value)
+        return all(isinstance(edge, Real) and not isinstance(edge, bool) for edge in value)
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) > 0
 
 

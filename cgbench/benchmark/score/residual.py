@@ -49,8 +49,8 @@ class Incidence:
     @classmethod
     def of(cls, pairs: Sequence[tuple[int, int]]) -> Incidence:
         """From pairs of a piece and a sentence."""
-        found = np.array(sorted(set(pairs)), np.int64).reshape(-1, 2)
-        return cls(found[:, 0], found[:, 1])
+        incidences = np.array(sorted(set(pairs)), np.int64).reshape(-1, 2)
+        return cls(incidences[:, 0], incidences[:, 1])
 
 
 @dataclass(frozen=True)
@@ -125,10 +125,10 @@ def compare_composition(
     statistics = [np.stack(list(map(model.statistics, runs))) for _, runs in systems]
     comparison = replace(comparison, paired=CALIBRATED if comparison.paired else None)
     sampling = Sampling(model.clusters)
-    found = compare_statistics(model, sampling, names, statistics, comparison, True, model.interval)
+    subset_scores = compare_statistics(model, sampling, names, statistics, comparison, True, model.interval)
     results = (
-        SystemScores(name, len(runs), replace(one, examples=len(parts.length)), (), runs)
-        for name, runs, one in zip(names, statistics, found, strict=True)
+        SystemScores(name, len(runs), replace(subset, examples=len(parts.length)), (), runs)
+        for name, runs, subset in zip(names, statistics, subset_scores, strict=True)
     )
     first = names[0] if comparison.paired and not comparison.all_pairs else None
     return ScoredSystems(
@@ -162,10 +162,10 @@ class Residual(Metric):
         lengths = [parts.length[rows.sentence], parts.probe_length[probes.sentence]]
         frequencies = [parts.frequency[rows.piece], parts.frequency[probes.piece]]
         if parts.whole:  # a sentence is as frequent as its rarest piece
-            for number, one in enumerate((rows, probes)):
-                lowest = np.full(int(one.sentence.max(initial=-1)) + 1, np.inf)
-                np.minimum.at(lowest, one.sentence, frequencies[number])
-                frequencies[number] = lowest[one.sentence]
+            for side, incidence in enumerate((rows, probes)):
+                lowest = np.full(int(incidence.sentence.max(initial=-1)) + 1, np.inf)
+                np.minimum.at(lowest, incidence.sentence, frequencies[side])
+                frequencies[side] = lowest[incidence.sentence]
         measured = [
             np.stack([np.ones(len(length)), np.log(np.maximum(length, 1)), np.log1p(frequency)], axis=1)
             for length, frequency in zip(lengths, frequencies, strict=True)
@@ -190,37 +190,42 @@ class Residual(Metric):
         rows, probes, counts = parts.rows, parts.probes, parts.counts
         right, total = run.probes.astype(np.float64), np.bincount(probes.piece, run.probes, len(counts))
         starts = np.searchsorted(probes.piece, np.arange(len(counts)))
-        place = np.arange(len(probes.piece)) - starts[probes.piece]
+        fold_of_probe = np.arange(len(probes.piece)) - starts[probes.piece]
         folds = max(int(counts.max(initial=0)), 1)
-        given, held = np.zeros(len(parts.length)), np.zeros(len(probes.piece))
+        given_weight, held_weight = np.zeros(len(parts.length)), np.zeros(len(probes.piece))
         for fold in range(folds):
-            out = (place == fold % np.maximum(counts, 1)[probes.piece]) & (counts[probes.piece] > 1)
+            out = (fold_of_probe == fold % np.maximum(counts, 1)[probes.piece]) & (counts[probes.piece] > 1)
             passed = total - np.bincount(probes.piece[out], right[out], len(counts))
             known = _known(passed, counts - (counts > 1), least)
-            given += _given(parts, known) / folds
-            held += (out & known[probes.piece]) / folds
-        weight = given[rows.sentence]
-        share = weight / np.bincount(rows.sentence, minlength=len(given))[rows.sentence] if parts.whole else weight
-        own, units = np.bincount(rows.piece, share, len(counts)), np.bincount(probes.piece, held, len(counts))
+            given_weight += _given(parts, known) / folds
+            held_weight += (out & known[probes.piece]) / folds
+        weight = given_weight[rows.sentence]
+        piece_weight = (
+            weight / np.bincount(rows.sentence, minlength=len(given_weight))[rows.sentence] if parts.whole else weight
+        )
+        given_of_piece, units = (
+            np.bincount(rows.piece, piece_weight, len(counts)),
+            np.bincount(probes.piece, held_weight, len(counts)),
+        )
         with np.errstate(invalid="ignore", divide="ignore"):
-            held = held * np.where(units > 0, own / units, 0.0)[probes.piece]
+            held_weight = held_weight * np.where(units > 0, given_of_piece / units, 0.0)[probes.piece]
         # As many probes as there are, so that the prior keeps its weight.
-        held *= np.count_nonzero(held) / folds / held.sum() if held.sum() else 0.0
-        pairs, wrong = weight * self.rarest if parts.whole else weight, held * ~run.probes
-        fit = self._fit(held, wrong)
-        gradient, curvature = self._likelihood(fit, held, wrong)
-        if held.any():
-            gradient -= np.outer(held / held.sum(), _PENALTY @ (fit - self._prior))
-            curvature += np.multiply.outer(held / held.sum(), _PENALTY)
+        held_weight *= np.count_nonzero(held_weight) / folds / held_weight.sum() if held_weight.sum() else 0.0
+        pairs, wrong = weight * self.rarest if parts.whole else weight, held_weight * ~run.probes
+        fit = self._fit(held_weight, wrong)
+        gradient, curvature = self._likelihood(fit, held_weight, wrong)
+        if held_weight.any():
+            gradient -= np.outer(held_weight / held_weight.sum(), _PENALTY @ (fit - self._prior))
+            curvature += np.multiply.outer(held_weight / held_weight.sum(), _PENALTY)
         predicted, slope = _curve(self._of_rows @ fit)
-        found = np.zeros((self.n, 18))
-        first, second = found[: len(rows.piece)], found[len(rows.piece) :]
+        statistics = np.zeros((self.n, 18))
+        first, second = statistics[: len(rows.piece)], statistics[len(rows.piece) :]
         first[:, 0] = gate_of(parts, run.probes, least).given[rows.sentence] * self.rarest
         first[:, 1] = self.rarest
         first[:, 2:5] = pairs[:, None] * np.stack([~run.rows, np.ones(len(pairs)), predicted], axis=1)
         first[:, 5:8] = (pairs * slope)[:, None] * self._of_rows
-        second[:, 8], second[:, 9:12], second[:, 12:] = held, gradient, curvature[:, _UPPER[0], _UPPER[1]]
-        return found
+        second[:, 8], second[:, 9:12], second[:, 12:] = held_weight, gradient, curvature[:, _UPPER[0], _UPPER[1]]
+        return statistics
 
     def compute(self, sums: np.ndarray) -> np.ndarray:
         """:data:`FIGURES` in percent, ``[m, 4]``; NaN if no pair is given or no known piece has a second probe."""
@@ -247,27 +252,27 @@ class Residual(Metric):
             return score_interval(covariance(3).select(np.zeros_like), np.round(values[:, 3]))
         if figure:
             return score_interval(covariance(figure), values[:, figure])
-        found = score_interval(covariance(0), values[:, 0], None, None)
+        interval = score_interval(covariance(0), values[:, 0], None, None)
         if certain:
-            error, predicted = (self.interval(one, covariance, values) for one in (2, 3))
+            error, predicted = (self.interval(error_figure, covariance, values) for error_figure in (2, 3))
             assert error is not None and predicted is not None
             residual, _, mean, expected = values.mean(axis=0).tolist()
             below = math.hypot(mean - error[0], predicted[1] - expected)
-            found = residual - below, residual + math.hypot(error[1] - mean, expected - predicted[0])
-        return found and (max(found[0], -100.0), min(found[1], 100.0))
+            interval = residual - below, residual + math.hypot(error[1] - mean, expected - predicted[0])
+        return interval and (max(interval[0], -100.0), min(interval[1], 100.0))
 
     def _fit(self, count: np.ndarray, wrong: np.ndarray) -> np.ndarray:
         """The coefficients ``[3]`` for the weights of held-back probes and of the wrong ones, by Fisher scoring."""
-        share = np.clip(wrong.sum() / max(count.sum(), 1e-9), 1e-6, 1 - 1e-6)
-        found = np.array([np.log(-np.log1p(-share)), 0.0, 0.0])
+        error_rate = np.clip(wrong.sum() / max(count.sum(), 1e-9), 1e-6, 1 - 1e-6)
+        coefficients = np.array([np.log(-np.log1p(-error_rate)), 0.0, 0.0])
         for _ in range(_STEPS):
-            gradient, curvature = (part.sum(axis=0) for part in self._likelihood(found, count, wrong))
-            step = np.linalg.solve(curvature + _PENALTY, gradient - _PENALTY @ (found - self._prior))
-            found = found + step / max(np.abs(step).max(), 1.0)
-            found[0] = np.clip(found[0], *_RANGE)
+            gradient, curvature = (term.sum(axis=0) for term in self._likelihood(coefficients, count, wrong))
+            step = np.linalg.solve(curvature + _PENALTY, gradient - _PENALTY @ (coefficients - self._prior))
+            coefficients = coefficients + step / max(np.abs(step).max(), 1.0)
+            coefficients[0] = np.clip(coefficients[0], *_RANGE)
             if np.abs(step).max() < _CLOSE:
                 break
-        return found
+        return coefficients
 
     def _likelihood(self, fit: np.ndarray, count: np.ndarray, wrong: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The gradient ``[n, 3]`` and expected curvature ``[n, 3, 3]`` of the log-likelihood of each probe."""

@@ -149,8 +149,8 @@ class Evaluation:
 
         :param reasons: for CTER, also the reasons of errors.
         """
-        asked: dict[str, Any] = {"form": form, "width": width, "reasons": reasons}
-        ReportRequest(**asked)  # checks them
+        options: dict[str, Any] = {"form": form, "width": width, "reasons": reasons}
+        ReportRequest(**options)  # checks them
         width = self.scored.metric.width if width is None else width
         return FORMS[form](self, width, reasons)
 
@@ -192,8 +192,8 @@ class Evaluation:
         subsets_of = [result.parts[-len(bins) :] for result in scored.results]
         if not scored.by and self.inputs is not None:  # intervals, if only scores were asked for
             comparison = replace(self.inputs.comparison, paired=None, baseline=None, all_pairs=False, confidence=True)
-            whole = [Bin("all", np.arange(metric.n))]
-            (subsets,) = parts_of(metric, scored.sampling, scored.results, comparison, whole)
+            all_rows = [Bin("all", np.arange(metric.n))]
+            (subsets,) = parts_of(metric, scored.sampling, scored.results, comparison, all_rows)
             subsets_of = [[subset] for subset in subsets]
         charts = []
         for name in metric.figures:
@@ -212,10 +212,10 @@ class Evaluation:
         """
         check_output(Path(path), [])
         rows = [
-            {"row": place, "system": system.name, "run": run, **row}
+            {"row": row_number, "system": system.name, "run": run, **row}
             for system, result in zip(self.systems, self.results, strict=True)
             for run, of_run in enumerate(zip(system.runs, result.statistics, strict=True), 1)
-            for place, row in enumerate(self.scored.metric.per_example(*of_run), 1)
+            for row_number, row in enumerate(self.scored.metric.per_example(*of_run), 1)
         ]
         head = list(rows[0])
         write_atomic(Path(path), render(head, [[str(row[key]) for key in head] for row in rows], "tsv") + "\n")

@@ -144,17 +144,17 @@ def design_of_estimate(request: ScoreRequest, test: ExampleSet, inputs: FeatureI
     population, drawn = request.examples.estimate, request.examples.drawn_set(request.release)
     if population is None:
         return None
-    asked = argument("estimate", population)
+    flag = argument("estimate", population)
     if type(test.metric).collect is not Metric.collect:
-        raise InputError(f"{asked}: {test.metric.name} scores groups of examples, which are not drawn one by one")
+        raise InputError(f"{flag}: {test.metric.name} scores groups of examples, which are not drawn one by one")
     if request.comparison.test not in (None, "calibrated"):
         test_name = argument("paired", request.comparison.test)
-        raise InputError(f"{asked}: {test_name} takes examples as drawn alike; use {argument('paired', 'calibrated')}")
+        raise InputError(f"{flag}: {test_name} takes examples as drawn alike; use {argument('paired', 'calibrated')}")
     for name, value in (
         ("control_systems", request.control.control_systems), ("differences", request.breakdown.differences),
     ):  # fmt: skip
         if value:
-            raise InputError(f"{asked}: {argument(name)} compares the examples as they are; leave one of them out")
+            raise InputError(f"{flag}: {argument(name)} compares the examples as they are; leave one of them out")
     from cgbench.benchmark.candidates.documents import DOCUMENT
     from cgbench.benchmark.candidates.inclusion import INCLUSION
     from cgbench.benchmark.candidates.strata import SAMPLE_INCLUSION, STRATUM
@@ -175,14 +175,14 @@ def design_of_estimate(request: ScoreRequest, test: ExampleSet, inputs: FeatureI
     pool = counts["pool"] - counts["empty"]
     if population == "pool" and pool > len(lines):
         raise InputError(
-            f"{release.folder}: {asked}: {pool - len(lines):,} of the {pool:,} pairs of the pool are not candidates "
+            f"{release.folder}: {flag}: {pool - len(lines):,} of the {pool:,} pairs of the pool are not candidates "
             "(they have a rare word, a seen sentence or a low degree), so they are never drawn, and no sample of "
             f"candidates says anything about them; use {argument('estimate', 'candidates')}, or score a random sample "
             f"of the pool without {argument('estimate')}"
         )
     if never := int((members & (inclusion <= 0)).sum()):
         raise InputError(
-            f"{release.folder}: {asked}: the {'sample' if drawn == 'sample' else 'test set'} was not drawn from "
+            f"{release.folder}: {flag}: the {'sample' if drawn == 'sample' else 'test set'} was not drawn from "
             f"{never:,} of the {members.sum():,} candidates; build with {argument('design', 'stratified')} (finished "
             f"steps are kept), or use {argument('estimate', 'window')}"
         )
@@ -194,7 +194,7 @@ def design_of_estimate(request: ScoreRequest, test: ExampleSet, inputs: FeatureI
     row_of = {line: row for row, line in enumerate(lines)}
     drawn_inputs = replace(inputs, table=release_files(release.folder, drawn)["table"], columns={})
     try:
-        rows = np.array([row_of[int(line)] for line in table_column(drawn_inputs, asked, (ID,), test.metric.n).values])
+        rows = np.array([row_of[int(line)] for line in table_column(drawn_inputs, flag, (ID,), test.metric.n).values])
     except (KeyError, ValueError):
         raise InputError(f"{release.folder}: a pair is not among the candidates; see cgbench verify") from None
     return Design(

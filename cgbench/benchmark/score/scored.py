@@ -177,7 +177,7 @@ def disagreements(scored: ScoredSystems) -> list[str]:
 def out_of_reach(scored: ScoredSystems, comparison: Comparison) -> list[str]:
     """A warning if Holm's correction makes every p-value of the bootstrap larger than 5%."""
     least = 1 / (comparison.count("bootstrap") + 1)
-    families = [[result.whole for result in scored.results], [part for of in scored.results for _, part in of.bins]]
+    families = [[result.whole for result in scored.results], [subset for of in scored.results for _, subset in of.bins]]
     tests = 0
     for family in families:
         scores = [subset.figures[scored.metric.figures[0]] for subset in family]

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def as_json(scored: ScoredSystems) -> list[dict[str, Any]]:
     """The results as JSON values, one per system."""
     rows = [_system(scored, result, more) for result, more in zip(scored.results, scored.more, strict=True)]
-    for one in ranks(scored.metric, scored.results):
-        rows[one.number] |= {"rank": [one.best, one.worst], "tier": one.tier}
+    for rank in ranks(scored.metric, scored.results):
+        rows[rank.number] |= {"rank": [rank.best, rank.worst], "tier": rank.tier}
     return rows
 
 
@@ -41,7 +41,8 @@ def _system(scored: ScoredSystems, result: SystemScores, more: dict[str, Any]) -
         "signature_short": scored.signature.format(short=True),
         "by": scored.by,
         "bins": [
-            {"label": one.label, "low": one.low, "high": one.high, **_part(metric, part)} for one, part in result.bins
+            {"label": bin_.label, "low": bin_.low, "high": bin_.high, **_part(metric, subset)}
+            for bin_, subset in result.bins
         ],
         **more,
     }
@@ -50,19 +51,19 @@ def _system(scored: ScoredSystems, result: SystemScores, more: dict[str, Any]) -
     if result.runs == 1:
         values["verbose"] = describe(scored, result)
     if scored.control is not None:
-        found = {
+        drops = {
             name: {
-                "value": rounded(one.control),
-                "drop": rounded(one.value),
-                **_rounded(one, "control", "value", "runs"),
-                "drops": [rounded(value) for value in one.runs],
+                "value": rounded(drop.control),
+                "drop": rounded(drop.value),
+                **_rounded(drop, "control", "value", "runs"),
+                "drops": [rounded(value) for value in drop.runs],
             }
-            for name, one in scored.drops[result.system].items()
+            for name, drop in scored.drops[result.system].items()
         }
-        values["control"] = {"n": scored.control, **found[metric.figures[0]]}
-        values["control"] |= {"figures": found} if len(found) > 1 else {}
-    if people := [one for one in scored.people if one.system == result.system]:
-        values["people"] = [asdict(one) | {"narrower": one.narrower} for one in people]
+        values["control"] = {"n": scored.control, **drops[metric.figures[0]]}
+        values["control"] |= {"figures": drops} if len(drops) > 1 else {}
+    if people := [mean for mean in scored.people if mean.system == result.system]:
+        values["people"] = [asdict(mean) | {"narrower": mean.narrower} for mean in people]
     if scored.published:
         values["published"] = [
             {key: getattr(row, key) for key in ("benchmark", "system", "metric", "source")}
@@ -72,16 +73,16 @@ def _system(scored: ScoredSystems, result: SystemScores, more: dict[str, Any]) -
     return values
 
 
-def _part(metric: Metric, part: SubsetScores) -> dict[str, Any]:
+def _part(metric: Metric, subset: SubsetScores) -> dict[str, Any]:
     """The main score, and all scores under ``figures``; those of CTER also as fractions."""
-    figures = {name: _score(part.figures[name]) for name in metric.figures}
-    values: dict[str, Any] = {"n": part.examples, **figures[metric.figures[0]]}
+    figures = {name: _score(subset.figures[name]) for name in metric.figures}
+    values: dict[str, Any] = {"n": subset.examples, **figures[metric.figures[0]]}
     if len(figures) > 1:
         values["figures"] = figures
     if isinstance(metric, Cter):
-        values["groups"] = part.units
+        values["groups"] = subset.units
         for name in figures:
-            value = part.figures[name].value
+            value = subset.figures[name].value
             values[name] = None if value is None else rounded(value / 100)
     return values
 

@@ -50,7 +50,7 @@ class Evaluated(Protocol):
         """The scores of each system."""
 
 
-def write_records(found: Evaluated, folder: Path) -> list[Path]:
+def write_records(evaluation: Evaluated, folder: Path) -> list[Path]:
     """Write a record and its examples for every system; records that an earlier command has written stay.
 
     :param folder: where ``data`` is written, an existing folder or a new one.
@@ -59,21 +59,21 @@ def write_records(found: Evaluated, folder: Path) -> list[Path]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder / ".lock", wait=True, remove=True):
-        return _write_records(found, folder)
+        return _write_records(evaluation, folder)
 
 
 def _write_records(found: Evaluated, folder: Path) -> list[Path]:
     benchmark = found.inputs.benchmark if found.inputs else found.scored.metric.name
     seconds = os.environ.get("SOURCE_DATE_EPOCH") or str(int(time.time()))
     prepared = []
-    for number, system in enumerate(found.systems):
+    for index, system in enumerate(found.systems):
         developer, model = _identity(system.name)
-        record = _record(found, number, benchmark, f"{developer}/{model}")
-        samples = _samples(found, number, benchmark, f"{developer}/{model}")
+        record = _record(found, index, benchmark, f"{developer}/{model}")
+        samples = _samples(found, index, benchmark, f"{developer}/{model}")
         content = json.dumps([record, samples], ensure_ascii=False, sort_keys=True)
         name = uuid.UUID(bytes=hashlib.sha256(content.encode()).digest()[:16], version=4)
-        place = folder / "data" / _part(benchmark) / developer / model
-        path = place / f"{name}.json"
+        model_folder = folder / "data" / _part(benchmark) / developer / model
+        path = model_folder / f"{name}.json"
         if path.exists() and not _is_written(path, record):
             raise InputError(f"{path}: was changed after it was written; remove it, or choose another folder")
         evaluation = f"{_part(benchmark)}/{developer}/{model}/{seconds}"
@@ -87,7 +87,7 @@ def _write_records(found: Evaluated, folder: Path) -> list[Path]:
             continue
         if samples:
             identity: dict[str, Any] = {"evaluation_id": record["evaluation_id"]}
-            text = "".join(f"{json.dumps(identity | one, ensure_ascii=False)}\n" for one in samples)
+            text = "".join(f"{json.dumps(identity | sample, ensure_ascii=False)}\n" for sample in samples)
             write_atomic(companion, text)
             record["detailed_evaluation_results"] = {
                 "format": "jsonl", "file_path": companion.relative_to(folder).as_posix(), "hash_algorithm": "sha256",
@@ -119,14 +119,14 @@ def _identity(system: str) -> tuple[str, str]:
 
 def _part(name: str) -> str:
     """A name as part of a path in the data store."""
-    found = re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-. ")
-    if not found or found == "data":
+    folder_name = re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-. ")
+    if not folder_name or folder_name == "data":
         raise InputError(f"{argument('systems')}: {name!r} cannot be the name of a folder; use letters and digits")
-    return found
+    return folder_name
 
 
-def _record(found: Evaluated, number: int, benchmark: str, model: str) -> dict[str, Any]:
-    scored, result, system = found.scored, found.results[number], found.systems[number]
+def _record(evaluation: Evaluated, index: int, benchmark: str, model: str) -> dict[str, Any]:
+    scored, result, system = evaluation.scored, evaluation.results[index], evaluation.systems[index]
     metric = scored.metric
     results = [
         {
@@ -177,15 +177,15 @@ def _uncertainty(score: Score, examples: int, jackknife: bool) -> dict[str, Any]
     return values
 
 
-def _samples(found: Evaluated, number: int, benchmark: str, model: str) -> list[dict[str, Any]]:
+def _samples(evaluation: Evaluated, index: int, benchmark: str, model: str) -> list[dict[str, Any]]:
     """The examples of every seed; none if the metric has no score per example, or there are no texts."""
-    metric, inputs = found.scored.metric, found.inputs
+    metric, inputs = evaluation.scored.metric, evaluation.inputs
     sources: Sequence[str] = (inputs.sources if inputs else None) or [""] * metric.n
     references: Sequence[Sequence[str]] = (inputs.references if inputs else None) or [[]] * metric.n
     names = (inputs.features.examples.names if inputs else None) or [str(row) for row in range(1, metric.n + 1)]
     rows = []
-    runs = zip(found.systems[number].runs, found.results[number].statistics, strict=True)
-    behind = found.systems[number].texts  # the outputs, if runs are external scores
+    runs = zip(evaluation.systems[index].runs, evaluation.results[index].statistics, strict=True)
+    behind = evaluation.systems[index].texts  # the outputs, if runs are external scores
     for run, (texts, statistics) in enumerate(runs, 1):
         outputs = texts if metric.of_texts else behind[(run - 1) % len(behind)] if behind else None
         for row, values in enumerate(metric.per_example(texts, statistics)):

@@ -13,14 +13,18 @@ from cgbench.tables import Best, Ready, fixed, latex_cell, latex_table, raised
 
 def bins_table(scored: ScoredSystems, figure: str, width: int) -> str:
     """A score of every system, over all examples and in each bin; empty if no bin has one."""
-    systems = [[part.figures[figure] for part in result.parts] for result in scored.results]
+    systems = [[subset.figures[figure] for subset in result.parts] for result in scored.results]
     if all(score.value is None for scores in systems for score in scores[1:]):
         return ""
     choose = min if scored.metric.lower_is_better else max
     columns = [[score.value for score in column if score.value is not None] for column in zip(*systems, strict=True)]
     best = [fixed(choose(values, default=None), width) if len(systems) > 1 else "" for values in columns]
-    labels = [f"{scored.metric.label(figure)} by {scored.by}", "all", *(one.label for one, _ in scored.results[0].bins)]
-    sizes = (f"{part.examples:,}".replace(",", "{,}") for part in scored.results[0].parts)
+    labels = [
+        f"{scored.metric.label(figure)} by {scored.by}",
+        "all",
+        *(bin_.label for bin_, _ in scored.results[0].bins),
+    ]
+    sizes = (f"{subset.examples:,}".replace(",", "{,}") for subset in scored.results[0].parts)
     rows: list[list[str]] = [[Ready("$n$"), *map(Ready, sizes)]]
     for result, scores in zip(scored.results, systems, strict=True):
         cells = [result.system]

@@ -75,8 +75,8 @@ def rows_of(scored: ScoredSystems) -> Iterator[Row]:
     for result, more in zip(scored.results, scored.more, strict=True):
         system = replace(shared, system=result.system, runs=result.runs, baseline=scored.baseline)
         yield from subset_rows(system, result.whole)
-        for bin, part in result.bins:
-            yield from subset_rows(replace(system, by=scored.by, bin=bin.label, analysis="bins"), part)
+        for bin, subset in result.bins:
+            yield from subset_rows(replace(system, by=scored.by, bin=bin.label, analysis="bins"), subset)
         for name, drop in scored.drops.get(result.system, {}).items():
             row = replace(system, by="control", n=scored.control, figure=name, analysis="drop")
             yield replace(row, bin="control", value=drop.control, baseline=None)
@@ -102,10 +102,10 @@ def _estimate(value: float, low: float | None, high: float | None, against: str 
     return dict(zip(names, (value, low, high), strict=True))
 
 
-def subset_rows(shared: Row, part: SubsetScores) -> Iterator[Row]:
+def subset_rows(shared: Row, subset: SubsetScores) -> Iterator[Row]:
     """``shared`` with each score over some examples, and with its differences from other systems."""
-    for name, score in part.figures.items():
-        row = replace(shared, n=part.examples, figure=name)
+    for name, score in subset.figures.items():
+        row = replace(shared, n=subset.examples, figure=name)
         yield replace(row, **_numbers(score))
         for pair in score.pairs:
             yield replace(row, value=score.value, baseline=pair.against, analysis="pairs", **_numbers(pair))
@@ -120,8 +120,8 @@ def _of_compounds(system: Row, scored: ScoredSystems, more: dict[str, Any]) -> I
     for kind, counts in more.get("errors", {}).items():
         row = replace(system, by="errors", figure=kind, n=n * int(system.runs or 1), analysis="errors")
         yield from (replace(row, bin=name, value=count) for name, count in counts.items())
-    for name, share in (more.get("human") or {}).items():
-        yield replace(system, by="human", n=n, figure=name, value=_percent(share), analysis="human")
+    for name, fraction in (more.get("human") or {}).items():
+        yield replace(system, by="human", n=n, figure=name, value=_percent(fraction), analysis="human")
 
 
 def differences_rows(scored: ScoredSystems, pair: Differences) -> Iterator[Row]:
@@ -143,8 +143,8 @@ def _numbers(score: Score | Pair | Drop) -> dict[str, Any]:
     return {name: getattr(score, name) for name in NUMBERS if name not in ("n", "runs") and hasattr(score, name)}
 
 
-def _percent(share: float | None) -> float | None:
-    return None if share is None else 100 * share
+def _percent(fraction: float | None) -> float | None:
+    return None if fraction is None else 100 * fraction
 
 
 def _cell(value: float | str | None) -> str:

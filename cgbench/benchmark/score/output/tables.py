@@ -111,7 +111,7 @@ def _lines_of(
     """
     lines: dict[tuple[str, ...], list[str]] = {}
     above: tuple[str, ...] | None = None
-    bins = {label: place for place, label in enumerate(dict.fromkeys(row.bin for row in rows))}
+    bins = {label: index for index, label in enumerate(dict.fromkeys(row.bin for row in rows))}
     for row in sorted(rows, key=lambda row: bins[row.bin]):
         key = tuple(f"{row.n:,}" if name == "n" else str(getattr(row, name) or "") for name in keys)
         if key not in lines:
@@ -136,9 +136,9 @@ def _systems(scored: ScoredSystems, rows: Sequence[Row], width: int) -> Table:
     }  # fmt: skip
 
     def cells(row: Row) -> list[str]:
-        value, *others = _score(row, width)
+        value, *spread = _score(row, width)
         is_best = len(scored.results) > 1 and row.value is not None and value == best[row.figure]
-        return [Best(value) if is_best else value, *others]
+        return [Best(value) if is_best else value, *spread]
 
     lines = _lines_of(wholes, ("title", "n", "runs"), cells)
     columns = [cell for figure in scored.metric.figures for cell in (scored.metric.label(figure), *SPREAD)]
@@ -191,9 +191,9 @@ def _ranks(scored: ScoredSystems, width: int) -> Table:
     lines = []
     for rank in ranks(scored.metric, scored.results):
         result = scored.results[rank.number]
-        places = f"{rank.best}" if rank.best == rank.worst else f"{rank.best}-{rank.worst}"
+        rank_text = f"{rank.best}" if rank.best == rank.worst else f"{rank.best}-{rank.worst}"
         value = number(result.whole.figures[scored.metric.figures[0]].value, width)
-        lines.append([result.system, value, places, str(rank.tier)])
+        lines.append([result.system, value, rank_text, str(rank.tier)])
     return Table(["best first", scored.metric.name, "rank", "tier"], lines)
 
 
@@ -201,8 +201,8 @@ def _types(rows: Iterable[Row], width: int) -> Table:
     """CTER by type of compound, if there are several."""
     rows = [row for row in rows if row.analysis == "type"]
     lines = _lines_of(rows, ("bin", "n", "system"), lambda row: [number(row.value, width)], once=2)
-    several = len({row.bin for row in rows}) > 1
-    return Table(["type", "n", "system", "instance", "aggregate"], lines if several else [], 3)
+    has_bins = len({row.bin for row in rows}) > 1
+    return Table(["type", "n", "system", "instance", "aggregate"], lines if has_bins else [], 3)
 
 
 def _agreement(rows: Iterable[Row], width: int) -> Table:
@@ -238,15 +238,15 @@ def _published(scored: ScoredSystems, rows: Sequence[Row], width: int) -> Table:
                 name = " ".join(filter(None, [row.metric, row.figure, row.bin]))
             lines.setdefault((row.system, "", "yours"), {})[name] = number(row.value, width)
     metrics = list(dict.fromkeys(name for values in lines.values() for name in values))
-    several = len({benchmark for _, benchmark, _ in lines if benchmark}) > 1
+    has_several = len({benchmark for _, benchmark, _ in lines if benchmark}) > 1
     cells = [
-        [system, *([benchmark] if several else []), *(values.get(name, "") for name in metrics), source]
+        [system, *([benchmark] if has_several else []), *(values.get(name, "") for name in metrics), source]
         for (system, benchmark, source), values in lines.items()
     ]
     papers = sorted({row.source.split()[0] for row in scored.published})
-    head = ["beside published results", *(["benchmark"] if several else [])]
+    head = ["beside published results", *(["benchmark"] if has_several else [])]
     head += [*(name.removeprefix("CTER ") for name in metrics), "source"]
-    return Table(head, cells, note="\n".join(f"{one}: {PAPERS[one]}" for one in papers if one in PAPERS))
+    return Table(head, cells, note="\n".join(f"{paper}: {PAPERS[paper]}" for paper in papers if paper in PAPERS))
 
 
 def _people(rows: Iterable[Row], width: int) -> Table:
@@ -287,9 +287,9 @@ def table_of_rows(rows: Iterable[Row], width: int) -> Table:
          "" if row.runs is None else str(row.runs), *_score(row, width)]
         for row in rows
     ]  # fmt: skip
-    used = [place for place in range(len(head)) if any(line[place] for line in lines)]
-    lines = [[line[place] for place in used] for line in lines]
-    return Table([head[place] for place in used], lines, keys=sum(place < 4 for place in used))
+    used = [column for column in range(len(head)) if any(line[column] for line in lines)]
+    lines = [[line[column] for column in used] for line in lines]
+    return Table([head[column] for column in used], lines, keys=sum(column < 4 for column in used))
 
 
 def parts_tables(scores: PartsScores, width: int) -> list[Table]:
@@ -307,8 +307,10 @@ def parts_tables(scores: PartsScores, width: int) -> list[Table]:
             of_system.setdefault(row.system, {})[row.figure] = row
     lines = []
     for figures in of_system.values():
-        residual, given, error, predicted = (figures[name] for name in ("residual", "given", "error", "predicted"))
-        line = [residual.title, number(given.value, 1), _interval(given, 1)]
+        residual, given_pairs, error, predicted = (
+            figures[name] for name in ("residual", "given", "error", "predicted")
+        )
+        line = [residual.title, number(given_pairs.value, 1), _interval(given_pairs, 1)]
         line += [number(row.value, 1) for row in (error, predicted, residual)]
         lines.append([*line, _interval(residual, 1, "+"), *_tested(residual)])
     last = ["Δ", "95 % of Δ", "p (Holm)"]
@@ -335,10 +337,10 @@ def _tested(row: Row) -> list[str]:
     return [*_difference(row, 1), p_text(row.p_holm)]
 
 
-def differences_tables(found: Iterable[Differences], width: int) -> list[Table | Note]:
+def differences_tables(differences: Iterable[Differences], width: int) -> list[Table | Note]:
     """Where systems differ: n-grams, words, kinds of examples, single examples."""
     blocks: list[Table | Note] = []
-    for pair in found:
+    for pair in differences:
         head = ["examples", pair.system, pair.against, "p", "q"]
         names = f"{pair.system} and {pair.against}"
         if pair.tested:
