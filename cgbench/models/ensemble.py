@@ -163,7 +163,7 @@ class Ensemble:
         """
         check(int, 1, longest=longest, batch_tokens=batch_tokens)
         sources = self._sources(lines, longest)
-        check_positions("target", hypotheses, longest_of(self.members, "target"))
+        check_positions(list(map(len, hypotheses)), longest_of(self.members, "target"), "the target of sentence")
         with self._running(len(lines), "scoring", progress) as done:
             return score_hypotheses(
                 self.members,
@@ -178,7 +178,7 @@ class Ensemble:
         sources = self.subwords.encode_source(lines)
         if longest is not None:
             sources = [ids if len(ids) <= longest else np.append(ids[: longest - 1], np.int32(EOS)) for ids in sources]
-        check_positions("source", sources, longest_of(self.members, "source"))
+        check_positions(list(map(len, sources)), longest_of(self.members, "source"), "the source of sentence")
         return sources
 
     def _translation(self, hypothesis: Hypothesis) -> Translation:

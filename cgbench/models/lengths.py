@@ -30,18 +30,19 @@ def longer_than_trained(subwords: Subwords, lines: Sequence[str], most: int) -> 
     )
 
 
-def check_positions(side: str, sentences: Sequence[np.ndarray], most: int | None) -> None:
+def check_positions(lengths: Sequence[int], most: int | None, noun: str = "line", model: str = "") -> None:
     """Check that sentences fit a model's positions.
 
-    :param side: ``source`` or ``target``; ``sentences``: ids with the end token.
-    :param most: maximum number of tokens; None: no limit.
+    :param lengths: in tokens with the end token; ``most``: their maximum; None: no limit.
+    :param noun: what a length is of, for the message; ``model``: its beginning.
     """
-    for line_number, ids in enumerate(sentences, 1):
-        if most is not None and len(ids) > most:
-            raise InputError(
-                f"sentence {line_number}: its {side} has {len(ids):,} tokens with the end token, but the model has "
-                f"positions for {most:,}; shorten or remove such sentences"
-            )
+    over = [line_number for line_number, length in enumerate(lengths, 1) if most is not None and length > most]
+    if over:
+        further = f" (and {len(over) - 1:,} more)" if len(over) > 1 else ""
+        raise InputError(
+            f"{model and f'{model}: '}{noun} {over[0]}{further} has {lengths[over[0] - 1]:,} tokens, but the model has "
+            f"positions for {most:,}; shorten or remove such sentences"
+        )
 
 
 def positions_of(config: Any) -> int | None:

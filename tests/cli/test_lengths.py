@@ -79,7 +79,7 @@ def test_a_member_asked_for_states_beyond_its_positions(model):
     """Members of a build are asked so, whose candidates no command has read before."""
     member = plan_member(str(model)).open()
     target = np.array([5, 2], np.int32)
-    with pytest.raises(InputError, match=r"sentence 2: its source has \d+ tokens .* positions for"):
+    with pytest.raises(InputError, match=r"the source of sentence 2 has \d+ tokens, .* positions for"):
         member.states(["der", "der " * (POSITIONS + 2)], [target, target])
-    with pytest.raises(InputError, match=rf"sentence 1: its target has {POSITIONS + 1} tokens .* positions for"):
+    with pytest.raises(InputError, match=rf"the target of sentence 1 has {POSITIONS + 1} tokens, .* positions for"):
         member.states(["der"], [np.array([5] * POSITIONS + [2], np.int32)])

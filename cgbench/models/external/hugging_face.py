@@ -24,8 +24,8 @@ from cgbench.models.ensemble import Translation
 from cgbench.models.external.addresses import PLACE, SHOTS
 from cgbench.models.external.generation import generate
 from cgbench.models.external.loading import reason_of
-from cgbench.models.external.member import Done, Head, Member, check_lengths, in_order
-from cgbench.models.lengths import positions_of
+from cgbench.models.external.member import Done, Head, Member, in_order
+from cgbench.models.lengths import check_positions, positions_of
 from cgbench.models.search import length_limits
 from cgbench.models.text.batches import make_batches
 from cgbench.models.text.tokenized import tokenizer_fault
@@ -207,7 +207,8 @@ class HuggingFaceMember(Member):
         """See :meth:`.member.Member.states`."""
         read = self.read(lines)
         wholes = [self._whole(ids, target) for ids, target in zip(read, targets, strict=True)]
-        check_lengths(self._shown, [max(len(a), len(b)) for a, b in zip(read, wholes, strict=True)], self.most)
+        lengths = [max(len(ids), len(whole)) for ids, whole in zip(read, wholes, strict=True)]
+        check_positions(lengths, self.most, model=self._shown)
 
         def states_of(batch: np.ndarray) -> list[Tensor]:
             inputs = self._inputs([read[row] for row in batch], [wholes[row] for row in batch])
@@ -306,10 +307,10 @@ class HuggingFaceMember(Member):
         read = self.read(lines)
         lengths = np.array([len(ids) for ids in read], np.int64)
         limits = length_limits(self._source_lengths(lines, lengths), max_length_ratio, max_length_extra)
-        check_lengths(self._shown, lengths.tolist(), self.most)
+        check_positions(lengths.tolist(), self.most, model=self._shown)
         if not self._encodes:
             most = (lengths + limits + 1).tolist()
-            check_lengths(self._shown, most, self.most, "the prompt and the longest translation of line")
+            check_positions(most, self.most, "the prompt and the longest translation of line", self._shown)
         rows = np.array([row for row, line in enumerate(lines) if line.strip()], np.int64)
         result = [[Translation("", np.array([self._end], np.int32), 0.0, 0.0)]] * len(lines)
         try:

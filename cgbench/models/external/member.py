@@ -125,17 +125,6 @@ class Head:
         return cls(tensors["weight"], tensors.get("bias"), **json.loads(text or "{}"))
 
 
-def check_lengths(address: str, lengths: Sequence[int], most: int | None, noun: str = "line") -> None:
-    """Check that no sentence is longer than a model's positions."""
-    over = [line_number for line_number, length in enumerate(lengths, 1) if most is not None and length > most]
-    if over:
-        further = f" (and {len(over) - 1:,} more)" if len(over) > 1 else ""
-        raise InputError(
-            f"{address}: {noun} {over[0]}{further} has {lengths[over[0] - 1]:,} tokens, but the model has positions "
-            f"for {most:,}; shorten or remove such sentences"
-        )
-
-
 def in_order(batches: Iterable[np.ndarray], states_of: Callable[[np.ndarray], Iterable[Tensor]], width: int) -> Tensor:
     """The states ``[T, width]`` of all sentences in row order, from those of each batch of rows."""
     import torch

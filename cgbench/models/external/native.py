@@ -15,7 +15,7 @@ from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import check_native, ensemble_identity, read_config
 from cgbench.models.devices import one_thread
 from cgbench.models.ensemble import Ensemble, Translation
-from cgbench.models.external.member import Done, Head, Member, check_lengths, in_order
+from cgbench.models.external.member import Done, Head, Member, in_order
 from cgbench.models.external.monte_carlo_dropout import check_dropout, masks
 from cgbench.models.lengths import check_positions, longer_than_trained
 from cgbench.models.text.batches import Rows, make_batches
@@ -40,7 +40,7 @@ def check_native_lengths(label: str, folder: Path, lines: Sequence[str], hypothe
     most = getattr(config.model, "longest_target", None)
     if hypotheses is not None and most is not None:
         lengths = [len(ids) for ids in subwords.encode_target(hypotheses)]
-        check_lengths(label, lengths, most, "the hypothesis of line")
+        check_positions(lengths, most, "the hypothesis of line", label)
 
 
 class NativeMember(Member):
@@ -74,7 +74,8 @@ class NativeMember(Member):
         """See :meth:`.member.Member.states`."""
         sources = self._ensemble.subwords.encode_source(lines)
         for side, sentences in (("source", sources), ("target", targets)):
-            check_positions(side, sentences, getattr(self._model, f"longest_{side}", None))
+            most = getattr(self._model, f"longest_{side}", None)
+            check_positions(list(map(len, sentences)), most, f"the {side} of sentence", self._shown)
         source_rows, target_rows = Rows.pack(sources), Rows.pack(targets)
 
         def states_of(batch: np.ndarray) -> list[Tensor]:

@@ -177,11 +177,9 @@ def test_where_positions_end_is_said_or_the_search_ends(bart):
     found = ensemble.search([whole], 1, max_length_extra=100) + ensemble.search(["der"], 2, max_length_extra=100)
     assert max(len(one.tokens) for many in found for one in many) <= most
     assert (ensemble.score([whole], [[*[5] * (most - 1), 2]])["log_prob"] < 0).all()
-    with pytest.raises(
-        InputError, match=r"sentence 2: its source has 38 tokens with the end token, .* positions for 37"
-    ):
+    with pytest.raises(InputError, match=r"the source of sentence 2 has 38 tokens, .* positions for 37"):
         ensemble.translate(["der", f"{whole} der"])
-    with pytest.raises(InputError, match=r"sentence 1: its target has 39 tokens"):
+    with pytest.raises(InputError, match=r"the target of sentence 1 has 39 tokens"):
         ensemble.score(["der"], [[*[5] * most, 2]])
 
 
