@@ -10,9 +10,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import torch
+from torch import Tensor
 
-from cgbench.models.architectures.composition import Composition, mixture_weights
-from cgbench.models.architectures.lrf import LRF, fuse_weights
+from cgbench.models.architectures.composition import Composition, mixed_sublayers
+from cgbench.models.architectures.lrf import LRF, FuseAttention
 from cgbench.models.checkpoints import load_checkpoint
 from cgbench.models.parts.ragged import Ragged
 from cgbench.plots import Heatmap, draw_heatmaps, save_figure
@@ -22,6 +24,24 @@ from cgbench.text.formats import CorpusSpec, read_pairs
 def numbered(name: str, count: int) -> tuple[str, ...]:
     """``encoder 1``, ``encoder 2``, ..."""
     return tuple(f"{name} {number}" for number in range(1, count + 1))
+
+
+def mixture_weights(model: Composition) -> np.ndarray:
+    """Return the relative weight of each sublayer in each mixture: |w| / sum |w|, float64.
+
+    The sum is over the sublayers of a mixture. The paper's Figure 4 shows these numbers "after normalized", without a
+    definition, and only for feed-forward sublayers.
+
+    :returns: [2, decoder layers, encoder layers, 2]: keys or values; self-attention or feed-forward. Sublayers outside
+        the mixture have nan; a shared mixture is repeated.
+    """
+    config = model.config
+    weights = model.mixture.detach().double().abs().cpu()
+    weights = (weights / weights.sum(-1, keepdim=True)).expand(2, config.decoder_layers, -1)
+    result = np.full((2, config.decoder_layers, config.encoder_layers, 2), np.nan)
+    for number, (layer, sublayer) in enumerate(mixed_sublayers(config)):
+        result[:, :, layer, sublayer] = weights[:, :, number].numpy()
+    return result
 
 
 def composition_panels(model: Composition) -> list[Heatmap]:
@@ -34,6 +54,37 @@ def composition_panels(model: Composition) -> list[Heatmap]:
         for i, role in enumerate(("keys", "values"))
         if not np.isnan(weights[i, :, :, j]).all()
     ]
+
+
+@torch.no_grad()
+def fuse_weights(model: LRF, source: Ragged, target: Ragged) -> dict[str, np.ndarray]:
+    """Return the weight of each lower layer in each layer, averaged over tokens and heads (the paper's Figure 4).
+
+    :param target: translations with the end token.
+    :returns: for ``encoder`` and ``decoder`` an array [layers, layers], float64: row l is layer l+1, column k is H^k,
+        so column 0 is the embedding. Layers that are not lower, and rows without fuse-attention, are nan.
+    """
+    result = {side: np.full((len(model.stack(side)),) * 2, np.nan) for side in ("encoder", "decoder")}
+    rows = {}
+    hooks = []
+
+    def record(module: FuseAttention, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        mean = module.weights(*inputs).double().mean((0, 1))
+        rows[module][: len(mean)] = mean.cpu().numpy()
+
+    for side, sublayers in (("encoder", model.encoder_fuse), ("decoder", model.decoder_fuse)):
+        for number, sublayer in sublayers.items():
+            rows[sublayer.attention] = result[side][int(number)]
+            hooks.append(sublayer.attention.register_forward_hook(record))
+    training = model.training
+    try:
+        model.eval()
+        model.decode(model.encode(source), target.shifted())
+    finally:
+        model.train(training)
+        for hook in hooks:
+            hook.remove()
+    return result
 
 
 def lrf_panels(model: LRF, sources: list[np.ndarray], targets: list[np.ndarray]) -> list[Heatmap]:
@@ -52,17 +103,23 @@ def lrf_panels(model: LRF, sources: list[np.ndarray], targets: list[np.ndarray])
     ]
 
 
-picture, folder, *files = map(Path, sys.argv[1:])
-model, subwords, _ = load_checkpoint(folder)
-if isinstance(model, LRF):
-    sources, targets = zip(*read_pairs(CorpusSpec((files[0], files[1]))), strict=True)
-    panels = lrf_panels(model, subwords.encode_source(sources), subwords.encode_target(targets))
-elif isinstance(model, Composition):
-    panels = composition_panels(model)
-else:
-    sys.exit(f"{folder}: only composition and lrf have layer weights")
-for panel in panels:
-    print(panel.title, *panel.columns, sep="\t")
-    for name, values in zip(panel.rows, panel.values, strict=True):
-        print(name, *("" if np.isnan(value) else f"{value:.3f}" for value in values), sep="\t")
-save_figure(draw_heatmaps(panels), picture)
+def main() -> None:
+    """Draw the panels of a checkpoint, and print them."""
+    picture, folder, *files = map(Path, sys.argv[1:])
+    model, subwords, _ = load_checkpoint(folder)
+    if isinstance(model, LRF):
+        sources, targets = zip(*read_pairs(CorpusSpec((files[0], files[1]))), strict=True)
+        panels = lrf_panels(model, subwords.encode_source(sources), subwords.encode_target(targets))
+    elif isinstance(model, Composition):
+        panels = composition_panels(model)
+    else:
+        sys.exit(f"{folder}: only composition and lrf have layer weights")
+    for panel in panels:
+        print(panel.title, *panel.columns, sep="\t")
+        for name, values in zip(panel.rows, panel.values, strict=True):
+            print(name, *("" if np.isnan(value) else f"{value:.3f}" for value in values), sep="\t")
+    save_figure(draw_heatmaps(panels), picture)
+
+
+if __name__ == "__main__":
+    main()

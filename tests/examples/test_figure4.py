@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from architecture_table import pack, pairs, row, small_model
+from slow_attention import memory_of
 
-from cgbench.models.architectures.lrf import fuse_weights
 from cgbench.models.checkpoints import CheckpointConfig, save_checkpoint
 from cgbench.models.config.architectures import CompositionConfig, LRFConfig
 from cgbench.models.config.common import TextConfig, TrainingConfig, TransformerConfig
@@ -18,6 +19,8 @@ from cgbench.models.text.subwords import Subwords
 
 pytest.importorskip("matplotlib")
 SCRIPT = Path(__file__).parents[2] / "examples" / "figure4.py"
+FIGURE = runpy.run_path(str(SCRIPT))
+fuse_weights, mixture_weights = FIGURE["fuse_weights"], FIGURE["mixture_weights"]
 SHAPE = {"encoder_layers": 3, "decoder_layers": 2, "width": 8, "feedforward_width": 8, "attention_heads": 2}
 PAIRS = [("a b c", "x y"), ("b", "y y z x"), ("c c c c a b", "z"), ("a", "x y z")] * 10  # more than a batch
 
@@ -39,7 +42,7 @@ def draw(tmp_path, monkeypatch, capsys):
         save_checkpoint(tmp_path / "model", checkpoint, model.state_dict(), subwords)
         picture = tmp_path / "picture.png"
         monkeypatch.setattr(sys, "argv", ["figure4.py", str(picture), str(tmp_path / "model"), *map(str, arguments)])
-        runpy.run_path(str(SCRIPT))
+        FIGURE["main"]()
         assert picture.read_bytes().startswith(b"\x89PNG")
         tables = {}
         for line in capsys.readouterr().out.splitlines():
@@ -87,3 +90,52 @@ def test_other_models_have_no_layer_weights(draw):
     call, _ = draw
     with pytest.raises(SystemExit, match="only composition and lrf"):
         call(TransformerConfig(**SHAPE))
+
+
+def test_shares_of_scalars():
+    model = small_model(row("composition", top_layers=2).values[0])
+    with torch.no_grad():
+        model.mixture.fill_(1)
+        model.mixture[1, 0] = torch.tensor([1.0, -2.0, 0.0, 5.0])
+    shares = mixture_weights(model)
+    assert shares.shape == (2, 2, 3, 2)
+    assert np.isnan(shares[:, :, 0]).all()
+    assert np.allclose(shares[0, :, 1:], 0.25)
+    assert np.allclose(shares[1, 0, 1:], [[0.125, 0.25], [0, 0.625]])
+
+
+def test_weights_are_the_means_over_tokens_and_heads():
+    model = small_model(row("lrf", decoder_layers=3).values[0]).double()
+    batch = pairs([(5, 3), (2, 6)])
+    source, _ = pack(batch)
+    target = Ragged.pack([[*ids[1:], 2] for _, ids in batch])  # what the decoder reads, as a translation
+    found = fuse_weights(model, source, target)
+    x = model.embed_source(source)[0]
+    below, layout = [x], source.layout
+    for number, layer in enumerate(model.encoder):
+        attended = layer.attend(below[-1], layout)
+        fuse = model.encoder_fuse[str(number)]
+        projections, heads = fuse.attention.projections, fuse.attention.heads
+        logits = torch.zeros(len(x), heads, len(below), dtype=torch.float64)
+        query = projections.project_query(attended)
+        for k, vectors in enumerate(below):
+            keys = memory_of(projections, vectors)[0]
+            logits[:, :, k] = (query * keys).unflatten(-1, (heads, -1)).sum(-1) / (16 / heads) ** 0.5
+        expected = logits.softmax(-1).mean((0, 1)).detach().numpy()
+        assert np.allclose(found["encoder"][number, : number + 1], expected)
+        below.append(layer.feed(fuse(layer, attended, below)))
+    assert np.isnan(found["decoder"][np.triu_indices(3, 1)]).all()
+    assert np.allclose(np.nansum(found["decoder"], 1), 1) and found["decoder"][0, 0] == 1
+    # The decoder's weights depend on what it reads: another first word, other weights.
+    other = fuse_weights(model, source, Ragged.pack([[4, *ids[2:], 2] for _, ids in batch]))
+    assert not np.allclose(other["decoder"][2], found["decoder"][2], atol=1e-6)
+    assert not model.training
+
+
+def test_layers_without_fuse_attention_have_no_weights():
+    model = small_model(row("lrf", decoder_layers=3, fuse="source", fuse_layers="top").values[0]).train()
+    batch = pairs([(5, 3)])
+    found = fuse_weights(model, *pack(batch))
+    assert np.isnan(found["decoder"]).all() and np.isnan(found["encoder"][:2]).all()
+    assert found["encoder"][2].sum() == pytest.approx(1)
+    assert model.training

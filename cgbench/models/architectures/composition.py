@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -43,7 +42,8 @@ class Composition(PretrainedTransformer):
     def __init__(self, config: CompositionConfig, source_size: int, target_size: int) -> None:
         super().__init__(config, source_size, target_size)
         mixtures = (2, config.decoder_layers) if config.mixtures == "keys_values" else (1, 1)
-        weights = torch.full((*mixtures, len(mixed_sublayers(config))), 1 / len(mixed_sublayers(config)))
+        count = len(mixed_sublayers(config))
+        weights = torch.full((*mixtures, count), 1 / count)
         if config.initial == "top":
             weights.zero_()[..., -1] = 1
         self.mixture = nn.Parameter(weights)
@@ -60,11 +60,11 @@ class Composition(PretrainedTransformer):
         keys, values = mixtures.expand(2, self.config.decoder_layers, -1, -1)
         return Mixed(outputs[-1][1], layout, keys, values)
 
-    def source_cache(self, number: int, encoded: Any, pairing: Pairing) -> list[KVCache]:
+    def source_cache(self, layer: int, encoded: Any, pairing: Pairing) -> list[KVCache]:
         """See :class:`Transformer`."""
-        cross = self.decoder_stack()[number].cross
-        keys = cross.project_keys(encoded.keys[number])
-        values = cross.project_values(encoded.values[number])
+        cross = self.decoder_stack()[layer].cross
+        keys = cross.project_keys(encoded.keys[layer])
+        values = cross.project_values(encoded.values[layer])
         return cross.kv_cache_of_grids(pairing.grids(keys), pairing.grids(values))
 
 
@@ -79,23 +79,5 @@ def sublayer_outputs(model: Transformer, x: Tensor, layout: Layout) -> Iterator[
 def mixed_sublayers(config: CompositionConfig) -> list[tuple[int, int]]:
     """Return the mixed sublayers from the bottom: (encoder layer, 0 for self-attention or 1 for feed-forward)."""
     types = {"both": (0, 1), "self_attention": (0,), "feed_forward": (1,)}[config.sublayers]
-    first = config.encoder_layers - config.top_layers if config.top_layers else 0
-    return [(layer, sublayer) for layer in range(first, config.encoder_layers) for sublayer in types]
-
-
-def mixture_weights(model: Composition) -> np.ndarray:
-    """Return the relative weight of each sublayer in each mixture: |w| / sum |w|, float64.
-
-    The sum is over the sublayers of a mixture. The paper's Figure 4 shows these numbers "after normalized", without a
-    definition, and only for feed-forward sublayers.
-
-    :returns: [2, decoder layers, encoder layers, 2]: keys or values; self-attention or feed-forward. Sublayers outside
-        the mixture have nan; a shared mixture is repeated.
-    """
-    config = model.config
-    weights = model.mixture.detach().double().abs().cpu()
-    weights = (weights / weights.sum(-1, keepdim=True)).expand(2, config.decoder_layers, -1)
-    result = np.full((2, config.decoder_layers, config.encoder_layers, 2), np.nan)
-    for number, (layer, sublayer) in enumerate(mixed_sublayers(config)):
-        result[:, :, layer, sublayer] = weights[:, :, number].numpy()
-    return result
+    layers = range(config.encoder_layers)[-config.top_layers :]  # 0: all
+    return [(layer, sublayer) for layer in layers for sublayer in types]

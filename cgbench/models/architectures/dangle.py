@@ -71,12 +71,12 @@ class PrefixState:
         the number of rows is constant, so with intervals above 1 swapped hypotheses continue with wrong keys.)
         """
         self.sentence = self.sentence[index]
-        kept = on_device(index, self.prefix)
-        self.prefix = self.prefix.index_select(0, kept)
+        rows = on_device(index, self.prefix)
+        self.prefix = self.prefix.index_select(0, rows)
         for memory in (*self.target, *self.source):
-            memory.select(kept)
+            memory.select(rows)
         if self.mask is not None:
-            self.mask = self.mask.index_select(0, kept)
+            self.mask = self.mask.index_select(0, rows)
 
 
 class Dangle(PretrainedTransformer):
@@ -195,11 +195,12 @@ class EncoderDecoderDangle(Dangle):
         *lower, top = self.decoder_stack()
         layout: Layout = prefixes.read
         pairings = self.pair(encoded, prefixes, layout.gathered)
-        for number, layer in enumerate(lower):
+        # The lower layers compute all states, which are keys and values of the layers above.
+        for index, layer in enumerate(lower):
             projected = layer.attention.project_in(layer.before(layer.attention_norm, y))
             change = layer.attention.attend(projected, layout, causal=True)
             y = layer.after(layer.attention_norm, layout.gather(y), change)
-            memory = self.source_cache_anew(number, encoded, states, pairings)
+            memory = self.source_cache_anew(index, encoded, states, pairings)
             y = layer.consult(y, layout.gathered, memory, pairings[0].masks)
             layout = layout.gathered
             if state:
@@ -208,13 +209,13 @@ class EncoderDecoderDangle(Dangle):
         layout = prefixes.read_last.gathered if lower else prefixes.read_last
         served = layout.ends(prefixes.served)
         inputs = top.before(top.attention_norm, y)
-        own = top.attention.project_memory(inputs)
-        change = top.attention.attend_ends(inputs, own, layout, served, causal=True)
+        keys_values = top.attention.project_memory(inputs)
+        change = top.attention.attend_ends(inputs, keys_values, layout, served, causal=True)
         y = top.after(top.attention_norm, served.gather(y), change)
         pairings = self.pair(encoded, prefixes, served.gathered)
         memory = self.source_cache_anew(len(lower), encoded, states, pairings)
         if state:
-            state.keep(top.attention, own, memory)
+            state.keep(top.attention, keys_values, memory)
             state.mask = pairings[0].masks[0]
         return self.decoder_norm(top.consult(y, served.gathered, memory, pairings[0].masks))
 
@@ -222,11 +223,9 @@ class EncoderDecoderDangle(Dangle):
         """Pair ``layout``, with one sequence per prefix, with the layouts that cross-attention reads."""
         return [Pairing(layout, prefixes.encodings)]
 
-    def source_cache_anew(
-        self, number: int, encoded: Any, states: Tensor, pairings: Sequence[Pairing]
-    ) -> list[KVCache]:
-        """Return the keys and values of the cross-attention of decoder layer ``number``."""
-        return self.decoder_stack()[number].cross.kv_cache(states, pairings[0])
+    def source_cache_anew(self, layer: int, encoded: Any, states: Tensor, pairings: Sequence[Pairing]) -> list[KVCache]:
+        """Return the keys and values of the cross-attention of decoder layer ``layer``."""
+        return self.decoder_stack()[layer].cross.kv_cache(states, pairings[0])
 
 
 class EncoderDangle(Dangle):
@@ -237,9 +236,9 @@ class EncoderDangle(Dangle):
         y, prefixes = self.embed_prefixes(ids, prefixes)
         ends = self.dropout(self.end.to(y.dtype).expand(len(prefixes), -1))
         table = torch.cat((encoded.states, y, ends))
-        wanted = np.tile((0, 1), (len(prefixes), 1))
+        last = np.tile((0, 1), (len(prefixes), 1))  # END alone
         layout = prefixes.mixed(len(encoded.states), len(y), len(ends))
-        return self.decoder_norm(run_mixed(self.mixed_stack(), table, layout, wanted))
+        return self.decoder_norm(run_mixed(self.mixed_stack(), table, layout, last))
 
 
 def learned_vector(width: int) -> nn.Parameter:

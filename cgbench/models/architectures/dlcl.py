@@ -31,13 +31,13 @@ class LayerCombinations(nn.Module):
 
     def forward(self, below: list[Tensor]) -> Tensor:
         """Combine the embedding and the outputs of the lower layers, each [N, width]."""
-        number = len(below) - 1
+        count = len(below) - 1
         if self.pre:
             below = [below[0], *(norm(y) for norm, y in zip(self.norms, below[1:], strict=False))]
-        total = self.weights[number, 0] * below[0]
-        for weight, y in zip(self.weights[number, 1 : number + 1], below[1:], strict=True):
+        total = self.weights[count, 0] * below[0]
+        for weight, y in zip(self.weights[count, 1 : count + 1], below[1:], strict=True):
             total = total + weight * y
-        return total if self.pre or number == 0 else self.norms[number - 1](total)
+        return total if self.pre or count == 0 else self.norms[count - 1](total)
 
 
 class DLCL(Transformer):
@@ -45,17 +45,13 @@ class DLCL(Transformer):
 
     def __init__(self, config: DLCLConfig, source_size: int, target_size: int) -> None:
         super().__init__(config, source_size, target_size)
-        self.combinations = nn.ModuleDict(
-            {
-                "encoder": LayerCombinations(config.encoder_layers, config),
-                "decoder": LayerCombinations(config.decoder_layers, config),
-            }
-        )
+        layers = {"encoder": config.encoder_layers, "decoder": config.decoder_layers}
+        self.combinations = nn.ModuleDict({side: LayerCombinations(count, config) for side, count in layers.items()})
 
     def through(self, side: str, x: Tensor, attend: Callable[[int, Tensor], Tensor]) -> Tensor:
         """See :class:`Transformer`."""
         combine, below = self.combinations[side], [x]
-        for number, layer in enumerate(self.stack(side)):
-            below.append(layer.feed(attend(number, combine(below))))
+        for index, layer in enumerate(self.stack(side)):
+            below.append(layer.feed(attend(index, combine(below))))
         y: Tensor = combine(below)
         return y

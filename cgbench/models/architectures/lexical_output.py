@@ -38,8 +38,8 @@ class LexicalStates:
     attention: Tensor
     words: Tensor
 
-    def __getitem__(self, part: slice) -> LexicalStates:
-        return LexicalStates(self.features[part], self.hidden[part], self.attention[part], self.words[part])
+    def __getitem__(self, rows: slice) -> LexicalStates:
+        return LexicalStates(*(tensor[rows] for tensor in vars(self).values()))
 
     def __len__(self) -> int:
         return len(self.features)

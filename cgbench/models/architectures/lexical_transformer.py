@@ -21,7 +21,6 @@ from cgbench.models.config.common import TransformerConfig
 from cgbench.models.config.encoders import OverEncoderConfig
 from cgbench.models.parts.ragged import Ragged, grid_index, on_device
 from cgbench.models.parts.source_attention import Memory, SourceAttention
-from cgbench.models.special_ids import BOS
 
 
 @dataclass
@@ -55,8 +54,7 @@ class LexicalTransformer(Transformer):
     def encode(self, source: Ragged) -> EncodedWords:
         """Encode source ids."""
         encoded = super().encode(source)
-        ids = source.preceded(BOS).ids if self.config.begin_source else source.ids
-        return EncodedWords(encoded.states, encoded.layout, ids)
+        return EncodedWords(encoded.states, encoded.layout, self.read_source(source).ids)
 
     def decode(self, encoded: Any, target: Ragged) -> Any:
         """Return the input of :class:`LexicalOutput` at the ids that the decoder reads."""

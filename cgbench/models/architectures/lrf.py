@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import cast
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -22,7 +20,6 @@ from cgbench.models.config.common import TransformerConfig
 from cgbench.models.parts.dropout import dropout
 from cgbench.models.parts.layers import DecoderLayer, EncoderLayer, build_cross_attention
 from cgbench.models.parts.linear import linear
-from cgbench.models.parts.ragged import Ragged
 
 
 class FuseAttention(nn.Module):
@@ -63,7 +60,7 @@ class FuseAttention(nn.Module):
     @staticmethod
     def _by_head(x: Tensor, weights: Tensor) -> Tensor:
         """Map [N, heads, in] to [N, heads, out] with one matrix per head, [heads, out, in]."""
-        return torch.stack([linear(part, weight) for part, weight in zip(x.unbind(1), weights, strict=True)], 1)
+        return torch.stack([linear(head, weight) for head, weight in zip(x.unbind(1), weights, strict=True)], 1)
 
 
 class Fuse(nn.Module):
@@ -101,51 +98,15 @@ class LRF(PretrainedTransformer):
 
     def _build(self, layers: int, encoder: TransformerConfig | None = None) -> nn.ModuleDict:
         first = max(layers - 1, 0) if self.config.fuse_layers == "top" else 0
-        return nn.ModuleDict({str(number): Fuse(self.config, encoder) for number in range(first, layers)})
-
-    def sublayers(self, side: str) -> dict[int, Fuse]:
-        """The fuse-attention sublayers of a stack, ``encoder`` or ``decoder``, by layer number."""
-        modules = self.encoder_fuse if side == "encoder" else self.decoder_fuse
-        return {int(number): cast(Fuse, module) for number, module in modules.items()}
+        return nn.ModuleDict({str(layer): Fuse(self.config, encoder) for layer in range(first, layers)})
 
     def through(self, side: str, x: Tensor, attend: Callable[[int, Tensor], Tensor]) -> Tensor:
         """See :class:`Transformer`."""
-        sublayers, below = self.sublayers(side), [x]
-        for number, layer in enumerate(self.stack(side)):
-            x = attend(number, x)
-            if number in sublayers:
-                x = sublayers[number](layer, x, below)
+        sublayers, below = self.encoder_fuse if side == "encoder" else self.decoder_fuse, [x]
+        for index, layer in enumerate(self.stack(side)):
+            x = attend(index, x)
+            if str(index) in sublayers:
+                x = sublayers[str(index)](layer, x, below)
             x = layer.feed(x)
             below.append(x)
         return x
-
-
-@torch.no_grad()
-def fuse_weights(model: LRF, source: Ragged, target: Ragged) -> dict[str, np.ndarray]:
-    """Return the weight of each lower layer in each layer, averaged over tokens and heads (the paper's Figure 4).
-
-    :param target: translations with the end token.
-    :returns: for ``encoder`` and ``decoder`` an array [layers, layers], float64: row l is layer l+1, column k is H^k,
-        so column 0 is the embedding. Layers that are not lower, and rows without fuse-attention, are nan.
-    """
-    result = {side: np.full((len(model.stack(side)),) * 2, np.nan) for side in ("encoder", "decoder")}
-    rows: dict[nn.Module, np.ndarray] = {}
-    hooks = []
-
-    def record(module: nn.Module, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
-        mean = cast(FuseAttention, module).weights(*inputs).double().mean((0, 1))
-        rows[module][: len(mean)] = mean.cpu().numpy()
-
-    for side, table in result.items():
-        for number, sublayer in model.sublayers(side).items():
-            rows[sublayer.attention] = table[number]
-            hooks.append(sublayer.attention.register_forward_hook(record))
-    training = model.training
-    try:
-        model.eval()
-        model.decode(model.encode(source), target.shifted())
-    finally:
-        model.train(training)
-        for hook in hooks:
-            hook.remove()
-    return result

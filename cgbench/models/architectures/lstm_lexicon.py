@@ -43,8 +43,8 @@ class Hidden:
 
     def select(self, index: Tensor) -> Hidden:
         """Return the rows ``index``."""
-        take = [part.index_select(0, index) for part in (*self.h, *self.c, self.feed)]
-        return Hidden(take[: len(self.h)], take[len(self.h) : -1], take[-1])
+        h, c = ([layer.index_select(0, index) for layer in layers] for layers in (self.h, self.c))
+        return Hidden(h, c, self.feed.index_select(0, index))
 
 
 @dataclass
@@ -66,8 +66,8 @@ class LSTMState:
 
     def reorder(self, index: np.ndarray) -> None:
         """Keep the rows ``index``, in that order."""
-        kept = on_device(index, self.hidden.feed)
-        self.hidden, self.memory = self.hidden.select(kept), self.memory.select(kept)
+        rows = on_device(index, self.hidden.feed)
+        self.hidden, self.memory = self.hidden.select(rows), self.memory.select(rows)
 
 
 @dataclass
@@ -110,7 +110,7 @@ class LSTMLexicon(nn.Module):
         order, sizes, index = time_major(layout.lengths)
         y = self.dropout(self.target_embedding(target.ids[on_device(index, encoded.states)]))
         # Split once: the gradient of a slice is as large as the whole tensor.
-        first, mixed = (part.split(sizes.tolist()) for part in self._of_words(y))
+        first, mixed = (products.split(sizes.tolist()) for products in self._of_words(y))
         linears = self._step_linears()
         memory = self.attention.build_memory(encoded, order)
         hidden = self._begin(encoded, on_device(order, y))
@@ -123,12 +123,12 @@ class LSTMLexicon(nn.Module):
             tops.append(hidden.h[-1])
             attention.append(weights)
         back = on_device(np.argsort(index), y)
-        found = torch.cat(features)[back]
+        read = torch.cat(features)[back]
         if self.lexical is None:
-            return found
+            return read
         columns = on_device(grid_index(encoded.layout.starts, encoded.layout.lengths[:, None])[0], y)
         words = encoded.ids[columns][layout.sequence]
-        return LexicalStates(found, torch.cat(tops)[back], torch.cat(attention)[back], words)
+        return LexicalStates(read, torch.cat(tops)[back], torch.cat(attention)[back], words)
 
     def project(self, states: Any) -> Tensor:
         """Return logits, or log-probabilities, [N, target vocabulary]."""
@@ -159,7 +159,7 @@ class LSTMLexicon(nn.Module):
         return self.project(LexicalStates(state.hidden.feed, state.hidden.h[-1], weights, state.memory.words))
 
     def _begin(self, encoded: EncodedLSTM, rows: Tensor) -> Hidden:
-        h, c = (part.index_select(1, rows) for part in encoded.last)
+        h, c = (states.index_select(1, rows) for states in encoded.last)
         return Hidden(list(h.unbind(0)), list(c.unbind(0)), torch.zeros_like(h[0]))
 
     def _cells(self) -> list[nn.LSTMCell]:
@@ -172,11 +172,11 @@ class LSTMLexicon(nn.Module):
         return gates, linear(y, self.mix.weight[:, :width], self.mix.bias)
 
     def _step_linears(self) -> StepLinears:
-        lowest, *others = self._cells()
+        lowest, *upper = self._cells()
         width = self.config.width
-        inputs = [lowest.weight_ih[:, width:], *(cell.weight_ih for cell in others)]
-        weights = [torch.cat((own, cell.weight_hh), 1) for own, cell in zip(inputs, self._cells(), strict=True)]
-        biases = [cell.bias_ih + cell.bias_hh for cell in others]
+        inputs = [lowest.weight_ih[:, width:], *(cell.weight_ih for cell in upper)]
+        weights = [torch.cat((weight, cell.weight_hh), 1) for weight, cell in zip(inputs, self._cells(), strict=True)]
+        biases = [cell.bias_ih + cell.bias_hh for cell in upper]
         return StepLinears([step_linear(weight) for weight in weights], biases, step_linear(self.mix.weight[:, width:]))
 
     def _advance(
@@ -189,10 +189,10 @@ class LSTMLexicon(nn.Module):
         x = feed = self.dropout(hidden.feed)
         added = [gates, *linears.biases]
         states = []
-        for step, own, last_h, last_c in zip(linears.cells, added, hidden.h, hidden.c, strict=True):
-            states.append(lstm_cell(step(torch.cat((x, last_h), 1)) + own, last_c))
+        for step, bias, last_h, last_c in zip(linears.cells, added, hidden.h, hidden.c, strict=True):
+            states.append(lstm_cell(step(torch.cat((x, last_h), 1)) + bias, last_c))
             x = self.dropout(states[-1][0])
-        h, c = ([state[part] for state in states] for part in (0, 1))
+        h, c = [h for h, _ in states], [c for _, c in states]
         weights = self.attention.weights(memory, h[-1])
         context = torch.bmm(weights.unsqueeze(1), memory.values).squeeze(1)
         mixture = mixed + linears.mix(torch.cat((feed, h[-1], context), 1))

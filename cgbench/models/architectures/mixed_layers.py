@@ -29,18 +29,18 @@ class MixedLayer(EncoderLayer):
             relative = SegmentedDistanceTable(config.max_relative_position, config.width // heads)
         super().__init__(config, build_self_attention(config, heads, relative))
 
-    def ends(self, x: Tensor, layout: Layout, wanted: np.ndarray) -> Tensor:
+    def ends(self, x: Tensor, layout: Layout, counts: np.ndarray) -> Tensor:
         """Compute only the last tokens of each part, [queries, width]; the others provide keys and values.
 
         :param x: the tokens of ``layout``, or the table that it indexes.
-        :param wanted: number of tokens of each part of each sequence, [S, 2].
+        :param counts: number of tokens of each part of each sequence, [S, 2].
         """
-        return self.feed(self.attend_from(x, layout, layout.ends(wanted)))
+        return self.feed(self.attend_from(x, layout, layout.ends(counts)))
 
 
-def run_mixed(layers: Sequence[MixedLayer], x: Tensor, layout: Layout, wanted: np.ndarray) -> Tensor:
+def run_mixed(layers: Sequence[MixedLayer], x: Tensor, layout: Layout, counts: np.ndarray) -> Tensor:
     """Apply the layers; arguments and result as in :meth:`MixedLayer.ends`."""
     for layer in layers[:-1]:
         x = layer(x, layout)
         layout = layout.gathered
-    return layers[-1].ends(x, layout, wanted)
+    return layers[-1].ends(x, layout, counts)

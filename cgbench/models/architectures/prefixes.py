@@ -39,8 +39,7 @@ class Prefixes:
         """Prefixes at the positions 0, interval, 2 interval, ... of every target (2023, section 3.1)."""
         counts = np.maximum(-(-target.lengths // interval), 1)
         sequence = np.repeat(np.arange(len(target)), counts)
-        number = join_ranges(np.zeros_like(counts), counts)
-        newest = number * interval
+        newest = join_ranges(np.zeros_like(counts), counts) * interval
         end = np.minimum(newest + interval, target.lengths[sequence])
         return cls(source, target, np.arange(len(target)), sequence, target.starts[sequence], newest, end)
 
@@ -92,16 +91,10 @@ class Prefixes:
         or one per prefix.
         """
         end = sources + targets + (np.arange(len(self)) if ends > 1 else np.zeros(len(self), np.int64))
-        parts = np.stack((self.encodings.lengths, self.lengths + 1), 1)
-        return GatherLayout(
-            Layout(parts, self.source.device, right=True),
-            self._mixed_rows(self.source.starts[self.sentence], sources + self.first, end),
-        )
-
-    def _mixed_rows(self, source: np.ndarray, target: np.ndarray, end: np.ndarray) -> np.ndarray:
-        starts = np.stack((source, target, end), 1)
+        starts = np.stack((self.source.starts[self.sentence], sources + self.first, end), 1)
         lengths = np.stack((self.encodings.lengths, self.lengths, np.ones(len(self), np.int64)), 1)
-        return join_ranges(starts.ravel(), lengths.ravel())
+        layout = Layout(np.stack((lengths[:, 0], self.lengths + 1), 1), self.source.device, right=True)
+        return GatherLayout(layout, join_ranges(starts.ravel(), lengths.ravel()))
 
     @cached_property
     def encodings(self) -> Layout:

@@ -21,7 +21,6 @@ from cgbench.models.config.architectures import ProtoTransformerConfig
 from cgbench.models.parts.dropout import Dropout
 from cgbench.models.parts.layers import Layer
 from cgbench.models.parts.ragged import Ragged
-from cgbench.models.special_ids import BOS
 
 
 class PrototypeAttention(nn.Module):
@@ -67,14 +66,14 @@ class ProtoTransformer(Transformer):
         if not self.has_prototypes:
             return super().encode(source)
         x, layout = self.embed_source(source)
-        ids, layers = self._read_ids(source), self.encoder_stack()
+        ids, layers = self.read_source(source).ids, self.encoder_stack()
         # One dropout mask for all layers, as in the authors' code.
         prototypes = self.prototype_dropout(self.prototypes[ids])
         clustered = self.clustered[ids][:, None]
 
-        def attend(number: int, x: Tensor) -> Tensor:
-            x = layers[number].attend(x, layout)
-            changed: Tensor = self.prototype_attention[number](layers[number], x, prototypes, clustered)
+        def attend(index: int, x: Tensor) -> Tensor:
+            x = layers[index].attend(x, layout)
+            changed: Tensor = self.prototype_attention[index](layers[index], x, prototypes, clustered)
             return changed
 
         return Encoded(self.encoder_norm(self.through("encoder", x, attend)), layout)
@@ -84,7 +83,7 @@ class ProtoTransformer(Transformer):
         x, layout = self.embed_source(source)
         for layer in self.encoder_stack()[: self.config.prototype_layer]:
             x = layer(x, layout)
-        return self._read_ids(source), x
+        return self.read_source(source).ids, x
 
     def set_prototypes(self, words: Tensor, centroids: Tensor) -> None:
         """Set the centroids.
@@ -94,9 +93,6 @@ class ProtoTransformer(Transformer):
         self.prototypes.zero_()[words] = centroids
         self.clustered.zero_()[words] = True
         self.has_prototypes = True
-
-    def _read_ids(self, source: Ragged) -> Tensor:
-        return (source.preceded(BOS) if self.config.begin_source else source).ids
 
 
 def _look_for_prototypes(model: Any, _: Any) -> None:

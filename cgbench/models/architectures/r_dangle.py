@@ -121,20 +121,21 @@ class RDangle(EncoderDecoderDangle):
         pairings = super().pair(encoded, prefixes, layout)
         return [*pairings, Pairing(layout, encoded.layout, prefixes.sentence)] if encoded.once else pairings
 
-    def source_cache_anew(
-        self, number: int, encoded: Any, states: Tensor, pairings: Sequence[Pairing]
-    ) -> list[KVCache]:
+    def source_cache_anew(self, layer: int, encoded: Any, states: Tensor, pairings: Sequence[Pairing]) -> list[KVCache]:
         """See :class:`EncoderDecoderDangle`."""
-        form, cross = self.config.values, self.decoder_stack()[number].cross
+        form, cross = self.config.values, self.decoder_stack()[layer].cross
         if form == "shared":
-            return super().source_cache_anew(number, encoded, states, pairings)
+            return super().source_cache_anew(layer, encoded, states, pairings)
         if form == "separate":
-            parts = (pairings[0], cross.project_keys(states)), (pairings[1], encoded.once[number])
+            pairs = (pairings[0], cross.project_keys(states)), (pairings[1], encoded.once[layer])
         elif form == "keys_once":
-            parts = (pairings[1], encoded.once[number]), (pairings[0], cross.project_values(states))
+            pairs = (pairings[1], encoded.once[layer]), (pairings[0], cross.project_values(states))
         else:
-            parts = (pairings[0], cross.project_keys(states[0])), (pairings[0], cross.project_values(states[1]))
-        return cross.kv_cache_of_grids(*(pairing.grids(projected) for pairing, projected in parts))
+            pairs = (
+                (pairings[0], cross.project_keys(states[0])),
+                (pairings[0], cross.project_values(states[1])),
+            )
+        return cross.kv_cache_of_grids(*(pairing.grids(projected) for pairing, projected in pairs))
 
     def step(self, tokens: Tensor, state: PrefixState) -> Tensor:
         """See :class:`Transformer`."""

@@ -23,11 +23,12 @@ from cgbench.models.parts.dropout import Dropout
 from cgbench.models.parts.linear import Linear
 from cgbench.models.parts.ragged import Layout, Ragged, grid_index, on_device
 from cgbench.models.parts.recurrent import lstm_cell, step_linear
+from cgbench.models.parts.source_attention import RowTensors
 from cgbench.models.special_ids import BOS
 
 
 @dataclass
-class Meanings:
+class Meanings(RowTensors):
     """The memory of attention, one row per sentence or hypothesis.
 
     :param syntax: keys, [rows, columns, syntax]; ``meaning``: values, [rows, columns, meaning].
@@ -37,14 +38,6 @@ class Meanings:
     syntax: Tensor
     meaning: Tensor
     offset: Tensor
-
-    def select(self, index: Tensor) -> Meanings:
-        """Return the rows ``index``."""
-        return Meanings(*(part.index_select(0, index) for part in (self.syntax, self.meaning, self.offset)))
-
-    def first(self, rows: int) -> Meanings:
-        """Return the first rows."""
-        return Meanings(self.syntax[:rows], self.meaning[:rows], self.offset[:rows])
 
 
 @dataclass
@@ -62,14 +55,14 @@ class SyntaxState:
 
     def reorder(self, index: np.ndarray) -> None:
         """Select the rows ``index``."""
-        kept = on_device(index, self.query)
-        self.query = self.query.index_select(0, kept)
-        self.h, self.c = ([part.index_select(0, kept) for part in parts] for parts in (self.h, self.c))
-        self.memory = self.memory.select(kept)
+        rows = on_device(index, self.query)
+        self.query = self.query.index_select(0, rows)
+        self.h, self.c = ([layer.index_select(0, rows) for layer in layers] for layers in (self.h, self.c))
+        self.memory = self.memory.select(rows)
 
     def first(self, rows: int) -> SyntaxState:
         """Return the first rows."""
-        h, c = ([part[:rows] for part in parts] for parts in (self.h, self.c))
+        h, c = ([layer[:rows] for layer in layers] for layers in (self.h, self.c))
         return SyntaxState(self.query[:rows], h, c, self.memory.first(rows), self.cells)
 
 
@@ -117,8 +110,8 @@ class SyntacticAttention(nn.Module):
         forward, backward = around.chunk(2, 1)
         # The left and right context of each word.
         context = torch.cat((forward.roll(1, 0), backward.roll(-1, 0)), 1)
-        place = torch.cat((on_device(layout.starts, around), layout.last))
-        context = context.index_copy(0, place, self.ends.repeat_interleave(len(layout), 0))
+        outermost = torch.cat((on_device(layout.starts, around), layout.last))
+        context = context.index_copy(0, outermost, self.ends.repeat_interleave(len(layout), 0))
         states, (h, _) = run_lstm(self.encoder, context, layout)
         last = torch.cat(list(h[-2:]), 1)  # both directions of the top layer
         return EncodedSyntax(states, meaning, layout, F.relu(self.begin(last)))
@@ -127,12 +120,12 @@ class SyntacticAttention(nn.Module):
         """Return the output layer's input at each target position, [N, ...]; only the target's lengths are used."""
         order, sizes, index = time_major(target.layout.lengths)
         state = self._start(encoded, order)
-        found = []
+        features = []
         for count in sizes.tolist():
             if count < len(state.query):
                 state = state.first(count)
-            found.append(self._advance(state))
-        return torch.cat(found)[on_device(np.argsort(index), encoded.states)]
+            features.append(self._advance(state))
+        return torch.cat(features)[on_device(np.argsort(index), encoded.states)]
 
     def project(self, states: Tensor) -> Tensor:
         """Return logits [N, target vocabulary]."""
@@ -169,7 +162,7 @@ class SyntacticAttention(nn.Module):
         memory = state.memory
         scores = torch.bmm(memory.syntax, state.query.unsqueeze(2)).squeeze(2) + memory.offset
         weights = torch.softmax(scores, 1).unsqueeze(1)
-        read, context = (torch.bmm(weights, part).squeeze(1) for part in (memory.meaning, memory.syntax))
+        read, context = (torch.bmm(weights, values).squeeze(1) for values in (memory.meaning, memory.syntax))
         x, states = context, []
         for layer, ((of_input, of_h, bias), h, c) in enumerate(zip(state.cells, state.h, state.c, strict=True)):
             states.append(lstm_cell(of_input(self.dropout(x) if layer else x) + of_h(h) + bias, c))

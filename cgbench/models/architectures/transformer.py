@@ -64,11 +64,11 @@ class DecoderState:
         """Extend the mask and the positions for the next position of every hypothesis."""
         if self.beam > 1:
             rows = len(self.source[0])
-            own = torch.full((self.beam, self.beam), -math.inf, device=self.positions.device).fill_diagonal_(0)
-            before = (
-                own.new_zeros(rows, 1, self.beam, len(self.positions)) if self.target_mask is None else self.target_mask
-            )
-            self.target_mask = torch.cat((before, own.expand(rows, 1, -1, -1)), 3)
+            new = torch.full((self.beam, self.beam), -math.inf, device=self.positions.device).fill_diagonal_(0)
+            before = self.target_mask
+            if before is None:
+                before = new.new_zeros(rows, 1, self.beam, len(self.positions))
+            self.target_mask = torch.cat((before, new.expand(rows, 1, -1, -1)), 3)
         elif self.target_mask is not None:
             self.target_mask = F.pad(self.target_mask, (0, 1))
         self.positions = torch.cat((self.positions, self.positions.new_full((self.beam,), self.length)))
@@ -88,11 +88,11 @@ class DecoderState:
             self.target_mask = self.target_mask.view(-1, 1, self.beam, self.target_mask.shape[3])
         if len(rows) == len(self.source[0]) and bool((rows == np.arange(len(rows))).all()):
             return
-        kept = on_device(rows, self.positions)
+        selected = on_device(rows, self.positions)
         for memory in (*self.source, *self.target):
-            memory.select(kept)
+            memory.select(selected)
         if self.source_mask is not None:
-            self.source_mask = self.source_mask.index_select(0, kept)
+            self.source_mask = self.source_mask.index_select(0, selected)
 
 
 class Transformer(nn.Module):
@@ -105,32 +105,27 @@ class Transformer(nn.Module):
         source, target = self.build_embeddings(source_size, target_size)
         self.source_embedding, self.target_embedding = source, target
         self.dropout = Dropout(config.dropout if config.embedding_dropout else 0.0)
-        self.encoder = nn.ModuleList(self.build_encoder_layer(number) for number in range(self.distinct_encoder_layers))
-        self.decoder = nn.ModuleList(self.build_decoder_layer(number) for number in range(self.distinct_decoder_layers))
+        encoder_layers, decoder_layers = self.count_layers()
+        self.encoder = nn.ModuleList(self.build_encoder_layer(index) for index in range(encoder_layers))
+        self.decoder = nn.ModuleList(self.build_decoder_layer(index) for index in range(decoder_layers))
         self.encoder_norm = self.build_encoder_norm()
         self.decoder_norm = nn.LayerNorm(config.width) if config.norm == "pre" else nn.Identity()
         self.output_bias = nn.Parameter(torch.zeros(target_size)) if config.output_bias else None
 
     # Construction
 
-    @property
-    def distinct_encoder_layers(self) -> int:
-        """Number of encoder layers with separate parameters."""
-        return self.config.encoder_layers
-
-    @property
-    def distinct_decoder_layers(self) -> int:
-        """Number of decoder layers with separate parameters."""
-        return self.config.decoder_layers
+    def count_layers(self) -> tuple[int, int]:
+        """The number of encoder and of decoder layers with separate parameters."""
+        return self.config.encoder_layers, self.config.decoder_layers
 
     def build_embeddings(self, source_size: int, target_size: int) -> tuple[Any, Any]:
         """Build the source and target embeddings."""
         return self.build_embedding(source_size), self.build_embedding(target_size)
 
-    def build_embedding(self, size: int) -> nn.Embedding:
-        """Build ``size`` word embeddings, initialised according to ``config.embedding``; padding's row is 0."""
+    def build_embedding(self, words: int) -> nn.Embedding:
+        """Build ``words`` word embeddings, initialised according to ``config.embedding``; padding's row is 0."""
         config = self.config
-        embedding = nn.Embedding(size, config.width, padding_idx=PAD)
+        embedding = nn.Embedding(words, config.width, padding_idx=PAD)
         with torch.no_grad():
             if config.embedding in ("teu", "xavier"):
                 nn.init.xavier_uniform_(embedding.weight)
@@ -142,11 +137,11 @@ class Transformer(nn.Module):
             embedding.weight[PAD] = 0
         return embedding
 
-    def build_encoder_layer(self, number: int) -> nn.Module:
+    def build_encoder_layer(self, layer: int) -> nn.Module:
         """Build encoder layer 0, 1, ..., from the bottom."""
         return EncoderLayer(self.config)
 
-    def build_decoder_layer(self, number: int) -> nn.Module:
+    def build_decoder_layer(self, layer: int) -> nn.Module:
         """Build decoder layer 0, 1, ..., from the bottom."""
         return DecoderLayer(self.config)
 
@@ -173,8 +168,8 @@ class Transformer(nn.Module):
 
         :param attend: applies all attention sublayers of a layer, given its number from 0 and its input.
         """
-        for number, layer in enumerate(self.stack(side)):
-            x = layer.feed(attend(number, x))
+        for index, layer in enumerate(self.stack(side)):
+            x = layer.feed(attend(index, x))
         return x
 
     def undecayed_parameters(self) -> set[str]:
@@ -199,7 +194,7 @@ class Transformer(nn.Module):
     def encode_embedded(self, x: Tensor, layout: Layout) -> Encoded:
         """Encode source vectors [M, width]."""
         layers = self.encoder_stack()
-        x = self.through("encoder", x, lambda number, x: layers[number].attend(x, layout))
+        x = self.through("encoder", x, lambda index, x: layers[index].attend(x, layout))
         return Encoded(self.encoder_norm(x), layout)
 
     def decode(self, encoded: Any, target: Ragged) -> Tensor:
@@ -214,16 +209,16 @@ class Transformer(nn.Module):
         """Return the decoder's last states [N, width] for target vectors [N, width]."""
         layers, pairing = self.decoder_stack(), Pairing(layout, encoded.layout)
 
-        def attend(number: int, y: Tensor) -> Tensor:
-            memory = self.source_cache(number, encoded, pairing)
-            y = layers[number].attend(y, layout, causal=True)
-            return layers[number].attend_source(y, layout, memory, pairing.masks)
+        def attend(index: int, y: Tensor) -> Tensor:
+            memory = self.source_cache(index, encoded, pairing)
+            y = layers[index].attend(y, layout, causal=True)
+            return layers[index].attend_source(y, layout, memory, pairing.masks)
 
         return self.decoder_norm(self.through("decoder", y, attend))
 
-    def source_cache(self, number: int, encoded: Any, pairing: Pairing) -> list[KVCache]:
-        """Return the keys and values of the cross-attention of decoder layer ``number``."""
-        return self.decoder_stack()[number].cross.kv_cache(encoded.states, pairing)
+    def source_cache(self, layer: int, encoded: Any, pairing: Pairing) -> list[KVCache]:
+        """Return the keys and values of the cross-attention of decoder layer ``layer``."""
+        return self.decoder_stack()[layer].cross.kv_cache(encoded.states, pairing)
 
     def project(self, states: Tensor) -> Tensor:
         """Return logits [..., target vocabulary] of states [..., width]."""
@@ -240,7 +235,7 @@ class Transformer(nn.Module):
         rows, device = len(encoded.layout), encoded.states.device
         # With one token per sentence, the layout is a single grid in the order of the batch.
         pairing = Pairing(Layout([1] * rows, device), encoded.layout)
-        source = [self.source_cache(number, encoded, pairing)[0] for number in range(len(self.decoder_stack()))]
+        source = [self.source_cache(index, encoded, pairing)[0] for index in range(len(self.decoder_stack()))]
         target = [layer.attention.empty(rows, source[0].keys) for layer in self.decoder_stack()]
         positions = torch.empty(0, dtype=torch.int64, device=device)
         return DecoderState(source, pairing.masks[0], target, positions, beam)
@@ -255,9 +250,9 @@ class Transformer(nn.Module):
         state.advance()
         layers, distances = self.decoder_stack(), state.length - 1 - state.positions
 
-        def attend(number: int, y: Tensor) -> Tensor:
-            y = layers[number].step_attention(y, state.target[number], state.target_mask, distances)
-            return layers[number].step_cross(y, state.source[number], state.source_mask)
+        def attend(index: int, y: Tensor) -> Tensor:
+            y = layers[index].step_attention(y, state.target[index], state.target_mask, distances)
+            return layers[index].step_cross(y, state.source[index], state.source_mask)
 
         return self.decoder_norm(self.through("decoder", y, attend))
 
@@ -272,16 +267,14 @@ class Transformer(nn.Module):
     def vectors(self, embedding: nn.Embedding, ids: Tensor, positions: Tensor) -> Tensor:
         """As :meth:`embed`, before dropout."""
         x = embedding(ids) * self.scale
-        if self.config.positions == "sinusoidal":
-            x = x + (sinusoids(positions, self.config.width) * self.position_scale).to(x.dtype)
-        elif self.config.positions == "interleaved":
-            x = x + (interleaved_sinusoids(positions, self.config.width) * self.position_scale).to(x.dtype)
+        forms = {"sinusoidal": sinusoids, "interleaved": interleaved_sinusoids}
+        if form := forms.get(self.config.positions):
+            x = x + (form(positions, self.config.width) * self.position_scale).to(x.dtype)
         return x
 
 
 def embedding_scales(config: TransformerConfig) -> tuple[float, float]:
     """Return the factors of word embeddings and of positions."""
     up = math.sqrt(config.width)
-    return {"fairseq": (up, 1.0), "unit": (up, 1.0), "teu": (up, 1.0), "ped": (1.0, 1 / up)}.get(
-        config.embedding, (1.0, 1.0)
-    )
+    scales = {"fairseq": (up, 1.0), "unit": (up, 1.0), "teu": (up, 1.0), "ped": (1.0, 1 / up)}
+    return scales.get(config.embedding, (1.0, 1.0))

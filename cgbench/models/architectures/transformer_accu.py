@@ -41,8 +41,8 @@ class TransformerAccu(Transformer):
         if self.config.form != "inputs":
             return super().through(side, x, attend)
         total = x
-        for number, layer in enumerate(self.stack(side)):
-            x = layer.feed(attend(number, total))
+        for index, layer in enumerate(self.stack(side)):
+            x = layer.feed(attend(index, total))
             total = total + x
         return x
 
@@ -59,8 +59,8 @@ class TransformerAccu(Transformer):
         sums = accumulate([self.encoder_norm(x), *(output for _, output in outputs)])
         return EncodedSums(top, layout, list(sums)[:count])
 
-    def source_cache(self, number: int, encoded: Any, pairing: Pairing) -> list[KVCache]:
+    def source_cache(self, layer: int, encoded: Any, pairing: Pairing) -> list[KVCache]:
         """See :class:`Transformer`."""
         if self.config.form == "inputs":
-            return super().source_cache(number, encoded, pairing)
-        return self.decoder_stack()[number].cross.kv_cache(encoded.memories[number], pairing)
+            return super().source_cache(layer, encoded, pairing)
+        return self.decoder_stack()[layer].cross.kv_cache(encoded.memories[layer], pairing)

@@ -14,15 +14,9 @@ from cgbench.models.parts.layers import DecoderLayer, EncoderLayer
 class Universal(Transformer):
     """A Transformer of one encoder layer and one decoder layer."""
 
-    @property
-    def distinct_encoder_layers(self) -> int:
+    def count_layers(self) -> tuple[int, int]:
         """See :class:`Transformer`."""
-        return 1
-
-    @property
-    def distinct_decoder_layers(self) -> int:
-        """See :class:`Transformer`."""
-        return 1
+        return 1, 1
 
     def encoder_stack(self) -> list[EncoderLayer]:
         """See :class:`Transformer`."""

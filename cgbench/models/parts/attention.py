@@ -222,9 +222,9 @@ class KVCache:
         return larger
 
 
-def split_heads(x: Tensor, heads: int, parts: int) -> tuple[Tensor, ...]:
-    """Split [rows, length, parts x width] into ``parts`` contiguous tensors [rows, heads, length, d_head]."""
-    return x.unflatten(-1, (parts, heads, -1)).permute(2, 0, 3, 1, 4).contiguous().unbind(0)
+def split_heads(x: Tensor, heads: int, count: int) -> tuple[Tensor, ...]:
+    """Split [rows, length, count x width] into ``count`` contiguous tensors [rows, heads, length, d_head]."""
+    return x.unflatten(-1, (count, heads, -1)).permute(2, 0, 3, 1, 4).contiguous().unbind(0)
 
 
 def join_heads(x: Tensor) -> Tensor:
@@ -256,5 +256,5 @@ def _plus(logits: Tensor, mask: Tensor | None) -> Tensor:
     return logits if mask is None else logits + mask
 
 
-def _project(projection: nn.Linear, x: Tensor, part: slice) -> Tensor:
-    return linear(x, projection.weight[part], None if projection.bias is None else projection.bias[part])
+def _project(projection: nn.Linear, x: Tensor, rows: slice) -> Tensor:
+    return linear(x, projection.weight[rows], None if projection.bias is None else projection.bias[rows])

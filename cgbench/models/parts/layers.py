@@ -91,15 +91,11 @@ class DecoderLayer(Layer):
         self.cross = build_cross_attention(config, config.source_width)
         self.cross_norm = nn.LayerNorm(config.width)
 
-    def forward(self, x: Tensor, layout: Layout, memory: Sequence[KVCache], masks: Sequence[Tensor | None]) -> Tensor:
-        """Map tokens [N, width] to the same shape.
+    def consult(self, x: Tensor, layout: Layout, memory: Sequence[KVCache], masks: Sequence[Tensor | None]) -> Tensor:
+        """Apply the cross-attention and feed-forward sublayers to tokens [N, width].
 
         :param memory: keys and values of the source, and their ``masks``, for each bucket of ``layout``.
         """
-        return self.consult(self.attend(x, layout, causal=True), layout, memory, masks)
-
-    def consult(self, x: Tensor, layout: Layout, memory: Sequence[KVCache], masks: Sequence[Tensor | None]) -> Tensor:
-        """Apply the cross-attention and feed-forward sublayers to tokens [N, width]."""
         return self.feed(self.attend_source(x, layout, memory, masks))
 
     def attend_source(
@@ -133,13 +129,8 @@ def build_self_attention(
     :param heads: overrides the number of heads; ``relative``: overrides the relative positions.
     """
     heads = heads or config.attention_heads
-    attention = SelfAttention(
-        config.width,
-        heads,
-        config.attention_dropout,
-        relative or _relative(config, heads),
-        config.attention_bias,
-    )
+    relative = relative or _relative(config, heads)
+    attention = SelfAttention(config.width, heads, config.attention_dropout, relative, config.attention_bias)
     # The code of Csordás et al. never calls the initialisation of its relative attention, so torch's default applies.
     if not (config.initialization == "csordas" and config.positions == "transformer_xl"):
         gain = 1.0 if config.initialization == "csordas" else 1 / math.sqrt(2)
@@ -166,8 +157,8 @@ def initialize_projection(
     projection: nn.Linear, gain: float, zero_bias: bool = False, width: int | None = None
 ) -> None:
     """Initialise each part of a fused projection with Xavier uniform."""
-    for part in projection.weight.detach().split(width or projection.in_features):
-        nn.init.xavier_uniform_(part, gain=gain)
+    for weight in projection.weight.detach().split(width or projection.in_features):
+        nn.init.xavier_uniform_(weight, gain=gain)
     if zero_bias and projection.bias is not None:
         nn.init.zeros_(projection.bias)
 

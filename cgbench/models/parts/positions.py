@@ -59,10 +59,6 @@ class DistanceTable(RelativeLogits):
         self.by_key = by_key
         self.table = nn.Parameter(torch.zeros(2 * max_relative_position - 1, head_width))
 
-    def rows(self, first: int, last: int) -> Tensor:
-        """Return the vectors of the distances i-j = first..last, [last - first + 1, d_head]."""
-        return select_distances(self.table, self.limit, first, last)
-
     def logits(self, query: Tensor, keys: Tensor, widths: tuple[int, ...]) -> Tensor:
         """See :class:`RelativeLogits`."""
         return distance_logits(self.table, self.limit, query, keys, self.by_key)
@@ -145,18 +141,15 @@ class SinusoidalDistance(RelativeLogits):
         return (query + self.position) @ vectors.transpose(-1, -2) + (keys * self.content).sum(-1).unsqueeze(-2)
 
 
-def select_distances(table: Tensor, limit: int, first: int, last: int) -> Tensor:
-    """Return the rows of a table [2 limit + 1, d_head] for the distances first..last, clipped to ±limit."""
-    distances = torch.arange(first, last + 1, device=table.device).clamp(-limit, limit)
-    return table[distances + limit]
-
-
 def distance_logits(table: Tensor, limit: int, query: Tensor, keys: Tensor, by_key: bool) -> Tensor:
-    """Return q_i·a_{i-j} (+ k_j·a_{i-j}) for queries at the keys' last positions, [rows, heads, queries, keys]."""
+    """Return q_i·a_{i-j} (+ k_j·a_{i-j}) for queries at the keys' last positions, [rows, heads, queries, keys].
+
+    :param table: a, [2 limit + 1, d_head]; distances are clipped to ±limit.
+    """
     queries, length = query.shape[2], keys.shape[2]
     if length == 0:
         return query.new_zeros(*query.shape[:2], queries, 0)
-    rows = select_distances(table, limit, 1 - queries, length - 1)
+    rows = table[torch.arange(1 - queries, length, device=table.device).clamp(-limit, limit) + limit]
     by_query = skew(query @ rows.flip(0).T)
     return by_query + skew(keys @ rows.T).transpose(-1, -2) if by_key else by_query
 
@@ -173,11 +166,6 @@ def skew(x: Tensor) -> Tensor:
 
 def sinusoids(positions: Tensor, width: int) -> Tensor:
     """Return position vectors [..., width] as in fairseq: sines, then cosines; the first word has position 2."""
-    if positions.device.type == "cpu" and positions.dim() == 1 and len(positions) > 1:
-        # Positions repeat in every sequence.
-        distinct, which = positions.unique(return_inverse=True)
-        if len(distinct) < len(positions):
-            return sinusoids(distinct, width).index_select(0, which)
     half = width // 2
     steps = torch.arange(half, dtype=torch.float32, device=positions.device)
     frequencies = torch.exp(steps * (-math.log(10000.0) / (half - 1)))

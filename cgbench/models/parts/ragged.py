@@ -95,15 +95,14 @@ class Layout:
         """Return the tokens [N, C]; a :class:`GatherLayout` selects them from a table."""
         return x
 
-    def ends(self, parts: np.ndarray) -> GatherLayout:
+    def ends(self, counts: np.ndarray) -> GatherLayout:
         """Return the layout of the last tokens of each part, in grids that match this layout's row by row.
 
-        :param parts: number of tokens of each part of each sequence, [S, parts]; needs a layout with ``right``.
+        :param counts: number of tokens of each part of each sequence, [S, parts]; needs a layout with ``right``.
         """
-        firsts = self.starts[:, None] + np.cumsum(self.parts, 1) - parts
-        return GatherLayout(
-            Layout(parts, self.device, right=True, like=self), join_ranges(firsts.ravel(), parts.ravel())
-        )
+        firsts = self.starts[:, None] + np.cumsum(self.parts, 1) - counts
+        layout = Layout(counts, self.device, right=True, like=self)
+        return GatherLayout(layout, join_ranges(firsts.ravel(), counts.ravel()))
 
     @cached_property
     def buckets(self) -> list[Bucket]:
@@ -183,9 +182,9 @@ class GatherLayout(Layout):
         """See :class:`Layout`; of a table [U, C]."""
         return x.index_select(0, self._index)
 
-    def ends(self, parts: np.ndarray) -> GatherLayout:
+    def ends(self, counts: np.ndarray) -> GatherLayout:
         """See :class:`Layout`; from the same table."""
-        ends = self._gathered.ends(parts)
+        ends = self._gathered.ends(counts)
         return GatherLayout(ends._gathered, self.rows[ends.rows])
 
     @cached_property
@@ -225,15 +224,15 @@ def join_ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return np.arange(lengths.sum()) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
 
 
-def grid_index(starts: np.ndarray, parts: np.ndarray, right: bool = False) -> tuple[np.ndarray, np.ndarray]:
+def grid_index(starts: np.ndarray, part_lengths: np.ndarray, right: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """Return the token of each cell of a padded grid, and whether it is a token, both [R, columns].
 
-    :param starts: first token of each row, [R]; ``parts``: lengths of each row's parts, [R, parts].
+    :param starts: first token of each row, [R]; ``part_lengths``: lengths of each row's parts, [R, parts].
     :param right: whether padding comes before a part instead of after it.
     """
     indices, reals = [], []
     offset = starts.copy()
-    for lengths in parts.T:
+    for lengths in part_lengths.T:
         width = lengths.max(initial=0)
         column = np.arange(width) - (width - lengths[:, None] if right else 0)
         real = (column >= 0) & (column < lengths[:, None])
@@ -243,18 +242,18 @@ def grid_index(starts: np.ndarray, parts: np.ndarray, right: bool = False) -> tu
     return np.concatenate(indices, 1), np.concatenate(reals, 1)
 
 
-def _is_range(index: np.ndarray, size: int) -> bool:
-    return len(index) == size and bool((index == np.arange(size)).all())
+def _is_range(index: np.ndarray, length: int) -> bool:
+    return len(index) == length and bool((index == np.arange(length)).all())
 
 
 def _cut(x: Tensor, buckets: Sequence[Bucket]) -> list[Tensor]:
     """Split the concatenated cells of all grids into one grid [R, columns, C] per bucket."""
-    sizes = [len(bucket.rows) * bucket.columns for bucket in buckets]
-    pieces = x.split(sizes) if len(sizes) > 1 else (x,)
-    return [
-        piece.view(len(bucket.rows), bucket.columns, *x.shape[1:])
-        for piece, bucket in zip(pieces, buckets, strict=True)
-    ]
+    return _as_grids(x, [(len(bucket.rows), bucket.columns) for bucket in buckets])
+
+
+def _as_grids(x: Tensor, shapes: Sequence[tuple[int, ...]]) -> list[Tensor]:
+    cells = x.split([rows * columns for rows, columns in shapes]) if len(shapes) > 1 else (x,)
+    return [grid.view(*shape, *x.shape[1:]) for grid, shape in zip(cells, shapes, strict=True)]
 
 
 class Pairing:
@@ -266,20 +265,16 @@ class Pairing:
     def __init__(self, layout: Layout, memory: Layout, which: np.ndarray | None = None) -> None:
         self.layout, self.memory = layout, memory
         self.which = np.arange(len(layout)) if which is None else np.asarray(which, np.int64)
-        tables = [grid_index(memory.starts[rows], memory.lengths[rows, None]) for rows in self._rows()]
+        sequences = [self.which[bucket.rows] for bucket in layout.buckets]
+        tables = [grid_index(memory.starts[rows], memory.lengths[rows, None]) for rows in sequences]
         self.masks = [layout.mask(real) for _, real in tables]
-        self._sizes = [index.shape for index, _ in tables]
+        self._shapes = [index.shape for index, _ in tables]
         index = np.concatenate([index.ravel() for index, _ in tables])
         self._index = None if _is_range(index, memory.tokens) else layout._tensor(index)
 
-    def _rows(self) -> list[np.ndarray]:
-        return [self.which[bucket.rows] for bucket in self.layout.buckets]
-
     def grids(self, x: Tensor) -> list[Tensor]:
         """Return the memory [M, C] as one grid [R, columns, C] per bucket of the layout."""
-        x = x if self._index is None else x.index_select(0, self._index)
-        pieces = x.split([rows * columns for rows, columns in self._sizes])
-        return [piece.view(*size, *x.shape[1:]) for piece, size in zip(pieces, self._sizes, strict=True)]
+        return _as_grids(x if self._index is None else x.index_select(0, self._index), self._shapes)
 
 
 @dataclass(frozen=True)
@@ -303,16 +298,16 @@ class Ragged:
     def preceded(self, token: int) -> Ragged:
         """Return the sequences with ``token`` before each."""
         lengths = self.layout.lengths + 1
-        place = np.arange(self.layout.tokens) + np.repeat(np.arange(1, len(lengths) + 1), self.layout.lengths)
+        moved = np.arange(self.layout.tokens) + np.repeat(np.arange(1, len(lengths) + 1), self.layout.lengths)
         ids = self.ids.new_full((int(lengths.sum()),), token)
-        ids[self.layout._tensor(place)] = self.ids
+        ids[self.layout._tensor(moved)] = self.ids
         return Ragged(ids, Layout(lengths, self.layout.device))
 
     def without_ends(self) -> Ragged:
         """Return the sequences without their last tokens, except for sequences of one token."""
         lengths = np.maximum(self.layout.lengths - 1, 1)
-        kept = join_ranges(self.layout.starts, lengths)
-        return Ragged(self.ids[self.layout._tensor(kept)], Layout(lengths, self.layout.device))
+        tokens = join_ranges(self.layout.starts, lengths)
+        return Ragged(self.ids[self.layout._tensor(tokens)], Layout(lengths, self.layout.device))
 
     def shifted(self) -> Ragged:
         """Return the decoder's input for these sequences: </s>, then all ids except the last."""

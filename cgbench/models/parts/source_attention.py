@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -14,7 +14,20 @@ from cgbench.models.parts.ragged import grid_index, on_device
 
 
 @dataclass
-class Memory:
+class RowTensors:
+    """Tensors with one row per sentence or hypothesis."""
+
+    def select(self, index: Tensor) -> Self:
+        """Return the rows ``index``."""
+        return type(self)(*(tensor.index_select(0, index) for tensor in vars(self).values()))
+
+    def first(self, rows: int) -> Self:
+        """Return the first rows."""
+        return type(self)(*(tensor[:rows] for tensor in vars(self).values()))
+
+
+@dataclass
+class Memory(RowTensors):
     """The memory of attention, one row per sentence or hypothesis.
 
     :param values: states of the source, [rows, columns, width]; ``keys``: their products with W.
@@ -26,14 +39,6 @@ class Memory:
     keys: Tensor
     offset: Tensor
     words: Tensor
-
-    def select(self, index: Tensor) -> Memory:
-        """Return the rows ``index``."""
-        return Memory(*(part.index_select(0, index) for part in (self.values, self.keys, self.offset, self.words)))
-
-    def first(self, rows: int) -> Memory:
-        """Return the first rows."""
-        return Memory(self.values[:rows], self.keys[:rows], self.offset[:rows], self.words[:rows])
 
 
 class SourceAttention(Linear):

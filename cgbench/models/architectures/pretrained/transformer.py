@@ -46,7 +46,7 @@ class PretrainedTransformer(Transformer):
             return source, PretrainedEmbedding(config, target_size, config.dropout, source.words)
         return source, self.build_embedding(target_size)
 
-    def build_encoder_layer(self, number: int) -> nn.Module:
+    def build_encoder_layer(self, layer: int) -> nn.Module:
         """See :class:`Transformer`."""
         return EncoderLayer(self.pretrained or self.config)
 

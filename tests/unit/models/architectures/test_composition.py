@@ -1,13 +1,11 @@
 """COMPOSITION against its equations, one sentence and one decoder layer at a time."""
 
-import numpy as np
 import pytest
 import torch
 from architecture_table import pack, pairs, row, small_model
 from slow_attention import consult_slowly, memory_of
 
 from cgbench.errors import InputError
-from cgbench.models.architectures.composition import mixture_weights
 from cgbench.models.config.architectures import CompositionConfig
 from cgbench.models.parts.ragged import Layout
 from cgbench.models.registry import build_model
@@ -89,26 +87,6 @@ def test_mixtures_alone_are_without_weight_decay():
     model = build_model(config_of(), 17, 15)
     assert model.undecayed_parameters() == {"mixture"} <= dict(model.named_parameters()).keys()
     assert build_model(row("transformer").values[0], 17, 15).undecayed_parameters() == set()
-
-
-def test_shares_of_scalars():
-    model = build_model(config_of(top_layers=2), 17, 15)
-    with torch.no_grad():
-        model.mixture[1, 0] = torch.tensor([1.0, -2.0, 0.0, 5.0])
-    shares = mixture_weights(model)
-    assert shares.shape == (2, 2, 3, 2)
-    assert np.isnan(shares[:, :, 0]).all()
-    assert np.allclose(shares[0, :, 1:], 0.25)
-    assert np.allclose(shares[1, 0, 1:], [[0.125, 0.25], [0, 0.625]])
-
-
-def test_shares_of_a_mixture_that_all_layers_use():
-    model = build_model(config_of(mixtures="encoder", sublayers="feed_forward"), 17, 15)
-    with torch.no_grad():
-        model.mixture[0, 0] = torch.tensor([1.0, -2.0, 1.0])
-    shares = mixture_weights(model)
-    assert np.allclose(shares[:, :, :, 1], [0.25, 0.5, 0.25])
-    assert np.isnan(shares[:, :, :, 0]).all()
 
 
 def test_the_top_must_be_among_what_is_mixed():

@@ -1,13 +1,12 @@
 """LRF against its equations: every layer projected, every place on its own."""
 
-import numpy as np
 import pytest
 import torch
 from architecture_table import pack, pairs, row, small_model
 from slow_attention import attend_slowly, consult_slowly, memory_of
 
-from cgbench.models.architectures.lrf import FuseAttention, fuse_weights
-from cgbench.models.parts.ragged import Layout, Ragged
+from cgbench.models.architectures.lrf import FuseAttention
+from cgbench.models.parts.ragged import Layout
 
 torch.set_num_threads(1)
 
@@ -85,40 +84,3 @@ def test_attention_dropout_drops_whole_layers_of_a_head():
     # Four equal weights, each kept at 1/4 · 2 or dropped: 0, 1/2, 1, 3/2, 2.
     assert (result == result[:, :, :1]).all()
     assert set(result.unique().tolist()) == {0, 0.5, 1, 1.5, 2}
-
-
-def test_weights_are_the_means_over_tokens_and_heads():
-    model = small_model(config_of()).double()
-    batch = pairs([(5, 3), (2, 6)])
-    source, _ = pack(batch)
-    target = Ragged.pack([[*ids[1:], 2] for _, ids in batch])  # what the decoder reads, as a translation
-    found = fuse_weights(model, source, target)
-    x = model.embed_source(source)[0]
-    below, layout = [x], source.layout
-    for number, layer in enumerate(model.encoder):
-        attended = layer.attend(below[-1], layout)
-        fuse = model.encoder_fuse[str(number)]
-        projections, heads = fuse.attention.projections, fuse.attention.heads
-        logits = torch.zeros(len(x), heads, len(below), dtype=torch.float64)
-        query = projections.project_query(attended)
-        for k, vectors in enumerate(below):
-            keys = memory_of(projections, vectors)[0]
-            logits[:, :, k] = (query * keys).unflatten(-1, (heads, -1)).sum(-1) / (16 / heads) ** 0.5
-        expected = logits.softmax(-1).mean((0, 1)).detach().numpy()
-        assert np.allclose(found["encoder"][number, : number + 1], expected)
-        below.append(layer.feed(fuse(layer, attended, below)))
-    assert np.isnan(found["decoder"][np.triu_indices(3, 1)]).all()
-    assert np.allclose(np.nansum(found["decoder"], 1), 1) and found["decoder"][0, 0] == 1
-    # The decoder's weights depend on what it reads: another first word, other weights.
-    other = fuse_weights(model, source, Ragged.pack([[4, *ids[2:], 2] for _, ids in batch]))
-    assert not np.allclose(other["decoder"][2], found["decoder"][2], atol=1e-6)
-    assert not model.training
-
-
-def test_layers_without_fuse_attention_have_no_weights():
-    model = small_model(config_of(fuse="source", fuse_layers="top")).train()
-    batch = pairs([(5, 3)])
-    found = fuse_weights(model, *pack(batch))
-    assert np.isnan(found["decoder"]).all() and np.isnan(found["encoder"][:2]).all()
-    assert found["encoder"][2].sum() == pytest.approx(1)
-    assert model.training

@@ -15,7 +15,13 @@ from cgbench.models.parts.attention import (
 )
 from cgbench.models.parts.cpu.dropout import keep_mask
 from cgbench.models.parts.layers import build_self_attention
-from cgbench.models.parts.positions import DistanceTable, SinusoidalDistance, interleaved_sinusoids, skew
+from cgbench.models.parts.positions import (
+    DistanceTable,
+    SinusoidalDistance,
+    distance_logits,
+    interleaved_sinusoids,
+    skew,
+)
 from cgbench.models.parts.ragged import Layout, Pairing
 
 torch.set_num_threads(1)
@@ -210,8 +216,7 @@ def test_split_heads_keeps_each_head_together():
     assert torch.equal(keys[1, 0, 1], x[1, 1, 4:6])
 
 
-def test_selecting_rows_of_a_relative_table_clips_both_ends():
-    positions = DistanceTable(2, 1)
-    with torch.no_grad():
-        positions.table.copy_(torch.tensor([[-1.0], [0.0], [1.0]]))
-    assert positions.rows(-3, 3).flatten().tolist() == [-1, -1, -1, 0, 1, 1, 1]
+def test_relative_distances_are_clipped_at_both_ends():
+    table, query = torch.tensor([[-1.0], [0.0], [1.0]]), torch.ones(1, 1, 4, 1)
+    logits = distance_logits(table, 1, query, query, by_key=False)
+    assert logits[0, 0].tolist() == [[0, -1, -1, -1], [1, 0, -1, -1], [1, 1, 0, -1], [1, 1, 1, 0]]
