@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.candidates.ensemble_quality import table_of
 from cgbench.benchmark.candidates.matching import HEAD, shown_balance
+from cgbench.benchmark.candidates.noise_share import noise_text
 from cgbench.benchmark.release.card import COUNTS, EXAMPLES, figure_rows, shown_counts
 from cgbench.errors import printable
 from cgbench.tables import render
@@ -34,6 +35,8 @@ def report(release: Release) -> str:
         sections.append(render(HEAD, shown_balance(balance)))
     if quality := manifest.get("ensemble"):
         sections.append(render(*table_of(quality)))
+    if noise := manifest.get("noise"):
+        sections.append(f"noise: {noise_text(noise, config)}")
     # A few pairs with their covers.
     read = [release.lines] * 2 + [partial(release.lines, normalised=True)]
     sides = ("source", "target", config["degree_side"])

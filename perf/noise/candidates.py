@@ -24,9 +24,7 @@ from cgbench.files import write_atomic
 from cgbench.lm.language_model import LanguageModel
 from cgbench.lm.training import train_lm
 from cgbench.models.checkpoints import member_folders
-from cgbench.models.config.presets import load_preset
-from cgbench.models.training.ensemble_training import build_ensemble
-from cgbench.text.formats import CorpusSpec
+from cgbench.models.training.ensemble_training import train_ensemble
 from cgbench.text.normalisation import Normalisation, normalise_pairs
 
 Set = tuple[dict[str, np.ndarray], np.ndarray]
@@ -49,15 +47,15 @@ TRAINING_PAIRS = 60_000
 
 def reverse_members(train: Sequence[Path], out: Path, members: int, jobs: int, settings: dict[str, Any]) -> list[Path]:
     """Members of the other direction, of the preset ``demo`` with ``settings``, trained on both sides exchanged."""
-    build_ensemble(
-        load_preset("demo").replace(settings),
-        CorpusSpec((train[1], train[0])),
-        None,
-        Normalisation("none", False, LANGUAGES[::-1]),
-        out,
+    train_ensemble(
+        corpus=(str(train[1]), str(train[0])),
+        out=str(out),
+        model="demo",
         members=members,
         seed=REVERSE_SEED,
-        engine=Local(jobs),
+        settings=settings,
+        text_options={"languages": LANGUAGES[::-1]},
+        execution={"jobs": jobs},
     )
     return member_folders(out)
 

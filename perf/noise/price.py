@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from tables import auc, dropped, mean_of, ranks, spread, table, thirds
 
-from cgbench.benchmark.candidates.selection import given_degree
+from cgbench.benchmark.candidates.selection import given_degree, parts_of_candidates
 
 Columns = Mapping[str, np.ndarray]
 Sets = Sequence[tuple[Columns, np.ndarray]]
@@ -18,7 +18,8 @@ COVARIATES = ("degree", "source_length", "target_length", "source_rarest", "targ
 
 def given(columns: Columns, values: np.ndarray) -> np.ndarray:
     """The measure that ``drop_by`` with ``_given_degree`` goes by."""
-    return given_degree(values, columns["degree"], columns["target_length"], np.arange(len(values)))
+    numbered = {**columns, "content": np.arange(len(values))}
+    return given_degree(values, parts_of_candidates(numbered, {"seed": 1, "degree_side": "target"}))
 
 
 def prices(sets: Sets, measures: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ import pytest
 from small_build import CANDIDATES, SMALL, copy_build
 from small_release import build_release
 
-from cgbench.benchmark.candidates.selection import given_degree, seeded_hash
+from cgbench.benchmark.candidates.selection import given_degree, parts_of_candidates
 from cgbench.models.uncertainty import SEQUENCE_MEASURES
 
 DROP = ("--set", "drop_reference=1/10", "--set", "drop=1/30")
@@ -62,8 +62,8 @@ def test_the_cut_given_degree(release, table, corpora, run, tmp_path):
     other = pyarrow.parquet.read_table(out / CANDIDATES).to_pandas()
     dropped = other["stage"] == "dropped_reference"
     assert dropped.sum() == 70 and (dropped != (table["stage"] == "dropped_reference")).any()
-    values = [other[name].to_numpy() for name in ("reference_pe_stu", "degree", "target_length")]
-    found = given_degree(*values, seeded_hash(other["content"].to_numpy(), 1, "given_degree"))
+    parts = parts_of_candidates(other, {"seed": 1, "degree_side": "target"})
+    found = given_degree(other["reference_pe_stu"].to_numpy(), parts)
     assert found[dropped].min() >= found[~dropped].max()
     assert (
         "least likely for candidates of similar degree and length (`drop_reference`" in (out / "README.md").read_text()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cgbench.benchmark.candidates.noise_share import SHUFFLED
 from cgbench.benchmark.candidates.uncertainty import REFERENCE, shard_needs
 from cgbench.engines import Engine
 from cgbench.files import write_json
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 QUALITY = "quality.json"
 HELD_OUT = 1_000  # maximum number of held-out pairs to translate, evenly spaced
 SCORED = 5_000  # maximum number of candidates for chrF and BLEU, evenly spaced
+PAIRED_ANEW = 500  # maximum number of sources to score with other references, evenly spaced
 UNIGRAMS = 20_000  # maximum number of training sentences for the unigram model, evenly spaced
 MOST = 0.5  # a share above this is "most"
 
@@ -48,7 +50,7 @@ REMEDY = "the ensemble has learned too little for its uncertainty to mean anythi
 
 def quality_step(uncertainty: Step) -> Step:
     """The step that measures the ensemble behind the step ``uncertainty``."""
-    settings = {"held_out": HELD_OUT, "scored": SCORED, "unigrams": UNIGRAMS}
+    settings = {"held_out": HELD_OUT, "scored": SCORED, "unigrams": UNIGRAMS, SHUFFLED: PAIRED_ANEW}
     return Step("ensemble-quality", settings, {"uncertainty": uncertainty.key})
 
 
@@ -202,6 +204,7 @@ def _measure(
             "loss": _finite(-sum(totals) / sum(map(len, reference_ids))),
             "unigram_loss": unigram_loss(learned, reference_ids, size),
             "cut": _share_cut(ensemble, sources, lengths, search),
+            SHUFFLED: _loss_of_shuffled(ensemble, sources, references),
         }
     }
     if not held_sources:
@@ -215,6 +218,16 @@ def _measure(
         "cut": _share_cut(ensemble, held_sources, [len(one.tokens) for one in translated], search),
     }
     return found, [one.text for one in translated]
+
+
+def _loss_of_shuffled(ensemble: Ensemble, sources: Sequence[str], references: Sequence[str]) -> float | None:
+    """The median of -log P per token of pairs that do not belong together: sources with the reference of another."""
+    lines, others = _spread(sources, PAIRED_ANEW), _spread(references, PAIRED_ANEW)
+    if len(lines) < 2:
+        return None
+    half = len(others) // 2
+    turned = [*others[half:], *others[:half]]
+    return _finite(np.median(ensemble.score(lines, ensemble.subwords.encode_target(turned))["pe_stu"]))
 
 
 def _share_cut(ensemble: Ensemble, sources: Sequence[str], lengths: Sequence[int], search: Mapping[str, Any]) -> float:

@@ -102,29 +102,36 @@ def _from_the_highest(values: np.ndarray, tie: np.ndarray) -> np.ndarray:
     return np.lexsort((tie, -np.where(np.isnan(values), np.inf, values)))
 
 
-def given_degree(values: np.ndarray, degree: np.ndarray, length: np.ndarray, tie: np.ndarray) -> np.ndarray:
+def given_degree(values: np.ndarray, parts: Sequence[np.ndarray]) -> np.ndarray:
     """How far each value is above those of candidates of similar degree and length, float64 [candidates].
 
     Compositional sentences are also unlikely: the loss on good pairs rises with their degree, and a cut by the plain
-    values would drop the highest degrees first. So candidates are divided into :data:`PARTS` equal parts by degree,
-    and each of them by length. A value becomes its distance from the median of its part, in units of the part's
-    interquartile range. A few noisy pairs do not move the median, and a part with more of them loses more. The result
-    is the same on every machine.
+    values would drop the highest degrees first. A value becomes its distance from the median of its part, in units of
+    the part's interquartile range. A few noisy pairs do not move the median, and a part with more of them loses more;
+    many do move it (:mod:`.noise_share`). The result is the same on every machine.
 
     :param values: [candidates] float, higher is more like noise; NaN stays above all others.
-    :param length: words on the side of the degree; ``tie``: a hash of each candidate, which orders equal ones.
+    :param parts: of :func:`parts_of_candidates`.
     """
-    groups = [np.arange(len(values))]
-    for column in (degree, length):
-        groups = [
-            part for rows in groups for part in np.array_split(rows[np.lexsort((tie[rows], column[rows]))], PARTS)
-        ]
     result = np.where(np.isnan(values), np.inf, values).astype(np.float64)
-    for rows in filter(len, groups):
+    for rows in parts:
         lower, middle, upper = np.sort(result[rows])[[len(rows) // 4, len(rows) // 2, 3 * len(rows) // 4]]
         if np.isfinite(upper):
             result[rows] = (result[rows] - middle) / ((upper - lower) or 1.0)
     return result
+
+
+def parts_of_candidates(columns: Mapping[str, Sequence[Any]], config: Mapping[str, Any]) -> list[np.ndarray]:
+    """The positions of candidates of similar degree and length: :data:`PARTS` equal parts by degree, each of them
+    divided by length. A hash of each candidate orders equal ones.
+
+    :param columns: by name: ``degree``, the length on the side of the degree, and ``content``.
+    """
+    tie = seeded_hash(np.array(columns["content"], np.uint64), config["seed"], "given_degree")
+    parts = [np.arange(len(tie))]
+    for values in (np.array(columns[name]) for name in ("degree", f"{config['degree_side']}_length")):
+        parts = [part for rows in parts for part in np.array_split(rows[np.lexsort((tie[rows], values[rows]))], PARTS)]
+    return [rows for rows in parts if len(rows)]
 
 
 def seeded_hash(content: np.ndarray, seed: int, purpose: str) -> np.ndarray:
@@ -174,8 +181,7 @@ def select_rows(
         # Of a log-probability, the lowest are the least likely.
         values = (-1 if measure.endswith("log_prob") else 1) * values_of("drop_by", measure)
         if name != measure:
-            degree, length = (np.array(columns[key]) for key in ("degree", f"{config['degree_side']}_length"))
-            values = given_degree(values, degree, length, seeded_hash(content, config["seed"], "given_degree"))
+            values = given_degree(values, parts_of_candidates(columns, config))
         first["dropped_reference"] = (values, sizes["drop_reference"])
     by = config.get("select_by", "uncertainty")
     ranked = values_of("uncertainty" if by == "uncertainty" else "select_by", selecting_measure(config))

@@ -23,6 +23,7 @@ from cgbench.benchmark.candidates.cut import Bounds, count_lengths, cut, parts_o
 from cgbench.benchmark.candidates.documents import DOCUMENT, documents_of
 from cgbench.benchmark.candidates.ensemble_quality import QUALITY, measure_quality, warning_of
 from cgbench.benchmark.candidates.matching import Control
+from cgbench.benchmark.candidates.noise_share import choose_cut, noise_text
 from cgbench.benchmark.candidates.originals import original_pairs
 from cgbench.benchmark.candidates.pair_measures import pair_measures
 from cgbench.benchmark.candidates.selection import select_rows, selection_sizes
@@ -200,11 +201,16 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
     measured = pair_measures(table.to_pydict(), plan.perplexity.config["side"] if plan.perplexity else None)
     for name, values in measured.items():
         table = table.append_column(name, [values])
+    noise = None
     # The least likely references (not in the paper) and the most uncertain candidates are mostly noise and dropped; the
     # benchmark is drawn at random from the next.
     if plan.request.execution.until == "release":
-        sizes = selection_sizes(request.as_dict(), table.num_rows)
-        ranks, stages = select_rows(table.to_pydict(), request.as_dict(), sizes)
+        config = request.as_dict()
+        sizes, noise = selection_sizes(config, table.num_rows), choose_cut(table.to_pydict(), config, quality)
+        if noise:
+            workspace.say(f"selection: {noise_text(noise, config)}")
+            config["drop_by"] = noise["cut"]
+        ranks, stages = select_rows(table.to_pydict(), config, sizes)
         drawn: dict[str, Any] = {"rank": ranks, "stage": stages}
         if request.drawing.design == "stratified" and request.drawing.allocation == "neyman":
             targets = candidate_lines(candidates, original=plan.inputs.reads_originals)[1]
@@ -235,6 +241,7 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
         ],
         quality=quality,
         control=control,
+        noise=noise,
     )
 
 

@@ -141,7 +141,7 @@ def noise_by_way(release: Release, kinds: Sequence[str]) -> dict[str, dict[str, 
     noise = np.array([kinds[line - 1] == NOISE for line in columns["line"]])
     noise_left_by = {}
     for way, change in ways.items():
-        config = release.configuration | change
+        config = release.selection_settings | change
         _, stages = select_rows(columns, config, selection_sizes(config, len(noise)))
         noise_left_by[way] = noise_left(noise, np.array(columns[config["uncertainty"]]), np.array(stages))
     return noise_left_by

@@ -72,7 +72,8 @@ class Plan:
 class Built:
     """The results of a build: its texts, the folder of the candidates' text, the candidates with all measures (a
     pyarrow table by falling degree, see docs/reference/formats.md), the number of pairs left at each stage, the quality
-    of the ensemble (:mod:`cgbench.benchmark.candidates.ensemble_quality`), and the control set if there is one."""
+    of the ensemble (:mod:`cgbench.benchmark.candidates.ensemble_quality`), the control set if there is one, and the
+    estimated noise with the cut chosen for it (:mod:`cgbench.benchmark.candidates.noise_share`)."""
 
     plan: Plan
     train: ParallelText
@@ -83,6 +84,7 @@ class Built:
     warnings: list[str]
     quality: dict[str, Any] | None = None
     control: Control | None = None
+    noise: dict[str, Any] | None = None
 
 
 def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:

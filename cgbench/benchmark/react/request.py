@@ -173,7 +173,7 @@ class RankingOptions:
         default=REFERENCE_LIKELIHOOD,
         help="Measure that drop_reference ranks by, highest first: reference_pe_stu (negative log-likelihood of the "
         "reference per token) or joint_cross_entropy (of the pair); with the suffix _given_degree, among candidates "
-        "of similar degree and length", is_setting=True,
+        "of similar degree and length if noise is estimated to be rare", is_setting=True,
     )  # fmt: skip
     lm: File | None = option(
         default=None, help="Language model from `lm train`, for the perplexity of each candidate", group="Selection"

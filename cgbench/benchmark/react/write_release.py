@@ -222,6 +222,7 @@ def _manifest(built: Built, rows: list[dict[str, Any]], names: Mapping[str, str]
         **({"design": design} if design else {}),
         **({"balance": built.control.balance} if built.control else {}),
         **({"ensemble": built.quality} if built.quality else {}),
+        **({"noise": built.noise} if built.noise else {}),
         "seeds": seeds,
         "command": command(built, names),
         "warnings": [_renamed(as_given(str(InputWarning(warning))), names) for warning in built.warnings],

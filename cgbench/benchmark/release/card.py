@@ -13,6 +13,7 @@ from typing import Any
 from cgbench.benchmark.candidates.correlations import correlation_table
 from cgbench.benchmark.candidates.ensemble_quality import table_of, warning_of
 from cgbench.benchmark.candidates.matching import HEAD, shown_balance
+from cgbench.benchmark.candidates.noise_share import noise_text
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.selection import GIVEN_DEGREE
 from cgbench.benchmark.release.card_front import front_matter
@@ -65,7 +66,8 @@ def write_card(release: Release, notes: Mapping[str, str] | None = None) -> str:
         parts=[name for name in PARTS if name != "metadata"],
         larger=" and ".join(larger),
         members=_members(manifest, outside) if release.finished else "",
-        drop_by=config.get("drop_by", REFERENCE_LIKELIHOOD), given_degree=GIVEN_DEGREE,
+        drop_by=release.selection_settings.get("drop_by", REFERENCE_LIKELIHOOD), given_degree=GIVEN_DEGREE,
+        noise=noise_text(manifest["noise"], config) if manifest.get("noise") else "",
         select_by=config.get("select_by", "uncertainty"),
         stages=shown_counts(manifest["counts"]),
         rows=figure_rows(manifest["figures"], config["uncertainty"]),

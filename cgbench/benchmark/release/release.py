@@ -157,6 +157,12 @@ class Release:
         return dict(self.manifest["configuration"])
 
     @property
+    def selection_settings(self) -> dict[str, Any]:
+        """:attr:`configuration`, with the measure by which references were in fact dropped."""
+        noise = self.manifest.get("noise")
+        return self.configuration | ({"drop_by": noise["cut"]} if noise else {})
+
+    @property
     def normalisation(self) -> Normalisation:
         """The normalisation of all text in the build."""
         config = self.configuration

@@ -17,6 +17,7 @@ import numpy as np
 from cgbench.argument_types import AnyRelease, Folder
 from cgbench.benchmark.candidates.correlations import as_jsonl, correlations
 from cgbench.benchmark.candidates.matching import LENGTHS, RAREST, balance, covariates_of
+from cgbench.benchmark.candidates.noise_share import choose_cut
 from cgbench.benchmark.candidates.pair_measures import DUAL, JOINT, REFERENCE_LIKELIHOOD, pair_measures
 from cgbench.benchmark.candidates.scan import content_of
 from cgbench.benchmark.candidates.selection import FIRST, count_stages, select_rows, selection_sizes
@@ -432,9 +433,11 @@ def _check_balance(release: Release, test: list[dict[str, Any]], rows: list[dict
 
 
 def _check_split(release: Release) -> str:
-    config = release.configuration
-    table = release.table()
-    _, stages = select_rows(table.to_pydict(), config, selection_sizes(config, table.num_rows))
+    config, columns = release.selection_settings, (table := release.table()).to_pydict()
+    noise = choose_cut(columns, release.configuration, release.manifest.get("ensemble"))
+    if noise != release.manifest.get("noise"):
+        return f"noise: the manifest has {release.manifest.get('noise')}, the candidates have {noise}"
+    _, stages = select_rows(columns, config, selection_sizes(config, table.num_rows))
     drawn = {row["line"]: row for row, stage in zip(table.to_pylist(), stages, strict=True) if stage == "selected"}
     split = release.split()
     strange = sorted({row["line"] for row in split} ^ set(drawn))

@@ -179,7 +179,7 @@ def _window(release: Release, columns: Mapping[str, Sequence[Any]], measure: str
         for key, amount in selection_sizes(release.configuration, total).items()
     }
     sizes |= {"window": max(1, sizes["window"]), "select": 1}
-    _, stages = select_rows({**columns, measure: values.tolist()}, release.configuration, sizes)
+    _, stages = select_rows({**columns, measure: values.tolist()}, release.selection_settings, sizes)
     return np.flatnonzero(np.isin(stages, WINDOW))
 
 

@@ -9,6 +9,7 @@ from cgbench.benchmark.candidates.selection import (
     STAGES,
     count_stages,
     given_degree,
+    parts_of_candidates,
     seeded_hash,
     select,
     select_rows,
@@ -165,12 +166,18 @@ def slow_given_degree(rows, tie):
 def test_given_degree_is_the_definition(number, seed):
     rng = np.random.default_rng(seed)
     rows = [(rng.normal(), rng.integers(1, 4) / 4, rng.integers(5, 8)) for _ in range(number)]
-    tie = rng.permutation(number).astype(np.uint64)
-    columns = [np.array(column, np.float64) for column in zip(*rows, strict=True)] or [np.zeros(0)] * 3
-    found = given_degree(*columns, tie)
-    assert found.tolist() == slow_given_degree(rows, tie.tolist())
-    order = rng.permutation(number)
-    assert given_degree(*(column[order] for column in columns), tie[order]).tolist() == found[order].tolist()
+    content, order = rng.permutation(number).astype(np.uint64), rng.permutation(number)
+    values, degree, length = np.array(rows, np.float64).reshape(number, 3).T
+    config = {"seed": 1, "degree_side": "target"}
+
+    def measured(some):
+        columns = {"degree": degree[some], "target_length": length[some], "content": content[some]}
+        return given_degree(values[some], parts_of_candidates(columns, config)).tolist()
+
+    tie = seeded_hash(content, 1, "given_degree").tolist()
+    found = measured(np.arange(number))
+    assert found == slow_given_degree(rows, tie)
+    assert measured(order) == [found[row] for row in order]
 
 
 def test_a_cut_given_degree_spares_what_is_compositional():
@@ -201,7 +208,7 @@ def test_a_cut_given_degree_spares_what_is_compositional():
 
 def test_what_is_no_number_stays_above_all_given_degree():
     values = np.array([1.0, np.nan, 2.0, 3.0, 4.0] * 6)
-    found = given_degree(values, np.ones(30), np.ones(30), np.arange(30).astype(np.uint64))
+    found = given_degree(values, np.array_split(np.arange(30), 3))
     assert np.isinf(found[1::5]).all() and np.isfinite(found[::5]).all()
 
 
