@@ -49,8 +49,8 @@ from cgbench.benchmark.comparison.variance import (
 )
 from cgbench.benchmark.metrics.bleu import Bleu, ChrF
 from cgbench.benchmark.metrics.metric import Metric
+from cgbench.benchmark.release.data_tables import sides_of
 from cgbench.benchmark.release.release import Release
-from cgbench.benchmark.release.tables import sides_of
 
 STRATA = 10
 SIZES = (60, 150, 400)

@@ -30,8 +30,8 @@ from scan import machine
 
 from cgbench.benchmark.divergence.elements import Elements, element_type, elements_of
 from cgbench.benchmark.divergence.measure import divergences
+from cgbench.benchmark.splits.assignment import search
 from cgbench.benchmark.splits.request import SplitConfig
-from cgbench.benchmark.splits.search import search
 
 KIND = element_type("words", "count")
 DRAWN = 500

@@ -34,8 +34,8 @@ def build_react_command(request: BuildRequest, dry_run: bool, explain: bool, for
     finished steps whose inputs have not changed.
     """
     from cgbench.benchmark.react import build_react as build
+    from cgbench.benchmark.react.build_plan import plan_build
     from cgbench.benchmark.react.cost import forecast
-    from cgbench.benchmark.react.plan import plan_build
 
     _check_members(request)
     engine = cast("Engine", request.execution.engine)

@@ -14,7 +14,7 @@ from cgbench.commands.options import takes
 @format_option
 def split_command(request: SplitRequest, form: str) -> None:
     """Split a corpus so that the test set has new combinations of known parts."""
-    from cgbench.benchmark.splits.split import split, summary
+    from cgbench.benchmark.splits.split import split, split_summary
 
     result = split(request)
     for warning in result.warnings:
@@ -22,4 +22,4 @@ def split_command(request: SplitRequest, form: str) -> None:
     if form == "json":
         print_json(result.release.manifest)
         return
-    click.echo(f"{summary(result)}\n\nwritten to {request.out}")
+    click.echo(f"{split_summary(result)}\n\nwritten to {request.out}")

@@ -24,7 +24,7 @@ from cgbench.benchmark.release.card import shown_counts
 from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.benchmark.stats.novelty import novel_ngrams
 from cgbench.benchmark.stats.of_release import ReleaseOrigin, check_input, open_release, training_text
-from cgbench.benchmark.stats.texts import Text
+from cgbench.benchmark.stats.single_texts import Text
 from cgbench.errors import InputError
 from cgbench.files import read_json
 from cgbench.text.blocks import join_blocks

@@ -256,7 +256,7 @@ def clean(folder: Path, keep_model: bool) -> None:
 
 def describe_test(run: Run, data: Path, side: str) -> dict[str, float]:
     """Mean degree and number of novel n-grams of one side of the first test."""
-    from cgbench.benchmark.stats.rows import Wanted, text_rows
+    from cgbench.benchmark.stats.text_statistics import Wanted, text_rows
     from cgbench.text.normalisation import Normalisation
 
     test = next(iter(run.benchmark.tests))

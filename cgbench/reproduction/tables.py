@@ -13,7 +13,7 @@ from importlib import resources
 from typing import Any
 
 from cgbench.benchmark.metrics.published import PAPERS, PublishedScore, all_published
-from cgbench.benchmark.stats.rows import PublishedRow, published_rows
+from cgbench.benchmark.stats.text_statistics import PublishedRow, published_rows
 from cgbench.errors import InputError
 from cgbench.settings import did_you_mean, make_settings
 from cgbench.yaml_text import load_yaml

@@ -63,9 +63,9 @@ def test_a_task_of_inspect_has_pairs_shots_and_documents(release, run, demo, tmp
 
 def test_the_signature_of_a_release_is_no_code(small_release, tmp_path):
     from cgbench.benchmark.release.export.inspect_task import write_inspect
-    from cgbench.benchmark.release.export.pairs import pairs_of
+    from cgbench.benchmark.release.export.pairs import export_pairs
 
-    pairs = pairs_of(small_release)
+    pairs = export_pairs(small_release)
     hostile = 'x")\nimport os; os.abort()  # """ {name} \ud800'
     object.__setattr__(
         pairs, "release", Release(small_release.folder, {**small_release.manifest, "signature": hostile})

@@ -112,7 +112,7 @@ def test_another_text_beside_the_form_that_selected_it_is_found(raw_release, run
     import pyarrow
     from small_build import rehash
 
-    from cgbench.benchmark.release.tables import write_table
+    from cgbench.benchmark.release.data_tables import write_table
 
     folder = tmp_path / "changed"
     shutil.copytree(raw_release.folder, folder)

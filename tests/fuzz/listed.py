@@ -31,7 +31,7 @@ def _folder_files(folder):
 
 def _relist(folder):
     """Make a manifest agree with the files of its folder and with itself, as far as it is one."""
-    from cgbench.benchmark.release.checksums import listed_digest
+    from cgbench.benchmark.release.listed_digests import listed_digest
     from cgbench.benchmark.release.manifest import digest
     from cgbench.files import write_json
 

@@ -2,7 +2,7 @@
 
 import json
 
-from cgbench.benchmark.release.checksums import listed_digest, listed_digests
+from cgbench.benchmark.release.listed_digests import listed_digest, listed_digests
 from cgbench.benchmark.release.manifest import digest, signature
 from cgbench.files import write_json
 from cgbench.steps import hash_file

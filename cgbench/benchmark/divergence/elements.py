@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from cgbench.benchmark.divergence.forms import FORMS, anonymous
+from cgbench.benchmark.divergence.form_graphs import FORMS, anonymous
 from cgbench.benchmark.divergence.graphs import Graph, atoms_and_compounds
-from cgbench.benchmark.divergence.ngrams import words_and_ngrams
 from cgbench.benchmark.divergence.occurrences import Occurrences
+from cgbench.benchmark.divergence.word_ngrams import words_and_ngrams
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
 from cgbench.text.conllu import DEPREL, FEATS, FORM, LEMMA, UPOS, Sentence, read_sentences

@@ -44,9 +44,9 @@ from cgbench.benchmark.candidates.uncertainty import (
     uncertainty_of_candidates,
 )
 from cgbench.benchmark.metrics.bleu import chrf_and_bleu
+from cgbench.benchmark.react.build_plan import Built, Plan, plan_build
 from cgbench.benchmark.react.checks import check_enough, size_warnings
 from cgbench.benchmark.react.control import draw_control
-from cgbench.benchmark.react.plan import Built, Plan, plan_build
 from cgbench.benchmark.react.request import SIDES, BuildRequest
 from cgbench.benchmark.react.write_release import write_release, write_timings
 from cgbench.benchmark.release.release import Release
@@ -143,7 +143,7 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
     difficulty = read_difficulty(plan.inputs.difficulty, pools, plan.inputs.pools) if plan.inputs.difficulty else None
 
     # Known n-grams: of any length, from the training corpus, a phrase list or an overlap result.
-    from cgbench.benchmark.react.learning import learn_known
+    from cgbench.benchmark.react.known_words import learn_known
 
     ngrams = workspace.run(plan.ngrams, lambda out: learn_known(out, plan, train, pools))
     # Pairs with a rare word are dropped; known n-grams cover the others, which gives their degree.

@@ -13,7 +13,7 @@ from cgbench.benchmark.candidates.selection import DROPS, GIVEN_DEGREE, selectio
 from cgbench.benchmark.candidates.strata import FEWEST
 from cgbench.benchmark.candidates.table import DIFFICULTY
 from cgbench.benchmark.candidates.uncertainty import NBEST, REFERENCE
-from cgbench.benchmark.react.inputs import Inputs
+from cgbench.benchmark.react.build_inputs import Inputs
 from cgbench.benchmark.react.request import BuildRequest
 from cgbench.errors import InputError, argument
 from cgbench.requests import flat_values
@@ -223,7 +223,7 @@ def _unspaced(path: Path) -> str:
     )
 
 
-def check_words(text: Path, words: int, min_count: int) -> None:
+def check_known_words(text: Path, words: int, min_count: int) -> None:
     """Check that a training text has words that are not rare.
 
     :param words: the number of words that occur ``min_count`` times.

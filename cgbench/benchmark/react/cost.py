@@ -16,7 +16,7 @@ from pathlib import Path
 
 from cgbench.benchmark.candidates.amounts import resolve_amount
 from cgbench.benchmark.candidates.uncertainty import measure_with, search_settings, shard_needs
-from cgbench.benchmark.react.plan import Plan
+from cgbench.benchmark.react.build_plan import Plan
 from cgbench.engines import Engine
 from cgbench.errors import InputWarning
 from cgbench.models.checkpoints import member_folders

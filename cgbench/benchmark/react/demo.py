@@ -12,9 +12,9 @@ import numpy as np
 
 from cgbench.benchmark.candidates.pair_measures import JOINT
 from cgbench.benchmark.candidates.selection import FIRST, select_rows, selection_sizes
+from cgbench.benchmark.react.build_plan import plan_build
 from cgbench.benchmark.react.build_react import run_build, workspace_of
 from cgbench.benchmark.react.cost import forecast
-from cgbench.benchmark.react.plan import plan_build
 from cgbench.benchmark.react.request import BuildRequest, default_settings
 from cgbench.benchmark.release.release import Release
 from cgbench.data_recipes.demo.corpus import write_demo
@@ -54,6 +54,7 @@ def run_demo(
     """
     require("torch", "models")  # before anything is written
     require("kenlm", "kenlm")
+    # The corpus, unless an earlier run has written it.
     corpus = out / "corpus"
     recipe = {"seed": seed}
     if not (corpus / "recipe.json").is_file() or read_json(corpus / "recipe.json") != recipe:
@@ -65,6 +66,7 @@ def run_demo(
     train, valid, pool = (
         tuple(corpus / f"{name}.{language}" for language in LANGUAGES) for name in ("train", "valid", "pool")
     )
+    # The build, with a language model of the training sources.
     request = BuildRequest(
         train=train,
         pools=[pool],

@@ -25,8 +25,16 @@ from cgbench.benchmark.candidates.selection import count_stages
 from cgbench.benchmark.candidates.strata import design_of
 from cgbench.benchmark.candidates.table import ROW_KEYS, control_table
 from cgbench.benchmark.candidates.uncertainty import candidate_lines
-from cgbench.benchmark.react.plan import Built
+from cgbench.benchmark.react.build_plan import Built
 from cgbench.benchmark.react.request import default_settings
+from cgbench.benchmark.release.data_tables import (
+    chosen_rows,
+    data_tables,
+    sample_table,
+    with_text,
+    without_text,
+    write_table,
+)
 from cgbench.benchmark.release.manifest import (
     CONTROL,
     CORRELATIONS,
@@ -45,17 +53,9 @@ from cgbench.benchmark.release.manifest import (
     table_file,
     text_files,
 )
+from cgbench.benchmark.release.publishing import move_into_place, write_manifest
 from cgbench.benchmark.release.release import Release
-from cgbench.benchmark.release.tables import (
-    chosen_rows,
-    data_tables,
-    sample_table,
-    with_text,
-    without_text,
-    write_table,
-)
 from cgbench.benchmark.release.work_folder import shown_names
-from cgbench.benchmark.release.writer import move_into_place, write_manifest
 from cgbench.errors import InputWarning
 from cgbench.files import to_json, write_atomic
 from cgbench.models.checkpoints import ensemble_identity
@@ -181,6 +181,7 @@ def _manifest(built: Built, rows: list[dict[str, Any]], names: Mapping[str, str]
     :param names: the name of each input in the release, by its path.
     """
     plan, request = built.plan, built.plan.request
+    # The measures of this build, by their names in the statistics.
     measured = {"degree": "degree"}
     if built.plan.perplexity:
         measured["perplexity"] = "perplexity"
@@ -189,6 +190,7 @@ def _manifest(built: Built, rows: list[dict[str, Any]], names: Mapping[str, str]
     if plan.uncertainty:
         measured |= {"uncertainty": request.ranking.uncertainty, "reference": REFERENCE_LIKELIHOOD}
     statistics: dict[str, Any] = {name: summary([row[key] for row in rows]) for name, key in measured.items()}
+    # Counts, seeds and the design of the draws.
     counts, design = dict(built.counts), {}
     seeds: dict[str, Any] = {"cut": request.seed}
     if plan.uncertainty:
@@ -260,6 +262,7 @@ def _inputs(built: Built, names: Mapping[str, str]) -> dict[str, Any]:
         files = list(map(file, text.spec.paths, text.hashes))
         return {"files": files, "columns": text.spec.columns, "pairs": pairs}
 
+    # The corpora, then the inputs that only some builds have.
     result: dict[str, Any] = {
         "train": entry(plan.train, built.train.lines),
         "pool": [entry(text, pool.lines) for text, pool in zip(plan.pools, built.pools, strict=True)],

@@ -17,7 +17,7 @@ from cgbench.benchmark.candidates.noise_share import noise_text
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.selection import GIVEN_DEGREE
 from cgbench.benchmark.release.card_front import front_matter
-from cgbench.benchmark.release.card_notes import PARTS, part
+from cgbench.benchmark.release.card_notes import PARTS, marked_part
 from cgbench.benchmark.release.manifest import ID, control_text, stem_of, table_file
 from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.errors import printable
@@ -62,7 +62,7 @@ def write_card(release: Release, notes: Mapping[str, str] | None = None) -> str:
     return templates.get_template("card.md.jinja").render(
         counts=manifest["counts"], figures=manifest["figures"], config=config, inputs=inputs, outside=outside,
         licence=manifest["licence"], source=source, target=target, finished=release.finished,
-        has_text=release.has_text, front=front_matter(manifest), notes=notes or {}, part=part,
+        has_text=release.has_text, front=front_matter(manifest), notes=notes or {}, part=marked_part,
         parts=[name for name in PARTS if name != "metadata"],
         larger=" and ".join(larger),
         members=_members(manifest, outside) if release.finished else "",

@@ -27,6 +27,7 @@ def front_matter(manifest: Mapping[str, Any]) -> str:
     """The YAML of a release's card, without the lines around it."""
     import yaml
 
+    # What the release holds.
     counts = manifest["counts"]
     pairs = counts.get("selected", counts["candidates"])
     forms = manifest["configuration"].get("anonymise", "none") != "none"
@@ -43,6 +44,7 @@ def front_matter(manifest: Mapping[str, Any]) -> str:
         ]
     kind = "Test set of compositional generalisation" if manifest["until"] == "release" else "Candidates"
     kind = "Split for compositional generalisation" if is_split(manifest) else kind
+    # The keys of the hub.
     codes = [code for code in manifest["languages"] if re.fullmatch("[a-z]{2,3}", code)]
     values: dict[str, Any] = {"language": codes} if codes else {}
     values |= licence_keys(manifest["licence"])

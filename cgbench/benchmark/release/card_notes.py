@@ -40,7 +40,7 @@ _PART = re.compile(
 )
 
 
-def part(name: str, text: str = "") -> str:
+def marked_part(name: str, text: str = "") -> str:
     """A part of a card with the marks around it."""
     text = text.strip("\n") + "\n" if text.strip() else ""
     if name == "metadata":  # YAML, with another comment syntax
@@ -48,7 +48,7 @@ def part(name: str, text: str = "") -> str:
     return f"<!-- yours: {name} ({PARTS[name]}) -->\n{text}<!-- end of {name} -->\n"
 
 
-def parts_of(card: str) -> dict[str, str]:
+def written_parts(card: str) -> dict[str, str]:
     """What people have written in a card, by part."""
     return {block["name"]: block["text"] for block in _PART.finditer(card) if block["text"].strip()}
 
@@ -82,7 +82,7 @@ def read_notes(path: Path) -> dict[str, str]:
             value = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=1_000)
         if not isinstance(value, str) or not value.strip():
             raise InputError(f"{path}: {name}: a text is needed")
-        if without_notes(part(name, value)) != part(name):
+        if without_notes(marked_part(name, value)) != marked_part(name):
             raise InputError(f"{path}: {name}: has a line that marks the end of a part; leave it out")
         notes[name] = value if name == "metadata" else f"### {HEADINGS[name]}\n\n{value.strip()}\n"
     return notes

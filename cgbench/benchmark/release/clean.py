@@ -9,8 +9,8 @@ from pathlib import Path
 
 from cgbench.argument_types import Folder, as_path
 from cgbench.benchmark.release.manifest import DATA, MANIFEST
+from cgbench.benchmark.release.publishing import ARRIVING
 from cgbench.benchmark.release.work_folder import RECORD, default_work, read_record
-from cgbench.benchmark.release.writer import ARRIVING
 from cgbench.errors import InputError, argument
 from cgbench.locks import locked
 from cgbench.models.training.ensemble_training import PUBLISHED

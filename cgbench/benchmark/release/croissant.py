@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from cgbench.benchmark.release.card_notes import HEADINGS
+from cgbench.benchmark.release.data_tables import TEXTS
 from cgbench.benchmark.release.manifest import ID, is_split, table_file
-from cgbench.benchmark.release.tables import TEXTS
 from cgbench.files import parse_json, to_json
 from cgbench.steps import hash_value
 

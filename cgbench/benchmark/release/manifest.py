@@ -102,7 +102,7 @@ def further_sets(manifest: Mapping[str, Any]) -> dict[str, str]:
 
 def table_names(manifest: Mapping[str, Any]) -> tuple[str, ...]:
     """The tables of a release, in display order. To add one, name it here and give its rows in
-    :mod:`cgbench.benchmark.release.tables`."""
+    :mod:`cgbench.benchmark.release.data_tables`."""
     if is_split(manifest):
         return ("train", "test")
     if manifest["until"] != "release":

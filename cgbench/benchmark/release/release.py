@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cgbench.benchmark.release.checksums import is_listed
+from cgbench.benchmark.release.data_tables import NORMALISED, TEXTS, TRANSLATION, sides_of
+from cgbench.benchmark.release.listed_digests import is_listed
 from cgbench.benchmark.release.manifest import (
     CONTROL,
     FORMAT,
@@ -31,7 +32,6 @@ from cgbench.benchmark.release.manifest import (
     table_file,
     train_text,
 )
-from cgbench.benchmark.release.tables import NORMALISED, TEXTS, TRANSLATION, sides_of
 from cgbench.benchmark.release.work_folder import default_work, find_input, read_record
 from cgbench.errors import InputError, argument, require
 from cgbench.files import check_shape, file_name, ordinary_file, ordinary_folder, parse_json, read_json

@@ -17,6 +17,7 @@ import numpy as np
 from cgbench.argument_types import AnyRelease, Bitext, Bitexts
 from cgbench.benchmark.candidates.originals import original_of
 from cgbench.benchmark.candidates.scan import content_of
+from cgbench.benchmark.release.data_tables import with_text, write_table
 from cgbench.benchmark.release.manifest import (
     CONTROL,
     CORRELATIONS,
@@ -28,10 +29,9 @@ from cgbench.benchmark.release.manifest import (
     table_names,
     text_files,
 )
+from cgbench.benchmark.release.publishing import ARRIVING, write_manifest
 from cgbench.benchmark.release.release import Release
-from cgbench.benchmark.release.tables import with_text, write_table
 from cgbench.benchmark.release.verify import check_verified
-from cgbench.benchmark.release.writer import ARRIVING, write_manifest
 from cgbench.errors import InputError, argument
 from cgbench.files import read_json, sync_file, sync_folder, write_atomic
 from cgbench.requests import accepts, option, request

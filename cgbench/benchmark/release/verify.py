@@ -23,7 +23,8 @@ from cgbench.benchmark.candidates.scan import content_of
 from cgbench.benchmark.candidates.selection import FIRST, count_stages, select_rows, selection_sizes
 from cgbench.benchmark.candidates.strata import COLUMNS, SAMPLED, design_of, draw_columns
 from cgbench.benchmark.overlap.saved import sums_of
-from cgbench.benchmark.release.checksums import listed_digest
+from cgbench.benchmark.release.data_tables import NORMALISED, TEXTS, sides_of, without_text
+from cgbench.benchmark.release.listed_digests import listed_digest
 from cgbench.benchmark.release.manifest import (
     CONTROL,
     CORRELATIONS,
@@ -48,7 +49,6 @@ from cgbench.benchmark.release.manifest import (
     table_names,
 )
 from cgbench.benchmark.release.release import SIDES, Release
-from cgbench.benchmark.release.tables import NORMALISED, TEXTS, sides_of, without_text
 from cgbench.errors import InputError, MissingPackageError, argument, missing_package
 from cgbench.files import read_json, to_json
 from cgbench.models.checkpoints import MEMBER, holds_members

@@ -16,9 +16,9 @@ from __future__ import annotations
 import hashlib
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -38,7 +38,7 @@ BITS = 64  # pieces of a sentence that a cover considers, at most; the rarest if
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenShots:
     """The shots of a sentence, in the order of its prompt: the last is the most similar, except at random.
 
     :param rows: their numbers in the training pairs, from 1.
@@ -52,8 +52,12 @@ class Choice:
     cover: int = 0
 
 
+ShotChooser: TypeAlias = Callable[[Sequence[str]], list[ChosenShots]]
+"""Chooses the shots of sentences, for an export of a release."""
+
+
 @accepts(ShotsRequest)
-def choose_shots(request: ShotsRequest) -> list[Choice]:
+def choose_shots(request: ShotsRequest) -> list[ChosenShots]:
     """Choose training pairs for the prompt of each sentence.
 
     A pair is never chosen if its source or target is one of the sentences or of ``exclude``, whatever the case,
@@ -136,17 +140,17 @@ class _Chooser:
             [source for source, _ in self.pairs], min_count=request.min_count, word_min_count=1
         )
 
-    def choose(self, lines: Sequence[str]) -> list[Choice]:
+    def choose(self, lines: Sequence[str]) -> list[ChosenShots]:
         """The shots of each sentence."""
         distinct = list(dict.fromkeys(lines))
         choose = self._random if self.by == "random" else self._similar
-        choices = dict[str, Choice]()
+        choices = dict[str, ChosenShots]()
         with bar(len(distinct), "choosing shots", "sentence") as progress:
             for line, (positions, cover) in zip(distinct, choose(distinct), strict=True):
                 positions = positions if words_of(line) else []
                 pairs = tuple(self.pairs[position] for position in positions)
                 rows = tuple(self.rows[position] + 1 for position in positions)
-                choices[line] = Choice(rows, pairs, prompt_degree(line, (source for source, _ in pairs)), cover)
+                choices[line] = ChosenShots(rows, pairs, prompt_degree(line, (source for source, _ in pairs)), cover)
                 progress.update(1)
         return [choices[line] for line in lines]
 

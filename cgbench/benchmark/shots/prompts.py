@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cgbench.argument_types import as_path
-from cgbench.benchmark.shots.choose import Choice, choose_shots
+from cgbench.benchmark.shots.choose import ChosenShots, choose_shots
 from cgbench.benchmark.shots.request import PromptOptions, ShotsOptions, ShotsRequest
 from cgbench.errors import InputError, argument
 from cgbench.files import check_output, write_json_lines
@@ -41,7 +41,7 @@ def with_shots(
     return (request if choices is None else changed(request, examples=[choice.pairs for choice in choices])), None
 
 
-def write_prompts(path: Path, request: TranslateRequest, choices: Sequence[Choice] | None) -> int:
+def write_prompts(path: Path, request: TranslateRequest, choices: Sequence[ChosenShots] | None) -> int:
     """Write the prompts of a translation as JSON lines; returns their number.
 
     A row has ``id`` (the number of its sentence, from 1), ``source`` and ``messages``; with shots, the numbers of their

@@ -35,7 +35,7 @@ class ElementCounts(NamedTuple):
 
 
 @part
-def power(value: float, exponent: float, table: np.ndarray) -> float:
+def table_power(value: float, exponent: float, table: np.ndarray) -> float:
     """``value ** exponent``; whole numbers below the table's length are looked up."""
     integer = int(value)
     if integer == value and integer < len(table):
@@ -62,7 +62,7 @@ def change(counts: ElementCounts, example: int, side: int) -> float:
         grown += weight
         opposite = state[element, 3 - side]
         if opposite > 0.0:
-            gain += (power(state[element, side] + weight, exponent, table) - state[element, 2 + side]) * opposite
+            gain += (table_power(state[element, side] + weight, exponent, table) - state[element, 2 + side]) * opposite
     train, test = counts.totals[0], counts.totals[1]
     if side == 0:
         train += grown
@@ -80,8 +80,8 @@ def change_sides(counts: ElementCounts, example: int, side: int) -> float:
     for entry in range(counts.starts[example], counts.starts[example + 1]):
         element, weight = counts.ids[entry], sign * counts.weights[entry]
         grown += weight
-        train = power(state[element, 0] + weight, counts.alpha, counts.tables[0])
-        test = power(state[element, 1] - weight, 1.0 - counts.alpha, counts.tables[1])
+        train = table_power(state[element, 0] + weight, counts.alpha, counts.tables[0])
+        test = table_power(state[element, 1] - weight, 1.0 - counts.alpha, counts.tables[1])
         gain += train * test - state[element, 2] * state[element, 3]
     totals = counts.totals
     return divergence_of(totals[0] + grown, totals[1] - grown, totals[2] + gain, counts.alpha)
@@ -101,7 +101,7 @@ def move(counts: ElementCounts, example: int, side: int, sign: float) -> int:
         before = state[element, 0] == 0.0 and state[element, 1] > 0.0
         old = state[element, 2 + side]
         count = state[element, side] + sign * weight
-        new = power(count, exponent, table)
+        new = table_power(count, exponent, table)
         state[element, side] = count
         state[element, 2 + side] = new
         totals[side] += sign * weight
@@ -148,7 +148,7 @@ def refresh(counts: ElementCounts) -> None:
 
 
 @part
-def draw(random: np.ndarray, below: int) -> int:
+def random_below(random: np.ndarray, below: int) -> int:
     """A number from 0 to ``below - 1``, by SplitMix64, whose state is ``random`` uint64 ``[1]``."""
     random[0] += np.uint64(0x9E3779B97F4A7C15)
     value = random[0]
@@ -174,7 +174,7 @@ def move_best(
     row, count = members[side], sizes[side]
     best, best_place = score_of(now(atoms), now(compounds), goal), -1
     for index in range(min(candidates, count)):
-        drawn = index + draw(random, count - index)
+        drawn = index + random_below(random, count - index)
         row[index], row[drawn] = row[drawn], row[index]
         example = row[index]
         score = score_of(change_sides(atoms, example, side), change_sides(compounds, example, side), goal)
@@ -228,7 +228,7 @@ def grow(
             side = 1 - side
         best, best_place = -np.inf, -1
         for index in range(min(candidates, remaining)):
-            drawn = index + draw(random, remaining - index)
+            drawn = index + random_below(random, remaining - index)
             pool[index], pool[drawn] = pool[drawn], pool[index]
             example = pool[index]
             score = score_of(change(atoms, example, side), change(compounds, example, side), goal)
@@ -278,7 +278,7 @@ def exchange(
     """
     best = score_of(now(atoms), now(compounds), goal)
     for _ in range(tries):
-        first, second = draw(random, len(train)), draw(random, len(test))
+        first, second = random_below(random, len(train)), random_below(random, len(test))
         train_example, test_example = train[first], test[second]
         atom_sum, compound_sum = atoms.totals[2], compounds.totals[2]
         if not (swap(atoms, train_example, test_example) > 0 and covered):

@@ -14,8 +14,8 @@ from cgbench import __version__
 from cgbench.benchmark.divergence.elements import SPACY, Elements, ElementType, element_type, elements_of
 from cgbench.benchmark.divergence.measure import Divergences, divergences
 from cgbench.benchmark.release.release import SIDES, Release
+from cgbench.benchmark.splits.assignment import TEST, TRAIN, at_random, by_length, by_template, search
 from cgbench.benchmark.splits.request import DIVERGENT, SplitConfig, SplitRequest
-from cgbench.benchmark.splits.search import TEST, TRAIN, at_random, by_length, by_template, search
 from cgbench.benchmark.splits.split_release import holds_split, write_split
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.progress import bar
@@ -45,6 +45,7 @@ def split(request: SplitRequest) -> SplitResult:
     :returns: ``release``, ``divergences`` and ``warnings``.
     :raises InputError: an input is invalid, or a divergence or the sizes cannot be reached.
     """
+    # Check the request before anything is read.
     request.check()
     corpus = corpus_or_split(request.corpus, request.columns)
     train = None if request.train is None else corpus_or_split(request.train, request.columns)
@@ -54,6 +55,7 @@ def split(request: SplitRequest) -> SplitResult:
     check_folder(out, is_earlier=holds_split)
     side = request.side or ("target" if request.method == "tmcd" else "source")
     kind = element_type(request.compounds, request.weights, trust=request.trust)
+    # Read the corpus and the fixed training set.
     pairs = list(read_pairs(corpus))
     train_pairs = list(read_pairs(train)) if train is not None else []
     for spec, rows in ((corpus, pairs), *([(train, train_pairs)] if train is not None else [])):
@@ -63,12 +65,14 @@ def split(request: SplitRequest) -> SplitResult:
     texts = [(str(corpus), [pair[column] for pair in pairs])]
     if train is not None:
         texts.insert(0, (str(train), [pair[column] for pair in train_pairs]))
+    # Assign the pairs, and measure the result.
     elements = elements_of(kind, texts)
     fixed = np.arange(len(train_pairs) + len(pairs)) < len(train_pairs) if train is not None else None
     side_of = _sides(elements, request, fixed, texts[-1][1])
     drawn: dict[str, Any] = {"splits": request.random_splits, "seed": request.seed, "fixed": fixed}
     measured = divergences(elements, side_of == TRAIN, side_of == TEST, kind, **drawn)
     warnings = [*_reached(measured, request, len(pairs), fixed is not None), *_lone(measured)]
+    # Write the sets with a record of how they were made.
     rows = [*train_pairs, *pairs]
     chosen = {
         name: [[pair[at] for pair, here in zip(rows, side_of == value, strict=True) if here] for at in (0, 1)]
@@ -109,7 +113,7 @@ def corpus_or_split(source: Any, columns: tuple[str, str] | None) -> CorpusSpec:
     return as_corpus(source, columns)
 
 
-def summary(result: SplitResult) -> str:
+def split_summary(result: SplitResult) -> str:
     """A table row with the target and the results."""
     head = ["target", "atom divergence", "random", "compound divergence", "random", "train", "test"]
     head += ["novel compounds", "folder"]

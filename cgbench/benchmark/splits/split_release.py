@@ -14,8 +14,9 @@ from typing import Any
 
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.release.card_front import front_matter
-from cgbench.benchmark.release.checksums import listed_digests
 from cgbench.benchmark.release.croissant import write_croissant
+from cgbench.benchmark.release.data_tables import with_text, write_table
+from cgbench.benchmark.release.listed_digests import listed_digests
 from cgbench.benchmark.release.manifest import (
     CARD,
     CROISSANT,
@@ -33,9 +34,8 @@ from cgbench.benchmark.release.manifest import (
     table_file,
     train_text,
 )
+from cgbench.benchmark.release.publishing import replacing, seal
 from cgbench.benchmark.release.release import SIDES, Release
-from cgbench.benchmark.release.tables import with_text, write_table
-from cgbench.benchmark.release.writer import replacing, seal
 from cgbench.errors import InputError
 from cgbench.files import read_json, write_atomic
 from cgbench.steps import hash_file

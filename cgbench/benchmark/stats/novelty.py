@@ -58,7 +58,7 @@ class NovelNgrams:
 
     :param ids: int32 ``[words of all sentences]``; ``name`` gives the word of an id. ``ends``: the length of the
         longest n-gram that ends at each word and occurs in training.
-    :param ngrams: of :func:`~cgbench.benchmark.divergence.ngrams.number_ngrams`.
+    :param ngrams: of :func:`~cgbench.benchmark.divergence.word_ngrams.number_ngrams`.
     """
 
     ids: np.ndarray
@@ -118,7 +118,7 @@ def _novel(
     train: Iterable[tuple[np.ndarray, np.ndarray]],
     name: Callable[[int], str],
 ) -> NovelNgrams:
-    from cgbench.benchmark.divergence.ngrams import number_ngrams
+    from cgbench.benchmark.divergence.word_ngrams import number_ngrams
 
     automaton = Automaton.build(ids, lengths, words)
     matches = automaton.no_matches(1)

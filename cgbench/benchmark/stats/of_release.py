@@ -15,8 +15,8 @@ from cgbench.benchmark.overlap.saved import KnownOfTest, sums_of
 from cgbench.benchmark.release.manifest import SPLIT
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.stats.pos import Tags
-from cgbench.benchmark.stats.rows import StatsRow, Training, Wanted, measure
-from cgbench.benchmark.stats.texts import SIDES, Text, read_text
+from cgbench.benchmark.stats.single_texts import SIDES, Text, read_single_text
+from cgbench.benchmark.stats.text_statistics import StatsRow, Training, Wanted, measure_text
 from cgbench.errors import InputError, argument
 from cgbench.files import check_shape
 from cgbench.steps import hash_file
@@ -47,6 +47,7 @@ def open_release(folder: Release | Path, train: Sequence[Path] = ()) -> ReleaseO
     """
     release = folder if isinstance(folder, Release) else Release.open(folder)
     config = release.configuration
+    # What the manifest records; a release may come from anybody.
     shape = {"ngram_min_count": int, "degree_side": str}
     check_shape(config, shape, f"{release.folder}: manifest.json: configuration", "it is not that of a cgbench release")
     try:
@@ -71,6 +72,7 @@ def open_release(folder: Release | Path, train: Sequence[Path] = ()) -> ReleaseO
         )
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         raise InputError(f"{release.folder}: manifest.json is not that of a cgbench release (key {error})") from None
+    # The inputs are those of the build.
     if len(origin.train.paths) != len(recorded):
         raise InputError(f"{argument('train')}: the release was built from {len(recorded)} file(s); give as many")
     for path, (_, sha256) in zip(origin.train.files, recorded, strict=True):
@@ -100,7 +102,7 @@ def release_rows(origin: ReleaseOrigin, counts: Wanted, side: str | None, tags: 
         # The words of a release are already normalised, and phrases are on the side of the degree.
         test = Text(str(release.text_path(name)), name, release.lines(name, normalised=True))
         training = _training(origin, name, change, test, tags)
-        row = measure(training, test, f"{release.folder.name} {language}", counts, change_of.of(language), tags, 0)
+        row = measure_text(training, test, f"{release.folder.name} {language}", counts, change_of.of(language), tags, 0)
         if name == origin.degree_side and release.finished:
             _compare(row, release)
         yield row
@@ -123,7 +125,7 @@ def _training(origin: ReleaseOrigin, name: str, change: Change | None, test: Tex
 def training_text(origin: ReleaseOrigin, side: str, change: Change | None) -> Text:
     """One side of the training text as the build read it: ``change`` normalises its lines."""
     if origin.normalisation.anonymise == "none":
-        return read_text(origin.train.paths, origin.train.columns, side, change, keep=False)
+        return read_single_text(origin.train.paths, origin.train.columns, side, change, keep=False)
     # The replacement of a name depends on both sides.
     pairs = normalise_pairs(read_pairs(origin.train), origin.normalisation, str(origin.train))
     return Text(str(origin.train), side, [pair[SIDES.index(side)] for pair in pairs])

@@ -10,10 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.divergence.chance import check_random_splits
 from cgbench.benchmark.overlap.saved import KnownOfTest, check_words_alike
-from cgbench.benchmark.stats.report import report
 from cgbench.benchmark.stats.request import StatsRequest
-from cgbench.benchmark.stats.rows import PublishedRow, StatsRow, Wanted, as_json, published_rows, text_rows
-from cgbench.benchmark.stats.texts import Text
+from cgbench.benchmark.stats.single_texts import Text
+from cgbench.benchmark.stats.stats_tables import stats_report
+from cgbench.benchmark.stats.text_statistics import (
+    PublishedRow,
+    StatsRow,
+    Wanted,
+    published_rows,
+    statistics_as_json,
+    text_rows,
+)
 from cgbench.errors import InputError, argument, require
 from cgbench.requests import accepts
 from cgbench.tables import FORMS
@@ -43,7 +50,7 @@ class Statistics:
         """
         pandas = require("pandas", "pandas")
         records = []
-        for row in map(as_json, self.rows):
+        for row in map(statistics_as_json, self.rows):
             record = {key: row[key] for key in ("name", "examples", "mean_length", "degree")}
             record |= {f"degree {name}": value for name, value in row["degree_quantiles"].items()}
             for label, counts in (("word", row["word_ngrams"]), ("POS", row["pos_ngrams"])):
@@ -61,7 +68,7 @@ class Statistics:
 
     def to_json(self) -> list[dict[str, Any]]:
         """The rows as JSON values; the schema is in ``docs/reference/formats.md``."""
-        return list(map(as_json, self.rows))
+        return list(map(statistics_as_json, self.rows))
 
     def to_latex(self) -> str:
         """The tables in LaTeX (booktabs)."""
@@ -71,7 +78,7 @@ class Statistics:
         """The output of ``cgbench stats`` as ``text``, ``json``, ``tsv``, ``markdown``, ``latex`` or ``html``."""
         if form not in (*FORMS, "json"):
             raise InputError(f"{argument('form', form)}: it must be one of {', '.join((*FORMS, 'json'))}")
-        return report(self.rows, self.published, form)
+        return stats_report(self.rows, self.published, form)
 
     def plot(self) -> Any:
         """Draw the share of novel n-grams by length, one line per test text.

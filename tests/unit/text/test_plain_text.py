@@ -15,7 +15,7 @@ from cgbench.benchmark.metrics.bins import lengths
 from cgbench.benchmark.metrics.cter import reasons
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.score.features import FeatureInputs, make_feature
-from cgbench.benchmark.stats.texts import Text, text_digest
+from cgbench.benchmark.stats.single_texts import Text, text_digest
 from cgbench.data_recipes.geca import Alphabet, count_shared
 from cgbench.errors import InputError, InputWarning
 from cgbench.lm.counts import read_text_corpus

@@ -14,14 +14,14 @@ from cgbench.benchmark.release.export.behavioural import write_rules
 from cgbench.benchmark.release.export.inspect_task import write_inspect
 from cgbench.benchmark.release.export.lm_eval import write_lm_eval
 from cgbench.benchmark.release.export.mt_metrics_eval import write_mt_metrics_eval
-from cgbench.benchmark.release.export.pairs import pairs_of
+from cgbench.benchmark.release.export.pairs import export_pairs
 from cgbench.benchmark.release.export.pearmut import write_pearmut
 from cgbench.benchmark.release.manifest import SPLIT
+from cgbench.benchmark.release.publishing import replacing
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.reserved import reserved_pairs
 from cgbench.benchmark.release.verify import check_verified
-from cgbench.benchmark.release.writer import replacing
-from cgbench.benchmark.shots.choose import Choice, choose_shots
+from cgbench.benchmark.shots.choose import ChosenShots, ShotChooser, choose_shots
 from cgbench.benchmark.shots.request import ShotsOptions, ShotsRequest
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.files import read_json, write_json
@@ -97,7 +97,7 @@ def export(request: ExportRequest) -> list[str]:
     release.text_path("source")
     check_verified(release)
     check_licence(release.manifest)
-    pairs = pairs_of(release)
+    pairs = export_pairs(release)
     arguments = {name: getattr(request, name) for name in OPTIONS if name in takes}
     if request.hypotheses:
         texts = {"source": release.lines("source"), "reference": release.lines("target")}
@@ -114,13 +114,13 @@ def export(request: ExportRequest) -> list[str]:
     return names
 
 
-def shots_for(request: ExportRequest, release: Release) -> Callable[[Sequence[str]], list[Choice]] | None:
+def shots_for(request: ExportRequest, release: Release) -> ShotChooser | None:
     """The function that chooses shots for sentences of a release; None if none are requested."""
     options = {name: getattr(request, name) for name in fields_of(ShotsOptions) if name in request.given}
     if not options:
         return None
 
-    def choose(lines: Sequence[str]) -> list[Choice]:
+    def choose(lines: Sequence[str]) -> list[ChosenShots]:
         return choose_shots(ShotsRequest(list(lines), exclude=reserved_pairs(release), **options))
 
     return choose

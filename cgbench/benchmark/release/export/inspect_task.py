@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cgbench.benchmark.release.export.lm_eval import task_name
 from cgbench.benchmark.release.export.pairs import Pairs, write_lines, write_rows
-from cgbench.benchmark.shots.choose import Choice
+from cgbench.benchmark.shots.choose import ShotChooser
 from cgbench.text.languages import name_of
 
 DATA = "pairs.jsonl"
@@ -50,7 +49,7 @@ def {name}():
 '''
 
 
-def write_inspect(pairs: Pairs, folder: Path, *, shots: Callable[[Sequence[str]], list[Choice]] | None = None) -> None:
+def write_inspect(pairs: Pairs, folder: Path, *, shots: ShotChooser | None = None) -> None:
     """Write the task."""
     names = [name_of(language) for language in pairs.languages]
     instruction = f"Translate the following text from {names[0]} into {names[1]}. Answer with the translation alone."

@@ -16,14 +16,13 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from cgbench.benchmark.release.data_tables import sides_of, write_table
 from cgbench.benchmark.release.export.pairs import Pairs, write_lines
 from cgbench.benchmark.release.release import SIDES
-from cgbench.benchmark.release.tables import sides_of, write_table
-from cgbench.benchmark.shots.choose import Choice
+from cgbench.benchmark.shots.choose import ShotChooser
 from cgbench.errors import InputWarning
 from cgbench.files import named
 from cgbench.text.languages import known, name_of
@@ -76,7 +75,7 @@ def task_name(languages: tuple[str, str]) -> str:
     return "_".join(["cgbench", *(re.sub("[^A-Za-z0-9]", "-", language) for language in languages)])
 
 
-def write_lm_eval(pairs: Pairs, folder: Path, *, shots: Callable[[Sequence[str]], list[Choice]] | None = None) -> None:
+def write_lm_eval(pairs: Pairs, folder: Path, *, shots: ShotChooser | None = None) -> None:
     """Write the task."""
     import pyarrow
     import yaml

@@ -37,7 +37,7 @@ class Pairs:
         return str(self.release.configuration.get("uncertainty", "degree"))
 
 
-def pairs_of(release: Release) -> Pairs:
+def export_pairs(release: Release) -> Pairs:
     """The pairs of a release with a test set and its text, as in their files."""
     figures = release.split()
     texts = [release.lines(side) for side in ("source", "target")]

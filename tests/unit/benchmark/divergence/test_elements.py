@@ -8,7 +8,7 @@ from twins_split import ngram_weights
 
 from cgbench.benchmark.divergence.elements import element_type, elements_of
 from cgbench.benchmark.divergence.measure import text_divergences
-from cgbench.benchmark.divergence.ngrams import words_and_ngrams
+from cgbench.benchmark.divergence.word_ngrams import words_and_ngrams
 from cgbench.errors import InputError
 
 CONLLU = """\

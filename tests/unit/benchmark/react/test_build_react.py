@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from small_build import release_bytes
 
+from cgbench.benchmark.react.build_plan import plan_build
 from cgbench.benchmark.react.build_react import build_react, explain, workspace_of
-from cgbench.benchmark.react.plan import plan_build
 from cgbench.benchmark.react.request import BuildRequest
 from cgbench.benchmark.release.verify import verify
 from cgbench.errors import InputError

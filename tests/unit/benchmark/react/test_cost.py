@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from cgbench.benchmark.react import cost
+from cgbench.benchmark.react.build_plan import plan_build
 from cgbench.benchmark.react.cost import DAY, forecast
-from cgbench.benchmark.react.plan import plan_build
 from cgbench.benchmark.react.request import BuildRequest
 from cgbench.commands.lines import cost_table, duration
 from cgbench.engines import Local

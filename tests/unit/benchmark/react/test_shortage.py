@@ -6,7 +6,7 @@ import pytest
 from option_names import shown_by
 from small_build import settings_of
 
-from cgbench.benchmark.react.checks import check_enough, check_shares, check_words, size_warnings
+from cgbench.benchmark.react.checks import check_enough, check_known_words, check_shares, size_warnings
 from cgbench.benchmark.react.request import BuildRequest
 from cgbench.errors import InputError
 from cgbench.text.corpus import index_pair
@@ -71,8 +71,8 @@ def test_a_training_text_of_rare_words_is_not_empty(tmp_path):
     ):
         path.write_text(text)
         with pytest.raises(InputError, match=expected):
-            check_words(path, 0, 3)
-    check_words(path, 1, 3)
+            check_known_words(path, 0, 3)
+    check_known_words(path, 1, 3)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from cgbench.benchmark.react.plan import plan_build
+from cgbench.benchmark.react.build_plan import plan_build
 from cgbench.benchmark.react.request import BuildRequest, EnsembleOptions
 from cgbench.errors import InputError
 

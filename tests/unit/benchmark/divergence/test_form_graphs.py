@@ -2,7 +2,7 @@
 
 import pytest
 
-from cgbench.benchmark.divergence.forms import FORMS
+from cgbench.benchmark.divergence.form_graphs import FORMS
 from cgbench.errors import InputError
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cgbench.benchmark.stats.rows import Training, Wanted, as_json, measure
-from cgbench.benchmark.stats.texts import Text
+from cgbench.benchmark.stats.single_texts import Text
+from cgbench.benchmark.stats.text_statistics import Training, Wanted, measure_text, statistics_as_json
 from cgbench.text.normalisation import Normalisation
 
 TRAIN = ["what can we do"] * 3 + ["we can see this"] * 3 + ["a bird"]
@@ -14,7 +14,9 @@ TEST = ["what can we do", "can we see a bird", "this bird can see"]
 
 def row(train=TRAIN, test=TEST, wanted=None, min_count=3, **settings):
     training = Training.learn(Text("train", None, train), min_count)
-    return measure(training, Text("test", None, test), "test", wanted or Wanted(), Normalisation(**settings), None, 0)
+    return measure_text(
+        training, Text("test", None, test), "test", wanted or Wanted(), Normalisation(**settings), None, 0
+    )
 
 
 def test_by_eye():
@@ -35,7 +37,7 @@ def test_min_count_decides_what_is_known():
 
 def test_known_ngrams_from_a_list():
     training = Training.learn(Text("train", None, TRAIN), 3, ["we see a", "see a bird"])
-    found = measure(training, Text("test", None, TEST), "test", Wanted(), Normalisation(), None, 0)
+    found = measure_text(training, Text("test", None, TEST), "test", Wanted(), Normalisation(), None, 0)
     assert found.pieces.tolist() == [4, 3, 4]
     assert "min:phrases" in str(found.signature)
 
@@ -43,8 +45,8 @@ def test_known_ngrams_from_a_list():
 def test_a_plain_file_gives_the_same(tmp_path):
     (tmp_path / "train").write_text("\n".join(TRAIN))
     training = Training.learn(Text("train", None, path=tmp_path / "train"), 3)
-    found = measure(training, Text("test", None, TEST), "test", Wanted(), Normalisation(), None, 0)
-    assert as_json(found) == as_json(row())
+    found = measure_text(training, Text("test", None, TEST), "test", Wanted(), Normalisation(), None, 0)
+    assert statistics_as_json(found) == statistics_as_json(row())
 
 
 def test_signature_changes_with_what_the_figures_depend_on():

@@ -6,14 +6,14 @@ import json
 from collections.abc import Sequence
 
 from cgbench.benchmark.metrics.published import PAPERS
-from cgbench.benchmark.stats.rows import NovelCounts, PublishedRow, StatsRow, as_json
+from cgbench.benchmark.stats.text_statistics import NovelCounts, PublishedRow, StatsRow, statistics_as_json
 from cgbench.tables import as_html, render
 
 
-def report(rows: Sequence[StatsRow], published: Sequence[PublishedRow], form: str) -> str:
+def stats_report(rows: Sequence[StatsRow], published: Sequence[PublishedRow], form: str) -> str:
     """The output in one of the forms ``text``, ``json``, ``tsv``, ``markdown``, ``latex``, ``html``."""
     if form == "json":
-        values = list(map(as_json, rows))
+        values = list(map(statistics_as_json, rows))
         if published:
             for value in values:
                 value["published"] = [row.as_dict() for row in published]

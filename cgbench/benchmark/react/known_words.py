@@ -12,8 +12,8 @@ from cgbench.benchmark.known_ngrams.known import KnownNgrams, learn_sides
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.overlap.known_from import Named, ngrams_of_pool, words_of_pool
 from cgbench.benchmark.overlap.saved import KnownOfTest
-from cgbench.benchmark.react.checks import check_words
-from cgbench.benchmark.react.plan import Plan
+from cgbench.benchmark.react.build_plan import Plan
+from cgbench.benchmark.react.checks import check_known_words
 from cgbench.benchmark.react.request import SIDES
 from cgbench.errors import InputError
 from cgbench.text.blocks import read_blocks
@@ -41,7 +41,7 @@ def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[Para
             other_words = Vocabulary.learn(getattr(train, other_side).path, min_count=least)
     for side, words in ((degree_side, ngrams.words), (other_side, other_words)):
         if side not in inputs.known:
-            check_words(getattr(train, side).path, len(words), least)
+            check_known_words(getattr(train, side).path, len(words), least)
         elif not len(words):
             raise InputError(
                 f"{inputs.known[side]}: the words of the pool occur fewer than {least} times in that corpus; use a "

@@ -3,7 +3,7 @@
 import pyarrow
 import pytest
 
-from cgbench.benchmark.release.tables import TRANSLATION, sides_of
+from cgbench.benchmark.release.data_tables import TRANSLATION, sides_of
 from cgbench.errors import InputError
 
 ROWS = [{"de": "ein Hund", "en": "a dog"}, {"de": "", "en": "b"}]

@@ -6,8 +6,8 @@ from twins_split import Draws, exchanged, grown, score
 
 from cgbench.benchmark.divergence.elements import element_type, elements_of
 from cgbench.benchmark.divergence.measure import divergences
+from cgbench.benchmark.splits.assignment import at_random, by_length, by_template, generator, search
 from cgbench.benchmark.splits.request import SplitConfig
-from cgbench.benchmark.splits.search import at_random, by_length, by_template, generator, search
 from cgbench.data_recipes.scan import commands
 from cgbench.errors import InputError
 

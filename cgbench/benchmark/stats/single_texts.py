@@ -60,7 +60,7 @@ def text_digest(text: Text) -> str:
     return digest.hexdigest()
 
 
-def read_text(
+def read_single_text(
     paths: Sequence[Path] | Text,
     columns: tuple[str, str] | None,
     side: str | None,

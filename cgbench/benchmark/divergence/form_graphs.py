@@ -82,6 +82,7 @@ def cogs_graph(line: str, problem: Problem) -> Graph:
         return graph
     if form.startswith("LAMBDA "):
         return _lambda_graph(form, problem)
+    # The nodes of nouns by variable, and all roles.
     words: dict[str, int] = {}
     roles: list[tuple[str, str, str]] = []
     for term in re.split(r" (?:;|AND) ", form):
@@ -94,6 +95,7 @@ def cogs_graph(line: str, problem: Problem) -> Graph:
             roles.append((match[3] + "\0" + match[1], match[2].replace(" . ", "."), match[4]))
         else:
             raise problem(f"{term[:60]!r} is not a term of COGS")
+    # The nodes of predicates, then the edges.
     for key, _, _ in roles:
         variable, _, word = key.partition("\0")
         if words[variable] < 0:

@@ -24,7 +24,7 @@ from cgbench.benchmark.metrics.metric import Signature
 from cgbench.benchmark.overlap.saved import KnownOfTest
 from cgbench.benchmark.release.manifest import summary
 from cgbench.benchmark.stats.novelty import NovelNgrams, Novelty, novel_ngrams, novel_tag_ngrams
-from cgbench.benchmark.stats.texts import Text, check_sentences, read_text, text_digest
+from cgbench.benchmark.stats.single_texts import Text, check_sentences, read_single_text, text_digest
 from cgbench.errors import InputError, argument
 from cgbench.text.normalisation import Normalisation, normaliser
 
@@ -140,7 +140,7 @@ class Training:
         return [" ".join(words) for words in self.text.sentences()]
 
 
-def measure(
+def measure_text(
     training: Training,
     test: Text,
     name: str,
@@ -210,24 +210,24 @@ def text_rows(
     min_count: int,
     tags: Tags | None,
 ) -> Iterator[StatsRow]:
-    """The rows of texts, given by files (:func:`~cgbench.benchmark.stats.texts.read_text`) or in memory, one per side
-    and test text.
+    """The rows of texts, one per side and test text; texts are files
+    (:func:`~cgbench.benchmark.stats.single_texts.read_single_text`) or in memory.
 
     :param tests: each with its name.
     """
     change = None if normalisation.is_identity else normaliser(normalisation, normalisation.languages[0])
     for side in sides:
-        texts = [read_text(paths, columns, side, change, keep=True) for _, paths in tests]
+        texts = [read_single_text(paths, columns, side, change, keep=True) for _, paths in tests]
         for text in texts:
             check_sentences(text)  # before reading the training text, which may take minutes
         training = (
             Training.of_overlap(train, texts, min_count)
             if isinstance(train, KnownOfTest)
-            else Training.learn(read_text(train, columns, side, change, keep=False), min_count)
+            else Training.learn(read_single_text(train, columns, side, change, keep=False), min_count)
         )
         for text_number, ((name, _), text) in enumerate(zip(tests, texts, strict=True)):
             label = f"{name} {side}" if len(sides) > 1 else name
-            yield measure(training, text, label, counts, normalisation, tags, text_number)
+            yield measure_text(training, text, label, counts, normalisation, tags, text_number)
 
 
 def _counts(ngrams: NovelNgrams, counts: Wanted) -> NovelCounts:
@@ -275,7 +275,7 @@ def published_rows() -> list[PublishedRow]:
     ]
 
 
-def as_json(row: StatsRow) -> dict[str, Any]:
+def statistics_as_json(row: StatsRow) -> dict[str, Any]:
     """A row as JSON; the schema is in ``docs/reference/formats.md``."""
     return {
         "name": row.name,

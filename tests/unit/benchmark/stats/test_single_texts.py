@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cgbench.benchmark.stats.texts import check_sentences, read_text, text_digest
+from cgbench.benchmark.stats.single_texts import check_sentences, read_single_text, text_digest
 from cgbench.errors import InputError
 
 
@@ -25,7 +25,7 @@ def files(tmp_path, monkeypatch):
 
 
 def read(*paths, side=None, columns=None, change=None, keep=True):
-    return read_text([Path(path) for path in paths], columns, side, change, keep=keep)
+    return read_single_text([Path(path) for path in paths], columns, side, change, keep=keep)
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from cgbench.benchmark.release.card import write_card
-from cgbench.benchmark.release.card_notes import parts_of
-from cgbench.benchmark.release.checksums import listed_digests
+from cgbench.benchmark.release.card_notes import written_parts
 from cgbench.benchmark.release.croissant import manual_fields, write_croissant
+from cgbench.benchmark.release.listed_digests import listed_digests
 from cgbench.benchmark.release.manifest import CARD, CROISSANT, DATA, MANIFEST, digest, is_inside, signature
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.work_folder import RECORD, read_record, record_digest
@@ -32,7 +32,7 @@ def write_manifest(
     :param out: the folder of an earlier release with people's edits; ``notes``: their new notes.
     """
     card_parts, fields = (
-        _kept(out / CARD, lambda data: parts_of(data.decode("utf-8"))),
+        _kept(out / CARD, lambda data: written_parts(data.decode("utf-8"))),
         _kept(out / CROISSANT, manual_fields),
     )
     write_atomic(staging / CARD, write_card(Release(staging, manifest), {**card_parts, **notes}))

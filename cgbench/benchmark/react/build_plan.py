@@ -15,8 +15,8 @@ from cgbench.benchmark.candidates.ensemble_quality import quality_step
 from cgbench.benchmark.candidates.matching import Control
 from cgbench.benchmark.candidates.uncertainty import SHARD, search_settings
 from cgbench.benchmark.overlap.saved import check_count, check_words_alike, read_summary, sums_of
+from cgbench.benchmark.react.build_inputs import Inputs, read_inputs
 from cgbench.benchmark.react.checks import check_difficulty, check_measures, check_shares
-from cgbench.benchmark.react.inputs import Inputs, read_inputs
 from cgbench.benchmark.react.request import LM_SETTINGS, SIDES, BuildRequest
 from cgbench.benchmark.release.card_notes import read_notes
 from cgbench.benchmark.release.work_folder import find_work
@@ -96,6 +96,7 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
     if texts is None:
         with tempfile.TemporaryDirectory() as folder:
             return plan_build(request, Path(folder))
+    # The inputs, and whether they and the settings fit together.
     find_work(*request.folders)
     notes = (
         read_notes(as_path(request.release_options.card_notes))
@@ -112,6 +113,7 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
     if until == "release":
         check_shares(request)
     device = choose_device("cpu" if until == "candidates" else request.execution.device)
+    # The texts as they are read, and their errors.
     settings, normalisation = request.as_dict(), request.text_options.normalisation_of(inputs.train)
     train = plan_text("train", inputs.train, normalisation)
     pools = tuple(plan_text(f"pool-{index}", spec, normalisation) for index, spec in enumerate(inputs.pools, 1))
@@ -119,6 +121,7 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
     findings = _inspect_texts(inputs, normalisation, request.execution.accept_text)
     if request.drawing.document is not None:
         check_documents(request.drawing.document, inputs.pools)
+    # The steps up to the candidates; each key covers its settings and the bytes of its inputs.
     side = request.filters.degree_side
     ngrams = Step(
         "known-ngrams",
@@ -170,6 +173,7 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
         findings=findings,
         notes=notes,
     )
+    # With the number of pairs known, the amounts are checked again; models come last.
     if until == "release" and all(pool.plain for pool in pools):
         check_shares(request, sum(pool.plain.lines for pool in pools if pool.plain))
     return plan if until == "candidates" else replace(plan, **_plan_models(plan, model))
