@@ -90,6 +90,7 @@ def describe_model(name: str, vocabulary: tuple[int, int] | None = None, count: 
             "comment": _first_paragraph(entry.config),
             "settings": _settings("model", preset.model, preset.model),
         }
+    # A method is described by its settings; models have the parameters.
     if name in METHODS:
         config = section_config("method", {"name": name})
         return {

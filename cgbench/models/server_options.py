@@ -22,7 +22,7 @@ class Price:
 
 
 @dataclass(frozen=True)
-class Budget:
+class SpendingLimit:
     """The most that may be spent: dollars, or tokens of input and output."""
 
     amount: float
@@ -40,14 +40,14 @@ def read_price(text: Any) -> Price | None:
     return Price(float(match[1]), float(match[2]), float(match[3] or match[1])) if match else None
 
 
-def read_budget(text: Any) -> Budget | None:
+def read_budget(text: Any) -> SpendingLimit | None:
     """Read ``5USD``, ``5`` (dollars) or ``100000tokens``; None if it is not a budget."""
-    if isinstance(text, Budget):
+    if isinstance(text, SpendingLimit):
         return text
     match = re.fullmatch(rf"({_NUMBER}) ?(?:USD)?|([0-9]+) ?tokens", str(text), re.ASCII)
     if not match:
         return None
-    return Budget(float(match[1]), "USD") if match[1] else Budget(int(match[2]), "tokens")
+    return SpendingLimit(float(match[1]), "USD") if match[1] else SpendingLimit(int(match[2]), "tokens")
 
 
 def _kind(meaning: str, read: Any) -> Kind:
@@ -55,7 +55,7 @@ def _kind(meaning: str, read: Any) -> Kind:
 
 
 AnyPrice: TypeAlias = Annotated[Any, _kind("a price such as in=2.5,out=10", read_price)]
-AnyBudget: TypeAlias = Annotated[Any, _kind("a limit such as 5USD or 100000tokens", read_budget)]
+AnyLimit: TypeAlias = Annotated[Any, _kind("a limit such as 5USD or 100000tokens", read_budget)]
 
 
 @request
@@ -67,7 +67,7 @@ class ServerOptions:
         default=None, help="Price in US dollars per million tokens, such as in=2.5,out=10 (and ,cached=1.25)",
         group="Server", metavar="in=USD,out=USD",
     )  # fmt: skip
-    budget: AnyBudget | None = option(
+    budget: AnyLimit | None = option(
         default=None, help="Stop before more than this is spent: 5USD (needs --price) or 100000tokens",
         group="Server", metavar="USD|TOKENS",
     )  # fmt: skip

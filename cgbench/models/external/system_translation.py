@@ -40,6 +40,7 @@ def translate_by_system(
             f"{text}: not an external model; write hf:... or openai:..., or use {argument('model')} for a checkpoint"
         )
     system = plan_member(text, template)
+    # One step of a workspace beside the output, which resumes.
     lines, _ = lines_of(request.sources, "sources")
     device = choose_device(request.device)
     config: dict[str, Any] = {
@@ -57,6 +58,7 @@ def translate_by_system(
 
     with locked(workspace.root / "lock", wait=False):
         folder = workspace.run(step, make, resumable=True)
+    # The output and its record.
     rows = [
         json.loads(line)
         for path in sorted(folder.glob("part-*.jsonl"))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cgbench.errors import InputError, argument
-from cgbench.models.servers.exchange import FILTERED, Choice
+from cgbench.models.servers.exchange import FILTERED, ReplyChoice
 
 START, END = "<think>", "</think>"
 """Marks around reasoning where the server does not return it apart (DeepSeek, Qwen, GLM, Olmo and others)."""
@@ -34,7 +34,7 @@ FAULTS = {
 """What is counted and warned of, but left as it is."""
 
 
-class Reading(NamedTuple):
+class AnswerReading(NamedTuple):
     """The hypothesis in an answer, one line, and the ``causes``: ``reasoning`` if some was cut, and names of
     :data:`EMPTYING` and :data:`FAULTS`."""
 
@@ -86,7 +86,7 @@ def parse_rule(pattern: str | None) -> AnswerRule:
     return AnswerRule(pattern, find)
 
 
-def read_choice(choice: Choice, rule: AnswerRule, source: str = "") -> Reading:
+def read_choice(choice: ReplyChoice, rule: AnswerRule, source: str = "") -> AnswerReading:
     """The hypothesis in one choice of an answer.
 
     :param source: the sentence; if it contains a mark of reasoning, the marks of the answer have no meaning.
@@ -98,12 +98,12 @@ def read_choice(choice: Choice, rule: AnswerRule, source: str = "") -> Reading:
     cut = ["cut"] if choice.finish_reason == "length" else []
     lines = _lines(rule.find(text) or "") if text else []
     if lines:
-        return Reading(" ".join(lines), (*causes, *cut, *(["lines"] if len(lines) > 1 else [])))
+        return AnswerReading(" ".join(lines), (*causes, *cut, *(["lines"] if len(lines) > 1 else [])))
     if choice.text:
         cause = "unclosed" if text is None else "unmatched" if text else "empty"
     else:
         cause = "filtered" if choice.finish_reason == FILTERED else "refused" if choice.refusal else "empty"
-    return Reading("", (*causes, cause, *cut))
+    return AnswerReading("", (*causes, cause, *cut))
 
 
 def cut_reasoning(text: str, source: str = "") -> str | None:
@@ -123,7 +123,7 @@ def cut_reasoning(text: str, source: str = "") -> str | None:
     return None if inside else "".join(outside).strip()
 
 
-def count(readings: Iterable[Reading]) -> dict[str, Any]:
+def count(readings: Iterable[AnswerReading]) -> dict[str, Any]:
     """The counts of a sidecar: ``asked`` answers, the ``incomplete`` of them, and answers by cause."""
     answers = list(readings)
     causes = Counter(cause for reading in answers for cause in reading.causes)

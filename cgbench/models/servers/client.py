@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cgbench.errors import InputError, argument, printable
-from cgbench.models.server_options import Budget, Price
+from cgbench.models.server_options import Price, SpendingLimit
 from cgbench.models.servers.address import Server
 from cgbench.models.servers.exchange import Answer, BadAnswerError, Request, Usage, is_filtered, read_answer, read_usage
 from cgbench.models.servers.journal import REMEDY, Journal
@@ -39,7 +39,7 @@ class Client:
     """
 
     def __init__(
-        self, server: Server, journal: Path, *, price: Price | None = None, budget: Budget | None = None
+        self, server: Server, journal: Path, *, price: Price | None = None, budget: SpendingLimit | None = None
     ) -> None:
         """Read the journal.
 

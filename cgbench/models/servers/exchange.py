@@ -87,7 +87,7 @@ class Request:
         return Usage(length + _TEMPLATE, (self.limit or 0) * self.n)
 
 
-class Choice(NamedTuple):
+class ReplyChoice(NamedTuple):
     """One of the ``n`` texts of a reply, exactly as the server wrote it. ``text`` is None where it wrote none."""
 
     text: str | None
@@ -99,7 +99,7 @@ class Choice(NamedTuple):
 class Answer(NamedTuple):
     """A reply to a request. ``choices``: as many as asked for; ``raw``: the whole reply as JSON."""
 
-    choices: tuple[Choice, ...]
+    choices: tuple[ReplyChoice, ...]
     raw: Mapping[str, Any]
 
 
@@ -109,7 +109,7 @@ def read_answer(raw: Any, request: Request) -> Answer:
     :raises BadAnswerError: it has no choices, or another number than was asked for, or one is not text.
     """
     if is_filtered(raw):
-        return Answer((Choice(None, finish_reason=FILTERED),) * request.n, raw)
+        return Answer((ReplyChoice(None, finish_reason=FILTERED),) * request.n, raw)
     try:
         choices = tuple(_choice(content, request.is_chat) for content in raw["choices"])
     except (LookupError, TypeError, AttributeError):
@@ -122,10 +122,10 @@ def read_answer(raw: Any, request: Request) -> Answer:
     return Answer(choices, raw)
 
 
-def _choice(choice: Mapping[str, Any], is_chat: bool) -> Choice:
+def _choice(choice: Mapping[str, Any], is_chat: bool) -> ReplyChoice:
     ended = choice.get("finish_reason")
     if not is_chat:
-        return Choice(choice["text"], finish_reason=ended)
+        return ReplyChoice(choice["text"], finish_reason=ended)
     message = choice["message"]
     reasoning, refusal = message.get("reasoning_content") or message.get("reasoning"), message.get("refusal")
     content = message.get("content")
@@ -134,7 +134,7 @@ def _choice(choice: Mapping[str, Any], is_chat: bool) -> Choice:
         refusals = [block["refusal"] for block in content if block["type"] == "refusal"]
         reasoning = reasoning or next((block["type"] for block in content if block["type"] in THINKING_PARTS), None)
         content, refusal = "".join(texts) if texts else None, refusal or "".join(refusals) or None
-    return Choice(content, reasoning, ended, refusal)
+    return ReplyChoice(content, reasoning, ended, refusal)
 
 
 def is_filtered(raw: Any) -> bool:

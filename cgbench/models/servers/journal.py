@@ -23,7 +23,7 @@ from typing import Any, BinaryIO
 
 from cgbench.errors import InputError, printable
 from cgbench.files import parse_json
-from cgbench.models.server_options import Budget, Price
+from cgbench.models.server_options import Price, SpendingLimit
 from cgbench.models.servers.exchange import TOO_MANY, Usage, read_usage
 from cgbench.steps import hash_value
 
@@ -86,7 +86,7 @@ class Spending:
         """An upper bound on everything that the server can have counted."""
         return sum((bound for bounds in self._open.values() for bound in bounds), self.usage)
 
-    def left(self, budget: Budget, price: Price | None, further: Usage = Usage()) -> float:  # noqa: B008 - it is frozen
+    def left(self, budget: SpendingLimit, price: Price | None, further: Usage = Usage()) -> float:  # noqa: B008 - it is frozen
         """What is left of a budget at the least after ``further`` tokens, in its unit."""
         after = self.most + further
         return budget.amount - (after.total if price is None or budget.unit == "tokens" else cost_of(after, price))

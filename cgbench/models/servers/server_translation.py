@@ -12,9 +12,9 @@ from cgbench.argument_types import as_path
 from cgbench.errors import InputError, InputWarning, argument, printable
 from cgbench.files import check_output
 from cgbench.locks import locked
-from cgbench.models.server_options import Budget
+from cgbench.models.server_options import SpendingLimit
 from cgbench.models.servers.address import Server, parse_server
-from cgbench.models.servers.answers import Reading, count, read_choice, warnings_of
+from cgbench.models.servers.answers import AnswerReading, count, read_choice, warnings_of
 from cgbench.models.servers.batch_files import read_batch, write_batch
 from cgbench.models.servers.client import Client
 from cgbench.models.servers.conversation import Conversation
@@ -67,7 +67,7 @@ def translate_by_server(request: TranslateRequest) -> list[str]:
     # Read the hypotheses in the answers, and write them with the record of the run.
     rule, n = conversation.rule, conversation.n
     samples = [
-        [read_choice(choice, rule, line) for choice in next(answers).choices] if sent else [Reading("")] * n
+        [read_choice(choice, rule, line) for choice in next(answers).choices] if sent else [AnswerReading("")] * n
         for line, sent in zip(lines, by_line, strict=True)
     ]
     first = {row: readings[0] for row, (readings, sent) in enumerate(zip(samples, by_line, strict=True), 1) if sent}
@@ -101,9 +101,9 @@ def _is_called(model: str, requested: str) -> bool:
     return names[0] in names[1] or names[1] in names[0]
 
 
-def budget_left(request: TranslateRequest) -> Budget:
+def budget_left(request: TranslateRequest) -> SpendingLimit:
     """What the output of a request leaves of its budget."""
-    budget = cast("Budget", request.server.budget)
+    budget = cast("SpendingLimit", request.server.budget)
     journal = Journal(journal_path(as_path(cast("str", request.output))), parse_server(str(request.system)).url)
     return replace(budget, amount=max(0, journal.spending.left(budget, request.server.price)))
 

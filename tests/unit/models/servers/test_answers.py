@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from cgbench.errors import InputError
 from cgbench.models.servers import answers
 from cgbench.models.servers.answers import count, cut_reasoning, parse_rule, read_choice, warnings_of
-from cgbench.models.servers.exchange import Choice
+from cgbench.models.servers.exchange import ReplyChoice
 
 ALL = parse_rule(None)
 
 
 def read(text, pattern=None, source="The house is red.", **more):
-    return read_choice(Choice(text, **more), parse_rule(pattern), source)
+    return read_choice(ReplyChoice(text, **more), parse_rule(pattern), source)
 
 
 @pytest.mark.parametrize(
@@ -103,9 +103,9 @@ def test_bad_patterns(pattern, said):
 
 def test_counts_and_warnings():
     choices = [
-        Choice("<think>a</think>Das Haus."), Choice("<think>a", finish_reason="length"), Choice(None), Choice("  "),
-        Choice(None, refusal="No."), Choice(None, finish_reason="content_filter"),
-        Choice("Das", finish_reason="length"), Choice("Sure!\nDas Haus."), Choice("Das Haus."),
+        ReplyChoice("<think>a</think>Das Haus."), ReplyChoice("<think>a", finish_reason="length"), ReplyChoice(None),
+        ReplyChoice("  "), ReplyChoice(None, refusal="No."), ReplyChoice(None, finish_reason="content_filter"),
+        ReplyChoice("Das", finish_reason="length"), ReplyChoice("Sure!\nDas Haus."), ReplyChoice("Das Haus."),
     ]  # fmt: skip
     counts = count(read_choice(choice, ALL, "The house.") for choice in choices)
     assert counts == {
