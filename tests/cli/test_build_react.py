@@ -244,41 +244,6 @@ def test_a_given_phrase_list_decides_what_is_known(demo, corpora, run, tmp_path)
     assert any(row["pieces"] < row["target_length"] for row in table)
 
 
-@pytest.mark.parametrize("form", ["plain", "tsv"])
-def test_a_byte_order_mark_changes_nothing_of_a_release(run, tmp_path, monkeypatch, demo, form):
-    """Not the pairs, the order, or a figure; and of plain text, which is known by its content, no step runs again."""
-    monkeypatch.chdir(tmp_path)
-    names = ("train.de", "train.en", "pool.de", "pool.en", "valid.de", "valid.en")
-    texts = {name: (demo / name).read_text(encoding="utf-8") for name in names}
-    if form == "tsv":
-        rows = {stem: zip(texts[f"{stem}.de"].split("\n")[:-1], texts[f"{stem}.en"].split("\n")[:-1], strict=True)
-                for stem in ("train", "pool", "valid")}  # fmt: skip
-        texts = {f"{stem}.tsv": "".join("\t".join(row) + "\n" for row in found) for stem, found in rows.items()}
-    files = {stem: [name for name in texts if name.startswith(stem)] for stem in ("train", "pool", "valid")}
-    words = ["build-react", "--train", *files["train"], "--pool", *files["pool"], "--exclude", *files["valid"]]
-    words += ["--languages", "de,en", "--until", "candidates", "--preset", "demo", "--set", "candidates=300"]
-    made = []
-    for mark in ("", "\ufeff"):
-        for name, text in texts.items():
-            (tmp_path / name).write_text(mark + text, encoding="utf-8")
-        result = run(*words, "--out", f"out{len(mark)}")
-        said = [f"warning: {name}: begins with a byte order mark, which is ignored" for name in texts] if mark else []
-        assert sorted(result.stderr.splitlines()) == sorted(said)
-        made.append(release_bytes(tmp_path / f"out{len(mark)}"))
-    manifests = [json.loads(files.pop("manifest.json")) for files in made]
-    assert made[0] == made[1]
-    assert run("verify", "out1").exit_code == 0
-    hashes = [[file.pop("sha256") for file in one["inputs"]["train"]["files"]] for one in manifests]
-    assert hashes[0] != hashes[1]
-    assert manifests[0]["signature"] == manifests[1]["signature"]
-    again = run(*words, "--out", "out0", "--explain").stderr
-    assert ("runs" in again) == (form == "tsv"), again
-    # A scan of the file without a mark, read again where the candidates are others.
-    for name in ("out0", "out2"):
-        run(*words, "--set", "min_length=9", "--out", name)
-    assert release_bytes(tmp_path / "out0") == release_bytes(tmp_path / "out2")
-
-
 def test_the_estimate_is_printed_and_is_not_in_the_release(release, corpora, run, tmp_path, monkeypatch):
     """On standard error, before the build begins; a build that takes days starts nevertheless."""
     from cgbench.benchmark.react import cost

@@ -39,26 +39,6 @@ def test_a_phrase_list_needs_the_dynamic_programme(train, run, tmp_path):
     assert result.stdout.splitlines()[1] == "2\t5\t0.4000\tcan | we do about this"
 
 
-def test_normalised_alike(train, run):
-    result = run("degree", "--train", train, "--lowercase", "--tokenize", "moses", input="What can we do about THIS?\n")
-    assert result.stdout.splitlines()[1].startswith("1\t7\t")
-
-
-def test_columns_of_tables(train, run, tmp_path):
-    (tmp_path / "x.tsv").write_text("source\ttarget\nx\twe can not do this\ny\tbut we\n")
-    table = f"{tmp_path}/x.tsv:target"
-    assert run("degree", "--train", train, table).stdout == "pieces\tlength\tdegree\n3\t5\t0.6000\n1\t2\t0.5000\n"
-    rows = [run("degree", "--train", table, "--min-count", "1", text).stdout for text in (f"{tmp_path}/x.tsv:2", table)]
-    by_name = "pieces\tlength\tdegree\n1\t5\t0.2000\n1\t2\t0.5000\n"
-    assert rows == [by_name.replace("1\t5", "1\t1\t1.0000\n1\t5"), by_name]  # a number takes the header for an example
-    listed = run("degree", "--train", train, "--ngrams", table, input="we can not do this\n")
-    assert listed.stdout.endswith("\n1\t5\t0.2000\n")
-    assert (
-        "x.tsv: no column 'tarjet'"
-        in run("degree", "--train", train, table.replace(":target", ":tarjet"), status=2).stderr
-    )
-
-
 def test_a_byte_order_mark_is_left_out_and_said_once(train, run, tmp_path):
     (tmp_path / "bom.en").write_bytes(b"\xef\xbb\xbf" + train.read_bytes())
     words = "what can we do about this ?\n"

@@ -1,9 +1,7 @@
 """A release has the lines of its pool byte for byte, and beside them the normalised form that selected them."""
 
-import hashlib
 import json
 import re
-from itertools import pairwise
 
 import pytest
 from fake_openai import Fake, serving
@@ -202,19 +200,6 @@ def test_a_release_without_text_is_restored_to_the_same_bytes(raw_release, raw_c
     for name in (f"{stem}{form}.{language}" for stem in SETS for form in ("", ".norm") for language in ("de", "en")):
         assert release_bytes(folder)[name] == release_bytes(raw_release.folder)[name], name
     assert run("verify", folder).exit_code == 0
-
-
-def test_the_same_release_again_from_a_table_of_both_sides(raw_release, raw_corpora, tmp_path):
-    sides = [
-        (raw_corpora / f"pool.{language}").read_text(encoding="utf-8").split("\n")[:-1] for language in ("de", "en")
-    ]
-    rows = "".join(json.dumps({"source": a, "target": b}) + "\n" for a, b in zip(*sides, strict=True))
-    (tmp_path / "pool.jsonl").write_text(rows, encoding="utf-8")
-    train = [raw_corpora / f"train.{language}" for language in ("de", "en")]
-    words = ("--train", *train, "--pool", tmp_path / "pool.jsonl", "--languages", "de,en")
-    folder, _ = build_release(words, tmp_path / "r", *SETTINGS)
-    hashes = [hashlib.sha256((root / "test.de").read_bytes()).hexdigest() for root in (folder, raw_release.folder)]
-    assert all(first == second for first, second in pairwise(hashes))
 
 
 def test_a_tokenised_pool_is_published_detokenised_if_asked_and_the_card_says_so(run, tmp_path):

@@ -182,20 +182,6 @@ def test_bins_of_a_column(files, run):
     assert "column:kind" in text and "95 % interval" in text
 
 
-@pytest.mark.parametrize("by", ["length", "degree", "frequency", "one-shot"])
-def test_bins_of_the_text(files, run, by):
-    words = ["score", "ter", "--ref", files / "ref", "--hyp", f"a={files / 'a1'}", "--by", by]
-    words += ["--train", files / "train"] if by != "length" else []
-    row = json.loads(run(*words, "--format", "json").stdout)
-    assert sum(one["n"] for one in row["bins"]) == 12 and row["lower_is_better"]
-
-
-def test_many_runs_may_have_long_names(files, run):
-    names = [write(files / f"{'hypotheses_of_a_seed' * 5}_{number}", REFERENCES) for number in range(40)]
-    words = ["--hyp", f"a={','.join(map(str, names))}", "--format", "json"]
-    assert json.loads(run("score", "exact", "--ref", files / "ref", *words).stdout)["runs"] == 40
-
-
 def test_bins_of_perplexity(files, run):
     known = sorted({word for line in (files / "train").read_text().splitlines() for word in line.split()})
     rows = ["-3\t<unk>\t0", "-99\t<s>\t0", "-1\t</s>", *(f"-1\t{word}\t0" for word in known)]
@@ -206,15 +192,6 @@ def test_bins_of_perplexity(files, run):
     assert "give --lm" in run(*words, status=2).stderr
     low, high = json.loads(run(*words, "--lm", files / "x.arpa", "--format", "json").stdout)["bins"]
     assert (low["n"], high["n"]) == (6, 6)  # the training text holds two of the four sentences
-
-
-def test_figure_1a_the_difference_to_the_baseline_in_each_bin(files, run):
-    words = ["score", "bleu", "--ref", files / "ref", "--hyp", f"base={files / 'b'}", "--hyp", f"a={files / 'a1'}"]
-    words += ["--by", "degree", "--train", files / "train", "--paired", "bootstrap", "--samples", "64"]
-    base, other = json.loads(run(*words, "--format", "json").stdout)
-    for ours, theirs in zip(other["bins"], base["bins"], strict=True):
-        assert ours["difference"] == pytest.approx(ours["value"] - theirs["value"])
-        assert ours["p_value"] <= ours["p_holm"]
 
 
 def test_categories_of_a_table_without_a_header(tmp_path, run):

@@ -12,7 +12,7 @@ def lower(line):
 
 @pytest.fixture
 def texts(tmp_path):
-    for name, lines in (("ref", map(lower, LINES)), ("raw", LINES), ("zh", ["我们在地板上玩耍。"] * 40)):
+    for name, lines in (("ref", map(lower, LINES)), ("raw", LINES)):
         (tmp_path / name).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
     return tmp_path
 
@@ -28,12 +28,6 @@ def test_one_line_stops_and_its_remedies_work(run, values, texts):
     assert run(*words, "--accept-text").stderr.startswith("warning: A: cased, unlike the references")
     assert values(*words, "--accept-text") == [0]
     assert values(*words, "--lowercase", "--normalise", "en=moses") == [100]
-
-
-def test_chinese_stops_and_names_the_tokeniser(run, values, texts):
-    words = ("score", "bleu", "--ref", texts / "zh", "--hyp", f"A={texts / 'zh'}")
-    assert "Remedy: --tokenize zh splits both in the same way; --accept-text" in run(*words, status=2).stderr
-    assert values(*words, "--tokenize", "zh") == [100]
 
 
 def test_a_pilot_of_power_is_checked_too(run, texts):

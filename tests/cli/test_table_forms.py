@@ -52,17 +52,6 @@ def test_scores_references_and_tables(tables, run, values, name):
     assert values("score", "import", "--scores", f"a={name}:n") == [2.5]
 
 
-@pytest.mark.parametrize("name", FORMS)
-def test_a_corpus_and_a_pool(tables, run, name):
-    learn = ["lexicon", "learn", "--method", "simple", "--out"]
-    run(*learn, "a.json", "t.txt", "u.txt")
-    run(*learn, "b.json", name)
-    assert (tables / "a.json").read_bytes() == (tables / "b.json").read_bytes()
-    words = ["overlap", "t.txt", "--format", "json", "--column", "source", "--corpus"]
-    found, wanted = (json.loads(run(*words, corpus).stdout)["sides"] for corpus in (name, "t.txt"))
-    assert found == wanted
-
-
 def test_a_csv_file_without_a_header_is_refused_as_a_corpus(tables, run):
     (tables / "bare.csv").write_text("a cat,eine Katze\na dog,ein Hund\n")
     error = run("lexicon", "learn", "--method", "simple", "--out", "a.json", "bare.csv", status=2).stderr

@@ -53,16 +53,6 @@ def test_a_tokeniser_for_each_side(run, tmp_path):
     assert not (tmp_path / "x").exists()
 
 
-def test_degree_and_stats_by_characters(run, tmp_path):
-    (tmp_path / "t.zh").write_text("他跑了。\n" * 3)
-    words = ["--train", tmp_path / "t.zh", "--tokenize", "zh"]
-    row = json.loads(run("degree", *words, "--format", "json", input="他走了。\n").stdout)
-    assert (row["length"], row["pieces"]) == (4, 3)
-    (tmp_path / "test.zh").write_text("他走了。\n")
-    row = json.loads(run("stats", *words, "--test", tmp_path / "test.zh", "--format", "json").stdout)
-    assert row["mean_length"] == 4.0
-
-
 def test_moses_is_undone_before_degrees(run, tmp_path):
     pytest.importorskip("sacremoses")
     (tmp_path / "t.en").write_text("he &apos;s here .\n" * 3)
@@ -70,19 +60,6 @@ def test_moses_is_undone_before_degrees(run, tmp_path):
     assert json.loads(run(*words, input="he 's here.\n").stdout)["length"] == 2
     both = json.loads(run(*words, "--tokenize", "moses", input="he's here.\n").stdout)
     assert (both["length"], both["pieces"]) == (4, 1)
-
-
-def test_a_lexicon_of_tokenised_text(run, tmp_path):
-    (tmp_path / "t.tsv").write_text("dog\t狗。\ncat\t貓。\n" * 3)
-    words = ["lexicon", "learn", tmp_path / "t.tsv", "--languages", "en,zh", "--out", tmp_path / "l.json"]
-    shown = json.loads(run(*words, "--method", "pmi", "--tokenize", "zh=char", "--format", "json").stdout)
-    assert shown["target_words"] == 3
-
-
-def test_an_unknown_name_is_one_line(run, tmp_path):
-    (tmp_path / "t.en").write_text("a\n")
-    error = run("degree", "--train", tmp_path / "t.en", "--tokenize", "mozes", input="a\n", status=2).stderr
-    assert error == "error: --tokenize mozes: there is no tokeniser 'mozes'; did you mean moses?\n"
 
 
 def test_the_length_limit_of_a_build_is_that_of_its_translations(run, tmp_path, monkeypatch):

@@ -2,13 +2,11 @@
 
 import gzip
 import json
-from itertools import product
 
 import pyarrow
 import pyarrow.parquet
 import pytest
 import zstandard
-from small_build import CANDIDATES
 
 EN = [
     "the dog sees the cat",
@@ -118,23 +116,3 @@ def test_standard_input_is_read_once(run, texts, tmp_path, command):
 def test_what_reads_its_text_again_takes_no_standard_input(run, texts, tmp_path):
     words = ["train", "--train", texts / "x.de", "-", "--arch", "transformer", "--out", tmp_path / "m"]
     assert "standard input (-) can be read once" in run(*words, input=b"a\n", status=2).stderr
-
-
-def test_a_build_of_columns_is_that_of_their_files(run, texts, tmp_path):
-    for side, nouns, verbs in (
-        ("de", "hund haus katze", "sieht rennt steht"),
-        ("en", "dog house cat", "sees runs stands"),
-    ):
-        triples = product(nouns.split(), verbs.split(), nouns.split())
-        (tmp_path / f"pool.{side}").write_text("".join(" ".join(triple) + "\n" for triple in triples))
-    options = "--preset small --set candidates=20 --set min_length=1 --set ngram_min_count=9 --set word_min_count=1"
-    options += " --until candidates --jobs 1 --languages de,en"
-    found = []
-    for name, de, en in (("a", "x.de", "x.en"), ("b", "x.tsv:de", "x.jsonl:en")):
-        corpora = ["--train", texts / de, texts / en, "--pool", tmp_path / "pool.de", tmp_path / "pool.en"]
-        run("build-react", *corpora, *options.split(), "--out", tmp_path / name)
-        found.append((tmp_path / name / CANDIDATES).read_bytes())
-    assert found[0] == found[1]
-    report = json.loads(run("verify", tmp_path / "b", "--format", "json").stdout)
-    checked = {check["check"]: check["ok"] for check in report["checks"]}
-    assert report["ok"] and checked["train x.tsv"]

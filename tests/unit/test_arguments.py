@@ -33,22 +33,12 @@ def evaluate(**more):
     return cgbench.evaluate(ScoreRequest(**values))
 
 
-def stats(**more):
-    return cgbench.stats(TRAIN, TEST, **more)
-
-
 def learn(**more):
     return cgbench.KnownNgrams.learn(TRAIN, **more)
 
 
 def cter(**more):
     return cgbench.cter(TEST, TEST, TEST, lexicon="none.tsv", **more)
-
-
-@pytest.fixture
-def overlap(tmp_path):
-    (tmp_path / "corpus.txt").write_text("the cat ran\n")
-    return lambda **more: cgbench.overlap(TEST, tmp_path / "corpus.txt", **more)
 
 
 @pytest.fixture
@@ -70,31 +60,10 @@ def import_scores(**more):
     return cgbench.import_scores(ImportRequest(**values))
 
 
-def report(**more):
-    return evaluate().report(**more)
-
-
-def stats_report(**more):
-    return stats().report(**more)
-
-
-@pytest.fixture
-def overlap_report(overlap):
-    return lambda **more: overlap().report(**more)
-
-
 CASES = [
     # function, the argument, what goes with it, values that are refused
-    (evaluate, "samples", {"paired": True}, NO_NUMBER),
-    (evaluate, "seed", {"paired": True}, NO_NUMBER[1:]),
-    (evaluate, "paired", {}, ("McNemar", "foo", "", 2, 0.5, ["mcnemar"])),
-    (evaluate, "min_count", {"by": "degree", "train": TRAIN}, NO_NUMBER),
-    (evaluate, "side", {"by": "length"}, ("src", "both", "", 1, True)),
     (evaluate, "bins", {"by": "length"}, (0, -1, 1.5, True, math.nan, "x", "0", [math.nan], ["a"], [3, 2])),
     (evaluate, "groups", {"by": "length"}, ("table7", 6, True)),
-    (evaluate, "all_pairs", {}, NO_TRUTH),
-    (evaluate, "confidence", {}, NO_TRUTH),
-    (evaluate, "differences", {}, NO_TRUTH),
     (evaluate, "baseline", {}, ("nobody", 1)),
     (evaluate, "lowercase", {}, NO_TRUTH),
     (evaluate, "tokenize", {}, ("13a",)),
@@ -111,13 +80,7 @@ CASES = [
     (cter, "tokenize", {}, ("13a",)),
     (import_scores, "scale", {}, (5, "0", (1, 0), (0, "x"), (0, math.nan))),
     (import_scores, "statistic", {}, ("median", 5, "share:x")),
-    (import_scores, "lower_is_better", {}, NO_TRUTH),
-    (import_scores, "drop_missing", {}, NO_TRUTH),
     (import_scores, "preset", {}, ("sacrebleu",)),
-    (report, "form", {}, ("txt", "", 1)),
-    (report, "width", {}, NO_NUMBER[1:]),
-    (stats_report, "form", {}, ("txt", 1)),
-    ("overlap_report", "form", {}, ("txt", 1)),
     (learn, "min_count", {}, BELOW_1),
     (learn, "word_min_count", {}, BELOW_1),
     (learn, "jobs", {}, BELOW_1),

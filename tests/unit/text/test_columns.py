@@ -7,7 +7,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from cgbench.errors import InputError, InputWarning
+from cgbench.errors import InputError
 from cgbench.text.columns import read_column
 from cgbench.text.rows import Table
 
@@ -59,15 +59,6 @@ def test_a_column_of_a_table(folder, name):
 )
 def test_numbers_are_text_and_roles_name_columns(folder, name, values):
     assert read_column(f"{folder}/{name}", "hypothesis", "score").values == values
-
-
-def test_a_byte_order_mark_is_no_text(folder):
-    (folder / "bom").write_bytes(b"\xef\xbb\xbfa\nb\n")
-    (folder / "bom.tsv").write_bytes(b"\xef\xbb\xbfx\ty\n1\t2\n")
-    with pytest.warns(InputWarning, match="byte order mark"):
-        assert read_column(folder / "bom").values == ["a", "b"]
-    with pytest.warns(InputWarning, match="byte order mark"):
-        assert read_column(f"{folder}/bom.tsv:x").values == ["1"]
 
 
 def test_a_name_of_a_row(folder):

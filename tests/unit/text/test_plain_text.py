@@ -21,12 +21,10 @@ from cgbench.errors import InputError, InputWarning
 from cgbench.lm.counts import read_text_corpus
 from cgbench.models.config.common import TextConfig
 from cgbench.models.lexicons.bitext import Bitext
-from cgbench.models.lexicons.lexicon import Lexicon
 from cgbench.models.text import subwords as model_text
 from cgbench.text import corpus
 from cgbench.text.blocks import read_blocks
 from cgbench.text.columns import Column, read_column
-from cgbench.text.conllu import read_conllu
 from cgbench.text.corpus import index_pair, index_text
 from cgbench.text.formats import CorpusSpec, read_pairs
 from cgbench.text.normalisation import Normalisation
@@ -66,10 +64,6 @@ def test_strings_bytes_and_the_compiled_loops_agree(line):
     assert sum(known.cover(line), ()) == tuple(words)
     assert lengths([line]).tolist() == [len(words)]
     assert Alphabet().encode(line) == "".join(chr(3 + list(dict.fromkeys(words)).index(word)) for word in words)
-
-
-def test_half_a_surrogate_pair_is_part_of_a_word():
-    assert words_of("a\ud800 b") == ["a\ud800", "b"]
 
 
 @pytest.mark.parametrize("letter", LETTERS)
@@ -145,16 +139,6 @@ def test_tables_with_a_byte_order_mark(marked):
         assert list(read_pairs(CorpusSpec((marked / "bom.tsv",)))) == [("a", "x"), ("b", "y")]
     with pytest.warns(InputWarning, match=r"bom\.jsonl"):
         assert list(read_pairs(CorpusSpec((marked / "bom.jsonl",)))) == [("a", "x")]
-
-
-def test_treebanks_and_lexicons_with_a_byte_order_mark(marked):
-    row = "\t".join(["1", "das", "_", "DET", "ART", *"_____"])
-    (marked / "t.conllu").write_bytes(MARK + f"{row}\n".encode())
-    (marked / "l.tsv").write_bytes(MARK + b"dax\tRED\t1\n")
-    with pytest.warns(InputWarning, match=r"t\.conllu"):
-        assert [one.words for one in read_conllu(marked / "t.conllu")] == [["das"]]
-    with pytest.warns(InputWarning, match=r"l\.tsv"):
-        assert Lexicon.load(marked / "l.tsv").source_words == ["dax"]
 
 
 @pytest.mark.parametrize("chunk", [4, 1 << 20])

@@ -64,13 +64,6 @@ def test_every_way_gives_the_same_lines(tmp_path, stdin, read, pack):
     assert read("-") == data.decode().split("\n")
 
 
-@pytest.mark.parametrize("read", READERS)
-def test_a_column_is_a_text(tmp_path, read):
-    (tmp_path / "x.tsv").write_text("id\ttext\n1\ta b\n2\tc\n")
-    read = read_text if read is not by_blocks else read
-    assert list(read(f"{tmp_path}/x.tsv:text")) == ["a b", "c"]
-
-
 def test_standard_input_can_be_read_once(stdin):
     stdin(b"a\n")
     assert list(read_lines("-")) == ["a"]
