@@ -52,7 +52,7 @@ def _ask(address, journal, tries):
 
     client.TRIES, client.FIRST_WAIT, client.LONGEST_PAUSE = tries, 0.0, 0.1
     with client.Client(parse_server(address), journal) as asked:
-        return [json.dumps([*answer.choices[0][:2], answer.raw.get("model")]) for answer in asked.answers(_asked())]
+        return [json.dumps(answer[0][:2]) for answer in asked.answers(_asked())]
 
 
 def _chat(folder):

@@ -75,14 +75,10 @@ def vocabulary_of(tokenizer: Any) -> str:
 def output_size(folder: Path) -> int | None:
     """Rows of the last layer according to the configuration; None if unknown."""
     config = read_json(folder / "config.json")
-    sections = [
-        config,
-        *(value for value in config.values() if isinstance(value, dict)),
-    ]  # text_config of a multimodal model
-    sizes = [
-        section[name] for section in sections for name in ("decoder_vocab_size", "vocab_size") if section.get(name)
-    ]
-    return int(sizes[0]) if sizes else None
+    # A multimodal model has its text settings in a section.
+    sections = [config, *(value for value in config.values() if isinstance(value, dict))]
+    names = ("decoder_vocab_size", "vocab_size")
+    return next((int(section[name]) for section in sections for name in names if section.get(name)), None)
 
 
 def load_weights(address: Address, folder: Path, both_sides: bool) -> Mapping[str, Any]:

@@ -37,13 +37,9 @@ def find_snapshot(address: Address, fetch: bool = True) -> tuple[Path, str]:
     :param fetch: whether to download files that are not in the cache.
     :raises InputError: there is no such model or revision, it cannot be downloaded, or it cannot be loaded safely.
     """
-    if not address.revision:
-        folder, commit = Path(address.name), ""
-    else:
-        folder = _fetch(address, fetch)
-        commit = folder.name
+    folder = _fetch(address, fetch) if address.revision else Path(address.name)
     _check(address, folder)
-    return folder, commit
+    return folder, folder.name if address.revision else ""
 
 
 def identity_of(folder: Path) -> str:
@@ -138,12 +134,10 @@ def _check_counts(folder: Path, config: dict[str, Any], names: list[str]) -> Non
         else:
             most = MOST
         if value > most or (value < 0 and _POSITIVE.search(name)):
-            raise InputError(
-                f"{folder / 'config.json'}: {name} is {value}, but at most {most:,} is possible "
-                f"(the weights have {tensors:,} tensors)"
-                if value > 0
-                else f"{folder / 'config.json'}: {name} is {value}, which is invalid"
-            )
+            fault = "which is invalid"
+            if value > 0:
+                fault = f"but at most {most:,} is possible (the weights have {tensors:,} tensors)"
+            raise InputError(f"{folder / 'config.json'}: {name} is {value}, {fault}")
 
 
 def _implementations(config: Any) -> Iterator[tuple[str, Any]]:

@@ -16,7 +16,15 @@ from typing import Any
 from cgbench.errors import InputError, argument, printable
 from cgbench.models.server_options import Price, SpendingLimit
 from cgbench.models.servers.address import Server
-from cgbench.models.servers.exchange import Answer, BadAnswerError, Request, Usage, is_filtered, read_answer, read_usage
+from cgbench.models.servers.exchange import (
+    BadAnswerError,
+    ReplyChoice,
+    Request,
+    Usage,
+    is_filtered,
+    read_answer,
+    read_usage,
+)
 from cgbench.models.servers.journal import REMEDY, Journal
 from cgbench.models.servers.pace import Pace
 from cgbench.progress import bar
@@ -66,8 +74,8 @@ class Client:
     def __exit__(self, *error: object) -> None:
         self.journal.close()
 
-    def answers(self, requests: Sequence[Request]) -> list[Answer]:
-        """The answers to some requests, in their order.
+    def answers(self, requests: Sequence[Request]) -> list[tuple[ReplyChoice, ...]]:
+        """The choices in the answers to some requests, in their order.
 
         Each answer is on disk before the next request of its thread, and equal requests are sent once.
 

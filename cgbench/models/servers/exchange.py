@@ -96,20 +96,13 @@ class ReplyChoice(NamedTuple):
     refusal: str | None = None
 
 
-class Answer(NamedTuple):
-    """A reply to a request. ``choices``: as many as asked for; ``raw``: the whole reply as JSON."""
-
-    choices: tuple[ReplyChoice, ...]
-    raw: Mapping[str, Any]
-
-
-def read_answer(raw: Any, request: Request) -> Answer:
-    """Read the reply to a request; a prompt that a filter refused has choices without text.
+def read_answer(raw: Any, request: Request) -> tuple[ReplyChoice, ...]:
+    """Read the choices in the reply to a request; a prompt that a filter refused has choices without text.
 
     :raises BadAnswerError: it has no choices, or another number than was asked for, or one is not text.
     """
     if is_filtered(raw):
-        return Answer((ReplyChoice(None, finish_reason=FILTERED),) * request.n, raw)
+        return (ReplyChoice(None, finish_reason=FILTERED),) * request.n
     try:
         choices = tuple(_choice(content, request.is_chat) for content in raw["choices"])
     except (LookupError, TypeError, AttributeError):
@@ -119,7 +112,7 @@ def read_answer(raw: Any, request: Request) -> Answer:
     texts = [content for choice in choices for content in (choice.text, choice.reasoning, choice.refusal)]
     if not all(text is None or isinstance(text, str) for text in texts):
         raise BadAnswerError("a choice is not text")
-    return Answer(choices, raw)
+    return choices
 
 
 def _choice(choice: Mapping[str, Any], is_chat: bool) -> ReplyChoice:

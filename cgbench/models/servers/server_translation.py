@@ -67,7 +67,7 @@ def translate_by_server(request: TranslateRequest) -> list[str]:
     # Read the hypotheses in the answers, and write them with the record of the run.
     rule, n = conversation.rule, conversation.n
     samples = [
-        [read_choice(choice, rule, line) for choice in next(answers).choices] if sent else [AnswerReading("")] * n
+        [read_choice(choice, rule, line) for choice in next(answers)] if sent else [AnswerReading("")] * n
         for line, sent in zip(lines, by_line, strict=True)
     ]
     first = {row: readings[0] for row, (readings, sent) in enumerate(zip(samples, by_line, strict=True), 1) if sent}

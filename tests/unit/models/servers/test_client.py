@@ -40,7 +40,7 @@ def ask(fake, journal, lines=LINES, options="", client=None, **more):
 
 
 def texts(answers):
-    return [[choice.text for choice in answer.choices] for answer in answers]
+    return [[choice.text for choice in answer] for answer in answers]
 
 
 def events(journal):
@@ -77,7 +77,7 @@ def test_a_server_that_hangs_is_left_at_the_deadline(tmp_path):
     fake = Fake({"f": ["hangs"]})  # until the test is over
     with serving(fake) as url, Client(parse_server(f"{url}?model=m&timeout=1"), tmp_path / "j") as client:
         (answer,) = client.answers(requests_for(["f"]))
-    assert answer.choices[0].text == translation("f") and len(fake.asked) >= 2
+    assert answer[0].text == translation("f") and len(fake.asked) >= 2
     spending = client.journal.spending  # on a busy machine, the second request may also end at the deadline
     assert spending.failures == {"no reply": spending.lost} and spending.attempts == 1 + spending.lost
 
@@ -88,7 +88,7 @@ def test_an_answer_without_text_is_an_answer(wrong, tmp_path):
     answers, record = ask(fake, tmp_path / "j")
     assert len(fake.asked) == 4 and record["failures"] == {}
     ended = {"no text": "stop", "cut": "length"}.get(wrong, "content_filter")
-    assert answers[2].choices[0][::2] == ("F" if wrong == "cut" else None, ended)
+    assert answers[2][0][::2] == ("F" if wrong == "cut" else None, ended)
 
 
 def test_what_is_answered_is_never_asked_again(tmp_path):
@@ -318,7 +318,7 @@ def test_choices_that_are_no_text(message):
 )
 def test_a_content_of_parts(content, choice):
     (request,) = requests_for(["a"])
-    assert read_answer({"choices": [{"message": {"content": content}}]}, request).choices == (choice,)
+    assert read_answer({"choices": [{"message": {"content": content}}]}, request) == (choice,)
 
 
 def test_a_count_of_tokens_that_cannot_be_is_none():
