@@ -8,7 +8,7 @@ import math
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -189,10 +189,9 @@ def _kind(mode: int) -> str:
     return kinds.get(stat.S_IFMT(mode), "a device")
 
 
-def read_json(path: Path, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+def read_json(path: Path) -> Any:
     """Read JSON from a regular file, or a link to one.
 
-    :param pairs: converts the names and values of an object (default: to a dict without duplicate names).
     :raises InputError: the file is missing, not regular, larger than :data:`LARGEST_JSON` or unreadable, or
         :func:`parse_json` refuses it.
     """
@@ -200,16 +199,10 @@ def read_json(path: Path, pairs: Callable[[list[tuple[str, Any]]], Any] | None =
         data = ordinary_file(path, link=True, largest=LARGEST_JSON).read_bytes()
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    return parse_json(data, path, pairs)
+    return parse_json(data, path)
 
 
-def parse_json(
-    data: bytes | str,
-    where: object,
-    pairs: Callable[[list[tuple[str, Any]]], Any] | None = None,
-    *,
-    infinite: bool = False,
-) -> Any:
+def parse_json(data: bytes | str, where: object, *, infinite: bool = False) -> Any:
     """Read strict JSON from memory: no NaN, no infinity, no lone surrogates, no duplicate names.
 
     :param where: beginning of messages: a file, or a row of it.
@@ -218,8 +211,7 @@ def parse_json(
     """
     try:
         text = data if isinstance(data, str) else data.decode(json.detect_encoding(data))
-        decoder = _STRICT if pairs is None and not infinite else _decoder(pairs or _unique, infinite)
-        value = decoder.decode(text)
+        value = (_decoder(infinite) if infinite else _STRICT).decode(text)
         if "\\ud" in text or "\\uD" in text:
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
@@ -250,12 +242,12 @@ def _constant(text: str) -> float:
     raise ValueError(f"{text} is not a JSON number")
 
 
-def _decoder(pairs: Callable[[list[tuple[str, Any]]], Any], infinite: bool = False) -> json.JSONDecoder:
+def _decoder(infinite: bool) -> json.JSONDecoder:
     numbers = (float, float) if infinite else (_finite, _constant)
-    return json.JSONDecoder(object_pairs_hook=pairs, parse_float=numbers[0], parse_constant=numbers[1])
+    return json.JSONDecoder(object_pairs_hook=_unique, parse_float=numbers[0], parse_constant=numbers[1])
 
 
-_STRICT = _decoder(_unique)  # shared, for the many rows of a corpus
+_STRICT = _decoder(False)  # shared, for the many rows of a corpus
 
 
 def check_shape(value: Any, shape: Any, where: object, remedy: str) -> None:

@@ -53,35 +53,35 @@ def bayesian(text: Bitext, settings: BayesianSettings) -> Entries:
     """
     posterior = Posterior(text, settings)
     proposals = np.cumsum(posterior.sentences) / posterior.sentences.sum()
-    samples, taken = np.zeros(len(proposals), np.int64), 0
+    entry_counts, samples = np.zeros(len(proposals), np.int64), 0
     for run in range(settings.runs):
         random = np.random.default_rng([settings.seed, run])
         posterior.clear()
         for step in range(settings.steps):
             _propose(posterior, proposals, random)
             if step > settings.burn_in and step % settings.every == 0:
-                samples += posterior.linked
-                taken += 1
-    found = np.flatnonzero(samples)
-    values = samples[found] if settings.rules == "coded" else samples[found] / taken
-    return posterior.source[found], posterior.target[found], values
+                entry_counts += posterior.linked
+                samples += 1
+    entries = np.flatnonzero(entry_counts)
+    values = entry_counts[entries] if settings.rules == "coded" else entry_counts[entries] / samples
+    return posterior.source[entries], posterior.target[entries], values
 
 
 def _propose(posterior: Posterior, proposals: np.ndarray, random: np.random.Generator) -> None:
     add = random.random() < 0.5
     drawn, accept = random.random(), random.random()
-    size = posterior.size
+    entries = posterior.size
     if add:
         entry = int(np.searchsorted(proposals, drawn, side="right"))
         if posterior.linked[entry]:
             return
     else:
-        if not size:
+        if not entries:
             return
-        entry = int(np.flatnonzero(posterior.linked)[int(drawn * size)])
-    share = proposals[entry] - (proposals[entry - 1] if entry else 0.0)
+        entry = int(np.flatnonzero(posterior.linked)[int(drawn * entries)])
+    probability = proposals[entry] - (proposals[entry - 1] if entry else 0.0)
     # Probability of the reverse proposal over that of the proposal.
-    ratio = 1 / ((size + 1) * share) if add else size * share
+    ratio = 1 / ((entries + 1) * probability) if add else entries * probability
     changed = posterior.toggled(entry)
     if accept < ratio * np.exp(min(changed.log - posterior.log, 700.0)):
         posterior.accept(changed)
@@ -110,11 +110,11 @@ class Posterior:
         self._settings, self._words = settings, text.source.ids
         # The source words in the sentences of each target word: the co-occurrence, the source word's position, and
         # the count of the target word in that sentence.
-        place = np.repeat(np.arange(len(self._words)), np.repeat(text.target.lengths, text.source.lengths))
+        position = np.repeat(np.arange(len(self._words)), np.repeat(text.target.lengths, text.source.lengths))
         keys, first, self._times = np.unique(
-            met.target[met.cells] * np.int64(len(self._words)) + place, return_index=True, return_counts=True
+            met.target[met.cells] * np.int64(len(self._words)) + position, return_index=True, return_counts=True
         )
-        self._cells, self._places = met.cells[first], place[first]
+        self._cells, self._places = met.cells[first], position[first]
         words = keys // len(self._words)
         self._begin = np.searchsorted(words, np.arange(len(text.target.words) + 1))
         self.clear()
@@ -150,8 +150,9 @@ class Posterior:
         self._entries[self.source[changed.entry]] += sign
         self._referring, self.log = changed.referring, changed.log
 
-    def _log(self, size: int, entries: np.ndarray, referring: np.ndarray) -> float:
+    def _log(self, count: int, entries: np.ndarray, referring: np.ndarray) -> float:
         settings = self._settings
-        other = np.where(entries > 0, settings.kappa, 1.0)
-        other *= (1 - settings.gamma) / other.sum()
-        return float(np.log(other[self._words] + settings.gamma * referring).sum()) - settings.alpha * size
+        unreferring = np.where(entries > 0, settings.kappa, 1.0)
+        unreferring *= (1 - settings.gamma) / unreferring.sum()
+        log = np.log(unreferring[self._words] + settings.gamma * referring).sum()
+        return float(log) - settings.alpha * count

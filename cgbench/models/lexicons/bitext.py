@@ -106,9 +106,9 @@ def find_cooccurrences(text: Bitext, cells: bool = False) -> Cooccurrences:
     sizes = source.lengths * target.lengths
     offsets = np.cumsum(sizes) - sizes
     if cells:
-        places = int(sizes.sum())
-        check_memory(f"a text with {places:,} co-occurrences of words", 4 * places, "learn from shorter sentences")
-    found, sentences, counts, numbers = number_cooccurrences(
+        count = int(sizes.sum())
+        check_memory(f"a text with {count:,} co-occurrences of words", 4 * count, "learn from shorter sentences")
+    targets, sentences, counts, numbers = number_cooccurrences(
         np.argsort(source.ids, kind="stable"),
         np.bincount(source.ids, minlength=len(source.words)),
         np.repeat(np.arange(len(text)), source.lengths),
@@ -120,6 +120,5 @@ def find_cooccurrences(text: Bitext, cells: bool = False) -> Cooccurrences:
         offsets,
         np.empty(int(sizes.sum()) if cells else 0, np.int32),
     )
-    return Cooccurrences(
-        np.repeat(np.arange(len(source.words), dtype=np.int32), counts), found, sentences, numbers, offsets
-    )
+    sources = np.repeat(np.arange(len(source.words), dtype=np.int32), counts)
+    return Cooccurrences(sources, targets, sentences, numbers, offsets)

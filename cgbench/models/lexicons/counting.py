@@ -56,8 +56,8 @@ def simple(text: Bitext, settings: SimpleSettings) -> Entries:
     keep = (explained_by <= settings.epsilon) & ~loses
     source, target, value = source[keep], target[keep], value[keep]
     if settings.rules == "coded":
-        words, others = np.array(text.source.words, object), np.array(text.target.words, object)
-        value = value + (words[source] == others[target])
+        sources, targets = np.array(text.source.words, object), np.array(text.target.words, object)
+        value = value + (sources[source] == targets[target])
     return source, target, value
 
 
@@ -83,20 +83,20 @@ class PMISettings:
 def pmi(text: Bitext, settings: PMISettings) -> Entries:
     """Pointwise mutual information of all co-occurring words (section 4.1, equation 13)."""
     met = find_cooccurrences(text)
-    tiny = 1e-7
-    rows, columns = len(text.source.words), len(text.target.words)
     if settings.rules == "described":
         expected = text.source.sentences[met.source] * text.target.sentences[met.target]
         return met.source, met.target, np.log(met.sentences * len(text) / expected)
+    tiny = 1e-7
+    rows, columns = len(text.source.words), len(text.target.words)
     # exp(pmi), up to constants of a row, which the softmax cancels
     weight = met.sentences / (text.target.sentences[met.target] + tiny)
-    rest = tiny / (text.target.sentences + tiny)  # of words that do not co-occur
-    total = np.bincount(met.source, weight - rest[met.target], rows) + rest.sum()
+    least = tiny / (text.target.sentences + tiny)  # of words that do not co-occur
+    total = np.bincount(met.source, weight - least[met.target], rows) + least.sum()
     if not settings.all_pairs:
         return met.source, met.target, 100 * weight / total[met.source]
     if rows * columns > MOST_PAIRS:
         raise InputError(f"all_pairs: {rows:,} x {columns:,} words have too many entries; leave it out")
-    value = np.tile(rest, (rows, 1))
+    value = np.tile(least, (rows, 1))
     value[met.source, met.target] = weight
     return (
         np.repeat(np.arange(rows), columns),

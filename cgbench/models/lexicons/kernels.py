@@ -25,35 +25,35 @@ def number_cooccurrences(
     :returns: target word [P], sentences [P], number of pairs of each source word, and ``cells``.
     """
     capacity = max(16, len(order))
-    found, sentences, last = np.empty(capacity, np.int32), np.empty(capacity, np.int64), np.empty(capacity, np.int64)
+    targets, sentences, last = np.empty(capacity, np.int32), np.empty(capacity, np.int64), np.empty(capacity, np.int64)
     pairs = np.zeros(len(counts), np.int64)
-    number_of = np.full(words, -1, np.int64)  # the latest pair of each target word
-    total = place = 0
+    latest = np.full(words, -1, np.int64)  # the latest pair of each target word
+    total = position = 0
     for word in range(len(counts)):
         begin = total  # lower numbers belong to other source words
         for _ in range(counts[word]):
-            here = order[place]
-            place += 1
+            here = order[position]
+            position += 1
             s = sentence[here]
             length, start = target_lengths[s], target_starts[s]
             cell = offsets[s] + (here - source_starts[s]) * length
             for j in range(length):
-                other = target[start + j]
-                number = number_of[other]
-                if number < begin:
+                target_word = target[start + j]
+                pair = latest[target_word]
+                if pair < begin:
                     if total == capacity:
                         capacity *= 2
-                        found, sentences, last = _grown(found), _grown(sentences), _grown(last)
-                    number = number_of[other] = total
-                    found[number], sentences[number], last[number] = other, 0, -1
+                        targets, sentences, last = _grown(targets), _grown(sentences), _grown(last)
+                    pair = latest[target_word] = total
+                    targets[pair], sentences[pair], last[pair] = target_word, 0, -1
                     total += 1
-                if last[number] != s:
-                    last[number] = s
-                    sentences[number] += 1
+                if last[pair] != s:
+                    last[pair] = s
+                    sentences[pair] += 1
                 if len(cells):
-                    cells[cell + j] = number
+                    cells[cell + j] = pair
         pairs[word] = total - begin
-    return found[:total].copy(), sentences[:total].copy(), pairs, cells
+    return targets[:total].copy(), sentences[:total].copy(), pairs, cells
 
 
 @part
@@ -81,11 +81,11 @@ def expect(
     shares = np.empty(int((lengths[:, 0] * lengths[:, 1]).max()))
     token = 0
     for s in range(len(lengths)):
-        conditions, size, over, along = _strides(lengths[s], forward)
-        for cell in range(conditions * size):
+        conditions, count, over, along = _strides(lengths[s], forward)
+        for cell in range(conditions * count):
             shares[cell] = t[cells[offsets[s] + cell]]
         prior = prior_starts[s]
-        for j in range(size):
+        for j in range(count):
             null = null_t[aligned[token]] * priors[prior]
             total = null
             for i in range(conditions):
@@ -101,7 +101,7 @@ def expect(
                     links[prior + 1 + i] += shares[i * over + j * along]
             prior += conditions + 1 if by_place else 0
             token += 1
-        for cell in range(conditions * size):
+        for cell in range(conditions * count):
             counts[cells[offsets[s] + cell]] += shares[cell]
 
 
@@ -114,9 +114,9 @@ def best_links(lengths, aligned, cells, offsets, forward, t, null_t, priors, pri
     best = np.full(len(aligned), -1, np.int64)
     token = 0
     for s in range(len(lengths)):
-        conditions, size, over, along = _strides(lengths[s], forward)
+        conditions, count, over, along = _strides(lengths[s], forward)
         prior = prior_starts[s]
-        for j in range(size):
+        for j in range(count):
             highest = null_t[aligned[token]] * priors[prior]
             for i in range(conditions):
                 weight = t[cells[offsets[s] + i * over + j * along]] * priors[prior + 1 + i]

@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +19,7 @@ import numpy as np
 from cgbench import __version__
 from cgbench.checksums import check_recorded, sums_beside, write_recorded
 from cgbench.errors import InputError, argument
-from cgbench.files import ordinary_file, read_json
+from cgbench.files import check_shape, ordinary_file, read_json
 from cgbench.models.lexicons.alignment import IBM1Settings, IBM2Settings, ibm
 from cgbench.models.lexicons.bayesian import BayesianSettings, bayesian
 from cgbench.models.lexicons.bitext import Bitext
@@ -75,8 +73,8 @@ class Lexicon:
 
     def items(self) -> Iterator[tuple[str, dict[str, float]]]:
         """Each source word with its target words and values."""
-        for number, word in enumerate(self.source_words):
-            span = slice(self.begin[number], self.begin[number + 1])
+        for index, word in enumerate(self.source_words):
+            span = slice(self.begin[index], self.begin[index + 1])
             targets = [self.target_words[target] for target in self.targets[span].tolist()]
             yield word, dict(zip(targets, self.values[span].tolist(), strict=True))
 
@@ -99,7 +97,9 @@ class Lexicon:
         if path.suffix == ".tsv":
             lexicon = cls.of(_read_tsv(path))
         else:
-            lexicon = cls.of(_checked(read_json(path, lambda pairs: _unique(pairs, path)), path))
+            entries = read_json(path)
+            check_shape(entries, {str: {str: float}}, path, 'a lexicon looks like {"dax": {"RED": 6}}')
+            lexicon = cls.of(entries)
         if not len(lexicon):
             raise InputError(f"{path}: the lexicon is empty")
         return lexicon
@@ -121,19 +121,19 @@ def _json(value: Any) -> str:
 
 def _read_tsv(path: Path) -> dict[str, dict[str, float]]:
     entries: dict[str, dict[str, float]] = {}
-    for number, line in enumerate(read_lines(path), 1):
-        if number == 1 and line == HEADER:
+    for row_number, line in enumerate(read_lines(path), 1):
+        if row_number == 1 and line == HEADER:
             continue
         try:
             source, target, value = line.split("\t")
             strength = _number(value)
         except ValueError:
             raise InputError(
-                f"{path}, row {number}: needs a source word, a target word and a number, separated by tabs"
+                f"{path}, row {row_number}: needs a source word, a target word and a number, separated by tabs"
             ) from None
         row = entries.setdefault(source, {})
         if target in row:
-            raise InputError(f"{path}, row {number}: {source!r} has {target!r} twice; keep one of the two rows")
+            raise InputError(f"{path}, row {row_number}: {source!r} has {target!r} twice; keep one of the two rows")
         row[target] = strength
     return entries
 
@@ -143,29 +143,6 @@ def _number(text: str) -> float:
     if not np.isfinite(value):
         raise ValueError
     return int(text) if re.fullmatch("-?[0-9]+", text) else value
-
-
-def _checked(data: Any, path: Path) -> dict[str, dict[str, float]]:
-    if not isinstance(data, dict):
-        raise InputError(f'{path}: a lexicon is an object of objects, such as {{"dax": {{"RED": 6}}}}')
-    for word, row in data.items():
-        if not isinstance(row, dict) or not all(_is_number(value) for value in row.values()):
-            raise InputError(f"{path}: the entry of {word!r} is not an object of words and numbers")
-    return data
-
-
-def _is_number(value: Any) -> bool:
-    largest = sys.float_info.max
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and -largest <= value <= largest
-
-
-def _unique(pairs: list[tuple[str, Any]], path: Path) -> dict[str, Any]:
-    """An object without repeated names, which JSON would silently overwrite."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
-        raise InputError(f"{path}: {twice!r} occurs twice; merge the two entries")
-    return found
 
 
 def check_suffix(path: Path) -> None:
@@ -215,15 +192,10 @@ def learn_lexicon(method: str, pairs: Iterable[Pair], changes: Mapping[str, Any]
     text = Bitext.read(pairs)
     source, target, values = learner.learn(text, settings)
     order = np.lexsort((-values, source))
-    found, counts = np.unique(source, return_counts=True)
-    words = [text.source.words[number] for number in found.tolist()]
+    word_ids, counts = np.unique(source, return_counts=True)
+    words = [text.source.words[word_id] for word_id in word_ids.tolist()]
     begin = np.concatenate([[0], np.cumsum(counts)])
     lexicon = Lexicon(words, text.target.words, begin, target[order], values[order])
     items = "|".join(f"{name}:{value}" for name, value in vars(settings).items())
-    return Learned(
-        lexicon,
-        f"lexicon:{method}|{items}|v:{__version__}",
-        len(text),
-        len(text.source.words),
-        len(text.target.words),
-    )
+    signature = f"lexicon:{method}|{items}|v:{__version__}"
+    return Learned(lexicon, signature, len(text), len(text.source.words), len(text.target.words))

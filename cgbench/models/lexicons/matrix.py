@@ -19,6 +19,7 @@ from cgbench.models.lexicons.lexicon import Lexicon
 from cgbench.models.special_ids import SPECIALS
 from cgbench.models.text.subwords import Subwords
 from cgbench.plots import Heatmap
+from cgbench.tables import counted
 
 NO_WORDS = (*SPECIALS, "<copy>")  # tokens that only translate to themselves
 SHOWN = 5  # maximum words in a message
@@ -117,11 +118,11 @@ def _described(
     values[entries[:2]] = entries[2]
     alone = np.isneginf(values).all(1) & ordinary[0]
     unmapped = np.isneginf(values).all(0) & ordinary[1]
-    share = np.setdiff1d(np.flatnonzero(ordinary[0]), same[0]).size > 0  # some source word is not a target word
-    if not share:
+    shares_rest = np.setdiff1d(np.flatnonzero(ordinary[0]), same[0]).size > 0  # some source word is not a target word
+    if not shares_rest:
         values[same[0][alone[same[0]]], same[1][alone[same[0]]]] = 0
     matrix = _one_hot(values) if hard else _softmax(values, temperature)
-    if share and unmapped.any():
+    if shares_rest and unmapped.any():
         matrix[np.ix_(np.flatnonzero(alone), np.flatnonzero(unmapped))] = 1 / np.float32(unmapped.sum())
     return matrix
 
@@ -143,18 +144,18 @@ def _softmax(values: np.ndarray, temperature: float) -> np.ndarray:
 
 
 def _same(source: Sequence[str], target: Sequence[str]) -> Entries:
-    places = {entry: number for number, entry in enumerate(target)}
-    rows = [number for number, entry in enumerate(source) if entry in places]
-    columns = [places[source[number]] for number in rows]
+    column_of = {entry: column for column, entry in enumerate(target)}
+    rows = [row for row, entry in enumerate(source) if entry in column_of]
+    columns = [column_of[source[row]] for row in rows]
     return np.array(rows, np.int64), np.array(columns, np.int64), np.ones(len(rows), np.float32)
 
 
 def _entries(lexicon: Lexicon, source: Sequence[str], target: Sequence[str]) -> Entries:
     if not len(lexicon):
         raise InputError("the lexicon is empty")
-    sources, targets = ({entry: number for number, entry in enumerate(side)} for side in (source, target))
-    named = [lexicon.target_words[number] for number in np.unique(lexicon.targets).tolist()]
-    missing = [_missing(lexicon.source_words, sources, "source"), _missing(named, targets, "target")]
+    sources, targets = ({entry: index for index, entry in enumerate(side)} for side in (source, target))
+    target_words = [lexicon.target_words[index] for index in np.unique(lexicon.targets).tolist()]
+    missing = [_missing(lexicon.source_words, sources, "source"), _missing(target_words, targets, "target")]
     if any(missing):
         raise InputError(
             f"the lexicon has {' and '.join(filter(None, missing))} not in the vocabulary; learn it from the same "
@@ -165,13 +166,13 @@ def _entries(lexicon: Lexicon, source: Sequence[str], target: Sequence[str]) -> 
     return rows, columns, lexicon.values.astype(np.float32)
 
 
-def _missing(named: Collection[str], vocabulary: Collection[str], side: str) -> str:
+def _missing(words: Collection[str], vocabulary: Collection[str], side: str) -> str:
     """``2 source words (dax, wif)``; empty if the vocabulary has all of them."""
-    lacking = [word for word in named if word not in vocabulary]
+    lacking = [word for word in words if word not in vocabulary]
     if not lacking:
         return ""
-    words = ", ".join(map(repr, lacking[:SHOWN])) + (", ..." if len(lacking) > SHOWN else "")
-    return f"{len(lacking):,} {side} word{'s' if len(lacking) > 1 else ''} ({words})"
+    examples = ", ".join(map(repr, lacking[:SHOWN])) + (", ..." if len(lacking) > SHOWN else "")
+    return f"{counted(len(lacking), f'{side} word')} ({examples})"
 
 
 def lexicon_heatmap(lexicon: Lexicon, words: Sequence[str] = (), temperature: float = 0.1) -> Heatmap:

@@ -23,9 +23,9 @@ class Merges:
     def __init__(self, merges: Sequence[tuple[str, str]], known: Iterable[str]) -> None:
         models = require("tokenizers.models", "models")
         # Merges also need intermediate subwords, which may not occur on either side.
-        parts = (part for left, right in merges for part in (left, right, left + right))
+        merged = (subword for pair in merges for subword in (*pair, "".join(pair)))
         vocabulary: dict[str, int] = {"<unk>": 0}
-        for piece in (*known, *parts):
+        for piece in (*known, *merged):
             vocabulary.setdefault(piece, len(vocabulary))
         self._model = models.BPE(
             vocabulary, list(merges), unk_token="<unk>", end_of_word_suffix=END_OF_WORD, cache_capacity=0
@@ -61,7 +61,7 @@ def learn_merges(words: Counter[str], merges: int) -> list[tuple[str, str]]:
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Split(splitter, "removed")
     tokenizer.train_from_iterator(_repeated(words), trainer)
     learned = json.loads(tokenizer.to_str())["model"]["merges"]
-    return [(left, right) for left, right in learned][:merges]
+    return list(map(tuple, learned[:merges]))
 
 
 def _repeated(words: Counter[str]) -> Iterator[str]:

@@ -26,9 +26,13 @@ from cgbench.text.plain_text import word_bytes
 from cgbench.text.streams import read_lines
 
 FILE = "subwords.json"
-# Format 1: subwords. Format 2: another unit. Format 3: the tokeniser of a pre-trained encoder for the source.
-# Format 4: the tokeniser of a pre-trained model for both sides.
-FORMATS = (1, 2, 3, 4)
+_FORMATS: dict[int, dict[str, Any]] = {
+    1: {"merges": [[str]], "source": [str], "target": [str]},  # subwords
+    2: {"unit": str, "source": [str], "target": [str]},  # another unit
+    3: {"unit": str, "merges": [[str]], "target": [str], "tokenizer": str},  # of a pre-trained encoder for the source
+    4: {"tokenizer": str},  # of a pre-trained model for both sides
+}
+"""The fields of each form of the file."""
 
 
 class Subwords:
@@ -55,7 +59,7 @@ class Subwords:
         for side in (source, target):
             if tuple(side[: len(SPECIALS)]) != SPECIALS or len(set(side)) != len(side):
                 raise InputError("subwords: a vocabulary must begin with <s> <pad> </s> <unk> and have no duplicates")
-        self.merges = [(str(left), str(right)) for left, right in merges]
+        self.merges = [(str(first), str(second)) for first, second in merges]
         self.source, self.target, self.unit = list(source), list(target), unit
         pieces = Merges(self.merges, [*source, *target]) if unit == "subwords" else _whole
         self.tokenizer = tokenizer
@@ -77,15 +81,15 @@ class Subwords:
         The result is deterministic, whatever the machine or number of threads.
         """
         counts = [_count(path, _SPLITTERS[config.unit]) for path in (source, target)]
-        both = counts[0] + counts[1]
-        if not both:
+        total = counts[0] + counts[1]
+        if not total:
             raise InputError(f"{source}, {target}: no words to learn {config.unit} from")
         merges: list[tuple[str, str]] = []
         pieces: Callable[[str], list[str]] = _whole
         if config.unit == "subwords":
-            merges = learn_merges(both, config.merges)
-            pieces = Merges(merges, alphabet(both))
-        first, second = (both, both) if config.joint_dictionary else counts
+            merges = learn_merges(total, config.merges)
+            pieces = Merges(merges, alphabet(total))
+        first, second = (total, total) if config.joint_dictionary else counts
         return cls(merges, _dictionary(first, pieces), _dictionary(second, pieces), config.unit)
 
     def with_source_by(self, tokenizer: str) -> Subwords:
@@ -102,21 +106,14 @@ class Subwords:
         """Read a file from :meth:`save`."""
         data = read_json(ordinary_file(folder / FILE))
         check_recorded(folder / FILE)
-        if not isinstance(data, dict) or data.get("format") not in FORMATS:
-            raise InputError(f"{folder / FILE}: not a subwords file of format {', '.join(map(str, FORMATS))}")
-        own: dict[str, Any] = {"unit": str} if data["format"] == 2 else {"merges": [[str]]}
-        own |= {"unit": str, "tokenizer": str} if data["format"] == 3 else {"source": [str]}
-        own = {"tokenizer": str} if data["format"] == 4 else {"target": [str], **own}
-        check_shape(data, own, folder / FILE, "not a subwords file")
+        if not isinstance(data, dict) or data.get("format") not in _FORMATS:
+            raise InputError(f"{folder / FILE}: not a subwords file of format {', '.join(map(str, _FORMATS))}")
+        fields = _FORMATS[data["format"]]
+        check_shape(data, fields, folder / FILE, "not a subwords file")
+        if data["format"] == 4:
+            return cls.by(data["tokenizer"])
         try:
-            if data["format"] == 4:
-                return cls.by(data["tokenizer"])
-            if data["format"] == 3:
-                merges = [(left, right) for left, right in data["merges"]]
-                return cls(merges, SPECIALS, data["target"], data["unit"], data["tokenizer"])
-            if data["format"] == 2:
-                return cls([], data["source"], data["target"], data["unit"])
-            return cls([(left, right) for left, right in data["merges"]], data["source"], data["target"])
+            return cls(**({"merges": [], "source": SPECIALS} | {name: data[name] for name in fields}))
         except InputError as error:
             raise InputError(f"{folder / FILE}: {error}") from None
         except Exception as error:  # from the BPE model, for inconsistent merges
@@ -159,11 +156,11 @@ class Subwords:
         if self.both:
             return str(self._target.decode(ids))
         pieces = []
-        for number in ids:
-            if number == EOS:
+        for id_ in ids:
+            if id_ == EOS:
                 break
-            if number not in (BOS, PAD):
-                pieces.append(self.target[number] + (END_OF_WORD if number == UNK and self.unit == "subwords" else ""))
+            if id_ not in (BOS, PAD):
+                pieces.append(self.target[id_] + (END_OF_WORD if id_ == UNK and self.unit == "subwords" else ""))
         if self.unit == "subwords":
             return "".join(pieces).replace(END_OF_WORD, " ").rstrip(" ")
         return (" " if self.unit == "words" else "").join(pieces)
@@ -172,11 +169,11 @@ class Subwords:
         if self.both:
             return to_json({"format": 4, "tokenizer": self.tokenizer})
         if self.tokenizer is not None:
-            kept = {"unit": self.unit, "merges": self.merges, "target": self.target, "tokenizer": self.tokenizer}
-            return to_json({"format": 3, **kept})
-        value: dict[str, Any] = {"source": self.source, "target": self.target}
-        own = {"format": 1, "merges": self.merges} if self.unit == "subwords" else {"format": 2, "unit": self.unit}
-        return to_json({**value, **own})
+            names = ("unit", "merges", "target", "tokenizer")
+            return to_json({"format": 3, **{name: getattr(self, name) for name in names}})
+        fields: dict[str, Any] = {"source": self.source, "target": self.target}
+        fields |= {"format": 1, "merges": self.merges} if self.unit == "subwords" else {"format": 2, "unit": self.unit}
+        return to_json(fields)
 
 
 class _Side:
@@ -186,7 +183,7 @@ class _Side:
         self, entries: Sequence[str], split: Callable[[str], list[bytes]], pieces: Callable[[str], list[str]]
     ) -> None:
         # A word that is spelt like a special token is unknown.
-        self._ids = {entry: number for number, entry in enumerate(entries) if number >= len(SPECIALS)}
+        self._ids = {entry: id_ for id_, entry in enumerate(entries) if id_ >= len(SPECIALS)}
         self._split, self._pieces = split, pieces
         self._words: dict[bytes, tuple[int, ...]] = {}
 
@@ -203,10 +200,10 @@ class _Side:
         return encoded
 
     def unknown(self, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-        for number, line in enumerate(lines):
+        for index, line in enumerate(lines):
             for word in self._split(line):
                 if UNK in (self._words.get(word) or self._look_up(word)):
-                    yield number, word.decode()
+                    yield index, word.decode()
 
     def _look_up(self, word: bytes) -> tuple[int, ...]:
         ids = self._words[word] = tuple(self._ids.get(piece, UNK) for piece in self._pieces(word.decode()))

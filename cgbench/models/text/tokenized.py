@@ -46,14 +46,14 @@ def check_tokenizer_json(data: bytes | str, where: object) -> dict[str, Any]:
         raise InputError(f"{where}: not a valid tokenizer.json (no model)")
     vocabulary, added = content["model"].get("vocab"), content.get("added_tokens") or []
     ids = list(vocabulary.values()) if isinstance(vocabulary, dict) else []
-    size = len(vocabulary) if isinstance(vocabulary, (dict, list)) else 0
+    tokens = len(vocabulary) if isinstance(vocabulary, (dict, list)) else 0
     if isinstance(added, list):
-        ids += [one.get("id") for one in added if isinstance(one, dict)]
-        size += len(added)
-    ids += _numbers(content.get("post_processor"))
-    largest = max((number for number in ids if isinstance(number, int)), default=0)
-    if largest >= 4 * size + _GAPS:
-        raise InputError(f"{where}: has id {largest:,}, but a vocabulary of {size:,} tokens; it is damaged")
+        ids += [token.get("id") for token in added if isinstance(token, dict)]
+        tokens += len(added)
+    ids += _integers(content.get("post_processor"))
+    largest = max((id_ for id_ in ids if isinstance(id_, int)), default=0)
+    if largest >= 4 * tokens + _GAPS:
+        raise InputError(f"{where}: has id {largest:,}, but a vocabulary of {tokens:,} tokens; it is damaged")
     return {
         **content, "truncation": None, "padding": None,
         "model": {**content["model"], **({"dropout": None} if "dropout" in content["model"] else {})},
@@ -70,21 +70,21 @@ def encode_lines(tokenizer: Any, lines: Sequence[str], where: object) -> list[An
         ) from None
 
 
-def tokenizer_fault(error: BaseException, what: str) -> InputError:
+def tokenizer_fault(error: BaseException, message: str) -> InputError:
     """Convert an exception of the library ``tokenizers``, including panics of Rust, which are not an ``Exception``.
 
     Any other exception that is not an ``Exception`` is raised again.
     """
     if isinstance(error, InputError) or not (isinstance(error, Exception) or type(error).__name__ == "PanicException"):
         raise error
-    return InputError(f"{what} ({' '.join(str(error).split())[:200] or type(error).__name__})")
+    return InputError(f"{message} ({' '.join(str(error).split())[:200] or type(error).__name__})")
 
 
-def _numbers(value: Any) -> list[int]:
+def _integers(value: Any) -> list[int]:
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):
-        return [number for one in value for number in _numbers(one)]
+        return [integer for item in value for integer in _integers(item)]
     return [value] if isinstance(value, int) else []
 
 
@@ -92,7 +92,7 @@ def _numbers(value: Any) -> list[int]:
 def quiet_panics() -> Iterator[None]:
     """Suppress Rust's messages about panics on standard error; the exception has the same message."""
     try:
-        kept = os.dup(2)
+        standard_error = os.dup(2)
     except OSError:  # closed
         yield
         return
@@ -101,8 +101,8 @@ def quiet_panics() -> Iterator[None]:
         os.dup2(nothing, 2)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(standard_error, 2)
+        os.close(standard_error)
         os.close(nothing)
 
 
@@ -117,41 +117,38 @@ class TokenizerSide:
         added = self._tokenizer.get_added_tokens_decoder().values()
         self._special = {*SPECIALS, *(token.content for token in added if token.special)}
         table = self._tokenizer.get_vocab(with_added_tokens=True)
-        self.tokens = [f"<unused {number}>" for number in range(max(table.values(), default=-1) + 1)]
-        for token, number in table.items():
-            self.tokens[number] = token
+        self.tokens = [f"<unused {id_}>" for id_ in range(max(table.values(), default=-1) + 1)]
+        for token, id_ in table.items():
+            self.tokens[id_] = token
         if tuple(self.tokens[: len(SPECIALS)]) != SPECIALS:
             raise InputError(
                 f"the source's tokeniser begins with {' '.join(self.tokens[: len(SPECIALS)])}, RoBERTa's with "
                 f"{' '.join(SPECIALS)}; it belongs to another model"
             )
 
-    def tokens_by_name(self) -> dict[str, int]:
-        """The id of each token."""
-        return {token: number for number, token in enumerate(self.tokens)}
-
     def encode(self, lines: Iterable[str]) -> list[np.ndarray]:
         """Ids of each line."""
-        return [np.array([*found.ids, EOS], np.int32) for found in encode_lines(self._tokenizer, list(lines), _SOURCE)]
+        encodings = encode_lines(self._tokenizer, list(lines), _SOURCE)
+        return [np.array([*encoding.ids, EOS], np.int32) for encoding in encodings]
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of the ids before </s>, on one line, without special tokens but ``<unk>``."""
-        kept = []
-        for number in ids:
-            if number == EOS:
+        ordinary = []
+        for id_ in map(int, ids):
+            if id_ == EOS:
                 break
-            if number == UNK or self.tokens[number] not in self._special:
-                kept.append(int(number))
-        text = str(self._tokenizer.decode(kept, skip_special_tokens=False))
+            if id_ == UNK or self.tokens[id_] not in self._special:
+                ordinary.append(id_)
+        text = str(self._tokenizer.decode(ordinary, skip_special_tokens=False))
         return " ".join(text.strip().splitlines()).strip()
 
     def unknown(self, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
         """Every part of a line that the tokeniser does not know, with the line from 0."""
-        for number, line in enumerate(lines):
-            (found,) = encode_lines(self._tokenizer, [line], _SOURCE)
-            for id_, (begin, end) in zip(found.ids, found.offsets, strict=True):
+        for index, line in enumerate(lines):
+            (encoding,) = encode_lines(self._tokenizer, [line], _SOURCE)
+            for id_, (begin, end) in zip(encoding.ids, encoding.offsets, strict=True):
                 if id_ == UNK:
-                    yield number, line[begin:end]
+                    yield index, line[begin:end]
 
 
 def read_tokenizer(folder: Path) -> str:
@@ -176,4 +173,5 @@ def read_tokenizer_file(path: Path) -> bytes:
 
 def mask_id(tokenizer: str) -> int | None:
     """The id of ``<mask>``, if a tokeniser has one."""
-    return TokenizerSide(tokenizer).tokens_by_name().get("<mask>")
+    tokens = TokenizerSide(tokenizer).tokens
+    return tokens.index("<mask>") if "<mask>" in tokens else None

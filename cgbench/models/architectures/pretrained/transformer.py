@@ -80,13 +80,13 @@ class PretrainedEmbedding(nn.Module):
     :param words: word embeddings shared with another instance (BART shares them between both sides).
     """
 
-    def __init__(self, config: OverEncoderConfig, size: int, dropout: float, words: Any = None) -> None:
+    def __init__(self, config: OverEncoderConfig, ids: int, dropout: float, words: Any = None) -> None:
         super().__init__()
         width = config.encoder_width
         # In a tuple, the module is not a submodule, so that a checkpoint has it only once.
         self._shared = (words,)
         if words is None:
-            self.words = nn.Embedding(size, width, padding_idx=PAD)
+            self.words = nn.Embedding(ids, width, padding_idx=PAD)
         self.positions = nn.Embedding(config.encoder_positions, width)
         self.token_type = None if config.pretrained_decoder else nn.Parameter(torch.zeros(width))
         self.norm = nn.LayerNorm(width)

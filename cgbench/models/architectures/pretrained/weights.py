@@ -33,22 +33,21 @@ _BART_CROSS = {
 
 
 @torch.no_grad()
-def load_pretrained(model: Any, theirs: Mapping[str, Tensor], mask: int | None) -> None:
+def load_pretrained(model: Any, weights: Mapping[str, Tensor], mask: int | None) -> None:
     """Load the parameters of RoBERTa or BART into one of our models, in place.
 
-    :param theirs: named as in transformers' ``RobertaModel`` or ``BartModel``; ``mask``: id of its mask token, whose
+    :param weights: named as in transformers' ``RobertaModel`` or ``BartModel``; ``mask``: id of its mask token, whose
         embedding initialises Dangle's end vector.
     """
-    for ours, parts in named_parts(model):
-        tensors = [theirs[part] for part in parts]
-        ours.copy_(torch.cat(tensors) if len(tensors) > 1 else tensors[0].view_as(ours))
-    whole = model.decodes_pretrained
-    if whole and hasattr(model, "target_type"):
+    for parameter, names in named_parts(model):
+        tensors = [weights[name] for name in names]
+        parameter.copy_(torch.cat(tensors) if len(tensors) > 1 else tensors[0].view_as(parameter))
+    if model.decodes_pretrained and hasattr(model, "target_type"):
         model.target_type.zero_()  # initially, prefixes are read like sources
     if mask is not None and hasattr(model, "end"):
         word = model.source_embedding.weight[mask]
         # Like the tokens of a prefix: normalised with BART, not normalised with RoBERTa.
-        model.end.copy_(model.source_embedding.norm(word) if whole else word)
+        model.end.copy_(model.source_embedding.norm(word) if model.decodes_pretrained else word)
 
 
 def named_parts(model: Any) -> Iterator[tuple[Tensor, list[str]]]:
@@ -60,21 +59,21 @@ def named_parts(model: Any) -> Iterator[tuple[Tensor, list[str]]]:
         yield block.positions.weight, ["embeddings.position_embeddings.weight"]
         yield block.token_type, ["embeddings.token_type_embeddings.weight"]
         yield from _parts(block.norm, {"": ("embeddings.LayerNorm",)})
-        for number, layer in enumerate(layers):
-            yield from _parts(layer, _ROBERTA, f"encoder.layer.{number}.")
+        for index, layer in enumerate(layers):
+            yield from _parts(layer, _ROBERTA, f"encoder.layer.{index}.")
         return
     yield model.source_embedding.weight, ["shared.weight"]
     sides = (("encoder", model.source_embedding, layers), ("decoder", model.target_embedding, model.decoder))
     for side, block, stack in sides:
         yield block.positions.weight, [f"{side}.embed_positions.weight"]
         yield from _parts(block.norm, {"": ("layernorm_embedding",)}, f"{side}.")
-        for number, layer in enumerate(stack):
-            yield from _parts(layer, _BART | (_BART_CROSS if side == "decoder" else {}), f"{side}.layers.{number}.")
+        for index, layer in enumerate(stack):
+            yield from _parts(layer, _BART | (_BART_CROSS if side == "decoder" else {}), f"{side}.layers.{index}.")
 
 
 def _parts(
     module: nn.Module, names: Mapping[str, tuple[str, ...]], prefix: str = ""
 ) -> Iterator[tuple[Tensor, list[str]]]:
-    for ours, theirs in names.items():
-        for part in ("weight", "bias"):
-            yield module.get_submodule(ours).get_parameter(part), [f"{prefix}{name}.{part}" for name in theirs]
+    for submodule, sources in names.items():
+        for kind in ("weight", "bias"):
+            yield module.get_submodule(submodule).get_parameter(kind), [f"{prefix}{name}.{kind}" for name in sources]

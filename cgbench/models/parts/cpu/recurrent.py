@@ -38,7 +38,7 @@ class _Anchor(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, _: Tensor) -> tuple[Tensor, None]:
-        inputs, gradients = (torch.cat(parts) for parts in zip(*ctx.tape, strict=True))
+        inputs, gradients = (torch.cat(steps) for steps in zip(*ctx.tape, strict=True))
         ctx.tape.clear()
         return gradients.T @ inputs.to(gradients.dtype), None
 
