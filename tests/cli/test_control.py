@@ -52,12 +52,6 @@ def test_a_control_set_is_like_the_test_set_but_easier(built, demo, run):
     assert "DIFFERS" not in text and "control set" in text
 
 
-def test_a_control_set_as_a_data_frame(built):
-    pytest.importorskip("pandas")
-    frame = Release.open(built).control
-    assert list(frame.columns)[:3] == ["source", "target", "line"] and len(frame) == len(Release.open(built).test)
-
-
 def test_jobs_change_no_byte_and_the_test_set_stays_what_it_was(built, corpora, run, tmp_path):
     copy_build(built, tmp_path / "again")
     run("build-react", *corpora, *SMALL, "--out", tmp_path / "again")

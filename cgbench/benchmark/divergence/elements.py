@@ -23,7 +23,6 @@ from cgbench.text.pipelines import LEMMATIZERS, TAGGERS, analyse, find_pipeline,
 from cgbench.text.plain_text import words_of
 from cgbench.text.streams import read_lines
 
-WEIGHTS = ("specific", "count")
 OF_FILES = ("triples", "lemmas", "table")
 TYPES = ("words", *FORMS, *OF_FILES)
 LONGEST = 16  # of n-grams
@@ -86,8 +85,6 @@ def element_type(value: str, weights: str = "specific", name: str = "compounds",
     kind, sign, detail = str(value).partition(":")
     if kind not in TYPES:
         raise InputError(f"{argument(name, value)}: unknown type{did_you_mean(kind, TYPES)}")
-    if weights not in WEIGHTS:
-        raise InputError(f"{argument('weights', weights)}: unknown weights{did_you_mean(weights, WEIGHTS)}")
     if kind in COMPONENTS and detail.startswith(SPACY):
         pipeline = ElementType(kind, (), (), weights, detail.removeprefix(SPACY), trust)
         find_pipeline(pipeline.pipeline, trust)  # before any text is read

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cgbench.benchmark.divergence.occurrences import (
-    Numbering,
     Occurrences,
     from_entries,
     from_weights,
+    numbering,
     occurrence_weights,
 )
 
@@ -68,26 +68,26 @@ def atoms_and_compounds(graphs: Iterable[Graph], *, specific: bool) -> tuple[Occ
     :param specific: weight the compounds (:func:`occurrence_weights`), the greatest weight in a graph; otherwise each
         occurrence counts 1.
     """
-    atom_names, compound_names = Numbering(), Numbering()
+    atom_numbers, compound_numbers = numbering(), numbering()
     atoms: list[list[int]] = []
     compounds: list[list[int]] = []
     contained, wholes, templates, seen = [], [], [], 0
     for graph in graphs:
-        atoms.append(atom_names.all([*graph.labels, *graph.atoms]))
+        atoms.append([atom_numbers[name] for name in (*graph.labels, *graph.atoms)])
         names, within = graph.compounds()
-        numbers = compound_names.all(names)
+        numbers = [compound_numbers[name] for name in names]
         compounds.append(numbers)
         contained += [seen + position for position, _ in within]
         wholes += [numbers[compound] for _, compound in within]
         seen += len(numbers)
         templates.append(graph.template)
     examples = len(templates)
-    first = from_entries(*_flat(atoms), examples, atom_names.listed())
+    first = from_entries(*_flat(atoms), examples, list(atom_numbers))
     rows, ids = _flat(compounds)
     if not specific:
-        return first, from_entries(rows, ids, examples, compound_names.listed()), templates
+        return first, from_entries(rows, ids, examples, list(compound_numbers)), templates
     weights = occurrence_weights(ids, np.array(contained, np.int64), np.array(wholes, np.int64))
-    return first, from_weights(rows, ids, weights, examples, compound_names.listed()), templates
+    return first, from_weights(rows, ids, weights, examples, list(compound_numbers)), templates
 
 
 def _flat(lists: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:

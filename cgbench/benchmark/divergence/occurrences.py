@@ -6,7 +6,8 @@ weight leaves exactly 0: a rest of 1e-17 would count for 0.02 at alpha 0.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -96,20 +97,8 @@ def occurrence_weights(ids: np.ndarray, contained: np.ndarray, wholes: np.ndarra
     return weights
 
 
-class Numbering:
-    """Numbers for elements, by first occurrence."""
-
-    def __init__(self) -> None:
-        self.numbers: dict[str, int] = {}
-
-    def __call__(self, name: str) -> int:
-        """The number of an element."""
-        return self.numbers.setdefault(name, len(self.numbers))
-
-    def all(self, names: Iterable[str]) -> list[int]:
-        """The numbers of elements."""
-        return [self(name) for name in names]
-
-    def listed(self) -> list[str]:
-        """The elements by number."""
-        return list(self.numbers)
+def numbering() -> defaultdict[str, int]:
+    """Numbers for elements, by first look-up; the keys are the elements by number."""
+    numbers: defaultdict[str, int] = defaultdict()
+    numbers.default_factory = numbers.__len__
+    return numbers

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from cgbench.benchmark.divergence.occurrences import (
-    Numbering,
     Occurrences,
     from_entries,
     from_weights,
+    numbering,
     occurrence_weights,
 )
 from cgbench.text.plain_text import words_of
@@ -62,15 +62,15 @@ def words_and_ngrams(lines: Iterable[str], orders: Sequence[int], *, specific: b
     :param specific: weight them (:func:`occurrence_weights`), the greatest weight in a line; otherwise each occurrence
         counts 1.
     """
-    names, sentences, lengths = Numbering(), [], []
+    numbers_of_words, sentences, lengths = numbering(), [], []
     for line in lines:
         words = words_of(line)
-        sentences.append(np.array(names.all(words), np.int32))
+        sentences.append(np.array([numbers_of_words[word] for word in words], np.int32))
         lengths.append(len(words))
     examples = len(lengths)
     ids = np.concatenate([*sentences, np.zeros(0, np.int32)])
     rows = np.repeat(np.arange(examples), lengths)
-    words = names.listed()
+    words = list(numbers_of_words)
     atoms = from_entries(rows, ids, examples, words)
 
     begins, numbers, firsts = number_ngrams(ids, np.array(lengths, np.int64), max(orders))

@@ -32,12 +32,12 @@ from cgbench.benchmark.candidates.matching import (
     word_frequency,
 )
 from cgbench.benchmark.candidates.selection import seeded_hash
+from cgbench.benchmark.react.request import SIDES
 from cgbench.text.corpus import ParallelText
 
 if TYPE_CHECKING:
     from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 
-SIDES = ("source", "target")
 NEAR = 16
 _BITS = 25  # of a length in a bin's number: a line of 64 MiB has fewer than 2^25 words
 Texts = tuple[Sequence[bytes], Sequence[bytes]]

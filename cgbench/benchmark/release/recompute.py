@@ -44,19 +44,15 @@ Measure = Callable[[Sequence[str], Sequence[str]], list[dict[str, Any]]]
 """From sources and references to the rows of an uncertainty step."""
 
 
-def recompute(release: Release, count: int, *, seed: int | None = None) -> Iterator[Check]:
-    """Recompute ``count`` candidates and compare; a missing workspace is reported.
-
-    :param seed: of the random choice; None: an unpredictable one in every call.
-    """
+def recompute(release: Release, count: int) -> Iterator[Check]:
+    """Recompute ``count`` unpredictable candidates and compare; a missing workspace is reported."""
     folder = release.step("candidates")
     if folder is None:
         missing = "the workspace (FOLDER.work) of this release is not here, or has since built another one"
         yield Check("recomputed", None, missing)
         return
     rows = release.table().to_pylist()
-    chance = random.SystemRandom() if seed is None else random.Random(seed)
-    chosen = sorted(chance.sample(range(len(rows)), min(count, len(rows))))
+    chosen = sorted(random.SystemRandom().sample(range(len(rows)), min(count, len(rows))))
     texts = candidate_lines(folder)
     read = candidate_lines(folder, original=True) if reads_originals(release) else texts
     if any(len(lines) != len(rows) for lines in texts):
