@@ -53,7 +53,7 @@ def bar(total: float | None, description: str, unit: str = "it", show: bool = Tr
     if not hasattr(plain_tqdm, "_lock"):
         plain_tqdm.set_lock(threading.RLock())  # tqdm's own lock leaves a semaphore behind when killed
 
-    prefix = "".join(f"{number_of(step)}: " for step in _running[-1:] if step in _steps)
+    prefix = "".join(f"{step_number(step)}: " for step in _running[-1:] if step in _steps)
     options |= {"total": total, "desc": printable(prefix + description), "unit": unit, "unit_scale": True}
     if not show or tqdm is not plain_tqdm or (sys.stderr and sys.stderr.isatty()):
         hidden = None if show else True
@@ -73,7 +73,7 @@ def track(items: Iterable[T], total: int | None, description: str, unit: str = "
 
 
 @contextlib.contextmanager
-def numbered(steps: Iterable[str]) -> Iterator[None]:
+def numbered_steps(steps: Iterable[str]) -> Iterator[None]:
     """Put ``step 5 of 9`` before the bars of these steps, which :func:`working` names."""
     _steps[:] = steps
     try:
@@ -82,7 +82,7 @@ def numbered(steps: Iterable[str]) -> Iterator[None]:
         _steps.clear()
 
 
-def number_of(step: str) -> str:
+def step_number(step: str) -> str:
     """``step 5 of 9``; empty for a step that has no number."""
     return f"step {_steps.index(step) + 1} of {len(_steps)}" if step in _steps else ""
 

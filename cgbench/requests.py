@@ -28,7 +28,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from cgbench.argument_types import PATH, AnyPath, Kind, as_path
 from cgbench.errors import InputError, argument
-from cgbench.settings import NO_LIMITS, NONE, Range, choices_of, describe, did_you_mean, option, read_value
+from cgbench.settings import NO_LIMITS, NONE, Range, choices_of, did_you_mean, in_words, option, read_value
 from cgbench.yaml_text import load_yaml
 
 P = ParamSpec("P")
@@ -78,7 +78,7 @@ class Field:
         """What a value must be, in words."""
         if self.part:
             return f"{self.part.__name__}(...), or a mapping of its arguments"
-        return self.kind.what if self.kind else describe(self.type, self.range)
+        return self.kind.what if self.kind else in_words(self.type, self.range)
 
 
 @typing.dataclass_transform(frozen_default=True, field_specifiers=(option, dataclasses.field))

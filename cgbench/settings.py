@@ -176,7 +176,7 @@ def read_value(key: str, value: Any, hint: Any, limits: Range = NO_LIMITS) -> An
         converted = msgspec.convert(_plain(key, value, hint), hint, dec_hook=_other_type)
         if limits.holds(converted):
             return converted
-    raise InputError(f"{key}: {shortened(repr(value))} is not {describe(hint, limits)}")
+    raise InputError(f"{key}: {shortened(repr(value))} is not {in_words(hint, limits)}")
 
 
 def _plain(key: str, value: Any, hint: Any) -> Any:
@@ -223,7 +223,7 @@ def _other_type(kind: type, value: Any) -> Any:
     raise ValueError
 
 
-def describe(hint: Any, limits: Range = NO_LIMITS) -> str:
+def in_words(hint: Any, limits: Range = NO_LIMITS) -> str:
     """A type in words: "a whole number, at least 1"."""
     names = []
     for choice in choices_of(hint):

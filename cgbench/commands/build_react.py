@@ -8,7 +8,7 @@ import click
 
 from cgbench.benchmark.react.request import BuildRequest
 from cgbench.commands.click_types import corpora_words, corpus_words
-from cgbench.commands.command import DRY_RUN, EXPLAIN, Resumable, engine_options, format_option, grouped
+from cgbench.commands.command import DRY_RUN, EXPLAIN, Resumable, engine_options, format_option, grouped_option
 from cgbench.commands.lines import cost_table, note, print_json, say_if
 from cgbench.commands.options import takes
 from cgbench.errors import InputError, argument
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 )
 @engine_options
 @takes(BuildRequest, read={"train": corpus_words, "pools": corpora_words, "exclude": corpora_words})
-@grouped("Execution", "--dry-run", is_flag=True, help=DRY_RUN)
-@grouped("Advanced", "--explain", is_flag=True, help=EXPLAIN)
+@grouped_option("Execution", "--dry-run", is_flag=True, help=DRY_RUN)
+@grouped_option("Advanced", "--explain", is_flag=True, help=EXPLAIN)
 @format_option
 def build_react_command(request: BuildRequest, dry_run: bool, explain: bool, form: str) -> None:
     """Build a test set of pairs that combine known words in new ways and are hard for a model.

@@ -26,7 +26,7 @@ FEW = 8  # options that need no headings
 MOST = 38  # options in a ``--help``; of a command with more, those of the group "Advanced" are under ``--help-all``
 
 
-def grouped(group: str, *declarations: str, **keywords: Any) -> Callable[[Any], Any]:
+def grouped_option(group: str, *declarations: str, **keywords: Any) -> Callable[[Any], Any]:
     """``click.option`` under a heading."""
     return click.option(*declarations, cls=Option, group=group, **keywords)
 
@@ -223,8 +223,8 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
             return command(*arguments, engine=opened, **keywords)
 
     return options(
-        grouped("Execution", "--jobs", type=click.IntRange(1), metavar="N", help=JOBS),
-        grouped(
+        grouped_option("Execution", "--jobs", type=click.IntRange(1), metavar="N", help=JOBS),
+        grouped_option(
             "Execution", "--engine", metavar="local|ray[:ADDRESS]",
             help="Where tasks run: here, or on a Ray cluster (HOST:PORT, or auto) [default: local, or CGBENCH_ENGINE]",
         ),
@@ -234,7 +234,7 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
 JOBS = "Number of parallel tasks, which does not change the output [default: all cores]"
 DRY_RUN = "Print the plan and write nothing"
 EXPLAIN = "Print for each step why it runs or is kept"
-format_option = grouped(
+format_option = grouped_option(
     "Output", "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True,
     help="Output format",
 )  # fmt: skip

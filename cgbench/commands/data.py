@@ -6,7 +6,7 @@ import textwrap
 
 import click
 
-from cgbench.commands.command import JOBS, Command, Group, Resumable, format_option, grouped, note, print_json
+from cgbench.commands.command import JOBS, Command, Group, Resumable, format_option, grouped_option, note, print_json
 from cgbench.commands.completion import names
 from cgbench.commands.options import takes
 from cgbench.data_recipes.prepared import DataRequest
@@ -72,7 +72,7 @@ def describe_command(name: str, form: str) -> None:
 
 @data_group.command("get", cls=Resumable, example="cgbench data get scan --out data/scan")
 @click.argument("name", shell_complete=names("data set"))
-@grouped("Execution", "--jobs", type=click.IntRange(1), metavar="N", help=JOBS)
+@grouped_option("Execution", "--jobs", type=click.IntRange(1), metavar="N", help=JOBS)
 @takes(DataRequest)
 @format_option
 def get_command(request: DataRequest, form: str) -> None:

@@ -8,14 +8,14 @@ from pathlib import Path
 import click
 
 from cgbench.benchmark.stats.degree import DegreeRequest, degree_rows
-from cgbench.commands.command import Command, format_option, grouped
+from cgbench.commands.command import Command, format_option, grouped_option
 from cgbench.commands.lines import warn_of
 from cgbench.commands.options import takes
 
 
 @click.command("degree", cls=Command, example="cgbench degree test.en --train train.en --cover")
 @takes(DegreeRequest)
-@grouped("Output", "--cover", is_flag=True, help="Print the pieces of each sentence")
+@grouped_option("Output", "--cover", is_flag=True, help="Print the pieces of each sentence")
 @click.argument("texts", metavar="[TEXT]", default="-", type=click.Path())
 @format_option
 def degree_command(request: DegreeRequest, cover: bool, form: str) -> None:

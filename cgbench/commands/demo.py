@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cgbench.commands.command import Resumable, engine_options, format_option, grouped
+from cgbench.commands.command import Resumable, engine_options, format_option, grouped_option
 from cgbench.commands.lines import cost_table, note, print_json
 from cgbench.commands.options import parse_assignments, set_option
 
@@ -18,11 +18,11 @@ PATH = click.Path(path_type=Path)
 
 
 @click.command("demo", cls=Resumable, example="cgbench demo --out demo")
-@grouped(
+@grouped_option(
     "Output", "--out", type=PATH, default=Path("demo"), show_default=True, metavar="FOLDER",
     help="Folder for the corpus and the release",
 )  # fmt: skip
-@grouped(
+@grouped_option(
     "Selection", "--seed", type=int, default=1, show_default=True, metavar="N",
     help="Random seed of the corpus and the build",
 )  # fmt: skip

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from cgbench.commands.click_types import corpus_words
-from cgbench.commands.command import Command, Group, format_option, grouped, print_json
+from cgbench.commands.command import Command, Group, format_option, grouped_option, print_json
 from cgbench.commands.options import takes
 from cgbench.errors import InputError
 from cgbench.models.lexicons.learning import LexiconRequest
@@ -28,8 +28,8 @@ def lexicon_group() -> None:
 @lexicon_group.command("learn", cls=Command, example=EXAMPLE)
 @click.argument("corpus", type=PATH, nargs=-1, required=True, metavar="TRAIN...")
 @takes(LexiconRequest, read={"corpus": corpus_words})
-@grouped("Output", "--show", type=PATH, metavar="FILE", help="Plot the lexicon (.svg, .png or .pdf)")
-@grouped("Output", "--words", metavar="W,W,...", help="Source words in the plot [default: all]")
+@grouped_option("Output", "--show", type=PATH, metavar="FILE", help="Plot the lexicon (.svg, .png or .pdf)")
+@grouped_option("Output", "--words", metavar="W,W,...", help="Source words in the plot [default: all]")
 @format_option
 def learn_command(request: LexiconRequest, show: Path | None, words: str | None, form: str) -> None:
     """Learn a lexicon from TRAIN with a method of Akyürek and Andreas (2021).

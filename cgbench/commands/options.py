@@ -10,7 +10,7 @@ from typing import Any, get_args, get_origin
 import click
 
 from cgbench.commands.click_types import FilesType, ModelType, split_systems
-from cgbench.commands.command import grouped, options
+from cgbench.commands.command import grouped_option, options
 from cgbench.commands.completion import completion_of
 from cgbench.commands.lines import FROM_FILE, REQUEST
 from cgbench.errors import InputError, argument
@@ -72,7 +72,7 @@ def takes(
                     raise InputError(f"{argument(field.name)} is missing; give {field.flag} {metavars[field.name]}")
             return function(*first, values if but or only else kind(**values), **arguments)
 
-        config_option = grouped(
+        config_option = grouped_option(
             group, "--config", type=click.Path(path_type=Path), metavar="FILE", help="Read settings from a YAML file"
         )
         decorators = [_option(field, required=field.required and not only) for field in visible]
@@ -84,7 +84,7 @@ def takes(
 def set_option(group: str, names: str = "") -> Callable[[Any], Any]:
     """``--set KEY=VALUE``, the argument ``assignments`` for :func:`parse_assignments`."""
     help = f"Change a setting (repeatable){': ' if names else ''}{names}"
-    return grouped(group, "--set", "assignments", multiple=True, metavar="KEY=VALUE", help=help)
+    return grouped_option(group, "--set", "assignments", multiple=True, metavar="KEY=VALUE", help=help)
 
 
 def parse_assignments(items: Sequence[str]) -> dict[str, str]:
@@ -120,7 +120,7 @@ def _option(field: Field, required: bool) -> Callable[[Any], Any]:
         if bool in types:  # the option alone, without a value
             keywords |= {"is_flag": False, "flag_value": "true"}
     short = ("-o",) if field.name == "output" else ()
-    return grouped(field.group, field.flag, *short, field.name, required=False, **keywords)
+    return grouped_option(field.group, field.flag, *short, field.name, required=False, **keywords)
 
 
 def _metavar(field: Field, types: Sequence[Any], lists: Sequence[Any]) -> str:

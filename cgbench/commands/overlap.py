@@ -11,7 +11,7 @@ import click
 
 from cgbench.benchmark.overlap.request import OverlapRequest
 from cgbench.commands.click_types import ranges
-from cgbench.commands.command import Resumable, engine_options, format_option, grouped
+from cgbench.commands.command import Resumable, engine_options, format_option, grouped_option
 from cgbench.commands.lines import warn_of
 from cgbench.commands.options import takes
 from cgbench.errors import InputError
@@ -25,7 +25,7 @@ SAMPLED = 4  # files of a corpus that are checked
 )
 @click.argument("test", nargs=-1, required=True, metavar="TEST [TARGET]", type=click.Path())
 @takes(OverlapRequest, but=("engine", "test"), read={"orders": ranges, "corpus": lambda paths: [*chain(*paths)]})
-@grouped("Output", "--per-example", type=PATH, metavar="FILE.tsv", help="Write one row per example and side")
+@grouped_option("Output", "--per-example", type=PATH, metavar="FILE.tsv", help="Write one row per example and side")
 @engine_options
 @format_option
 def overlap_command(

@@ -15,7 +15,7 @@ from cgbench.benchmark.score.import_scores import ImportedMetric, ImportRequest,
 from cgbench.benchmark.score.power import PowerRequest, PowerResult, power_of
 from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.benchmark.score.result import Evaluation, ReportRequest
-from cgbench.commands.command import Command, grouped
+from cgbench.commands.command import Command, grouped_option
 from cgbench.commands.options import takes
 from cgbench.commands.score_import import scores_by_system
 from cgbench.errors import InputError
@@ -27,8 +27,8 @@ from cgbench.tables import render
     cls=Command,
     example="cgbench power --metric bleu --ref test.en --hyp one=one.en --hyp two=two.en --difference 1",
 )
-@grouped("Input", "--scores", multiple=True, metavar="SYSTEM=FILE[,FILE...]", help="Pilot scores of two systems")
-@grouped("Input", "--metric", default="exact", show_default=True, help="Metric of the hypotheses (--hyp)")
+@grouped_option("Input", "--scores", multiple=True, metavar="SYSTEM=FILE[,FILE...]", help="Pilot scores of two systems")
+@grouped_option("Input", "--metric", default="exact", show_default=True, help="Metric of the hypotheses (--hyp)")
 @takes(ReportRequest, only=("form",))
 @takes(ImportedMetric, only=("statistic", "scale", "drop_missing"))
 @takes(ScoreRequest, only=("systems", "references", "accept_text", "ids", "sources", "table", "cluster"))

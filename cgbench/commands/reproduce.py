@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cgbench.commands.command import Command, Group, Resumable, engine_options, format_option, grouped
+from cgbench.commands.command import Command, Group, Resumable, engine_options, format_option, grouped_option
 from cgbench.commands.completion import names
 from cgbench.commands.lines import note, print_json
 from cgbench.commands.options import takes
@@ -168,7 +168,7 @@ def _seeds(words: tuple[str, ...]) -> list[int]:
 @click.argument("table", shell_complete=names("table"))
 @engine_options
 @takes(ReproduceRequest, read={"systems": _names, "benchmarks": _names, "seeds": _seeds})
-@grouped("Execution", "--dry-run", is_flag=True, help="List the runs and write nothing")
+@grouped_option("Execution", "--dry-run", is_flag=True, help="List the runs and write nothing")
 def run_command(request: ReproduceRequest, dry_run: bool) -> None:
     """Run the missing experiments of TABLE: prepare data, train, translate and score.
 

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 from cgbench.commands.click_types import corpus_words
-from cgbench.commands.command import EXPLAIN, Resumable, engine_options, format_option, grouped, options, print_json
+from cgbench.commands.command import (
+    EXPLAIN,
+    Resumable,
+    engine_options,
+    format_option,
+    grouped_option,
+    options,
+    print_json,
+)
 from cgbench.commands.lines import say_if
 from cgbench.commands.options import takes
 from cgbench.models.training.request import EnsembleRequest, TrainRequest, begin
@@ -21,7 +29,7 @@ if TYPE_CHECKING:
 
 run_options = options(
     engine_options,
-    grouped("Advanced", "--explain", is_flag=True, help=EXPLAIN),
+    grouped_option("Advanced", "--explain", is_flag=True, help=EXPLAIN),
     format_option,
 )
 EXAMPLE = "cgbench train --train train.de train.en --valid dev.de dev.en --model transformer_iwslt --out "

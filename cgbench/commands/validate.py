@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from cgbench.benchmark.validity.request import ValidateRequest
-from cgbench.commands.command import Command, command_line, format_option, grouped
+from cgbench.commands.command import Command, command_line, format_option, grouped_option
 from cgbench.commands.options import takes
 from cgbench.errors import InputError
 
@@ -34,15 +34,15 @@ def _others(words: tuple[str, ...]) -> dict[str, str]:
     but=("release", "name"),
     read={"others": _others},
 )
-@grouped(
+@grouped_option(
     "Systems", "--sources", type=click.Path(path_type=Path), metavar="FILE",
     help="Write the sources of the candidates, for systems to translate, and stop",
 )  # fmt: skip
-@grouped(
+@grouped_option(
     "Output", "--report", "page", type=click.Path(path_type=Path), metavar="FILE.html",
     help="Write an HTML report on --measures",
 )  # fmt: skip
-@grouped(
+@grouped_option(
     "Advanced", "--work", type=click.Path(path_type=Path), metavar="FOLDER",
     help="Workspace of the release, with texts, models and finished steps [default: RELEASE.work]",
 )  # fmt: skip

@@ -35,7 +35,7 @@ from cgbench.report.release_data import (
     stage_rows,
 )
 from cgbench.requests import KW_ONLY, accepts, option, request
-from cgbench.text.inputs import as_path, is_path
+from cgbench.text.inputs import is_path, local_path
 from cgbench.text.profile import is_unspaced
 
 DOTS = 1_500
@@ -87,7 +87,7 @@ def release_page(request: ReleasePageRequest) -> str:
 
 
 def _files(corpus: Any) -> tuple[Path, ...]:
-    return (as_path(corpus),) if is_path(corpus) else tuple(map(as_path, getattr(corpus, "paths", corpus)))
+    return (local_path(corpus),) if is_path(corpus) else tuple(map(local_path, getattr(corpus, "paths", corpus)))
 
 
 def _page(release: Release, checks: Findings, material: Material) -> str:

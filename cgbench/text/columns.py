@@ -15,7 +15,7 @@ from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
 from cgbench.text.limits import MOST_LINES
 from cgbench.text.plain_text import words_of
-from cgbench.text.rows import Table, as_text, is_number
+from cgbench.text.rows import Table, cell_text, is_number
 from cgbench.text.streams import COMPRESSED, NUMBERED, TABLES, form, is_table, read_lines, shown, split_name
 
 
@@ -92,8 +92,8 @@ def _read_with_ids(path: Path, name: str | None, roles: tuple[str, ...], ids: st
         raise InputError(f"{path}: no column {ids!r} ({argument('ids')}){did_you_mean(ids, table.names)}")
     values, keys = [], []
     for row_number, (value, key) in table.read((column, ids)):
-        values.append(as_text(value, column, path, row_number).rstrip("\r"))
-        keys.append(as_text(key, ids, path, row_number))
+        values.append(cell_text(value, column, path, row_number).rstrip("\r"))
+        keys.append(cell_text(key, ids, path, row_number))
     return Column(f"{path}:{name}" if name else str(path), values, path, keys)
 
 
@@ -122,7 +122,7 @@ def _bounded(text: str | Path, lines: Iterator[str]) -> Iterator[str]:
 def _read_column(path: Path, name: str | None, roles: tuple[str, ...]) -> Iterator[str]:
     table, column = _open(path, name, roles)
     for row_number, (value,) in table.read((column,)):
-        yield as_text(value, column, path, row_number)
+        yield cell_text(value, column, path, row_number)
 
 
 def _open(path: Path, name: str | None, roles: tuple[str, ...], *further: str) -> tuple[Table, str]:

@@ -35,7 +35,7 @@ class Tagged:
 
 
 @dataclass(frozen=True)
-class Sentence:
+class ParsedSentence:
     """The ten columns of every word, the line of each in the file (from 1), and the sentence's first line."""
 
     words: list[list[str]]
@@ -77,7 +77,7 @@ def read_conllu(path: Path, tags: str = "xpos") -> Iterator[Tagged]:
         yield Tagged(sentence.column(FORM), sentence_rows, sentence.first)
 
 
-def read_sentences(path: Path) -> Iterator[Sentence]:
+def read_sentences(path: Path) -> Iterator[ParsedSentence]:
     """The sentences of a CoNLL-U file (also .gz or .zst).
 
     :raises InputError: the file is missing or damaged, has no sentence, or a line violates the standard.
@@ -126,12 +126,12 @@ def read_sentences(path: Path) -> Iterator[Sentence]:
 
 def _finish(
     words: list[list[str]], lines: list[int], begin: int, range_end: int, path: Path, line_number: int
-) -> Sentence:
+) -> ParsedSentence:
     if not words:
         raise InputError(f"{path}, line {begin}: a sentence without a word")
     if range_end > len(words):
         raise InputError(f"{path}, line {line_number}: the sentence ends within a range that ends at word {range_end}")
-    return Sentence(words, lines, begin)
+    return ParsedSentence(words, lines, begin)
 
 
 def _tag(tag: str, tags: str, where: str) -> str:

@@ -144,7 +144,7 @@ def odd_characters(text: ParallelText) -> list[dict[str, Any]]:
     return planned
 
 
-def warn_of(odd: list[dict[str, Any]], spec: CorpusSpec) -> list[str]:
+def character_warnings(odd: list[dict[str, Any]], spec: CorpusSpec) -> list[str]:
     """A line of warning for each of ``odd``, with the file that the user named."""
     return [
         f"{spec.paths[blank['side'] if len(spec.paths) == 2 else 0]}, line {blank['line']}: unexpected {blank['name']} "

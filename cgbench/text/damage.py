@@ -34,7 +34,7 @@ _MARKS = re.compile(
 )
 
 
-class Form(NamedTuple):
+class Damage(NamedTuple):
     """A form that programs give a text: what to look for, how to undo it, and how to say so."""
 
     name: str
@@ -68,33 +68,33 @@ _ZERO_WIDTH = re.compile("[\u200b-\u200f\u2060\ufeff]")
 _BLANK = re.compile("[\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 _NUMBER = re.compile(r"\"?\d+\"?[,;:.)] ?(?=\S)")
 FORMS = (
-    Form("lines of fairseq's log (H-0, a score, the text)", re.compile(r"^[HDT]-\d+\t", re.M),
+    Damage("lines of fairseq's log (H-0, a score, the text)", re.compile(r"^[HDT]-\d+\t", re.M),
          lambda line: line.rpartition("\t")[2], "take the text of the H- lines by their numbers",
          of_all=True, adds=True),
-    Form("an ID and a tab before the text", re.compile(r"^[^\t\n]{1,60}\t", re.M),
+    Damage("an ID and a tab before the text", re.compile(r"^[^\t\n]{1,60}\t", re.M),
          lambda line: line.rpartition("\t")[2], "name the file .tsv and the column (FILE.tsv:2)",
          of_all=True, adds=True),
-    Form("a number before the text", re.compile(f"^{_NUMBER.pattern}", re.M),
+    Damage("a number before the text", re.compile(f"^{_NUMBER.pattern}", re.M),
          lambda line: _NUMBER.sub("", line, count=1), "remove it, or name the file .csv and the column",
          of_all=True, adds=True),
-    Form("text in quotes of JSON", re.compile('^".*"$', re.M), _quoted,
+    Damage("text in quotes of JSON", re.compile('^".*"$', re.M), _quoted,
          "decode each line (json.loads in Python)", of_all=True, adds=True),
-    Form("decomposed letters (NFD)", re.compile("[\u0300-\u036f\u3099\u309a]"),
+    Damage("decomposed letters (NFD)", re.compile("[\u0300-\u036f\u3099\u309a]"),
          lambda line: unicodedata.normalize("NFC", line), "compose them (unicodedata.normalize in Python)"),
-    Form("UTF-8 that was read as another encoding (\u00c3\u00bc for \u00fc)",
+    Damage("UTF-8 that was read as another encoding (\u00c3\u00bc for \u00fc)",
          re.compile("[\u00c2-\u00f4][\x80-\u00bf\u0152-\u0192\u02c6\u02dc\u2013-\u2122]"), _mojibake,
          "write the text again in UTF-8, or repair it (iconv -f UTF-8 -t CP1252)"),
-    Form("marks of SentencePiece (\u2581)", re.compile("\u2581"),
+    Damage("marks of SentencePiece (\u2581)", re.compile("\u2581"),
          lambda line: line.replace(" ", "").replace("\u2581", " ").strip(), "decode the pieces"),
-    Form("pieces of subword-nmt (@@)", re.compile("@@( |$)", re.M), lambda line: re.sub("@@( |$)", "", line),
+    Damage("pieces of subword-nmt (@@)", re.compile("@@( |$)", re.M), lambda line: re.sub("@@( |$)", "", line),
          "join the pieces (sed -r 's/(@@ )|(@@ ?$)//g')"),
-    Form("marks such as </s>", _END, lambda line: _END.sub(" ", line).strip(), "remove them", adds=True),
-    Form("soft hyphens", re.compile("\xad"), lambda line: line.replace("\xad", ""), "remove them (U+00AD)"),
-    Form("characters of no width", _ZERO_WIDTH, lambda line: _ZERO_WIDTH.sub("", line),
+    Damage("marks such as </s>", _END, lambda line: _END.sub(" ", line).strip(), "remove them", adds=True),
+    Damage("soft hyphens", re.compile("\xad"), lambda line: line.replace("\xad", ""), "remove them (U+00AD)"),
+    Damage("characters of no width", _ZERO_WIDTH, lambda line: _ZERO_WIDTH.sub("", line),
          "remove them (such as U+200B)"),
-    Form("other blanks (such as U+00A0)", _BLANK, lambda line: _BLANK.sub(" ", line),
+    Damage("other blanks (such as U+00A0)", _BLANK, lambda line: _BLANK.sub(" ", line),
          "replace them by ordinary blanks"),
-    Form("HTML entities (such as &quot;)", _ESCAPE, html.unescape, "undo them (html.unescape in Python)"),
+    Damage("HTML entities (such as &quot;)", _ESCAPE, html.unescape, "undo them (html.unescape in Python)"),
 )  # fmt: skip
 """In this order: a repair that comes first leaves nothing for those after it."""
 
@@ -117,7 +117,7 @@ def units_of(text: str, words: str) -> Counter[str]:
 
 def forms_of(
     hypotheses: Sequence[str], references: Sequence[str], words: str, *, case: bool = True, cut: str | None = None
-) -> Iterator[tuple[Form, str]]:
+) -> Iterator[tuple[Damage, str]]:
     """The forms that keep hypotheses from matching, and those that only the references have.
 
     :param words: how the metric finds words; ``case``: it distinguishes upper and lower case; ``cut``: it ignores what

@@ -12,7 +12,7 @@ from cgbench.settings import did_you_mean
 from cgbench.text.columns import read_text
 from cgbench.text.languages import known
 from cgbench.text.limits import FIRST_LINE
-from cgbench.text.rows import Row, Table, as_text, is_number
+from cgbench.text.rows import Row, Table, cell_text, is_number
 from cgbench.text.streams import (
     COMPRESSED,
     NUMBERED,
@@ -216,5 +216,5 @@ def _read_table(path: Path, columns: tuple[str, str] | None) -> Iterator[Pair]:
                     f"{path}, row {row_number}: no text field {name!r}; it has {', '.join(names)} "
                     f"(see {argument('columns')})"
                 )
-        source, target = (as_text(value, name, path, row_number) for name, value in zip(chosen, row, strict=True))
+        source, target = (cell_text(value, name, path, row_number) for name, value in zip(chosen, row, strict=True))
         yield source, target

@@ -77,10 +77,10 @@ def as_corpus(
     if isinstance(corpus, CorpusSpec):
         return corpus
     if is_path(corpus):
-        return CorpusSpec((as_path(corpus),), columns)
+        return CorpusSpec((local_path(corpus),), columns)
     members = list(corpus) if isinstance(corpus, Iterable) else []
     if members and all(map(is_path, members)):
-        paths = tuple(map(as_path, members))
+        paths = tuple(map(local_path, members))
         return CorpusSpec(paths, columns if len(paths) == 1 else None)
     sides = [
         list(member) if isinstance(member, Sequence) and not isinstance(member, str) else None for member in members
@@ -135,7 +135,7 @@ def _write(sides: Sequence[Sequence[str]], role: str, folder: Path) -> CorpusSpe
     return CorpusSpec(paths)
 
 
-def as_path(path: AnyPath) -> Path:
+def local_path(path: AnyPath) -> Path:
     """The path of a file; an address is downloaded first (:mod:`cgbench.text.remote`).
 
     :raises InputError: the download fails.

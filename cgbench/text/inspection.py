@@ -15,7 +15,7 @@ from cgbench.errors import argument
 from cgbench.text.formats import CorpusSpec, Pair, chosen_columns, is_header
 from cgbench.text.languages import contradicts, known, looks_like, name_of
 from cgbench.text.normalisation import Normalisation
-from cgbench.text.profile import CASE, ENOUGH, Contrast, Profile, contrasts, profile
+from cgbench.text.profile import CASE, ENOUGH, FormContrast, Profile, contrasts, profile
 from cgbench.text.rows import Table
 from cgbench.text.sampling import sample_pairs, sample_text
 from cgbench.text.streams import is_stdin, is_table, shown, split_name
@@ -178,9 +178,9 @@ def _percent(count: int | float, total: int | float = 1) -> str:
 def _unlike(train: CorpusSample, corpora: Sequence[CorpusSample], normalisation: Normalisation) -> list[Finding]:
     """Texts whose case, tokenisation or escapes differ from the training text and stay so."""
     # The texts by contrast: a finding names all that have it.
-    faults: dict[Contrast, list[Fault]] = {}
+    faults: dict[FormContrast, list[Fault]] = {}
     for sample in corpora:
-        sides_with: dict[Contrast, list[int]] = {}
+        sides_with: dict[FormContrast, list[int]] = {}
         for side in (0, 1):
             rewritten = normalisation.detokenize or normalisation.tokenizers[side] != "none"
             for contrast in contrasts(sample.profiles[side], train.profiles[side]):

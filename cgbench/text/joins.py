@@ -54,7 +54,7 @@ def index_of(text: Any) -> list[str] | None:
     return None if index is None or callable(index) else [str(label) for label in index]
 
 
-def numbered(name: str, ids: Sequence[str]) -> dict[str, int]:
+def rows_by_id(name: str, ids: Sequence[str]) -> dict[str, int]:
     """The row of each id.
 
     :raises InputError: an id occurs twice.
@@ -316,7 +316,7 @@ class Examples:
             return range(len(column))
         identities = identities_of(column, "" if self.ids else role)
         if self.ids is not None:
-            numbered(column.name, column.ids or ())
+            rows_by_id(column.name, column.ids or ())
         if any(not identity.is_text for identity in (*identities, *(known for _, known in self._known))):
             for group, waiting in self._waiting:
                 self._known += [(group, identity) for identity in _described(waiting)]

@@ -85,7 +85,7 @@ def _batches(path: Path, columns: Sequence[str]) -> tuple[Any, Iterator[Any]]:
     return pyarrow.ipc.read_schema(pyarrow.py_buffer(schema)), read()
 
 
-def read_table(path: Path, structs: Sequence[str] = (), *, leave_out: bool = False) -> Any:
+def read_parquet(path: Path, structs: Sequence[str] = (), *, leave_out: bool = False) -> Any:
     """A Parquet file of numbers and text as a pyarrow table, with memory limited by the size of the file.
 
     :param structs: the columns that may be structs of texts; ``leave_out``: do not read them.

@@ -13,7 +13,7 @@ from typing import Any
 from cgbench.checksums import hash_file
 from cgbench.errors import InputError, argument, require
 from cgbench.progress import bar
-from cgbench.text.conllu import Sentence
+from cgbench.text.conllu import ParsedSentence
 
 VECTORS = ("tok2vec", "transformer", "curated_transformer")  # factories that other components may depend on
 BATCH = 256  # sentences; fixed, because rounding depends on the batch size
@@ -95,7 +95,7 @@ def hash_folder(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def analyse(nlp: Any, sentences: Sequence[Sequence[str]], where: str) -> Iterator[Sentence]:
+def analyse(nlp: Any, sentences: Sequence[Sequence[str]], where: str) -> Iterator[ParsedSentence]:
     """Analyse sentences into CoNLL-U columns, as far as the pipeline has components for them.
 
     Universal tags fall back to the pipeline's own. Each distinct sentence is analysed once.
@@ -113,7 +113,7 @@ def analyse(nlp: Any, sentences: Sequence[Sequence[str]], where: str) -> Iterato
             known[words] = [_fields(token) for token in doc]
             progress.update(1)
     for row, words in enumerate(keys, 1):
-        yield Sentence(known[words], [row] * len(words), row)
+        yield ParsedSentence(known[words], [row] * len(words), row)
 
 
 def _fields(token: Any) -> list[str]:

@@ -170,7 +170,7 @@ FORMS = {
 CASE = ("in_capitals", "lower", "sentence_case")
 
 
-class Contrast(NamedTuple):
+class FormContrast(NamedTuple):
     """A property (of :data:`FORMS`) in which two texts differ; ``value``: that of the first."""
 
     name: str
@@ -187,18 +187,18 @@ class Contrast(NamedTuple):
         return FORMS[self.name][not self.value]
 
 
-def contrasts(text: Profile, other: Profile) -> Iterator[Contrast]:
+def contrasts(text: Profile, other: Profile) -> Iterator[FormContrast]:
     """How the forms of two texts differ: in one of :data:`CASE`, and in tokenisation or else in escapes."""
     for name in CASE:
         value, other_value = getattr(text, name), getattr(other, name)
         if None not in (value, other_value) and value != other_value:
-            yield Contrast(name, value)
+            yield FormContrast(name, value)
             break
     tokenised = None if text.unspaced or other.unspaced else text.tokenised
     if None not in (tokenised, other.tokenised) and tokenised != other.tokenised:
-        yield Contrast("tokenised", bool(tokenised))
+        yield FormContrast("tokenised", bool(tokenised))
     elif lacks_escapes(text, other) or lacks_escapes(other, text):
-        yield Contrast("escaped", lacks_escapes(other, text))
+        yield FormContrast("escaped", lacks_escapes(other, text))
 
 
 def is_unspaced(lines: Iterable[str]) -> bool:

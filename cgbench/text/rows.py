@@ -127,7 +127,7 @@ def is_number(column: str) -> bool:
     return re.fullmatch("[0-9]{1,9}", column) is not None
 
 
-def as_text(value: Any, column: str, path: Path, row_number: int) -> str:
+def cell_text(value: Any, column: str, path: Path, row_number: int) -> str:
     """A value in row ``row_number`` of a column, as text on one line; numbers as in JSON.
 
     :raises InputError: it is missing, or neither text nor a number.

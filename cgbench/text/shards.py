@@ -21,7 +21,7 @@ from cgbench.files import parse_json
 from cgbench.text.blocks import BLOCK, Block, block_of_bytes, check_text, join_blocks, whole_lines
 from cgbench.text.limits import check_line
 from cgbench.text.plain_text import MARK
-from cgbench.text.rows import Table, as_text, is_array, is_number
+from cgbench.text.rows import Table, cell_text, is_array, is_number
 from cgbench.text.streams import COMPRESSED, NUMBERED, form, is_stdin, open_raw, split_name
 
 SHARD = 64 << 20
@@ -206,7 +206,7 @@ def _plain(shard: Shard, faults: Faults) -> Iterator[Block]:
             buffer[filled] = 10
             filled += 1
         buffer[filled : filled + word_kernels.PAD] = 10
-        if word_kernels.inspect(buffer, filled) & word_kernels.NOT_UTF8:
+        if word_kernels.text_flags(buffer, filled) & word_kernels.NOT_UTF8:
             _blank_bad_lines(buffer, filled, offset, shard.path, faults)
         yield check_text(buffer, filled, 0, shard.path)
 
@@ -245,7 +245,7 @@ def _texts(shard: Shard, faults: Faults) -> Iterator[str]:
             return
         text = ""
         try:
-            text = as_text(value, shard.column, shard.path, row_number)
+            text = cell_text(value, shard.column, shard.path, row_number)
         except InputError as error:
             faults.note(error)
         yield text

@@ -41,7 +41,7 @@ LINE_END = -1
 """Marks the end of a line, or of a run of words, among ids; written ``/`` in examples."""
 
 TAB, CARRIAGE_RETURN, NOT_UTF8 = 1, 2, 4
-"""Flags that :func:`inspect` returns."""
+"""Flags that :func:`text_flags` returns."""
 
 KEPT, EMPTY, RARE = 0, 1, 2
 """States of a pair in :func:`filter_lines`."""
@@ -103,7 +103,7 @@ def trailing_zeros(context: Any, value: Any) -> Any:
 # --- bytes ------------------------------------------------------------------------------------------------------
 
 
-def inspect(buffer, stop):
+def text_flags(buffer, stop):
     """Flags of ``buffer[:stop]``: a sum of TAB, CARRIAGE_RETURN and NOT_UTF8."""
     head = np.full(6, _NEWLINE, np.uint8)  # as if three newlines came before
     head[3 : 3 + min(3, stop)] = buffer[: min(3, stop)]

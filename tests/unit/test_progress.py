@@ -61,11 +61,11 @@ def test_without_a_terminal_a_line_at_intervals(monkeypatch, capsys, total, unit
 
 def test_a_bar_names_the_number_of_its_step(monkeypatch):
     monkeypatch.setattr(sys, "stderr", stream := Terminal())
-    with progress.numbered(["known", "scan-1"]), progress.working("scan-1"):
+    with progress.numbered_steps(["known", "scan-1"]), progress.working("scan-1"):
         with bar(2, "scan pool.en", "pair"):
             assert "step 2 of 2: scan pool.en:   0%|" in stream.getvalue()
-        assert progress.number_of("known") == "step 1 of 2"
-    assert progress.number_of("known") == ""
+        assert progress.step_number("known") == "step 1 of 2"
+    assert progress.step_number("known") == ""
 
 
 def test_the_loss_comes_before_the_rate(monkeypatch):

@@ -12,7 +12,7 @@ from cgbench.errors import InputError, argument
 from cgbench.text.corpus import ParallelText
 from cgbench.text.formats import CorpusSpec, column_beside, read_pairs
 from cgbench.text.plain_text import words_of
-from cgbench.text.rows import Row, as_text
+from cgbench.text.rows import Row, cell_text
 
 DOCUMENT = "document"  # the column of a release
 BLANK_LINES = "blank-lines"
@@ -46,7 +46,7 @@ def documents_of(
         for row in rows[np.argsort(line[rows])].tolist():
             place, (value,) = next(islice(documents, int(line[row]) - 1 - read, None))
             read = int(line[row])
-            name = as_text(value, wanted, spec.files[0], place).strip()
+            name = cell_text(value, wanted, spec.files[0], place).strip()
             if not name:
                 raise InputError(f"{spec.files[0]}, row {place}: {wanted!r} is empty; name the document of every pair")
             found[row] = f"{number}:{name}" if len(specs) > 1 else name

@@ -18,7 +18,7 @@ from cgbench.benchmark.divergence.occurrences import Occurrences
 from cgbench.benchmark.divergence.word_ngrams import words_and_ngrams
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
-from cgbench.text.conllu import DEPREL, FEATS, FORM, LEMMA, UPOS, Sentence, read_sentences
+from cgbench.text.conllu import DEPREL, FEATS, FORM, LEMMA, UPOS, ParsedSentence, read_sentences
 from cgbench.text.pipelines import LEMMATIZERS, TAGGERS, analyse, find_pipeline, hash_folder, load_pipeline
 from cgbench.text.plain_text import words_of
 from cgbench.text.streams import read_lines
@@ -170,7 +170,7 @@ def _graphs_of(kind: ElementType, texts: Sequence[tuple[str, Sequence[str]]]) ->
             )
 
 
-def _triples(sentences: Iterable[Sentence], where: object) -> Iterator[Graph]:
+def _triples(sentences: Iterable[ParsedSentence], where: object) -> Iterator[Graph]:
     """Lemmas and relations as atoms, (head, relation, dependent) as compounds (Moisio et al. 2023, GenBench)."""
     for sentence in sentences:
         graph = Graph(rules=False)
@@ -188,7 +188,7 @@ def _triples(sentences: Iterable[Sentence], where: object) -> Iterator[Graph]:
         yield graph
 
 
-def _lemmas(sentences: Iterable[Sentence], where: object) -> Iterator[Graph]:
+def _lemmas(sentences: Iterable[ParsedSentence], where: object) -> Iterator[Graph]:
     """Lemmas and morphological features as atoms, a lemma with all its features as a compound (Moisio et al. 2023,
     NoDaLiDa); universal tags replace missing features."""
     for sentence in sentences:

@@ -25,7 +25,7 @@ from cgbench.benchmark.outputs.score_files import ScoreColumn, as_score, is_json
 from cgbench.errors import InputError
 from cgbench.settings import did_you_mean
 from cgbench.text.joins import spelled_alike
-from cgbench.text.rows import Table, as_text
+from cgbench.text.rows import Table, cell_text
 from cgbench.text.streams import form, is_there
 
 RATER, DOCUMENT, EXAMPLE = "rater", "document", "example"
@@ -103,9 +103,9 @@ def _table(path: Path, table: Table, segment: str, column: str | None) -> Judgem
     names += ["category", "severity"] if scored is None else [scored]
     document = next((name for name in ("doc", DOCUMENT) if name in table.names), None)
     rows = [(row_number, row) for row_number, row in table.read([*names, *([document] if document else [])])]
-    texts = [[as_text(value, name, path, row_number) for value, name in zip(row, names[:3], strict=False)]
+    texts = [[cell_text(value, name, path, row_number) for value, name in zip(row, names[:3], strict=False)]
              for row_number, row in rows]  # fmt: skip
-    documents = [as_text(row[-1], str(document), path, row_number) if document else "" for row_number, row in rows]
+    documents = [cell_text(row[-1], str(document), path, row_number) if document else "" for row_number, row in rows]
     for name, column_ in zip(names[1:3], list(zip(*texts, strict=True))[1:3], strict=False):
         if alike := spelled_alike(column_):
             raise InputError(f"{path}: the {name} is written {alike[0]!r} and {alike[1]!r}; write it in one way")

@@ -23,7 +23,7 @@ from cgbench.benchmark.outputs.score_files import split_field
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column
-from cgbench.text.joins import numbered
+from cgbench.text.joins import rows_by_id
 from cgbench.text.rows import Table
 from cgbench.text.streams import form
 
@@ -119,7 +119,7 @@ def by_rows(column: C, lines: Sequence[str] | None, *, strict: bool = True) -> C
     for order in orders:
         for ids in (column.ids, last):
             if set(ids) == set(order):
-                row_of = numbered(column.name, ids)
+                row_of = rows_by_id(column.name, ids)
                 rows = [row_of[key] for key in order]
                 return column if rows == list(range(length)) else column.at(rows)
     if not strict:

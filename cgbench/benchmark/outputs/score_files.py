@@ -24,7 +24,7 @@ from cgbench.errors import InputError, argument
 from cgbench.files import parse_json
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column, short_name
-from cgbench.text.rows import Table, as_text, is_array, is_number
+from cgbench.text.rows import Table, cell_text, is_array, is_number
 from cgbench.text.streams import COMPRESSED, NUMBERED, form, is_there, open_bytes, read_lines, split_name
 
 MEMORY = 1 << 30
@@ -121,7 +121,7 @@ def read_table(path: Path, chosen: str | None, ids: str | None) -> ScoreColumn:
         if ids:
             if row[1] is None:
                 raise InputError(f"{path}, row {row_number}: no value in the column {ids!r}")
-            keys.append(as_text(row[1], ids, path, row_number))
+            keys.append(cell_text(row[1], ids, path, row_number))
     return ScoreColumn(f"{path}:{column}", values, path, keys if ids else None)
 
 

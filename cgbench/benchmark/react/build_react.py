@@ -65,10 +65,10 @@ from cgbench.models.training.ensemble_training import (
     warn_of_length,
 )
 from cgbench.models.training.held_out import PARTS, texts_in
-from cgbench.progress import numbered
+from cgbench.progress import numbered_steps
 from cgbench.requests import accepts
 from cgbench.steps import STEPS, Workspace
-from cgbench.text.corpus import ParallelText, odd_characters, warn_of
+from cgbench.text.corpus import ParallelText, character_warnings, odd_characters
 
 if TYPE_CHECKING:
     from cgbench.lm.language_model import LanguageModel
@@ -102,7 +102,7 @@ def run_build(plan: Plan, engine: Engine, say: Callable[[str], None] | None = No
     workspace = Workspace(beside / STEPS, say)
     if plan.ensemble:
         check_beside(workspace)
-    with locked(workspace.root / "lock", wait=False), numbered(step.name for step in plan.steps):
+    with locked(workspace.root / "lock", wait=False), numbered_steps(step.name for step in plan.steps):
         keep_private(beside)
         built = find_pairs(plan, workspace, engine=engine)
         release = write_release(built, out, workspace, plan.notes)
@@ -383,9 +383,9 @@ def _warnings(
     """Errors in the texts, tabs and CRs in them, and a shortage of candidates."""
     read = [(plan.train, train), *zip(plan.exclude, exclude, strict=True)]
     lines = [finding.text for finding in plan.findings]
-    lines += [warning for planned, text in read for warning in warn_of(odd_characters(text), planned.spec)]
+    lines += [warning for planned, text in read for warning in character_warnings(odd_characters(text), planned.spec)]
     for pool, scan in zip(plan.pools, scans, strict=True):
-        lines += warn_of(read_json(scan / "counts.json")["odd"], pool.spec)
+        lines += character_warnings(read_json(scan / "counts.json")["odd"], pool.spec)
     requested = resolve_amount("candidates", plan.request.filters.candidates, counts["within_length"])
     if counts["candidates"] < requested:
         lines.append(f"only {counts['candidates']:,} candidates are left, of {requested:,} requested")

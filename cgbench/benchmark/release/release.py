@@ -40,7 +40,7 @@ from cgbench.requests import check_path
 from cgbench.steps import KEY_LENGTH, STEPS
 from cgbench.text.formats import is_language
 from cgbench.text.normalisation import Normalisation
-from cgbench.text.parquet import read_table
+from cgbench.text.parquet import read_parquet
 from cgbench.text.plain_text import words_of
 from cgbench.text.streams import read_lines
 
@@ -322,7 +322,7 @@ class Release:
             raise InputError(f"{self.folder}: a split has no candidates; its tables are train and test")
         file = table_file(name)
         listed = replace(self, check=file in self.manifest.get("files", {}))  # not while the release is being written
-        return read_table(listed.path(file), TEXTS, leave_out=not text)  # a flipped bit can crash PyArrow
+        return read_parquet(listed.path(file), TEXTS, leave_out=not text)  # a flipped bit can crash PyArrow
 
     def correlations(self) -> list[Correlation]:
         """The correlations of the candidates' measures (:mod:`cgbench.benchmark.candidates.correlations`)."""

@@ -22,7 +22,7 @@ from cgbench.benchmark.rules.rule import TYPES, Rule, Verdict, convert_rules
 from cgbench.errors import InputError
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column
-from cgbench.text.joins import numbered
+from cgbench.text.joins import rows_by_id
 from cgbench.text.rows import Table, read_objects
 from cgbench.text.streams import form
 
@@ -75,7 +75,7 @@ def read_rules(path: Path) -> RuleSet:
         raise InputError(f"{path}: no examples")
     is_ltb = set(rows[0][1]) >= LTB
     ids = [_id_of(row, where) for where, row in rows]
-    numbered(str(path), ids)
+    rows_by_id(str(path), ids)
     read = _of_ltb if is_ltb else _rules_of
     rules = [read(row, where) for where, row in rows]
     names = [

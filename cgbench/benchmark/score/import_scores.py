@@ -28,7 +28,7 @@ from cgbench.errors import InputError, argument
 from cgbench.requests import KW_ONLY, accepts, changed, option, request
 from cgbench.text.columns import Column
 from cgbench.text.inputs import AnyPath
-from cgbench.text.joins import NONE, Examples, numbered
+from cgbench.text.joins import NONE, Examples, rows_by_id
 from cgbench.text.streams import form
 
 NAMED = 5  # rows named in a message
@@ -504,7 +504,7 @@ def common_order(columns: Sequence[ScoreColumn], ids: str | None = None) -> list
                 f"{column.name} has version {column.version} of the task but {first.name} has version "
                 f"{first.version}: run both on the same version"
             )
-        numbered(column.name, column.ids or ())
+        rows_by_id(column.name, column.ids or ())
         column = examples.join(column)
         if len(column) != len(first):
             raise InputError(

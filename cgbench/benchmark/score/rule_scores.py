@@ -27,7 +27,7 @@ from cgbench.errors import InputError, argument
 from cgbench.requests import KW_ONLY, accepts, option, request
 from cgbench.steps import hash_file
 from cgbench.text.columns import Column
-from cgbench.text.inputs import as_path
+from cgbench.text.inputs import local_path
 from cgbench.text.joins import NONE, Examples
 
 
@@ -91,13 +91,13 @@ def evaluation_of_rules(request: RulesRequest) -> Evaluation:
     """:func:`rules` of a request."""
     if request.rules is None:
         raise InputError(f"rules are needed: give {argument('rules')}")
-    path = as_path(request.rules)
+    path = local_path(request.rules)
     rule_set = read_rules(path)
     outputs = _outputs(request, rule_set)
     # Each rule is checked on each output; a judge's verdicts fill what rules cannot decide.
     verdicts = rule_set.verdicts
     if request.judgements.verdicts is not None:
-        verdicts = read_verdicts(as_path(request.judgements.verdicts), rule_set, list(outputs))
+        verdicts = read_verdicts(local_path(request.judgements.verdicts), rule_set, list(outputs))
     marks = {
         system: [_marks(rule_set, run, verdicts.get(system, {}), path) for run in runs]
         for system, runs in outputs.items()
@@ -226,7 +226,7 @@ def _corrected(
 ) -> Evaluation:
     """The evaluation with the share of examples that pass, as people judge some of them and the judge all."""
     assert request.judgements.people is not None
-    path = as_path(request.judgements.people)
+    path = local_path(request.judgements.people)
     human = read_verdicts(path, rule_set, list(marks))
     scores, people = {}, {}
     for system, verdicts in human.items():

@@ -10,7 +10,7 @@ from cgbench.benchmark.known_ngrams.degree import degree_of, degrees, known_ngra
 from cgbench.errors import InputError, argument
 from cgbench.requests import KW_ONLY, accepts, option, request
 from cgbench.text.columns import read_text
-from cgbench.text.inputs import as_column, as_path, is_path
+from cgbench.text.inputs import as_column, is_path, local_path
 from cgbench.text.normalisation import Normalisation, TextOptions, normaliser
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def degree(request: DegreeRequest) -> list[dict[str, Any]]:
 
 def degree_rows(request: DegreeRequest) -> Iterator[dict[str, Any]]:
     """:func:`degree` row by row; a file is read lazily."""
-    lines = read_text(as_path(request.texts)) if is_path(request.texts) else as_column(request.texts, "texts").values
+    lines = read_text(local_path(request.texts)) if is_path(request.texts) else as_column(request.texts, "texts").values
     train, ngrams, known_from, min_count = request.train, request.ngrams, request.known_from, request.min_count
     if (train is None and ngrams is None) == (known_from is None):
         raise InputError(
@@ -61,10 +61,10 @@ def degree_rows(request: DegreeRequest) -> Iterator[dict[str, Any]]:
     if known_from is not None:
         from cgbench.benchmark.overlap.saved import KnownOfTest
 
-        return degrees_from(KnownOfTest.load(as_path(known_from)), lines, min_count, normalisation)
+        return degrees_from(KnownOfTest.load(local_path(known_from)), lines, min_count, normalisation)
     if train is None or is_path(train):
-        corpus = as_path(train) if train is not None else None
-        phrases = as_path(ngrams) if ngrams is not None else None
+        corpus = local_path(train) if train is not None else None
+        phrases = local_path(ngrams) if ngrams is not None else None
         return degrees(known_ngrams_of(corpus, phrases, min_count, normalisation), lines, normalisation)
     if ngrams is not None:
         raise InputError(f"{argument('train')}: must be a file if {argument('ngrams')} is given")

@@ -25,7 +25,7 @@ from cgbench.errors import InputError, argument, require
 from cgbench.requests import accepts
 from cgbench.tables import FORMS
 from cgbench.text.columns import short_name
-from cgbench.text.inputs import AnyPath, as_column, as_path, is_path
+from cgbench.text.inputs import AnyPath, as_column, is_path, local_path
 
 if TYPE_CHECKING:
     import pandas
@@ -135,9 +135,9 @@ def _of_release(request: StatsRequest, counts: Wanted) -> Iterable[StatsRow]:
         if name in vars(request)["given"] and getattr(request, name):
             raise InputError(f"{argument(name)}: the release sets this itself; leave it out")
     train: Any = request.train if request.train is not None else ()
-    files = [as_path(path) for path in ([train] if is_path(train) else train)]
+    files = [local_path(path) for path in ([train] if is_path(train) else train)]
     tags = _tags(request, 1, 2 if request.side in (None, "both") else 1)
-    return release_rows(open_release(as_path(request.release or ""), files), counts, request.side, tags)
+    return release_rows(open_release(local_path(request.release or ""), files), counts, request.side, tags)
 
 
 def _of_texts(request: StatsRequest, counts: Wanted) -> Iterable[StatsRow]:
@@ -155,7 +155,7 @@ def _of_texts(request: StatsRequest, counts: Wanted) -> Iterable[StatsRow]:
     if request.known_from is not None:
         if request.train is not None or request.pos:
             raise InputError(f"{argument('known_from')} replaces {argument('train')}, and has no tags; leave them out")
-        known = KnownOfTest.load(as_path(request.known_from))
+        known = KnownOfTest.load(local_path(request.known_from))
         check_words_alike(known.folder, known.units, normalisation.settings)
     return text_rows(
         known or _text(request.train, "train"),
@@ -198,9 +198,9 @@ def _named(tests: Any) -> list[tuple[str, Source]]:
 def _text(source: Any, name: str) -> Text | list[Path]:
     """Files, or a text in memory: a tuple is a corpus of two files, a list of strings a text."""
     if is_path(source):
-        return [as_path(source)]
+        return [local_path(source)]
     values = list(source)
     strings = any(isinstance(row, str) for row in values) and not isinstance(source, tuple)
     if values and all(map(is_path, values)) and not strings:
-        return [as_path(value) for value in values]
+        return [local_path(value) for value in values]
     return Text(name, None, as_column(values, name).values)

@@ -37,7 +37,7 @@ from cgbench.models.training.held_out import PARTS, hold_out, texts_in
 from cgbench.models.training.launcher import train_together
 from cgbench.models.training.request import Beginning, EnsembleRequest, begin, planned_texts
 from cgbench.models.training.single import check_whole, learn_subwords, subwords_step
-from cgbench.progress import bar, number_of
+from cgbench.progress import bar, step_number
 from cgbench.requests import accepts
 from cgbench.steps import STEPS, Step, Workspace, check_folder, hash_file
 from cgbench.text.corpus import ParallelText, PlannedText
@@ -154,7 +154,7 @@ def train_members(
 
 
 def _bar_number(step: Step, engine: Engine) -> str:
-    bar_number = None if engine.here else number_of(step.name)
+    bar_number = None if engine.here else step_number(step.name)
     return f" ({bar_number})" if bar_number else ""
 
 

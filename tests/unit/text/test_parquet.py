@@ -10,7 +10,7 @@ import pytest
 from cgbench.errors import InputError
 from cgbench.text.columns import read_column, read_text
 from cgbench.text.formats import CorpusSpec, read_pairs
-from cgbench.text.parquet import read_table
+from cgbench.text.parquet import read_parquet
 
 MIB = 1 << 20
 
@@ -43,19 +43,19 @@ def test_a_file_is_read_however_it_was_written(tmp_path, options):
     table = pyarrow.table({"a": [f"some words {number}" for number in range(30_000)], "b": range(30_000)})
     pyarrow.parquet.write_table(table, path, **options)
     assert read_column(f"{path}:a").values == table["a"].to_pylist()
-    assert read_table(path).to_pydict() == table.to_pydict()
+    assert read_parquet(path).to_pydict() == table.to_pydict()
 
 
 def test_a_table_of_structs_and_one_without_rows(tmp_path):
     path = tmp_path / "x.parquet"
     rows = {"line": [1, 2], "translation": [{"de": "a", "en": "b"}, {"de": "c", "en": None}]}
     pyarrow.parquet.write_table(pyarrow.table(rows), path)
-    assert read_table(path, ["translation"]).to_pydict() == rows
-    assert read_table(path, ["translation"], leave_out=True).to_pydict() == {"line": [1, 2]}
+    assert read_parquet(path, ["translation"]).to_pydict() == rows
+    assert read_parquet(path, ["translation"], leave_out=True).to_pydict() == {"line": [1, 2]}
     with pytest.raises(InputError, match="column 'translation' is neither numbers nor text"):
-        read_table(path)
+        read_parquet(path)
     pyarrow.parquet.write_table(pyarrow.table(rows).slice(0, 0), path)
-    assert read_table(path, ["translation"]).schema == pyarrow.table(rows).schema
+    assert read_parquet(path, ["translation"]).schema == pyarrow.table(rows).schema
 
 
 def test_two_columns_are_read_side_by_side(tmp_path, monkeypatch):
@@ -74,7 +74,7 @@ def test_a_page_larger_than_the_file_says(tmp_path):
     )
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     lie(path, 10 * MIB + 10, 100 * MIB)
-    for read in (lambda: list(read_text(f"{path}:a")), lambda: read_table(path)):
+    for read in (lambda: list(read_text(f"{path}:a")), lambda: read_parquet(path)):
         with pytest.raises(InputError, match="not a readable Parquet file"):
             read()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50 << 10
@@ -102,7 +102,7 @@ def test_rows_without_end(tmp_path):
     with pytest.raises(InputError, match="raise CGBENCH_MAX_RATIO"):
         next(read_text(f"{path}:a"))
     with pytest.raises(InputError, match="70,000,000 rows in"):
-        read_table(path)
+        read_parquet(path)
 
 
 @pytest.mark.parametrize("kind", [pyarrow.string(), pyarrow.large_string(), pyarrow.dictionary("int32", "string")])
@@ -118,7 +118,7 @@ def test_a_table_of_one_long_text(tmp_path):
     path = tmp_path / "x.parquet"
     rows = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 5000, pyarrow.int32()), ["x" * 100_000])
     pyarrow.parquet.write_table(pyarrow.table({"a": rows, "b": range(5000)}), path)
-    for read in (lambda: read_table(path), lambda: list(read_text(f"{path}:a"))):
+    for read in (lambda: read_parquet(path), lambda: list(read_text(f"{path}:a"))):
         with pytest.raises(InputError, match="raise CGBENCH_MAX_RATIO"):
             read()
 

@@ -14,7 +14,7 @@ from typing import Any
 from cgbench.benchmark.release.export.pairs import Pairs, write_rows
 from cgbench.benchmark.rules.rule import convert_rules, passed
 from cgbench.errors import InputError, InputWarning, argument
-from cgbench.text.inputs import AnyPath, as_path
+from cgbench.text.inputs import AnyPath, local_path
 from cgbench.text.streams import read_lines
 
 STRONG = 0.1  # of the value of the strongest translation of a word
@@ -30,7 +30,7 @@ def write_rules(pairs: Pairs, folder: Path, *, lexicon: AnyPath | None) -> None:
         raise InputError(
             f"{argument('to', 'rules')} needs translations of words or phrases; give {argument('lexicon')}"
         )
-    path = as_path(lexicon)
+    path = local_path(lexicon)
     translations = read_translations(path)
     rows: list[dict[str, Any]] = []
     failing = 0
