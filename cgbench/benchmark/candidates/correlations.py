@@ -73,19 +73,19 @@ def correlations(columns: Mapping[str, Sequence[Any]], measure: str | None) -> l
     central = [name for name in dict.fromkeys([*CENTRAL, measure]) if name in measures]
     names = [*central, *(name for name in measures if name not in central)]
     values = {name: np.asarray(measures[name], np.float64) for name in names}
-    whole = {name: not np.isnan(value).any() for name, value in values.items()}
-    ranks = {name: doubled_ranks(values[name]) for name in names if whole[name]}
-    found = []
-    for place, first in enumerate(central):
-        for second in names[place + 1 :]:
+    complete = {name: not np.isnan(value).any() for name, value in values.items()}
+    ranks = {name: doubled_ranks(values[name]) for name in names if complete[name]}
+    pairs = []
+    for position, first in enumerate(central):
+        for second in names[position + 1 :]:
             used = [first, second, *(name for name in LENGTHS if name in values)]
-            if all(whole[name] for name in used):
+            if all(complete[name] for name in used):
                 among = {name: ranks[name] for name in used}
             else:  # candidates without a value are left out, pair by pair
-                kept = ~np.isnan([values[name] for name in used]).any(0)
-                among = {name: doubled_ranks(values[name][kept]) for name in used}
-            found.append(_correlate(first, second, among))
-    return found
+                known = ~np.isnan([values[name] for name in used]).any(0)
+                among = {name: doubled_ranks(values[name][known]) for name in used}
+            pairs.append(_correlate(first, second, among))
+    return pairs
 
 
 def correlations_of(table: Any, measure: str | None) -> list[Correlation]:
@@ -94,18 +94,22 @@ def correlations_of(table: Any, measure: str | None) -> list[Correlation]:
 
 
 def correlation_table(
-    found: Sequence[Correlation], measure: str | None
+    measured: Sequence[Correlation], measure: str | None
 ) -> tuple[list[str], list[tuple[str, list[str]]]]:
     """The columns and rows of a table: the central measures with the degree and ``measure``, plain and given length."""
-    pairs = {pair: one for one in found for pair in ((one.first, one.second), (one.second, one.first))}
+    by_names = {(pair.first, pair.second): pair for pair in measured}
+    by_names |= {names[::-1]: pair for names, pair in by_names.items()}
     columns, rows = ["degree", *([measure] if measure else [])], []
     for name in dict.fromkeys([*CENTRAL, *columns[1:]]):
-        ours = [pairs.get((name, column)) for column in columns]
-        if any(ours):
+        chosen = [by_names.get((name, column)) for column in columns]
+        if any(chosen):
             values = [
-                ((one.rho, one.interval), (one.given_length, one.given_length_interval)) if one else () for one in ours
+                ((pair.rho, pair.interval), (pair.given_length, pair.given_length_interval)) if pair else ()
+                for pair in chosen
             ]
-            rows.append((name, [cell for both in values for cell in ([shown(*one) for one in both] or ["", ""])]))
+            rows.append(
+                (name, [cell for estimates in values for cell in ([shown(*pair) for pair in estimates] or ["", ""])])
+            )
     return columns, rows
 
 
@@ -125,17 +129,17 @@ def numeric(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[float]]:
     }
 
 
-def as_jsonl(found: Sequence[Correlation]) -> str:
+def as_jsonl(pairs: Sequence[Correlation]) -> str:
     """``correlations.jsonl`` of a release: one row per pair of measures."""
-    return "".join(json.dumps(one.as_dict()) + "\n" for one in found)
+    return "".join(json.dumps(pair.as_dict()) + "\n" for pair in pairs)
 
 
 def spearman(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray) -> float | None:
     """Spearman's correlation; None if one of the two is constant."""
-    one, other = np.asarray(first, np.float64), np.asarray(second, np.float64)
-    if one.shape != other.shape or np.isnan(one).any() or np.isnan(other).any():
+    first_values, second_values = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    if first_values.shape != second_values.shape or np.isnan(first_values).any() or np.isnan(second_values).any():
         raise ValueError("two lists of numbers of the same length are needed")
-    return _ratio(doubled_ranks(one), doubled_ranks(other))
+    return _ratio(doubled_ranks(first_values), doubled_ranks(second_values))
 
 
 def doubled_ranks(values: np.ndarray) -> np.ndarray:
@@ -143,18 +147,18 @@ def doubled_ranks(values: np.ndarray) -> np.ndarray:
 
     Equal values share the mean of their ranks.
     """
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    _, position, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
-    return (2 * last - counts + 1 - (len(values) + 1))[place.reshape(-1)].astype(np.int64)
+    return (2 * last - counts + 1 - (len(values) + 1))[position.reshape(-1)].astype(np.int64)
 
 
-def partial(first: float, second: float, both: float) -> float | None:
+def partial(first: float, second: float, between: float) -> float | None:
     """The correlation of x and y given z, from those of x and z, of y and z, and of x and y.
 
     None if z determines x or y.
     """
-    rest = (1 - first * first) * (1 - second * second)
-    return None if rest < 1e-12 else max(-1.0, min(1.0, (both - first * second) / math.sqrt(rest)))
+    unexplained = (1 - first * first) * (1 - second * second)
+    return None if unexplained < 1e-12 else max(-1.0, min(1.0, (between - first * second) / math.sqrt(unexplained)))
 
 
 def interval(rho: float, n: int, controls: int = 0) -> Interval:
@@ -195,15 +199,17 @@ def _partial_given(
     used = []
     for control in controls:
         names.remove(control)
-        if not ranks[control].any() or any(1 - matrix[one, control] ** 2 < 1e-12 for one in names if one in controls):
+        if not ranks[control].any() or any(
+            1 - matrix[name, control] ** 2 < 1e-12 for name in names if name in controls
+        ):
             continue
         used.append(control)
         reduced = {}
-        for one, other in itertools.permutations(names, 2):
-            left = partial(matrix[one, control], matrix[other, control], matrix[one, other])
-            if left is None:
+        for name, second_name in itertools.permutations(names, 2):
+            rho_given = partial(matrix[name, control], matrix[second_name, control], matrix[name, second_name])
+            if rho_given is None:
                 return None, used
-            reduced[one, other] = left
+            reduced[name, second_name] = rho_given
         matrix = reduced
     return matrix[first, second], used
 

@@ -60,7 +60,7 @@ def count_lengths(lengths: Iterable[Mapping[str, int]], bounds: Bounds) -> dict[
 
     :param lengths: the counts of :func:`~cgbench.benchmark.candidates.scan.scan` for each corpus of the pool.
     """
-    pairs = [(int(length), count) for one in lengths for length, count in one.items()]
+    pairs = [(int(length), count) for counts in lengths for length, count in counts.items()]
     known = sum(count for _, count in pairs)
     short = sum(count for length, count in pairs if length < bounds.min_length)
     long = sum(count for length, count in pairs if length > (bounds.max_length or NO_LIMIT))
@@ -89,10 +89,10 @@ def cut(
     """
     limit = size + size // 8 + 1000
     while True:
-        rows, more = _best_rows(parts, limit, bounds, seed)
+        rows, has_more = _best_rows(parts, limit, bounds, seed)
         release_memory()
         candidates = _take(rows, pools, seen, size)
-        if not more or len(candidates.sources) == size:
+        if not has_more or len(candidates.sources) == size:
             return candidates
         limit *= 4
 
@@ -126,40 +126,40 @@ def _best_rows(parts: Sequence[Path], limit: int, bounds: Bounds, seed: int) -> 
     ``copies`` counts the rows equal to each. At most ``1.5 * limit`` rows and those of one part are in memory.
     """
     salt = mix(np.array([seed], np.uint64))
-    held: list[dict[str, np.ndarray]] = []
+    blocks: list[dict[str, np.ndarray]] = []
     waiting = 0
     last: tuple[float, np.uint64] | None = None
-    more = False
-    for part in read_parts(parts):
-        within = bounds.hold(part)
-        part["tie"] = mix(part["content"] ^ salt)
+    has_more = False
+    for block in read_parts(parts):
+        within = bounds.hold(block)
+        block["tie"] = mix(block["content"] ^ salt)
         if last is not None:
-            before = (part["degree"] > last[0]) | ((part["degree"] == last[0]) & (part["tie"] <= last[1]))
-            more |= bool(np.any(within & ~before))
+            before = (block["degree"] > last[0]) | ((block["degree"] == last[0]) & (block["tie"] <= last[1]))
+            has_more |= bool(np.any(within & ~before))
             within &= before
-        part = {name: values[within] for name, values in part.items()}
-        part["copies"] = np.ones(len(part["line"]), np.int64)
-        held.append(part)
-        waiting += len(part["line"])
+        block = {name: values[within] for name, values in block.items()}
+        block["copies"] = np.ones(len(block["line"]), np.int64)
+        blocks.append(block)
+        waiting += len(block["line"])
         if waiting > 1.5 * limit:
-            rows = _in_order(held)
+            rows = _in_order(blocks)
             if len(rows["line"]) > limit:
                 last = rows["degree"][limit - 1], rows["tie"][limit - 1]
                 end = limit
                 while end < len(rows["line"]) and (rows["degree"][end], rows["tie"][end]) == last:
                     end += 1
-                more |= end < len(rows["line"])
+                has_more |= end < len(rows["line"])
                 rows = {name: values[:end] for name, values in rows.items()}
-            held = [rows]
+            blocks = [rows]
             waiting = len(rows["line"])
-    return _in_order(held), more
+    return _in_order(blocks), has_more
 
 
 def _in_order(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """Rows by falling degree, then tie; equal pairs become one row, with the first line."""
     if not parts:
         parts = [{name: np.zeros(0, np.int64) for name in (*COLUMNS, "tie", "copies")}]
-    rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    rows = {name: np.concatenate([block[name] for block in parts]) for name in parts[0]}
     keys = ("pieces", "source_length", "target_length")
     order = np.lexsort([rows["line"], rows["pool"], rows["tie"], -rows["degree"]])
     rows = {name: values[order] for name, values in rows.items()}
@@ -180,7 +180,7 @@ def _take(rows: dict[str, np.ndarray], pools: Sequence[ParallelText], seen: Sequ
     same = (rows["tie"][1:] == rows["tie"][:-1]) & (rows["degree"][1:] == rows["degree"][:-1])
     if np.any(same):  # different texts with one hash: compare the texts
         first, last = [-rows["degree"], rows["tie"]], [rows["pool"], rows["line"]]
-        before, after = (list(zip(*(column.tolist() for column in some), strict=True)) for some in (first, last))
+        before, after = (list(zip(*(column.tolist() for column in keys), strict=True)) for keys in (first, last))
         order = sorted(order, key=lambda i: (before[i], sources[i], targets[i], after[i]))
     copies = rows["copies"].tolist()
     taken: list[int] = []
@@ -216,12 +216,12 @@ def read_texts(
     """The texts of rows on both sides, words joined by one blank; and those of them that are lines of ``seen``."""
 
     def read(side: str) -> tuple[list[bytes], set[bytes]]:
-        found = fetch_texts(rows, pools, side)
-        return found[0], seen_texts(found, [getattr(corpus, side) for corpus in seen])
+        texts_and_hashes = fetch_texts(rows, pools, side)
+        return texts_and_hashes[0], seen_texts(texts_and_hashes, [getattr(corpus, side) for corpus in seen])
 
     with ThreadPoolExecutor(2) as threads:
-        both = list(threads.map(read, ("source", "target")))
-    return [texts for texts, _ in both], [known for _, known in both]
+        sides = list(threads.map(read, ("source", "target")))
+    return [texts for texts, _ in sides], [known for _, known in sides]
 
 
 def fetch_texts(
@@ -230,11 +230,11 @@ def fetch_texts(
     """The texts of rows on one side, words joined by one blank, and their hashes. Reads nearby lines together."""
     texts: list[bytes] = [b""] * len(rows["line"])
     codes = np.zeros(len(texts), np.uint64)
-    for number, pool in enumerate(pools):
-        mine = np.flatnonzero(rows["pool"] == number)
-        mine = mine[np.argsort(rows[f"{side}_offset"][mine], kind="stable")]
-        if len(mine):
-            _fetch_from(getattr(pool, side), rows[f"{side}_offset"][mine], mine, texts, codes)
+    for pool_number, pool in enumerate(pools):
+        of_pool = np.flatnonzero(rows["pool"] == pool_number)
+        of_pool = of_pool[np.argsort(rows[f"{side}_offset"][of_pool], kind="stable")]
+        if len(of_pool):
+            _fetch_from(getattr(pool, side), rows[f"{side}_offset"][of_pool], of_pool, texts, codes)
     return texts, codes
 
 
@@ -253,19 +253,19 @@ def _fetch_from(text: TextFile, offsets: np.ndarray, where: np.ndarray, texts: l
             while begin < end:
                 start = int(offsets[begin])
                 stop = begin + int(np.searchsorted(offsets[begin:end], start + _WINDOW))
-                size = int(offsets[stop - 1]) - start
-                chunk = os.pread(file, size + 4096, start)
-                while chunk.find(b"\n", size) < 0 and start + len(chunk) < text.bytes:
+                span = int(offsets[stop - 1]) - start
+                chunk = os.pread(file, span + 4096, start)
+                while chunk.find(b"\n", span) < 0 and start + len(chunk) < text.bytes:
                     chunk += os.pread(file, max(4096, len(chunk)), start + len(chunk))
                 buffer = padded(len(chunk))
                 buffer[: len(chunk)] = np.frombuffer(chunk, np.uint8)
                 buffer[len(chunk) :] = 10
                 out = np.empty(len(chunk), np.uint8)
                 bounds = np.empty(stop - begin + 1, np.int64)
-                some = np.empty(stop - begin, np.uint64)
-                word_kernels.gather_lines(buffer, offsets[begin:stop] - start, out, bounds, some)
+                hashes = np.empty(stop - begin, np.uint64)
+                word_kernels.gather_lines(buffer, offsets[begin:stop] - start, out, bounds, hashes)
                 data = out[: bounds[-1]].tobytes()
-                codes[where[begin:stop]] = some
+                codes[where[begin:stop]] = hashes
                 for row, (low, high) in zip(where[begin:stop].tolist(), pairwise(bounds.tolist()), strict=True):
                     texts[row] = data[low:high]
                 begin = stop
@@ -273,16 +273,16 @@ def _fetch_from(text: TextFile, offsets: np.ndarray, where: np.ndarray, texts: l
         os.close(file)
 
 
-def seen_texts(found: tuple[list[bytes], np.ndarray], files: Sequence[TextFile]) -> set[bytes]:
+def seen_texts(candidates: tuple[list[bytes], np.ndarray], files: Sequence[TextFile]) -> set[bytes]:
     """The texts of :func:`fetch_texts` that are lines of ``files``: looked up by hash, then compared."""
     from cgbench.text import word_kernels
     from cgbench.text.blocks import read_blocks
 
-    texts, codes = found
-    wanted = np.unique(codes)
-    held = set(texts)
+    texts, codes = candidates
+    hashes_wanted = np.unique(codes)
+    candidate_texts = set(texts)
     result: set[bytes] = set()
-    if not len(wanted):
+    if not len(hashes_wanted):
         return result
     for file in files:
         for block in read_blocks(file.path):
@@ -291,9 +291,9 @@ def seen_texts(found: tuple[list[bytes], np.ndarray], files: Sequence[TextFile])
             hashes = np.empty(lines, np.uint64)
             word_kernels.hash_lines(block.buffer, block.size, offsets, hashes)
             offsets[lines] = block.size
-            place = np.minimum(np.searchsorted(wanted, hashes), len(wanted) - 1)
-            for line in np.flatnonzero(wanted[place] == hashes).tolist():
+            position = np.minimum(np.searchsorted(hashes_wanted, hashes), len(hashes_wanted) - 1)
+            for line in np.flatnonzero(hashes_wanted[position] == hashes).tolist():
                 text = b" ".join(block.buffer[offsets[line] : offsets[line + 1]].tobytes().split())
-                if text in held:
+                if text in candidate_texts:
                     result.add(text)
     return result

@@ -18,43 +18,45 @@ DOCUMENT = "document"  # the column of a release
 BLANK_LINES = "blank-lines"
 
 
-def check_documents(wanted: str, specs: Sequence[CorpusSpec]) -> None:
+def check_documents(column: str, specs: Sequence[CorpusSpec]) -> None:
     """Check that every corpus of the pool has documents.
 
-    :param wanted: the name of a column, or :data:`BLANK_LINES`.
+    :param column: the name of a column, or :data:`BLANK_LINES`.
     :raises InputError: a corpus has no such column, or no empty line.
     """
     for spec in specs:
-        if wanted != BLANK_LINES:
-            next(_named(wanted, spec), None)
+        if column != BLANK_LINES:
+            next(_named(column, spec), None)
         elif all(words_of(source) or words_of(target) for source, target in read_pairs(spec)):
-            raise InputError(f"{argument(DOCUMENT, wanted)}: no line is empty on both sides of {spec}")
+            raise InputError(f"{argument(DOCUMENT, column)}: no line is empty on both sides of {spec}")
 
 
 def documents_of(
-    wanted: str, specs: Sequence[CorpusSpec], pools: Sequence[ParallelText], pool: np.ndarray, line: np.ndarray
+    column: str, specs: Sequence[CorpusSpec], pools: Sequence[ParallelText], pool: np.ndarray, line: np.ndarray
 ) -> list[str]:
     """The document of each pair. If there are several corpora, it begins with the number of the corpus (``2:name``).
 
     :param pool: the number of each pair's corpus, from 1; ``line``: its line there, from 1.
     :raises InputError: a pair has no document.
     """
-    found = [""] * len(line)
-    for number, (spec, text) in enumerate(zip(specs, pools, strict=True), 1):
-        rows = np.flatnonzero(pool == number)
-        read, documents = 0, _counted(text) if wanted == BLANK_LINES else _named(wanted, spec)
+    names = [""] * len(line)
+    for corpus_number, (spec, text) in enumerate(zip(specs, pools, strict=True), 1):
+        rows = np.flatnonzero(pool == corpus_number)
+        read, documents = 0, _counted(text) if column == BLANK_LINES else _named(column, spec)
         for row in rows[np.argsort(line[rows])].tolist():
-            place, (value,) = next(islice(documents, int(line[row]) - 1 - read, None))
+            file_row, (value,) = next(islice(documents, int(line[row]) - 1 - read, None))
             read = int(line[row])
-            name = cell_text(value, wanted, spec.files[0], place).strip()
+            name = cell_text(value, column, spec.files[0], file_row).strip()
             if not name:
-                raise InputError(f"{spec.files[0]}, row {place}: {wanted!r} is empty; name the document of every pair")
-            found[row] = f"{number}:{name}" if len(specs) > 1 else name
-    return found
+                raise InputError(
+                    f"{spec.files[0]}, row {file_row}: {column!r} is empty; name the document of every pair"
+                )
+            names[row] = f"{corpus_number}:{name}" if len(specs) > 1 else name
+    return names
 
 
-def _named(wanted: str, spec: CorpusSpec) -> Iterator[Row]:
-    return column_beside(spec, wanted, argument(DOCUMENT, wanted))
+def _named(column: str, spec: CorpusSpec) -> Iterator[Row]:
+    return column_beside(spec, column, argument(DOCUMENT, column))
 
 
 def _counted(text: ParallelText) -> Iterator[Row]:
@@ -63,8 +65,8 @@ def _counted(text: ParallelText) -> Iterator[Row]:
         source.seek(text.source.begin)
         target.seek(text.target.begin)
         document, between = 0, True
-        for line, (one, other) in enumerate(zip(source, target, strict=True), 1):
-            filled = bool(one.strip() or other.strip())
+        for line, (source_line, target_line) in enumerate(zip(source, target, strict=True), 1):
+            filled = bool(source_line.strip() or target_line.strip())
             document += filled and between
             between = not filled
             yield line, (document,)

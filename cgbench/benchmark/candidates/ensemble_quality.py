@@ -82,52 +82,52 @@ def measure_quality(
         return scores(_spread(hypotheses, SCORED), _spread(references, SCORED))
 
     hypotheses = [str(row["hypothesis"]) for row in rows]
-    found: dict[str, Any] = {
+    quality: dict[str, Any] = {
         "members": [validation_of(member) for member in members],
         "held_out": None,
         "candidates": {"pairs": len(rows), **scored(hypotheses, references), **shape_of(hypotheses)},
     }
-    found["candidates"]["repetitive_references"] = shape_of(references)["repetitive"]
+    quality["candidates"]["repetitive_references"] = shape_of(references)["repetitive"]
     if members:
-        held = tuple(_spread(list(read_lines(path)), HELD_OUT) for path in held_out) if held_out else ([], [])
+        held_out_texts = tuple(_spread(list(read_lines(path)), HELD_OUT) for path in held_out) if held_out else ([], [])
         lengths = [token_count(row) for row in rows]
         totals = [float(row[f"{REFERENCE}log_prob"]) for row in rows]
         step = max(1, train_lines // UNIGRAMS)
         targets = list(islice(read_lines(train), 0, step * UNIGRAMS, step))
-        task = (tuple(members), device, targets, sources, references, lengths, totals, *held, dict(search))
+        task = (tuple(members), device, targets, sources, references, lengths, totals, *held_out_texts, dict(search))
         for measured, translations in engine.run(_measure, [task], shard_needs(device)):
-            found["candidates"] |= measured["candidates"]
+            quality["candidates"] |= measured["candidates"]
             if translations:
-                found["held_out"] = {"pairs": len(translations), **scored(translations, held[1])}
-                found["held_out"] |= shape_of(translations) | measured["held_out"]
-    found["warnings"] = warnings_in(found)
-    write_json(out / QUALITY, found)
+                quality["held_out"] = {"pairs": len(translations), **scored(translations, held_out_texts[1])}
+                quality["held_out"] |= shape_of(translations) | measured["held_out"]
+    quality["warnings"] = warnings_in(quality)
+    write_json(out / QUALITY, quality)
 
 
-def warnings_in(found: Mapping[str, Any]) -> list[str]:
+def warnings_in(quality: Mapping[str, Any]) -> list[str]:
     """The names of the warnings (:data:`MEANING`) that apply.
 
     The loss is measured on held-out pairs if there are any, because references of candidates may be noise. The outputs
     are the candidates' translations, whose uncertainty selects. Repetitive references (as in SCAN) are subtracted from
     the share of repetitive translations. No two references are equal, by the cut.
     """
-    outputs, losses = found["candidates"], found["held_out"] or found["candidates"]
+    outputs, losses = quality["candidates"], quality["held_out"] or quality["candidates"]
     loss, unigram = losses.get("loss"), losses.get("unigram_loss")
     cut = outputs.get("cut")
-    shown = {
+    holds_by_name = {
         "unigram": unigram is not None and (loss is None or loss >= unigram),
         "cut": cut is not None and cut > MOST,
         "equal": outputs["distinct"] < MOST,
         "repetitive": outputs["repetitive"] - outputs["repetitive_references"] > MOST,
     }
-    return [name for name, holds in shown.items() if holds]
+    return [name for name, holds in holds_by_name.items() if holds]
 
 
-def warning_of(found: Mapping[str, Any]) -> str | None:
+def warning_of(quality: Mapping[str, Any]) -> str | None:
     """The warning that a build prints, or None."""
-    if not found["warnings"]:
+    if not quality["warnings"]:
         return None
-    return f"{'; '.join(MEANING[name] for name in found['warnings'])}: {REMEDY}"
+    return f"{'; '.join(MEANING[name] for name in quality['warnings'])}: {REMEDY}"
 
 
 def shape_of(hypotheses: Sequence[str]) -> dict[str, float]:
@@ -157,24 +157,21 @@ def token_count(row: Mapping[str, Any]) -> int:
 
 def validation_of(member: Path) -> dict[str, float | None]:
     """``valid_loss`` (nats per token) and ``valid_perplexity`` of a checkpoint's parameters; None if not validated."""
-    found: dict[str, float | None] = {"valid_loss": None, "valid_perplexity": None}
+    validation: dict[str, float | None] = {"valid_loss": None, "valid_perplexity": None}
     path = member / METRICS
     if not path.is_file():
-        return found
+        return validation
     entries = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     entries = [entry for entry in entries if "valid_loss" in entry]
-    kept = [entry for entry in entries if entry.get("update") == read_config(member).updates]
-    for entry in (kept or entries)[-1:]:
-        found = {name: _finite(entry.get(name)) for name in found}
-    return found
+    of_checkpoint = [entry for entry in entries if entry.get("update") == read_config(member).updates]
+    for entry in (of_checkpoint or entries)[-1:]:
+        validation = {name: _finite(entry.get(name)) for name in validation}
+    return validation
 
 
-def unigram_loss(training: Sequence[np.ndarray], ids: Sequence[np.ndarray], size: int) -> float:
-    """The cross entropy of ``ids`` (nats per token) under the unigrams of ``training``, with add-one smoothing.
-
-    :param size: of the vocabulary.
-    """
-    counts = np.ones(size)
+def unigram_loss(training: Sequence[np.ndarray], ids: Sequence[np.ndarray], vocabulary_size: int) -> float:
+    """The cross entropy of ``ids`` (nats per token) under the unigrams of ``training``, with add-one smoothing."""
+    counts = np.ones(vocabulary_size)
     if training:
         np.add.at(counts, np.concatenate(list(training)), 1)
     return float(-np.log(counts / counts.sum())[np.concatenate(list(ids))].mean())
@@ -198,35 +195,35 @@ def _measure(
     ensemble = Ensemble.open(members, device)
     ids = ensemble.subwords.encode_target
     learned, reference_ids = ids(training), ids(references)
-    size = ensemble.subwords.target_size
-    found: dict[str, Any] = {
+    vocabulary_size = ensemble.subwords.target_size
+    losses: dict[str, Any] = {
         "candidates": {
             "loss": _finite(-sum(totals) / sum(map(len, reference_ids))),
-            "unigram_loss": unigram_loss(learned, reference_ids, size),
+            "unigram_loss": unigram_loss(learned, reference_ids, vocabulary_size),
             "cut": _share_cut(ensemble, sources, lengths, search),
             SHUFFLED: _loss_of_shuffled(ensemble, sources, references),
         }
     }
     if not held_sources:
-        return found, []
+        return losses, []
     translated = ensemble.translate(held_sources, **search)
     truth = ids(held_targets)
     scored = ensemble.score(held_sources, truth)["log_prob"]
-    found["held_out"] = {
+    losses["held_out"] = {
         "loss": _finite(-float(scored.sum()) / sum(map(len, truth))),
-        "unigram_loss": unigram_loss(learned, truth, size),
-        "cut": _share_cut(ensemble, held_sources, [len(one.tokens) for one in translated], search),
+        "unigram_loss": unigram_loss(learned, truth, vocabulary_size),
+        "cut": _share_cut(ensemble, held_sources, [len(translation.tokens) for translation in translated], search),
     }
-    return found, [one.text for one in translated]
+    return losses, [translation.text for translation in translated]
 
 
 def _loss_of_shuffled(ensemble: Ensemble, sources: Sequence[str], references: Sequence[str]) -> float | None:
     """The median of -log P per token of pairs that do not belong together: sources with the reference of another."""
-    lines, others = _spread(sources, PAIRED_ANEW), _spread(references, PAIRED_ANEW)
+    lines, references_spread = _spread(sources, PAIRED_ANEW), _spread(references, PAIRED_ANEW)
     if len(lines) < 2:
         return None
-    half = len(others) // 2
-    turned = [*others[half:], *others[:half]]
+    half = len(references_spread) // 2
+    turned = [*references_spread[half:], *references_spread[:half]]
     return _finite(np.median(ensemble.score(lines, ensemble.subwords.encode_target(turned))["pe_stu"]))
 
 
@@ -242,29 +239,29 @@ def _share_cut(ensemble: Ensemble, sources: Sequence[str], lengths: Sequence[int
 def _spread(lines: Sequence[str], most: int) -> list[str]:
     """At most ``most`` lines, evenly spaced."""
     count = min(most, len(lines))
-    return [lines[number * len(lines) // count] for number in range(count)]
+    return [lines[index * len(lines) // count] for index in range(count)]
 
 
 def _finite(value: Any) -> float | None:
     return float(value) if value is not None and math.isfinite(value) else None
 
 
-def table_of(found: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def table_of(quality: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """The measurements as a table: its head; rows of a name and the values on held-out pairs and on the candidates.
 
     External models have no held-out pairs, and no column for them; what was not measured has no row.
     """
 
-    def cell(part: Mapping[str, Any] | None, name: str, form: str) -> str:
-        value = (part or {}).get(name)
+    def cell(measured: Mapping[str, Any] | None, name: str, form: str) -> str:
+        value = (measured or {}).get(name)
         return "-" if value is None else format(value, form)
 
-    columns = {"held-out pairs": found["held_out"], "candidates": found["candidates"]}
-    shown = list(columns) if found["held_out"] or found["members"] else ["candidates"]
+    columns = {"held-out pairs": quality["held_out"], "candidates": quality["candidates"]}
+    visible_columns = list(columns) if quality["held_out"] or quality["members"] else ["candidates"]
     rows: list[tuple[str, ...]] = []
-    for number, member in enumerate(found["members"]):
+    for index, member in enumerate(quality["members"]):
         loss, perplexity = (cell(member, name, ",.3f") for name in ("valid_loss", "valid_perplexity"))
-        rows.append((f"member {number}: validation loss, perplexity", f"{loss}, {perplexity}", ""))
+        rows.append((f"member {index}: validation loss, perplexity", f"{loss}, {perplexity}", ""))
     for name, text, form in (
         ("pairs", "pairs", ","),
         ("loss", "loss of the ensemble, nats per token", ".3f"),
@@ -276,7 +273,7 @@ def table_of(found: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[str,
         ("repetitive", "repetitive translations", ".1%"),
         ("repetitive_references", "repetitive references", ".1%"),
     ):
-        cells = [cell(columns[column], name, form) for column in shown]
+        cells = [cell(columns[column], name, form) for column in visible_columns]
         if set(cells) != {"-"}:
             rows.append((text, *cells))
-    return ("", *shown), rows
+    return ("", *visible_columns), rows

@@ -26,14 +26,14 @@ def inclusion_of(columns: Mapping[str, Sequence[Any]], config: Mapping[str, Any]
     :param count: the number of pairs to draw.
     """
     inside = np.flatnonzero(np.isin(np.array(columns["stage"], str), ("window", "selected")))
-    found = np.zeros(len(columns["stage"]))
+    probabilities = np.zeros(len(columns["stage"]))
     if config.get("draw_by") != DOCUMENT:
-        found[inside] = count / max(len(inside), 1)
-        return found
+        probabilities[inside] = count / max(len(inside), 1)
+        return probabilities
     documents = hash_documents([columns[DOCUMENT][row] for row in inside.tolist()])
-    _, place, sizes = np.unique(documents, return_inverse=True, return_counts=True)
-    found[inside] = document_inclusion(sizes, count)[place]
-    return found
+    _, position, sizes = np.unique(documents, return_inverse=True, return_counts=True)
+    probabilities[inside] = document_inclusion(sizes, count)[position]
+    return probabilities
 
 
 def document_inclusion(sizes: np.ndarray, count: int) -> np.ndarray:
@@ -46,7 +46,7 @@ def document_inclusion(sizes: np.ndarray, count: int) -> np.ndarray:
 
     :param sizes: pairs of each document, int64 ``[documents]``.
     """
-    kinds, place, counts = np.unique(sizes, return_inverse=True, return_counts=True)
+    kinds, position, counts = np.unique(sizes, return_inverse=True, return_counts=True)
     total = int(sizes.sum())
     if count >= total:
         return np.ones(len(sizes))
@@ -58,9 +58,9 @@ def document_inclusion(sizes: np.ndarray, count: int) -> np.ndarray:
     below = np.r_[below[0], 2 * below[1 : period // 2], below[period // 2]]  # the other half is conjugate
     turns = np.exp(np.outer(kinds, -2j * np.pi * np.arange(len(below)) / period))
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    found = np.full(len(kinds), low)
+    probabilities = np.full(len(kinds), low)
     for node, weight in zip((low + (high - low) * (nodes + 1) / 2).tolist(), weights.tolist(), strict=True):
         factors = 1 - node + node * turns + 1e-100  # never 0, to divide by the document itself
         before = np.prod(factors ** counts[:, None], axis=0) / factors
-        found += weight * (high - low) / 2 * (before @ below).real
-    return np.asarray(np.clip(found, 0.0, 1.0)[place])
+        probabilities += weight * (high - low) / 2 * (before @ below).real
+    return np.asarray(np.clip(probabilities, 0.0, 1.0)[position])

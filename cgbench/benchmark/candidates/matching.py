@@ -56,9 +56,9 @@ def log_counts(counts: np.ndarray) -> np.ndarray:
 
 
 def _steps(counts: np.ndarray) -> np.ndarray:
-    values, places = np.unique(counts, return_inverse=True)
+    values, positions = np.unique(counts, return_inverse=True)
     steps = [(max(1, value) ** STEPS).bit_length() - 1 for value in values.tolist()]
-    return np.array(steps, np.int64)[places]
+    return np.array(steps, np.int64)[positions]
 
 
 def word_frequency(vocabulary: Vocabulary, lines: Sequence[str]) -> Frequency:
@@ -83,8 +83,8 @@ def word_frequency(vocabulary: Vocabulary, lines: Sequence[str]) -> Frequency:
 def covariates_of(columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The covariates (:data:`COVARIATES`) that have columns, float64 ``[pairs]`` by name. Counts of the rarest words
     become logarithms."""
-    found = {name: np.asarray(columns[name]) for name in COVARIATES if name in columns}
-    return {name: log_counts(row) if name in RAREST else row.astype(np.float64) for name, row in found.items()}
+    covariates = {name: np.asarray(columns[name]) for name in COVARIATES if name in columns}
+    return {name: log_counts(row) if name in RAREST else row.astype(np.float64) for name, row in covariates.items()}
 
 
 def balance(test: Mapping[str, np.ndarray], control: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
@@ -133,8 +133,10 @@ def shown_balance(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
 
 def worst(rows: Sequence[Mapping[str, Any]]) -> tuple[float, str]:
     """The largest absolute difference in a table of :func:`balance`, and its covariate; infinite for None."""
-    found = [(math.inf if row["difference"] is None else abs(row["difference"]), str(row["covariate"])) for row in rows]
-    return max(found, default=(0.0, ""))
+    differences = [
+        (math.inf if row["difference"] is None else abs(row["difference"]), str(row["covariate"])) for row in rows
+    ]
+    return max(differences, default=(0.0, ""))
 
 
 def _mean_and_variance(values: np.ndarray) -> tuple[float, float]:
@@ -150,14 +152,14 @@ def _kolmogorov_smirnov(first: np.ndarray, second: np.ndarray) -> float:
     return float(np.abs(shares[0] - shares[1]).max())
 
 
-def scaled(test: Mapping[str, np.ndarray], *others: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+def scaled(test: Mapping[str, np.ndarray], *further_sets: Mapping[str, np.ndarray]) -> list[np.ndarray]:
     """Covariates as points ``[pairs, covariates]``: lengths in words, the others in standard deviations of the test
     set. So one word of length counts as much as one standard deviation of frequency."""
     units = {
         name: 1.0 if name in LENGTHS else math.sqrt(_mean_and_variance(values)[1]) or 1.0
         for name, values in test.items()
     }
-    return [np.stack([one[name] / units[name] for name in units], 1) for one in (test, *others)]
+    return [np.stack([covariates[name] / units[name] for name in units], 1) for covariates in (test, *further_sets)]
 
 
 def match(test: np.ndarray, pool: np.ndarray) -> np.ndarray:
@@ -184,10 +186,10 @@ def match(test: np.ndarray, pool: np.ndarray) -> np.ndarray:
         for column, value, so_far in zip(columns, test[row], total, strict=True):
             difference = column - value
             cost += difference * (difference + so_far)
-        place = int(np.argmin(cost))
-        free[place] = np.inf
-        total += pool[place] - test[row]
-        chosen.append(place)
+        nearest = int(np.argmin(cost))
+        free[nearest] = np.inf
+        total += pool[nearest] - test[row]
+        chosen.append(nearest)
     return np.array(chosen, np.int64)
 
 

@@ -38,12 +38,12 @@ def choose_cut(
     if not config.get("drop_reference") or shuffled is None:
         return None
     unlikely = np.array(columns[REFERENCE_LIKELIHOOD], np.float64) > shuffled
-    share, *parts = (
+    noise_share, *noise_shares = (
         min(1.0, 2 * float(unlikely[rows].mean())) for rows in (slice(None), *parts_of_candidates(columns, config))
     )
     measure = str(config.get("drop_by", REFERENCE_LIKELIHOOD))
-    cut = measure.removesuffix(GIVEN_DEGREE) if max(parts) > RARE else measure
-    return {"share": share, "part": max(parts), "cut": cut}
+    cut = measure.removesuffix(GIVEN_DEGREE) if max(noise_shares) > RARE else measure
+    return {"share": noise_share, "part": max(noise_shares), "cut": cut}
 
 
 def noise_text(noise: Mapping[str, Any], config: Mapping[str, Any]) -> str:

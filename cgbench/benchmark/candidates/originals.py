@@ -25,11 +25,11 @@ def original_pairs(
     :raises InputError: a corpus cannot be read.
     """
     sources, targets = [""] * len(line), [""] * len(line)
-    for number, spec in enumerate(specs):
-        rows = np.flatnonzero(pool == number).tolist()
+    for corpus, spec in enumerate(specs):
+        rows = np.flatnonzero(pool == corpus).tolist()
         row_of = {int(line[row]): row for row in rows}
-        for place, pair in enumerate(islice(read_pairs(spec), max(row_of, default=-1) + 1)):
-            if (row := row_of.get(place)) is not None:
+        for file_line, pair in enumerate(islice(read_pairs(spec), max(row_of, default=-1) + 1)):
+            if (row := row_of.get(file_line)) is not None:
                 sources[row], targets[row] = original_of(pair, normalisation)
     return sources, targets
 

@@ -29,13 +29,13 @@ def pair_measures(columns: Mapping[str, Sequence[Any]], perplexity_of: str | Non
     """
     import numpy as np
 
-    found = {}
+    measures = {}
     if REVERSE_LIKELIHOOD in columns:
         forward, back = (np.array(columns[name], np.float64) for name in (REFERENCE_LIKELIHOOD, REVERSE_LIKELIHOOD))
-        found[DUAL] = (np.abs(forward - back) + (forward + back) / 2).tolist()
+        measures[DUAL] = (np.abs(forward - back) + (forward + back) / 2).tolist()
     if perplexity_of == "source" and "reference_log_prob" in columns:
         names = ("perplexity", "reference_log_prob", "source_length", "target_length")
         perplexity, log_prob, source, target = (np.array(columns[name], np.float64) for name in names)
         # Per word and end of side: the length of the target in subwords would depend on the merges.
-        found[JOINT] = (((source + 1) * np.log(perplexity) - log_prob) / (source + target + 2)).tolist()
-    return found
+        measures[JOINT] = (((source + 1) * np.log(perplexity) - log_prob) / (source + target + 2)).tolist()
+    return measures

@@ -140,8 +140,8 @@ _last: tuple[Any, _Scanner] | None = None  # per process: a worker loads the kno
 
 def _scan_there(work: tuple[Any, ...], shard: Shard) -> dict[str, Any]:
     global _last
-    pool, *rest = work
-    key = pool.hashes, *rest
+    pool, *arguments = work
+    key = pool.hashes, *arguments
     if _last is None or _last[0] != key:
         _last = key, _Scanner(Scan.of(*work))
     with open_sides(pool) as files:
@@ -222,15 +222,15 @@ def _find_line(file: int, text: TextFile, line: int) -> int:
     if line == text.lines:
         return text.bytes
     row = int(np.searchsorted(text.milestones[:, 0], line, side="right")) - 1
-    number, offset = text.milestones[row].tolist()
-    while number < line:
+    line_number, offset = text.milestones[row].tolist()
+    while line_number < line:
         chunk = os.pread(file, 1 << 18, offset)
         if not chunk:
             raise InputError(f"{text.path}: the file was shortened while it was read; run the command again")
         newlines = np.flatnonzero(np.frombuffer(chunk, np.uint8) == 10)
-        if number + len(newlines) >= line:
-            return offset + int(newlines[line - number - 1]) + 1
-        number += len(newlines)
+        if line_number + len(newlines) >= line:
+            return offset + int(newlines[line - line_number - 1]) + 1
+        line_number += len(newlines)
         offset += len(chunk)
     return offset
 
@@ -242,11 +242,11 @@ class _Buffers:
         self.arrays: dict[str, np.ndarray] = {}
 
     def array(self, name: str, size: int, dtype: Any) -> np.ndarray:
-        held = self.arrays.get(name)
-        if held is None or len(held) < size:
+        existing = self.arrays.get(name)
+        if existing is None or len(existing) < size:
             self.arrays.pop(name, None)
-            held = self.arrays[name] = np.empty(size + size // 8, dtype)
-        return held
+            existing = self.arrays[name] = np.empty(size + size // 8, dtype)
+        return existing
 
     def buffer(self, name: str, size: int) -> np.ndarray:
         return self.array(name, len(padded(0)) + size, np.uint8)
@@ -263,8 +263,8 @@ class _Scanner:
         words = [work.other_words, work.other_words]
         words[self.degree] = work.ngrams.words
         self.words = [
-            filter_arrays(held, work.filter_sides in ("both", side))
-            for held, side in zip(words, ("source", "target"), strict=True)
+            filter_arrays(known_words, work.filter_sides in ("both", side))
+            for known_words, side in zip(words, ("source", "target"), strict=True)
         ]
 
     def scan_shard(self, files: list[int], chunks: list[Chunk], buffers: _Buffers, path: Path) -> dict[str, Any]:
@@ -299,7 +299,7 @@ class _Scanner:
         count = lines[1] - lines[0]
         states = buffers.array("states", count, np.uint8)[:count]
         states[:] = word_kernels.KEPT
-        found: dict[int, tuple[np.ndarray, ...]] = {}
+        of_side: dict[int, tuple[np.ndarray, ...]] = {}
         ids = np.empty(0, np.int32)
         for side in (1 - self.degree, self.degree):
             block = blocks[side]
@@ -313,22 +313,22 @@ class _Scanner:
             read, filled = word_kernels.filter_lines(block.buffer, block.size, *words, states, ids, *arrays)  # type: ignore[call-arg]
             if read != count:
                 raise InputError(f"{self.texts[side].path}: the file changed while it was read; run the command again")
-            found[side] = tuple(arrays)
-        kept = np.flatnonzero(states == word_kernels.KEPT)
-        offsets, lengths, codes = ([found[side][i][kept] for side in (0, 1)] for i in range(3))
+            of_side[side] = tuple(arrays)
+        remaining = np.flatnonzero(states == word_kernels.KEPT)
+        offsets, lengths, codes = ([of_side[side][i][remaining] for side in (0, 1)] for i in range(3))
         pieces, _ = self.ngrams.count_pieces(ids[:filled], lengths[self.degree])
 
         counts = {
             "pairs": count,
             "empty": int(np.count_nonzero(states == word_kernels.EMPTY)),
             "rare": int(np.count_nonzero(states == word_kernels.RARE)),
-            "kept": len(kept),
+            "kept": len(remaining),
             "lengths": _count_lengths(lengths[self.degree]),
             "odd": stray,
         }
         columns = {
-            "line": kept + lines[0],
-            "pool": np.full(len(kept), self.number, np.int32),
+            "line": remaining + lines[0],
+            "pool": np.full(len(remaining), self.number, np.int32),
             "source_offset": offsets[0] + (spans[0][0] - self.texts[0].begin),
             "target_offset": offsets[1] + (spans[1][0] - self.texts[1].begin),
             "source_length": lengths[0],
@@ -410,16 +410,16 @@ def _count_lengths(lengths: np.ndarray) -> dict[str, int]:
     return {str(value): count for value, count in zip(values.tolist(), counts.tolist(), strict=True)}
 
 
-def _add_lengths(found: Sequence[dict[str, int]]) -> dict[str, int]:
+def _add_lengths(counts_by_length: Sequence[dict[str, int]]) -> dict[str, int]:
     total: Counter[str] = Counter()
-    for counts in found:
+    for counts in counts_by_length:
         total.update(counts)
     return {length: total[length] for length in sorted(total, key=int)}
 
 
-def _add_stray(found: list[list[int]]) -> list[int]:
+def _add_stray(counts: list[list[int]]) -> list[int]:
     """The total number of lines with a stray character, and the first of these lines."""
-    return [sum(number for number, _ in found), next((line for number, line in found if number), -1)]
+    return [sum(line_count for line_count, _ in counts), next((line for line_count, line in counts if line_count), -1)]
 
 
 def _read_counts(path: Path, chunks: list[Chunk]) -> dict[str, Any] | None:
@@ -440,10 +440,10 @@ def _stray_characters(counts: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
     Without file names: the result of a step depends only on bytes.
     """
-    found = []
+    characters = []
     for side in (0, 1):
         for name in _STRAY:
             lines, first = _add_stray([count["odd"][name][side] for count in counts])
             if lines:
-                found.append({"side": side, "name": name, "line": first + 1, "lines": lines})
-    return found
+                characters.append({"side": side, "name": name, "line": first + 1, "lines": lines})
+    return characters

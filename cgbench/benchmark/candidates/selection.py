@@ -75,16 +75,16 @@ def select(
     """
     total = len(uncertainty)
     first = first or {}
-    if not (count <= window and sum(number for _, number in first.values()) + drop + window <= total):
+    if not (count <= window and sum(drop_count for _, drop_count in first.values()) + drop + window <= total):
         raise ValueError(f"cannot drop {drop} and draw {count} of the next {window} from {total} candidates")
     tie = seeded_hash(content, seed, "rank")
     order = _from_the_highest(uncertainty, tie)
     rank = np.empty(total, np.int64)
     rank[order] = np.arange(total)
     stage = np.zeros(total, np.int8)
-    for name, (values, number) in first.items():
+    for name, (values, drop_count) in first.items():
         worst = _from_the_highest(values, seeded_hash(content, seed, name.removeprefix("dropped_")))
-        stage[worst[stage[worst] == 0][:number]] = STAGES.index(name)
+        stage[worst[stage[worst] == 0][:drop_count]] = STAGES.index(name)
     order = order[stage[order] == 0]
     stage[order[:drop]] = STAGES.index("dropped")
     inside = order[drop : drop + window]

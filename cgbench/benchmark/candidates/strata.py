@@ -41,17 +41,17 @@ def strata_of(
     known = ordered[np.isfinite(ordered)]
     values = np.where(np.isfinite(ordered), ordered, known[0] if len(known) else 0.0)
     low, step = values.min(), (values.max() - values.min()) / BINS or 1.0
-    place = np.minimum((values - low) / step, BINS - 1).astype(np.int64)
-    roots = np.sqrt(np.bincount(place, minlength=BINS))
+    bin_of_value = np.minimum((values - low) / step, BINS - 1).astype(np.int64)
+    roots = np.sqrt(np.bincount(bin_of_value, minlength=BINS))
     middle = (np.cumsum(roots) - roots / 2) / roots.sum()
-    block = np.minimum(middle * strata, strata - 1).astype(np.int64)[place]
+    block = np.minimum(middle * strata, strata - 1).astype(np.int64)[bin_of_value]
     ends = np.flatnonzero(np.diff(block)) + 1
-    found, number = np.empty(len(rank), np.int64), 0
+    stratum_of, next_stratum = np.empty(len(rank), np.int64), 0
     for rows in np.split(np.argsort(rank), ends):
-        for part in np.array_split(rows[np.lexsort((rank[rows], degree[rows]))], min(degree_strata, len(rows))):
-            found[part] = number
-            number += 1
-    return found
+        for rows_of_part in np.array_split(rows[np.lexsort((rank[rows], degree[rows]))], min(degree_strata, len(rows))):
+            stratum_of[rows_of_part] = next_stratum
+            next_stratum += 1
+    return stratum_of
 
 
 def strata_from(columns: Mapping[str, Sequence[Any]], config: Mapping[str, Any]) -> np.ndarray:
@@ -94,28 +94,28 @@ def draw_columns(
         and :data:`OWN_SCORE` for Neyman's rule.
     :param sizes: of :func:`.selection_sizes`.
     """
-    found = {INCLUSION: inclusion_of(columns, config, sizes["select"]).tolist()}
+    columns_of_draws = {INCLUSION: inclusion_of(columns, config, sizes["select"]).tolist()}
     if "sample" not in sizes:
-        return found
+        return columns_of_draws
     stratum = strata_from(columns, config)
     pairs = np.bincount(stratum)
     how: Allocation = config.get("allocation", "neyman")
     deviations = deviations_in(stratum, np.array(columns[OWN_SCORE], float)) if how == "neyman" else np.ones(len(pairs))
     draws = allocate(pairs, deviations, sizes["sample"], how)
     order = np.lexsort((seeded_hash(np.array(columns["content"], np.uint64), int(config["seed"]), "sample"), stratum))
-    place = np.arange(len(order)) - np.repeat(np.cumsum(pairs) - pairs, pairs)
+    position = np.arange(len(order)) - np.repeat(np.cumsum(pairs) - pairs, pairs)
     sampled = np.zeros(len(order), bool)
-    sampled[order] = place < np.repeat(draws, pairs)
+    sampled[order] = position < np.repeat(draws, pairs)
     inclusion = (draws / pairs)[stratum]
-    return found | {
+    return columns_of_draws | {
         STRATUM: (stratum + 1).tolist(), SAMPLED: sampled.tolist(), SAMPLE_INCLUSION: inclusion.tolist()
     }  # fmt: skip
 
 
 def deviations_in(stratum: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The standard deviation of values in each stratum, float64 ``[strata]``; 0 for one member."""
-    found = [values[stratum == number] for number in range(int(stratum.max()) + 1)]
-    return np.array([one.std(ddof=1) if len(one) > 1 else 0.0 for one in found])
+    values_by_stratum = [values[stratum == index] for index in range(int(stratum.max()) + 1)]
+    return np.array([members.std(ddof=1) if len(members) > 1 else 0.0 for members in values_by_stratum])
 
 
 def sentence_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
@@ -123,7 +123,8 @@ def sentence_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[
     from sacrebleu.metrics import CHRF
 
     metric = CHRF()
-    return [metric.sentence_score(*pair).score for pair in zip(hypotheses, ([one] for one in references), strict=True)]
+    pairs = zip(hypotheses, references, strict=True)
+    return [metric.sentence_score(hypothesis, [reference]).score for hypothesis, reference in pairs]
 
 
 def design_of(table: Any, counts: Mapping[str, int]) -> dict[str, Any]:
@@ -132,11 +133,11 @@ def design_of(table: Any, counts: Mapping[str, int]) -> dict[str, Any]:
 
     :param table: every candidate (a pyarrow table); ``counts``: of the release.
     """
-    found: dict[str, Any] = {
+    design: dict[str, Any] = {
         "test": {"population": "window", "pairs": counts["window"], "drawn": counts["selected"]},
         **({"control": {"population": None}} if "control" in counts else {}),
     }
     if SAMPLED in table.column_names:
         drawn, strata = sum(table[SAMPLED].to_pylist()), max(table[STRATUM].to_pylist())
-        found["sample"] = {"population": "candidates", "pairs": table.num_rows, "drawn": drawn, "strata": strata}
-    return found
+        design["sample"] = {"population": "candidates", "pairs": table.num_rows, "drawn": drawn, "strata": strata}
+    return design

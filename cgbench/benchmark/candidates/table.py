@@ -82,8 +82,8 @@ def vocabularies_of(learned: Path, degree_side: str) -> tuple[Vocabulary, Vocabu
     """
     from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 
-    ngrams, others = Vocabulary.load(learned / "ngrams"), Vocabulary.load(learned / "other-words")
-    return (ngrams, others) if degree_side == "source" else (others, ngrams)
+    ngrams, other_words = Vocabulary.load(learned / "ngrams"), Vocabulary.load(learned / "other-words")
+    return (ngrams, other_words) if degree_side == "source" else (other_words, ngrams)
 
 
 def with_columns(table: Any, rows: Sequence[Mapping[str, Any]]) -> Any:
@@ -105,13 +105,13 @@ def read_difficulty(
     result = []
     for path, pool, spec in zip(files, pools, specs, strict=True):
         values = array("d")
-        for number, line in enumerate(read_text(path, DIFFICULTY), 1):
+        for row, line in enumerate(read_text(path, DIFFICULTY), 1):
             try:
                 value = float(line)
             except ValueError:
                 value = math.nan
             if not math.isfinite(value):
-                raise InputError(f"{path}, row {number}: {line.strip()[:40]!r} is not a number; give one per pair")
+                raise InputError(f"{path}, row {row}: {line.strip()[:40]!r} is not a number; give one per pair")
             values.append(value)
         if len(values) != pool.lines:
             raise InputError(

@@ -41,8 +41,8 @@ NBEST = "rmi_nbest"
 def search_settings(configuration: Mapping[str, Any]) -> dict[str, Any]:
     """The search settings of a build that are not the default: limits of the length; ``nbest`` if the measure that
     selects is of the n-best list."""
-    found = {key: configuration[key] for key in ("max_length_ratio", "max_length_extra") if key in configuration}
-    return found | ({"nbest": True} if configuration.get("uncertainty") == NBEST else {})
+    settings = {key: configuration[key] for key in ("max_length_ratio", "max_length_extra") if key in configuration}
+    return settings | ({"nbest": True} if configuration.get("uncertainty") == NBEST else {})
 
 
 def uncertainty_of_candidates(
@@ -110,9 +110,11 @@ def candidate_lines(candidates: Path, *, original: bool = False) -> tuple[list[s
 
 def pending_shards(out: Path, *texts: list[str]) -> list[tuple[Any, ...]]:
     """The shards that are not in ``out`` yet: the file of each, and its lines of every text."""
-    size = shard_size(len(texts[0]))
-    parts = [(part_path(out, start // size), start) for start in range(0, len(texts[0]), size)]
-    return [(path, *(text[start : start + size] for text in texts)) for path, start in parts if not path.is_file()]
+    shard_length = shard_size(len(texts[0]))
+    shards = [(part_path(out, start // shard_length), start) for start in range(0, len(texts[0]), shard_length)]
+    return [
+        (path, *(text[start : start + shard_length] for text in texts)) for path, start in shards if not path.is_file()
+    ]
 
 
 def shard_size(candidates: int) -> int:
@@ -120,9 +122,9 @@ def shard_size(candidates: int) -> int:
     return min(SHARD, max(LEAST, -(-candidates // PLACES)))
 
 
-def part_path(folder: Path, number: int) -> Path:
-    """The file of shard ``number``."""
-    return folder / f"part-{number:05d}.jsonl"
+def part_path(folder: Path, shard: int) -> Path:
+    """The file of shard ``shard``."""
+    return folder / f"part-{shard:05d}.jsonl"
 
 
 def read_uncertainty(folder: Path) -> list[dict[str, Any]]:
@@ -171,25 +173,27 @@ def measure_with(
     if nbest:
         measures[NBEST] = _of_nbest(ensemble, lines, lists)
     if references is not None:
-        found = ensemble.score(lines, ensemble.subwords.encode_target(references))
-        measures |= {f"{REFERENCE}{name}": values for name, values in found.items()}
+        of_references = ensemble.score(lines, ensemble.subwords.encode_target(references))
+        measures |= {f"{REFERENCE}{name}": values for name, values in of_references.items()}
     return [
         {"hypothesis": translation.text, **{name: float(values[row]) for name, values in measures.items()}}
         for row, translation in enumerate(translations)
     ]
 
 
-def _of_nbest(ensemble: Ensemble, lines: Sequence[str], found: Sequence[Sequence[Translation]]) -> np.ndarray:
+def _of_nbest(ensemble: Ensemble, lines: Sequence[str], nbest_lists: Sequence[Sequence[Translation]]) -> np.ndarray:
     """RMI of each line over its n-best list, float64 ``[lines]``."""
     from cgbench.models.uncertainty import importance_weighted
 
-    rows = [row for row, hypotheses in enumerate(found) for _ in hypotheses]
-    places = [place for hypotheses in found for place in range(len(hypotheses))]
-    flat = [hypothesis for hypotheses in found for hypothesis in hypotheses]
-    values = np.zeros((len(lines), max(map(len, found))))
+    rows = [row for row, hypotheses in enumerate(nbest_lists) for _ in hypotheses]
+    ranks = [rank for hypotheses in nbest_lists for rank in range(len(hypotheses))]
+    flat = [hypothesis for hypotheses in nbest_lists for hypothesis in hypotheses]
+    values = np.zeros((len(lines), max(map(len, nbest_lists))))
     log_probs = np.full_like(values, -np.inf)  # where a list is shorter
-    values[rows, places] = ensemble.score([lines[row] for row in rows], [one.tokens for one in flat])["rmi"]
-    log_probs[rows, places] = [one.log_prob for one in flat]
+    values[rows, ranks] = ensemble.score([lines[row] for row in rows], [hypothesis.tokens for hypothesis in flat])[
+        "rmi"
+    ]
+    log_probs[rows, ranks] = [hypothesis.log_prob for hypothesis in flat]
     return importance_weighted(values, log_probs)
 
 
@@ -198,13 +202,13 @@ def check_reverse(ensemble: Path, train: ParallelText) -> None:
 
     :raises InputError: it translates in the direction of the build, or was trained on another text.
     """
-    wanted = {"source": train.target.sha256, "target": train.source.sha256}
+    expected = {"source": train.target.sha256, "target": train.source.sha256}
     for folder in member_folders(ensemble):
         corpus = read_config(folder).corpus
-        found = {side: corpus.get(side) for side in wanted}
-        if found == wanted:
+        trained_on = {side: corpus.get(side) for side in expected}
+        if trained_on == expected:
             continue
-        if found == train.hashes:
+        if trained_on == train.hashes:
             raise InputError(
                 f"{folder}: this ensemble translates in the direction of the build; a reverse-direction ensemble is "
                 f"needed; train it with --train {train.target.path} {train.source.path}"

@@ -156,9 +156,13 @@ def agreement(linked: Sequence[set[str]], present: Sequence[set[str]], items: Se
     for rows in items:
         together = Counter(unit for row in rows for unit in linked[row])
         for row in rows:
-            others = together - Counter(linked[row])
-            total = sum(others.values())
-            values[row] = sum(others[unit] for unit in others if unit in present[row]) / total if total else 0.0
+            linked_elsewhere = together - Counter(linked[row])
+            total = sum(linked_elsewhere.values())
+            values[row] = (
+                sum(linked_elsewhere[unit] for unit in linked_elsewhere if unit in present[row]) / total
+                if total
+                else 0.0
+            )
     return values
 
 

@@ -25,14 +25,14 @@ class Tokens(NamedTuple):
     @classmethod
     def of(cls, sentence: str) -> Tokens:
         """Split a sentence."""
-        found = list(_TOKEN.finditer(sentence))
-        return cls(tuple(one.group().lower() for one in found), [one.span() for one in found])
+        tokens = list(_TOKEN.finditer(sentence))
+        return cls(tuple(token.group().lower() for token in tokens), [token.span() for token in tokens])
 
     def find(self, words: Words) -> int:
         """The first place of consecutive words, or -1."""
-        size = len(words)
-        places = range(len(self.words) + 1 - size) if size else ()
-        return next((place for place in places if self.words[place : place + size] == words), -1)
+        length = len(words)
+        positions = range(len(self.words) + 1 - length) if length else ()
+        return next((position for position in positions if self.words[position : position + length] == words), -1)
 
 
 class Row(NamedTuple):
@@ -44,7 +44,7 @@ class Row(NamedTuple):
     shared: frozenset[int]
 
 
-def read_items(given: AnyPath) -> list[Row]:
+def read_items(table: AnyPath) -> list[Row]:
     """Read the items of a table, of ``cgbench consistency make`` or another.
 
     It needs the columns ``source`` and ``piece``. Without ``item``, rows with the same piece are an item. The sentences
@@ -52,19 +52,20 @@ def read_items(given: AnyPath) -> list[Row]:
 
     :raises InputError: a column is missing, or a sentence does not have its piece.
     """
-    path = as_path(given)
+    path = as_path(table)
     known = Table(path, named=True).names
     sources, pieces = (read_column(f"{path}:{name}") for name in ("source", "piece"))
     items = read_column(f"{path}:item") if "item" in known else pieces
     changes: Sequence[str] = read_column(f"{path}:changed").values if "changed" in known else [""] * len(sources)
     rows = []
-    for number, (item, piece, changed, source) in enumerate(zip(items, pieces, changes, sources, strict=True)):
+    for row, (item, piece, changed, source) in enumerate(zip(items, pieces, changes, sources, strict=True)):
         sentence, words = Tokens.of(source), Tokens.of(changed or piece).words
-        place = sentence.find(words)
-        if place < 0:
+        position = sentence.find(words)
+        if position < 0:
             raise InputError(
-                f"{sources.row(number)}: the piece {changed or piece!r} is not in it; correct the row or leave it out"
+                f"{sources.row(row)}: the piece {changed or piece!r} is not in it; correct the row or leave it out"
             )
-        found = frozenset(range(place, place + len(words)))
-        rows.append(Row(item, piece, source, frozenset(range(len(sentence.words))) - found if changed else found))
+        of_words = frozenset(range(position, position + len(words)))
+        everything = frozenset(range(len(sentence.words)))
+        rows.append(Row(item, piece, source, everything - of_words if changed else of_words))
     return rows

@@ -41,16 +41,16 @@ class Found(NamedTuple):
     end: int
     near: tuple[str, str]
 
-    def changed(self, other: str) -> tuple[str, str] | None:
+    def changed(self, replacement: str) -> tuple[str, str] | None:
         """Another piece with the capital of this one, and the sentence with that in its place; None where it occurs
         earlier in that sentence, or is all of it."""
         if self.begin == 0 and self.text[0].isupper():
-            other = other[:1].upper() + other[1:]
-        text = self.text[: self.begin] + other + self.text[self.end :]
+            replacement = replacement[:1].upper() + replacement[1:]
+        text = self.text[: self.begin] + replacement + self.text[self.end :]
         tokens = Tokens.of(text)
-        place = tokens.find(Tokens.of(other).words)
+        place = tokens.find(Tokens.of(replacement).words)
         fits = place >= 0 and tokens.spans[place][0] == self.begin and any(self.near)
-        return (other, text) if fits else None
+        return (replacement, text) if fits else None
 
 
 @dataclass(frozen=True)
@@ -102,19 +102,23 @@ def _of_pieces(request: ItemsRequest, left_out: list[str]) -> Iterator[Cells]:
     changes = request.swap or request.synonyms is not None
     drawn = _occurrences(request.text, pieces, request.contexts * (POOL if changes else 1))
     near: dict[tuple[str, str], set[str]] = defaultdict(set)  # as in GECA (Andreas 2020) with a window of one word
-    for words, some in drawn.items():
-        for one in some:
-            near[one.near].add(pieces[words][0])
-    for words, some in drawn.items():
+    for words, sentences in drawn.items():
+        for sentence in sentences:
+            near[sentence.near].add(pieces[words][0])
+    for words, sentences in drawn.items():
         name, synonym = pieces[words]
         rows: list[Cells] = []
-        for one in some:
-            others = near[one.near] - {name} if request.swap else {synonym}
+        for sentence in sentences:
+            replacements = near[sentence.near] - {name} if request.swap else {synonym}
             if not changes:
-                rows.append((name, name, "", one.text))
-            elif changed := {_key(one.text, other): found for other in others if (found := one.changed(other))}:
-                item, (there, text) = f"{name}:{len(rows) // 2 + 1}", changed[min(changed)]
-                rows += [(item, name, one.text[one.begin : one.end], one.text), (item, name, there, text)]
+                rows.append((name, name, "", sentence.text))
+                continue
+            made = {_key(sentence.text, word): sentence.changed(word) for word in replacements}
+            fitting = {key: change for key, change in made.items() if change}
+            if fitting:
+                item, (replacement, text) = f"{name}:{len(rows) // 2 + 1}", fitting[min(fitting)]
+                rows.append((item, name, sentence.text[sentence.begin : sentence.end], sentence.text))
+                rows.append((item, name, replacement, text))
         if len(rows) > 1:
             yield from rows[: 2 * request.contexts]
         else:
@@ -129,40 +133,40 @@ def _pieces(request: ItemsRequest) -> dict[Words, tuple[str, str]]:
     synonyms = examples.join(synonyms)
     if len(pieces) != len(synonyms):
         raise InputError(f"{synonyms.name}: {len(synonyms):,} synonyms of {len(pieces):,} pieces; give one for each")
-    named = {
+    names_by_words = {
         Tokens.of(piece).words: (" ".join(words_of(piece)), " ".join(words_of(synonym)))
         for piece, synonym in zip(pieces, synonyms, strict=True)
     }
-    return {words: names for words, names in named.items() if any(word[0].isalnum() for word in words)}
+    return {words: names for words, names in names_by_words.items() if any(word[0].isalnum() for word in words)}
 
 
-def _sentences(given: Any) -> Iterator[tuple[str, Tokens]]:
+def _sentences(text_or_lines: Any) -> Iterator[tuple[str, Tokens]]:
     """The sentences of a text that are short enough, with one blank between words."""
-    for line in read_text(given, "text", "source") if is_path(given) else given:
+    for line in read_text(text_or_lines, "text", "source") if is_path(text_or_lines) else text_or_lines:
         tokens = Tokens.of(text := " ".join(words_of(line)))
         if 0 < len(tokens.words) <= LONGEST:
             yield text, tokens
 
 
-def _occurrences(given: Any, pieces: Collection[Words], most: int) -> dict[Words, list[Found]]:
+def _occurrences(text_or_lines: Any, pieces: Collection[Words], most: int) -> dict[Words, list[Found]]:
     """The distinct sentences with each piece, by hash; at most ``most``."""
     sizes = sorted({len(piece) for piece in pieces})
-    found: dict[Words, dict[Words, Found]] = {piece: {} for piece in pieces}
+    by_piece: dict[Words, dict[Words, Found]] = {piece: {} for piece in pieces}
 
     def drawn(piece: Words) -> list[tuple[Words, Found]]:
-        return sorted(found[piece].items(), key=lambda one: _key(*piece, *one[0]))[:most]
+        return sorted(by_piece[piece].items(), key=lambda match: _key(*piece, *match[0]))[:most]
 
-    for text, (words, spans) in _sentences(given):
+    for text, (words, spans) in _sentences(text_or_lines):
         around = ("", *words, "")
-        for place, (begin, _) in enumerate(spans):
-            for piece in [words[place : place + size] for size in sizes]:
-                if piece in found:
-                    last = place + len(piece)
-                    near = around[place], around[last + 1]
-                    found[piece].setdefault(words, Found(text, begin, spans[last - 1][1], near))
-                    if len(found[piece]) > 8 * most:
-                        found[piece] = dict(drawn(piece))
-    return {piece: [one for _, one in drawn(piece)] for piece in found}
+        for position, (begin, _) in enumerate(spans):
+            for piece in [words[position : position + length] for length in sizes]:
+                if piece in by_piece:
+                    last = position + len(piece)
+                    near = around[position], around[last + 1]
+                    by_piece[piece].setdefault(words, Found(text, begin, spans[last - 1][1], near))
+                    if len(by_piece[piece]) > 8 * most:
+                        by_piece[piece] = dict(drawn(piece))
+    return {piece: [match for _, match in drawn(piece)] for piece in by_piece}
 
 
 def _conjoined(request: ItemsRequest) -> Iterator[Cells]:
@@ -171,13 +175,13 @@ def _conjoined(request: ItemsRequest) -> Iterator[Cells]:
     within = Counter(text[begin:end] for text, spans in sentences.items() for begin, end in spans[1:])
     drawn = sorted(sentences, key=_key)
     for first, second in zip(drawn[::2], drawn[1::2], strict=False):
-        kept, (begin, end) = _END.sub("", first), sentences[second][0]
+        clause, (begin, end) = _END.sub("", first), sentences[second][0]
         word = second[begin:end]
         # The first word keeps its capital only if it mostly has one within sentences: a name, a German noun.
         word = word if within[word] > within[word.lower()] else word.lower()
-        if Tokens.of(kept).words:
-            yield kept, kept, "", first
-            yield kept, kept, "", f"{kept}{request.conjunction}{second[:begin]}{word}{second[end:]}"
+        if Tokens.of(clause).words:
+            yield clause, clause, "", first
+            yield clause, clause, "", f"{clause}{request.conjunction}{second[:begin]}{word}{second[end:]}"
 
 
 def _key(*words: str) -> str:

@@ -186,28 +186,29 @@ def measure_errors(
     observed = figures(np.ones((1, runs.shape[1])))[:, 0]
     drawn = np.concatenate(
         [
-            figures(part if clusters is None else part[:, clusters])
+            figures(group if clusters is None else group[:, clusters])
             for block in bootstrap_counts(units, samples, seed)
-            for part in np.array_split(block, max(1, len(block) // 64))
+            for group in np.array_split(block, max(1, len(block) // 64))
         ],
         axis=1,
     )
     owner = np.repeat(np.arange(len(losses)), [len(of_runs) for of_runs in losses.values()])
-    rows = {name: np.flatnonzero(owner == number) for number, name in enumerate(losses)}
-    groups = {name: [*own[:, None]] for name, own in rows.items()}
+    rows = {name: np.flatnonzero(owner == index) for index, name in enumerate(losses)}
+    groups = {name: [*runs_of_system[:, None]] for name, runs_of_system in rows.items()}
     if len(outside) > 1:
         groups[OUTSIDE] = [rows[name] for name in outside]
     result = []
-    for system, parts in groups.items():
-        loss = np.mean([runs[part].mean(axis=0) for part in parts], axis=0)
-        ours, ours_drawn = (
-            np.stack([values[..., part, :].mean(axis=-2) for part in parts], axis=-2) for values in (observed, drawn)
+    for system, run_groups in groups.items():
+        loss = np.mean([runs[group].mean(axis=0) for group in run_groups], axis=0)
+        of_system, of_system_drawn = (
+            np.stack([values[..., group, :].mean(axis=-2) for group in run_groups], axis=-2)
+            for values in (observed, drawn)
         )
-        named = [name for name in orderings if (system, name) != (ENSEMBLE, OWN_SCORE)]  # which is its own error
-        at = [list(orderings).index(name) for name in named]
-        chosen = {name: orderings[name] for name in named}
-        scores = _scores(chosen, ours[at], ours_drawn[at], units, selects, {**usable, LOSS: loss})
-        result.append(SystemMeasures(system, len(parts), float(loss.mean()), selects, tuple(scores)))
+        names = [name for name in orderings if (system, name) != (ENSEMBLE, OWN_SCORE)]  # which is its own error
+        at = [list(orderings).index(name) for name in names]
+        chosen = {name: orderings[name] for name in names}
+        scores = _scores(chosen, of_system[at], of_system_drawn[at], units, selects, {**usable, LOSS: loss})
+        result.append(SystemMeasures(system, len(run_groups), float(loss.mean()), selects, tuple(scores)))
     return result
 
 
