@@ -28,7 +28,6 @@ _PACKED: tuple[tuple[bytes, Any], ...] = (
     (b"\x1f\x8b", gzip.open),
     (b"BZh", bz2.open),
     (b"\xfd7zXZ\x00", lzma.open),
-    (b"\x5d\x00\x00", lzma.open),
 )
 _DAMAGED = (
     *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
@@ -90,6 +89,7 @@ def unpack(archive: Path, targets: Mapping[str, Path]) -> set[str]:
             if end in unpacked:
                 raise InputError(f"{archive}: two members end in {end}; it was not used")
             unpacked.add(end)
+            targets[end].parent.mkdir(parents=True, exist_ok=True)
             with targets[end].open("wb") as file:
                 while data := member.read():
                     file.write(data)
@@ -97,54 +97,49 @@ def unpack(archive: Path, targets: Mapping[str, Path]) -> set[str]:
 
 
 def _zipped(archive: Path) -> Iterator[tuple[str, Any]]:
-    """The names of the members, with streams of regular files."""
-    bound = _Bound(archive)
+    """The names of the members, with streams of regular files, which end at their stated size."""
     with zipfile.ZipFile(archive) as zipped:
+        _check_unpacked(archive, sum(entry.file_size for entry in zipped.infolist()))
         for entry in zipped.infolist():
             kind = entry.external_attr >> 16 & 0o170000  # Unix mode, where the packer wrote one
             if entry.is_dir() or kind not in (0, 0o100000):
                 yield entry.filename, None
                 continue
             with zipped.open(entry) as stream:
-                yield entry.filename, _Bounded(cast(BinaryIO, stream), bound)
+                yield entry.filename, stream
 
 
 def _tarred(archive: Path, begin: bytes) -> Iterator[tuple[str, Any]]:
     packed = next((opened for mark, opened in _PACKED if begin.startswith(mark)), None)
     with cast(BinaryIO, packed(archive, "rb") if packed else archive.open("rb")) as file:
-        bounded = _Bounded(file, _Bound(archive))
-        with tarfile.open(fileobj=cast(Any, bounded), mode="r|", tarinfo=_Item) as tar:
+        stream = _Unpacked(archive, file)
+        with tarfile.open(fileobj=cast(Any, stream), mode="r|", tarinfo=_Item) as tar:
             for item in tar:
                 if item.issparse():
                     raise InputError(f"{archive}: {item.name!r} is a sparse file, which is not supported; repack it")
                 yield item.name, tar.extractfile(item) if item.isreg() else None
-        while bounded.read(CHUNK):  # a checksum follows the last byte
+        while stream.read(CHUNK):  # a checksum follows the last byte
             pass
 
 
-class _Bound:
-    """Limits the unpacked size of an archive, including skipped members."""
-
-    def __init__(self, archive: Path) -> None:
-        self.archive, self.done = archive, 0
-        self.ratio = max(FREE_BYTES, MOST_RATIO * archive.stat().st_size)
-
-    def add(self, count: int) -> None:
-        self.done += count
-        for most, rule in ((MOST_BYTES, f"{MOST_BYTES:,} bytes"), (self.ratio, f"{MOST_RATIO} times its size")):
-            if self.done > most:
-                raise InputError(f"{self.archive}: unpacks to more than is allowed ({rule}); it was not used")
+def _check_unpacked(archive: Path, length: int) -> None:
+    """Check the unpacked size of an archive, skipped members included."""
+    ratio = max(FREE_BYTES, MOST_RATIO * archive.stat().st_size)
+    for most, rule in ((MOST_BYTES, f"{MOST_BYTES:,} bytes"), (ratio, f"{MOST_RATIO} times its size")):
+        if length > most:
+            raise InputError(f"{archive}: unpacks to more than is allowed ({rule}); it was not used")
 
 
-class _Bounded(io.RawIOBase):
-    """A file whose bytes are counted as they are read."""
+class _Unpacked(io.RawIOBase):
+    """The content of a tar archive, whose bytes are counted as they are read."""
 
-    def __init__(self, file: BinaryIO, bound: _Bound) -> None:
-        self.file, self.bound = file, bound
+    def __init__(self, archive: Path, file: BinaryIO) -> None:
+        self.archive, self.file, self.done = archive, file, 0
 
     def read(self, length: int = -1) -> bytes:
         data = self.file.read(CHUNK if length < 0 else length)
-        self.bound.add(len(data))
+        self.done += len(data)
+        _check_unpacked(self.archive, self.done)
         return data
 
 

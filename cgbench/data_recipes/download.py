@@ -20,11 +20,9 @@ RETRIED = (408, 425, 429, 500, 502, 503, 504)
 
 
 class DownloadError(InputError):
-    """The download failed."""
+    """The download failed; ``refused``: the server answered that it does not have or give the file."""
 
-
-class NotFoundError(DownloadError):
-    """The server has no such file."""
+    refused = False
 
 
 def download(url: str, target: Path, attempts: int = ATTEMPTS, *, most: int = MOST_DOWNLOAD) -> None:
@@ -47,11 +45,10 @@ def download(url: str, target: Path, attempts: int = ATTEMPTS, *, most: int = MO
             return
         except (requests.RequestException, HTTPError, HTTPException, ValueError) as error:
             status = getattr(getattr(error, "response", None), "status_code", None)
-            if status in (404, 410):
-                raise NotFoundError(f"{url}: the server has no such file ({status})") from None
-            refused = status is not None and status not in RETRIED
-            if attempt == attempts or refused or isinstance(error, ValueError):  # ValueError: a wrong address
-                raise DownloadError(f"{url}: cannot be downloaded ({_reason(error)})") from None
+            failure = DownloadError(f"{url}: cannot be downloaded ({_reason(error)})")
+            failure.refused = status is not None and status not in RETRIED
+            if attempt == attempts or failure.refused or isinstance(error, ValueError):  # ValueError: a wrong address
+                raise failure from None
         finally:
             partial.unlink(missing_ok=True)
         time.sleep(WAIT * 2 ** (attempt - 1))

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from cgbench.data_recipes.archives import unpack
-from cgbench.data_recipes.download import ATTEMPTS, DownloadError, NotFoundError, download
+from cgbench.data_recipes.download import ATTEMPTS, DownloadError, download
 from cgbench.engines import Engine, Local
 from cgbench.errors import InputError, argument
 from cgbench.locks import locked
@@ -141,22 +141,23 @@ class Sources:
     def find(self, *names: str, fetch: bool = True, optional: bool = False) -> tuple[Path, ...] | None:
         """The files of these sources (plain or .gz), or None if one is unavailable; :attr:`missing` has the reason.
 
-        :param fetch: allow downloads.
+        :param fetch: allow downloads and unpacking.
         :param optional: a failed download (tried once) is not an error: the file counts as missing.
         :raises InputError: a download failed, or a file has a wrong hash.
         """
-        sources = [self._by_name[name] for name in names]
-        paths = [self._find(source, optional) if fetch else self._local(source) for source in sources]
+        paths = [self._find(self._by_name[name], fetch, optional) for name in names]
         return tuple(path for path in paths if path) if all(paths) else None
 
-    def _find(self, source: Source, optional: bool = False) -> Path | None:
+    def _find(self, source: Source, fetch: bool = True, optional: bool = False) -> Path | None:
         if source.name in self._paths or source.name in self.missing:
             return self._paths.get(source.name)
-        path = self._local(source) or self._out_of_archive(source) or self._fetched(source, optional)
-        if path is None:
-            self.missing.setdefault(source.name, self._how(source))
-            return None
-        self._paths[source.name] = path
+        path = self._local(source)
+        if path is None and fetch:
+            path = self._out_of_archive(source) if source.archive else self._fetched(source, optional)
+            if path is None:
+                self.missing.setdefault(source.name, self._how(source))
+        if path is not None:
+            self._paths[source.name] = path
         return path
 
     def _local(self, source: Source) -> Path | None:
@@ -164,46 +165,40 @@ class Sources:
 
         :raises InputError: the only file in its exact place has a wrong hash.
         """
-        wrong: list[str] = []
-        for path, exact in self._candidates(source):
-            if path.is_file():
-                if not (fault := self._check(source, path)):
-                    return path
-                wrong += [f"{path}: {fault}; it was not used: delete it or get the right one"] * exact
-        if wrong:
-            raise InputError(wrong[0])
+        faults: list[str] = []
+        for plain, exact in self._candidates(source).items():
+            for path in (plain, plain.with_name(plain.name + ".gz")):
+                if path.is_file():
+                    if not (fault := self._check(source, path)):
+                        return path
+                    faults += [f"{path}: {fault}; it was not used: delete it or get the right one"] * exact
+        if faults:
+            raise InputError(faults[0])
         return None
 
-    def _candidates(self, source: Source) -> Iterator[tuple[Path, bool]]:
+    def _candidates(self, source: Source) -> dict[Path, bool]:
         """Possible paths of the source, and whether a file there must be this source."""
         paths = {self.downloads / source.place: True}
         parents = source.path.split("/") if source.path and source.hashes else []
         for root in self._mirrors:
             paths[root / source.place] = True
-            # the root may be the folder of the set, or a copy of the original repository or archive
+            # The root may be the folder of the set, or a copy of the original repository or archive.
             if root.resolve().name == source.folder:
                 paths[root / source.name] = True
             for begin in reversed(range(len(parents))):
                 for base in (root / source.folder, root):
                     paths.setdefault(base.joinpath(*parents[begin:]), False)
-        for path, exact in paths.items():
-            yield from ((candidate, exact) for candidate in (path, path.with_name(path.name + ".gz")))
+        return paths
 
     def _out_of_archive(self, source: Source) -> Path | None:
-        if not source.archive:
-            return None
         archive = self._find(self._by_name[source.archive])
         if archive is None:
             return None
         if source.archive not in self._unpacked:
             self._unpacked.add(source.archive)
             self.say(f"unpacking {archive}")
-            members = {
-                member.member: self.work / member.name for member in self.sources if member.archive == source.archive
-            }
-            for path in members.values():
-                path.parent.mkdir(parents=True, exist_ok=True)
-            unpack(archive, members)
+            sources = [member for member in self.sources if member.archive == source.archive]
+            unpack(archive, {member.member: self.work / member.name for member in sources})
         path = self.work / source.name
         if not path.is_file():
             self.missing[source.name] = f"no {source.member} in {archive}"
@@ -212,8 +207,8 @@ class Sources:
             raise InputError(f"{archive}: {source.member} in it: {fault}; it was not used")
         return path
 
-    def _fetched(self, source: Source, optional: bool = False) -> Path | None:
-        if self.offline or source.archive or self._mirrors or not source.url or (optional and self._unreachable):
+    def _fetched(self, source: Source, optional: bool) -> Path | None:
+        if self.offline or self._mirrors or not source.url or (optional and self._unreachable):
             return None
         path = self.downloads / source.place
         with locked(self.downloads / LOCKS / source.folder, wait=True):
@@ -224,10 +219,10 @@ class Sources:
                 download(source.url, path, 1 if optional else ATTEMPTS, most=source.most_bytes)
             except DownloadError as error:
                 if optional:
-                    self._unreachable = not isinstance(error, NotFoundError)
+                    self._unreachable = not error.refused
                     self.say(f"{error}; optional files are left out")
                     return None
-                again = "" if isinstance(error, NotFoundError) else "run the same command again, or "
+                again = "" if error.refused else "run the same command again, or "
                 raise InputError(f"{error}; {again}{self._how(source)}") from error
             if fault := self._check(source, path):
                 path.unlink()
@@ -238,7 +233,7 @@ class Sources:
         if source.archive:
             return self._how(self._by_name[source.archive])
         way = source.by_hand or f"download {source.url}"
-        return f"{way} and put it at {self.downloads / source.place} (or give a mirror that holds {source.place})"
+        return f"{way} and put it at {self.downloads / source.place} (or give --mirror a folder with {source.place})"
 
     def _check(self, source: Source, path: Path) -> str:
         """How a file differs from the source; empty, and the file is recorded as used, if a hash fits or none is known.

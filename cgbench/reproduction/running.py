@@ -32,6 +32,7 @@ from cgbench.requests import accepts
 from cgbench.steps import Step, Workspace, hash_file, hash_value
 
 RUNS, DATA, RESULT, MODEL, TEXT = "runs", "data", "result.json", "model", "text"
+MOST_WAYS = 3  # files named that must be downloaded by hand
 TARGETS_MORE = 10  # target tokens beyond the longest correct answer
 
 
@@ -124,13 +125,12 @@ def prepare(
                     f"{folder}: prepared from the released files, but changed, or of an older version; "
                     f"give these files with {argument('mirror')}, or delete the folder"
                 )
-            record = get(recipe, folder, mirror=mirror, offline=offline, extras=bool(given), say=say).record
-            missing = [split for split in benchmark.splits if split not in record["splits"]]
-            if missing:
-                raise InputError(
-                    f"{', '.join(missing)} of {recipe.name} unavailable; run cgbench data get {recipe.name} for what "
-                    "to download, and where to put it"
-                )
+            prepared = get(recipe, folder, mirror=mirror, offline=offline, extras=bool(given), say=say)
+            record = prepared.record
+            if missing := [split for split in benchmark.splits if split not in record["splits"]]:
+                ways = "; ".join(prepared.to_get[:MOST_WAYS])
+                further = f"; and {len(prepared.to_get) - MOST_WAYS} more files" if prepared.to_get[MOST_WAYS:] else ""
+                raise InputError(f"{', '.join(missing)} of {recipe.name} unavailable; {ways}{further}")
         elif not record["files"].keys() >= set(given) and (mirror or not offline):
             # Files that were unavailable when the set was prepared may be available now.
             try:

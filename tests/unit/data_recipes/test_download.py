@@ -7,7 +7,7 @@ from raw_web import answer, answering
 from web import served
 
 from cgbench.data_recipes import download as module
-from cgbench.data_recipes.download import DownloadError, NotFoundError, download
+from cgbench.data_recipes.download import DownloadError, download
 
 pytest.importorskip("requests")
 BODY = os.urandom(1 << 20)
@@ -45,9 +45,9 @@ def test_it_gives_up_when_nothing_comes(web, tmp_path):
 
 
 def test_what_is_not_there_is_asked_for_once(web, tmp_path):
-    with pytest.raises(NotFoundError, match="no such file"):
+    with pytest.raises(DownloadError, match=r"/none: cannot be downloaded \(404") as caught:
         download(f"{web.url}/none", tmp_path / "none")
-    assert len(web.requests) == 1
+    assert caught.value.refused and len(web.requests) == 1
 
 
 def hostile(tmp_path, *answers, **options):

@@ -258,6 +258,20 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(tmp_path, monkeypatch):
     assert len(list(tmp_path.glob("runs/colors.lstm.smoke.seed-1/*/result.json"))) == 1
 
 
+def test_a_missing_download_names_the_mirror_and_the_other_benchmarks_run(tmp_path):
+    from cgbench.reproduction import running
+
+    request = ReproduceRequest(
+        "lexicon-8", systems=["LSTM"], seeds=[1], scale="smoke", out=tmp_path, offline=True, device="cpu", jobs=1
+    )
+    runs = plan(ReproduceRequest("devil-3", seeds=[1], scale="smoke"))
+    runs = [*(run for run in runs if run.benchmark.data == "cfq"), *plan(request)]
+    failed = running.run_all(runs, request)
+    assert failed and all("nothing can be prepared; download https://" in line for line in failed)
+    assert all("or give --mirror a folder with cfq/cfq1.1.tar.gz" in line for line in failed)
+    assert len(list(tmp_path.glob("runs/colors.lstm.smoke.seed-1/*/result.json"))) == 1
+
+
 def test_two_names_of_a_system_share_its_runs():
     names = [run.system.name for run in plan(ReproduceRequest("composition-1"))]
     assert len(names) == 15 * 6
