@@ -144,11 +144,6 @@ class KnownNgrams:
         longest = max([int(word_count > 0), *np.diff(bounds).tolist()])
         return cls(vocabulary, 1, False, trie, word_count + int(np.count_nonzero(trie & np.uint64(1))), longest)
 
-    @property
-    def word_min_count(self) -> int:
-        """Words that occur fewer times in training are rare."""
-        return self.words.min_count
-
     def __len__(self) -> int:
         return self.ngrams
 
@@ -178,10 +173,6 @@ class KnownNgrams:
             return self.words.count(words[0]) >= (self.min_count if self.closed else 0)
         return bool(words) and len(self._cover(words)) == 1
 
-    def is_rare(self, word: str) -> bool:
-        """Whether the word occurs fewer than ``word_min_count`` times in training."""
-        return self.words.is_rare(word)
-
     @overload
     def cover(self, text: str) -> list[tuple[str, ...]]: ...  # type: ignore[overload-overlap]
     @overload
@@ -204,17 +195,6 @@ class KnownNgrams:
         return [tuple(words[start:end]) for start, end in itertools.pairwise(starts)]
 
     @overload
-    def pieces(self, text: str) -> int: ...  # type: ignore[overload-overlap]
-    @overload
-    def pieces(self, text: Iterable[str]) -> list[int]: ...
-
-    def pieces(self, text: str | Iterable[str]) -> int | list[int]:
-        """The least number of pieces of a sentence, or of each sentence of a list."""
-        if not isinstance(text, str):
-            return self.measure(text)[0].tolist()
-        return len(self.cover(text))
-
-    @overload
     def degree(self, text: str) -> float: ...  # type: ignore[overload-overlap]
     @overload
     def degree(self, text: Iterable[str]) -> list[float]: ...
@@ -232,12 +212,9 @@ class KnownNgrams:
 
     def measure(self, lines: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
         """Pieces and lengths of many sentences at once, both int32 ``[lines]``."""
-        pieces = [np.zeros(0, np.int32)]
-        lengths = [np.zeros(0, np.int32)]
-        for block in join_blocks(sentences(lines)):
-            some_pieces, some_lengths = self.measure_block(block)
-            pieces.append(some_pieces)
-            lengths.append(some_lengths)
+        empty = np.zeros(0, np.int32)
+        blocks = map(self.measure_block, join_blocks(sentences(lines)))
+        pieces, lengths = zip((empty, empty), *blocks, strict=True)
         return np.concatenate(pieces), np.concatenate(lengths)
 
     def measure_block(self, block: Block) -> tuple[np.ndarray, np.ndarray]:

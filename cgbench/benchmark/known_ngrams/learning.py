@@ -49,9 +49,11 @@ def grow_ngrams(
 
     text = runs[0]
     known_words = int(np.count_nonzero(vocabulary.counts >= word_min_count))
-    starts = trie_kernels.count_first(text, known_words)
+    starts = np.zeros(known_words + 1, np.int64)
+    trie_kernels.count_places(text, starts)
+    np.cumsum(starts, out=starts)
     groups = np.empty((2, int(starts[-1])), np.int32)  # 8 bytes per word: much of the memory that learning takes
-    trie_kernels.sort_first(text, starts, groups[0])
+    trie_kernels.sort_first(text, starts.copy(), groups[0])
 
     # The partition depends on the text alone, so the order of nodes does not depend on the number of threads.
     cuts = np.searchsorted(starts, np.arange(_PARTITION, groups.shape[1], _PARTITION))

@@ -159,13 +159,6 @@ def _same_run(tokens, first, second):
     return False
 
 
-def count_first(text, words):
-    """The start of each word's group in the result of :func:`sort_first`, int64 ``[words + 1]``."""
-    starts = np.zeros(words + 1, np.int64)
-    count_places(text, starts)
-    return np.cumsum(starts, out=starts)
-
-
 @kernel
 def count_places(text, starts):
     """Add to ``starts[word + 1]`` the number of places where ``word`` is followed by another word."""
@@ -174,13 +167,12 @@ def count_places(text, starts):
             starts[text[index] + 1] += 1
 
 
-def sort_first(text, starts, groups):
-    """The places after every word but a run's last, grouped by that word: the initial groups of :func:`grow_trie`."""
-    _sort_first(text, starts.copy(), groups)
-
-
 @kernel
-def _sort_first(text, free, groups):
+def sort_first(text, free, groups):
+    """The places after every word but a run's last, grouped by that word: the initial groups of :func:`grow_trie`.
+
+    :param free: the start of each word's group; becomes its end.
+    """
     for index in range(text.size - 1):
         word = text[index]
         if word >= 0 and text[index + 1] >= 0:

@@ -28,9 +28,11 @@ def learn_example():
     """What the example is made of: (text, weights, ends, starts, groups, nodes)."""
     tokens = np.array([i for line in LINES for i in [*map(WORDS.index, line.split()), LINE_END]], np.int32)
     text, weights, ends = trie_kernels.collapse(tokens, np.array([0, 1, 2, 3, 4, -1]), False)  # x occurs once
-    starts = trie_kernels.count_first(text, 5)
+    starts = np.zeros(6, np.int64)
+    trie_kernels.count_places(text, starts)
+    np.cumsum(starts, out=starts)
     groups = np.empty((2, int(starts[-1])), np.int32)
-    trie_kernels.sort_first(text, starts, groups[0])
+    trie_kernels.sort_first(text, starts.copy(), groups[0])
     before = groups[0].copy()
     nodes, stack = np.empty((20, 4), np.int32), np.empty((20, 5), np.int64)
     tally, free, touched = np.zeros(5, np.int64), np.zeros(5, np.int32), np.empty(5, np.int32)

@@ -25,7 +25,7 @@ def rows(found):
     return [dict(zip(head, line, strict=True)) for line in lines]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=5), st.lists(WORDS, max_size=9), st.integers(1, 4))
 def test_as_defined(tmp_path_factory, pairs, corpus, min_count):
     path = tmp_path_factory.mktemp("corpus") / "corpus.txt"

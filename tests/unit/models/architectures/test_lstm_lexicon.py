@@ -156,24 +156,6 @@ def check_against(slow, model):
     assert torch.allclose(together.exp().sum(-1), torch.ones(len(together)), atol=1e-5)
 
 
-@pytest.mark.parametrize("architecture", ["lstm_lexicon", "transformer"])
-@pytest.mark.parametrize(("lexicon", "gate", "rules"), FORMS)
-def test_steps_give_what_teacher_forcing_gives_and_rows_can_swap(architecture, lexicon, gate, rules):
-    model = model_of(architecture, lexicon, gate, rules)
-    given = [[4, 5, 6, 2], [4, 8, 3, 2], [7, 8, 9, 2], [7, 5, 5, 2]]
-    sources = [SOURCES[0], SOURCES[0], SOURCES[1], SOURCES[1]]
-    whole = model(Ragged.pack(sources), Ragged.pack(given).shifted()).view(4, 4, -1)
-    state = model.start(model.encode(Ragged.pack([SOURCES[0], SOURCES[1]])), beam=2)
-    rows = torch.arange(4)
-    read = torch.tensor([[2, *row[:-1]] for row in given])
-    for t in range(4):
-        logits = model.step(read[rows, t], state)
-        assert torch.allclose(logits.softmax(-1), whole[rows, t].softmax(-1), atol=1e-6)
-        index = torch.tensor([1, 0, 3, 2])
-        rows = rows[index]
-        state.reorder(index.numpy())
-
-
 def test_the_first_of_equal_words_is_taken_and_a_row_of_nothing_adds_nothing():
     model = model_of("lstm_lexicon", "hard")
     matrix = torch.zeros(20, 15)

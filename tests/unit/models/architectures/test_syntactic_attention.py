@@ -71,18 +71,6 @@ def test_gradients_are_those_of_the_loop(depth):
         torch.testing.assert_close(found[0][name], gradient, atol=1e-5, rtol=1e-4, msg=name)
 
 
-@pytest.mark.parametrize("depth", [1, 2])
-def test_steps_give_the_same_and_rows_can_swap(depth):
-    model = model_of(False, depth)
-    whole = model(Ragged.pack(SOURCES[:2]), Ragged.pack([[4, 5, 2], [4, 4, 2]]).shifted()).view(2, 3, -1)
-    state, rows = model.start(model.encode(Ragged.pack(SOURCES[:2])), beam=2), torch.tensor([0, 0, 1, 1])
-    for t in range(3):
-        assert torch.allclose(model.step(torch.zeros(4, dtype=torch.long), state), whole[rows, t], atol=1e-6)
-        index = torch.tensor([3, 0, 0, 2])
-        rows = rows[index]
-        state.reorder(index.numpy())
-
-
 def test_the_published_size():
     with torch.device("meta"):
         model = build_model(SyntacticAttentionConfig(), 16, 8)

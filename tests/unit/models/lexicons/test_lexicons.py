@@ -18,7 +18,7 @@ from cgbench.models.lexicons.lexicon import Lexicon, learn_lexicon
 from cgbench.text.formats import CorpusSpec, read_pairs
 from cgbench.text.streams import read_lines
 
-SEEDS = range(12)
+SEEDS = range(6)
 
 
 def learn(method, pairs, **changes):
@@ -279,14 +279,6 @@ def test_files_give_back_what_was_written(tmp_path, name, lexicon):
     assert len(read) == len(lexicon) == sum(map(len, read.entries.values()))
     read.save(tmp_path / f"again {name}")
     assert (tmp_path / name).read_bytes() == (tmp_path / f"again {name}").read_bytes()
-
-
-@pytest.mark.parametrize("name", ["x.json", "x.tsv"])
-def test_lexicons_are_read_as_they_were_written(tmp_path, name):
-    lexicon = Lexicon.of({f"v{v}": {f"w{w}": 0.1 * w for w in range(v % 4)} for v in range(12)})
-    lexicon.save(tmp_path / name)
-    assert Lexicon.load(tmp_path / name).entries == lexicon.entries
-    assert len(lexicon.entries) == 9  # a word without entries is no part of it
 
 
 def test_the_strongest_stand_first_and_words_as_they_occur():
