@@ -44,7 +44,7 @@ def build_react_command(request: BuildRequest, dry_run: bool, explain: bool, for
     if dry_run:
         lines = build.explain(plan, workspace)
         if form == "json":
-            estimate = {"seconds": sum(cost.values()), "steps": cost} if cost else None
+            estimate = {"seconds": sum(filter(None, cost.values())), "steps": cost} if cost else None
             print_json({"steps": lines, "estimate": estimate})
             return
         click.echo("\n".join([*lines, *([f"\n{cost_table(cost)}"] if cost else [])]))

@@ -35,7 +35,7 @@ def demo_command(out: Path, seed: int, assignments: tuple[str, ...], engine: Eng
     from cgbench.files import write_atomic
     from cgbench.report.release_page import release_page
 
-    def say(times: dict[str, float]) -> None:
+    def say(times: dict[str, float | None]) -> None:
         note(f"\n{cost_table(times)}\n")
 
     demo = run_demo(out, seed, parse_assignments(assignments), engine, say)

@@ -230,10 +230,10 @@ def warn_of(findings: Iterable[Finding]) -> None:
         warnings.warn(InputWarning(finding.text), stacklevel=2)
 
 
-def cost_table(times: dict[str, float]) -> str:
+def cost_table(times: dict[str, float | None]) -> str:
     """The seconds of the steps of a build, and their sum, as a table."""
-    rows = {**times, "total": sum(times.values())}.items()
-    return render(("about", "time"), [(step, duration(seconds)) for step, seconds in rows])
+    rows = [(step, "not estimated" if seconds is None else duration(seconds)) for step, seconds in times.items()]
+    return render(("about", "time"), [*rows, ("total", duration(sum(filter(None, times.values()))))])
 
 
 def duration(seconds: float) -> str:

@@ -37,15 +37,15 @@ STILL = {"learning_rate": 1e-6, "schedule": "constant", "warmup_updates": 0, "pa
 Texts = tuple[Path, Path]
 
 
-def forecast(plan: Plan, workspace: Workspace, engine: Engine) -> dict[str, float]:
+def forecast(plan: Plan, workspace: Workspace, engine: Engine) -> dict[str, float | None]:
     """The estimated seconds of the unfinished steps of ``plan``; empty if all are done, or with ``CGBENCH_ESTIMATE=0``.
 
-    Not included: validation, perplexity, reverse-direction ensembles, external models, methods of training, and the
-    clustering of prototypes. A CPU build of more than a day gives a warning.
+    None: not estimated (perplexity, reverse-direction ensembles, external models). Not included: validation, methods of
+    training, and the clustering of prototypes. A CPU build of more than a day gives a warning.
     """
     groups: dict[str, Sequence[Step | None]] = {"known-ngrams": [plan.ngrams], "scan": plan.scans}
     groups |= {"candidates": [plan.candidates], "members": plan.ensemble.members if plan.ensemble else ()}
-    groups["uncertainty"] = [None if plan.inputs.members else plan.uncertainty]
+    groups |= {"perplexity": [plan.perplexity], "uncertainty": [plan.uncertainty], "reverse": [plan.reverse]}
     unfinished = {name: sum(not workspace.done(step) for step in steps if step) for name, steps in groups.items()}
     if not any(unfinished.values()) or os.environ.get("CGBENCH_ESTIMATE") == "0":
         return {}
@@ -57,7 +57,7 @@ def forecast(plan: Plan, workspace: Workspace, engine: Engine) -> dict[str, floa
         times = {"known-ngrams": train_samples * learn, "scan": pool_samples * scan / engine.jobs}
         times["candidates"] = (train_samples + pool_samples) * scan
         # Sample 2: the model, in as many processes as the build uses. Two on two cores are slower than one.
-        if unfinished["members"] or unfinished["uncertainty"]:
+        if (unfinished["members"] or unfinished["uncertainty"]) and not plan.inputs.members:
             shards = shard_needs(plan.device)
             needs = member_needs(plan.device, plan.ensemble.processes) if plan.ensemble else shards
             workers = engine.at_once(needs, unfinished["members"] or plan.request.members)
@@ -66,11 +66,11 @@ def forecast(plan: Plan, workspace: Workspace, engine: Engine) -> dict[str, floa
             times["members"] = math.ceil(unfinished["members"] / workers) * member
             candidates = min(resolve_amount("candidates", plan.request.filters.candidates, pool_pairs), pool_pairs)
             times["uncertainty"] = candidates * candidate / engine.at_once(shards, max(1, candidates))
-    times = {step: times[step] for step, count in unfinished.items() if count}
-    if plan.device == "cpu" and (seconds := sum(times.values())) > 1.5 * DAY:
+    estimates = {step: times.get(step) for step, count in unfinished.items() if count}
+    if plan.device == "cpu" and (seconds := sum(filter(None, estimates.values()))) > 1.5 * DAY:
         text = f"about {seconds / DAY:,.0f} days on {engine.jobs} CPU cores; a GPU (--device cuda), --preset small or "
         warnings.warn(InputWarning(f"this build will take {text}fewer --members take less"), stacklevel=2)
-    return times
+    return estimates
 
 
 def _sample(texts: Sequence[PlannedText], folder: Path) -> tuple[Texts, float, int]:

@@ -44,7 +44,7 @@ def run_demo(
     seed: int,
     changes: dict[str, Any],
     engine: Engine | None = None,
-    say: Callable[[dict[str, float]], None] | None = None,
+    say: Callable[[dict[str, float | None]], None] | None = None,
 ) -> Demo:
     """Write the demo corpus to ``out/corpus`` and build ``out/release`` from it; resumes an interrupted run.
 
