@@ -311,6 +311,8 @@ def read_field(field: Field, value: Any) -> Any:
         return value
     if (field.kind or field.part) and value is None and field.takes_none:
         return value
+    if isinstance(value, str) and field.type == tuple[str, ...]:
+        value = (value,)
     if field.part:
         if isinstance(value, field.part):
             return value

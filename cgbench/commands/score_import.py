@@ -8,8 +8,6 @@ from typing import Any
 
 import click
 
-from cgbench.benchmark.outputs.judgements import is_judgements
-from cgbench.benchmark.outputs.score_files import is_of_systems, split_field
 from cgbench.benchmark.score.import_scores import ImportRequest, evaluation_of_scores
 from cgbench.commands.click_types import split_systems
 from cgbench.commands.command import Command
@@ -20,22 +18,17 @@ from cgbench.text.columns import short_name
 
 
 def scores_by_system(items: Sequence[str], option: str = "--scores") -> dict[str, Any]:
-    """The files of each system as the library takes them; under "" one that holds several systems.
+    """The files of each system as the library takes them; under "" those without a name.
 
-    :raises InputError: a system or a file is given twice.
+    :raises InputError: a system is given twice.
     """
     systems: dict[str, Any] = {}
     for item in items:
         for name, names in split_systems([item], option, bare=True).items():
-            path = split_field(names[0])[0]
-            of_all = not name and (is_of_systems(path) or is_judgements(path))
-            key = "" if of_all else name or short_name(names[0])
-            if key in systems:
-                fault = (
-                    f"the system {key} is given twice; join its runs" if key else "a file of all systems is given twice"
-                )
-                raise InputError(f"{option} {item}: {fault} ({key}=FILE1,FILE2)")
-            systems[key] = [Path(path) for path in names]
+            key = name if name or len(names) == 1 else short_name(names[0])  # several files are seeds of one system
+            if key and key in systems:
+                raise InputError(f"{option} {item}: the system {key} is given twice; join its runs ({key}=FILE1,FILE2)")
+            systems.setdefault(key, []).extend(map(Path, names))
     return systems
 
 

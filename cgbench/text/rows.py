@@ -97,7 +97,12 @@ def _read_csv(path: Path) -> Iterator[list[str]]:
     A blank line is an empty field in a file with one field per record; else it is skipped.
     """
     csv.field_size_limit(max(csv.field_size_limit(), limit("CGBENCH_MAX_LINE")))
-    reader = csv.reader((f"{line}\n" for line in read_lines(path)), strict=True)
+    lines = iter(read_lines(path))
+    if (first := next(lines, None)) is None:
+        return
+    # Excel writes semicolons where the comma is the decimal point.
+    delimiter = ";" if ";" in first and "," not in first else ","
+    reader = csv.reader((f"{line}\n" for line in chain([first], lines)), strict=True, delimiter=delimiter)
     width = row_number = 0
     while True:
         try:
@@ -127,7 +132,7 @@ def is_number(column: str) -> bool:
     return re.fullmatch("[0-9]{1,9}", column) is not None
 
 
-def cell_text(value: Any, column: str, path: Path, row_number: int) -> str:
+def cell_text(value: Any, column: str, path: object, row_number: int) -> str:
     """A value in row ``row_number`` of a column, as text on one line; numbers as in JSON.
 
     :raises InputError: it is missing, or neither text nor a number.

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+import cgbench
+
 REFERENCES = ["the dog saw a cat .", "a cat ran away .", "we saw it .", "it is red ."] * 5
 
 
@@ -345,3 +347,63 @@ def test_a_file_of_human_judgements_gives_all_systems_and_their_raters(tmp_path,
     assert [row["system"] for row in one] == ["base", "mine"] and len(one[0]["bins"]) == 8
     failed = run("score", "import", "--scores", f"a={tmp_path / 'mqm.tsv'}", "--standardise-raters", status=2)
     assert "no system 'a'; there is base, mine" in failed.stderr
+
+
+RATINGS = """doc,segment,sys,annotator,rating
+d1,1,A,u,80
+d1,1,B,u,70
+d1,2,A,v,90
+d1,2,B,v,60
+d2,1,A,u,50
+d2,1,B,u,56
+"""
+
+
+@pytest.fixture
+def ratings(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "r.csv").write_text(RATINGS)
+    return tmp_path
+
+
+def figures(run, *words):
+    rows = json.loads(run("score", "import", *words, "--format", "json").stdout)
+    return {row["system"]: row["value"] for row in (rows if isinstance(rows, list) else [rows])}
+
+
+def test_a_table_of_ratings_has_a_mean_per_system(ratings, run):
+    pandas = pytest.importorskip("pandas")
+    means = {"A": pytest.approx(220 / 3), "B": pytest.approx(62)}
+    assert figures(run, "--scores", "r.csv") == means
+    assert figures(run, "--scores", "A=r.csv") == {"A": means["A"]}
+    (ratings / "excel.csv").write_text(RATINGS.replace(",", ";"))
+    assert figures(run, "--scores", "excel.csv") == means
+    frame = pandas.read_csv(ratings / "r.csv")
+    for scores in (frame, str(ratings / "r.csv")):
+        result = cgbench.import_scores(scores, comparison={"cluster": "document"})
+        assert {system: values["score"] for system, values in result.figures.items()} == means
+        assert "clusters: 2 by document" in str(result)
+    (ratings / "odd.csv").write_text(RATINGS.replace("sys,annotator", "who,person"))
+    assert figures(run, "--scores", "odd.csv", "--columns-of", "system=who,rater=person") == means
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "line"),
+    [
+        (("segment", "x"), (), "its column 'sys' has 2 systems; name the columns with --columns-of"),
+        (("sys,annotator", "who,person"), (), "an example has several rows by its column 'segment'; name the columns"),
+        (("segment,sys", "x,y"), (), "its column 'annotator' has 2 raters; name the columns"),
+        (("", ""), ("--columns-of", "sistem=sys"), "did you mean system"),
+        (("", ""), ("--columns-of", "system=no"), "no column 'no'"),
+        (("d2,1,A,u", "d1,1,A,u"), (), "row 6: a second score of system A, example d1:1, rater u (the first is"),
+    ],
+)
+def test_a_table_of_several_systems_is_no_mean(ratings, run, change, words, line):
+    (ratings / "r.csv").write_text(RATINGS.replace(*change) if change[0] else RATINGS)
+    error = run("score", "import", "--scores", "r.csv", *words, status=2).stderr
+    assert line in error and len(error.splitlines()) == 1
+
+
+def test_a_score_above_one_keeps_four_digits(ratings, run):
+    (ratings / "comet").write_text("".join(f"{0.8 + row / 9000}\n" for row in range(999)) + "1.022\n")
+    assert " = 0.8556 (" in run("score", "import", "--scores", "a=comet").stdout

@@ -72,7 +72,7 @@ def test_values_are_converted_once():
         ({"rate": -1}, "rate=-1: it must be a number, at least 0"),
         ({"mode": "fats"}, "mode='fats': it must be one of fast, slow; did you mean fast?"),
         ({"orders": [0]}, "orders=[0]: it must be a list of whole numbers, at least 1"),
-        ({"names": "ab"}, "names='ab': it must be a list of text"),
+        ({"names": 5}, "names=5: it must be a list of text"),
         ({"deep": "perhaps"}, "deep='perhaps': it must be true or false"),
         ({"source": 5}, "source=5: it must be the name of a file, or a list of strings"),
         ({"beem": 5}, "beem: there is no such argument; did you mean beam?"),

@@ -4,7 +4,8 @@ Pearmut              ``annotations.json`` from its dashboard: scores, or the mea
                      results, attention checks, forms and judgements before a reset are left out.
 MQM                  the ``.tsv`` files of WMT (``system doc doc_id seg_id rater source target category severity``): one
                      row per error. Freitag et al. (2021): a score is minus the sum of the weights of its errors.
-                     Tables with a column ``score`` instead of errors (pSQM) have one row per judgement.
+tables of ratings    one row per judgement: the example, its score, and the system, the rater or both, in columns with
+                     one of their usual names (:data:`NAMES`).
 
 A score of an example is the mean of its judgements. Rows are examples, or judgements (an example and a rater) if raters
 are to be clusters and an example has several.
@@ -15,25 +16,68 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from cgbench.benchmark.metrics.segment_scores import number_of
 from cgbench.benchmark.outputs.score_files import ScoreColumn, as_score, is_json_lines, read_json
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
 from cgbench.text.joins import spelled_alike
-from cgbench.text.rows import Table, cell_text
-from cgbench.text.streams import form, is_there
+from cgbench.text.rows import Table, cell_text, is_number
+from cgbench.text.streams import form
 
 RATER, DOCUMENT, EXAMPLE = "rater", "document", "example"
 """Names of the columns that clusters and bins can be formed from."""
 RESET = "__RESET__"
 _NOT_EXAMPLES = ("welcome_", "random_", "goodbye_")
 _NO_ERROR = ("neutral", "no-error", "no error", "hotw-test", "hotw-flag", "")
-_SEGMENTS = ("seg_id", "globalSegId")
+NAMES = {
+    "system": ("system", "sys", "model", "system_id", "model_id"),
+    "segment": (
+        "seg_id",
+        "globalsegid",
+        "segment",
+        "segment_id",
+        "seg",
+        "item",
+        "item_id",
+        "example",
+        "example_id",
+        "id",
+    ),
+    "rater": ("rater", "annotator", "judge", "rater_id", "annotator_id", "evaluator", "worker", "user", "user_id"),
+    "document": ("doc", "document", "doc_id", "document_id"),
+    "score": ("score", "rating", "value", "judgement", "judgment"),
+}
+"""The usual names of columns in lower case, by what they hold."""
+
+
+class AnyTable(Protocol):
+    """A table in a file or in memory."""
+
+    names: list[str]
+
+    def read(self, columns: Sequence[str]) -> Iterable[tuple[int, tuple[Any, ...]]]:
+        """The numbers and the values of its rows."""
+
+
+class Frame:
+    """A pandas data frame as a table."""
+
+    def __init__(self, frame: Any) -> None:
+        self.names, self._frame = [str(name) for name in frame.columns], frame
+
+    def read(self, columns: Sequence[str]) -> Iterable[tuple[int, tuple[Any, ...]]]:
+        """The rows, numbered from 1; missing values are None."""
+        places = [self.names.index(name) for name in columns]
+        cells = (
+            self._frame.iloc[:, place].astype(object).where(self._frame.iloc[:, place].notna(), None)
+            for place in places
+        )
+        return enumerate(zip(*(column.tolist() for column in cells), strict=True), 1)
 
 
 @dataclass
@@ -47,33 +91,20 @@ class Judgements:
     documents: dict[str, str] = field(default_factory=dict)
 
 
-def is_judgements(path: Path) -> bool:
-    """Whether this is a file of human judgements of several systems."""
-    try:
-        return is_there(path) and read_judgements(path, None, header=True) is not None
-    except InputError:
-        return False
-
-
-def read_judgements(path: Path, chosen: str | None, *, header: bool = False) -> Judgements | None:
+def read_judgements(path: Path, chosen: str | None, columns: Mapping[str, str] | None = None) -> Judgements | None:
     """The judgements in a file; None if the file has another format.
 
-    :param chosen: the campaign, if the file has several; the column of scores in a table with a rater.
-    :param header: only recognise the format, where that is faster.
+    :param chosen: the campaign, if the file has several; the column of scores in a table.
+    :param columns: the columns of a table by what they hold, as in :data:`NAMES`, where names are unusual.
     :raises InputError: the file is damaged, or has several campaigns and none was named.
     """
     kind = form(path)
     if kind in ("tsv", "csv", "parquet"):
-        table = Table(path, named=True)
-        segment = next((name for name in _SEGMENTS if name in table.names), None)
-        errors = {"category", "severity"} <= set(table.names)
-        if segment is None or not {"system", "rater"} <= set(table.names) or not (errors or "score" in table.names):
-            return None
-        return Judgements() if header else _table(path, table, segment, None if errors and not chosen else chosen)
+        return judgements_of_table(path, Table(path, named=True), chosen, columns)
     if kind == "json" and not is_json_lines(path):
         data = read_json(path)
         if _is_pearmut(data):
-            return Judgements() if header else _pearmut(path, data, chosen)
+            return _pearmut(path, data, chosen)
     return None
 
 
@@ -92,43 +123,71 @@ def error_weight(category: str, severity: str, where: str) -> float:
     return 0.0
 
 
-def _table(path: Path, table: Table, segment: str, column: str | None) -> Judgements:
-    """MQM with a row per error (no ``column``), or a table with a column of scores."""
-    judgements, scored = Judgements(), column
-    names = ["system", segment, "rater"]
-    if scored is None and "severity" not in table.names:
-        scored = "score"
-    if scored is not None and scored not in table.names:
-        raise InputError(f"{path}: no column {scored!r}{did_you_mean(scored, table.names)}")
-    names += ["category", "severity"] if scored is None else [scored]
-    document = next((name for name in ("doc", DOCUMENT) if name in table.names), None)
-    rows = [(row_number, row) for row_number, row in table.read([*names, *([document] if document else [])])]
-    texts = [[cell_text(value, name, path, row_number) for value, name in zip(row, names[:3], strict=False)]
-             for row_number, row in rows]  # fmt: skip
-    documents = [cell_text(row[-1], str(document), path, row_number) if document else "" for row_number, row in rows]
-    for name, column_ in zip(names[1:3], list(zip(*texts, strict=True))[1:3], strict=False):
-        if alike := spelled_alike(column_):
-            raise InputError(f"{path}: the {name} is written {alike[0]!r} and {alike[1]!r}; write it in one way")
+def _roles(path: object, table: AnyTable, chosen: str | None, columns: Mapping[str, str]) -> dict[str, str]:
+    """The columns of a table by what they hold.
+
+    :raises InputError: ``columns`` or ``chosen`` names one that is not there.
+    """
+    lower = {name.strip().lower(): name for name in reversed(table.names)}
+    roles = {role: lower[name] for role, names in NAMES.items() for name in reversed(names) if name in lower}
+    roles |= {**columns, **({"score": chosen} if chosen else {})}
+    for role, name in roles.items():
+        if role not in NAMES:
+            raise InputError(f"{argument('columns_of', role)}{did_you_mean(role, NAMES)}")
+        if name not in table.names:
+            raise InputError(f"{path}: no column {name!r}{did_you_mean(name, table.names)}")
+    return roles
+
+
+def judgements_of_table(
+    path: object, table: AnyTable, chosen: str | None, columns: Mapping[str, str] | None = None
+) -> Judgements | None:
+    """The judgements in a table; None if it has no column of examples, or neither systems nor raters.
+
+    :raises InputError: a row is no judgement, or judges again; two names are written in almost the same way.
+    """
+    if chosen is not None and chosen not in table.names and is_number(chosen):
+        return None  # the number of a column
+    has_errors = {"category", "severity"} <= set(table.names) and not chosen
+    roles = _roles(path, table, chosen, columns or {})
+    by_whom = [role for role in ("system", "rater") if role in roles]
+    if "segment" not in roles or not by_whom or not (has_errors or "score" in roles):
+        return None
+    # Read the texts of all rows, and refuse spellings that only look alike.
+    keys = ["segment", *by_whom, *(["document"] if "document" in roles else [])]
+    figures = ["category", "severity"] if has_errors else [roles["score"]]
+    rows = list(table.read([roles[key] for key in keys] + figures))
+    texts = {role: [cell_text(row[at], roles[role], path, row_number) for row_number, row in rows]
+             for at, role in enumerate(keys)}  # fmt: skip
+    for role in keys:
+        if role in ("segment", "rater") and (alike := spelled_alike(texts[role])):
+            raise InputError(f"{path}: the {role} is written {alike[0]!r} and {alike[1]!r}; write it in one way")
+    blank = [""] * len(rows)
+    systems, raters = texts.get("system", blank), texts.get("rater", blank)
+    documents = texts.get("document", blank)
     # Segments are numbered through the test set, or in each document.
-    per_document = len(set(zip(documents, (labels[1] for labels in texts), strict=True))) > len(
-        {labels[1] for labels in texts}
-    )
-    first_rows: dict[tuple[str, str, str], int] = {}
-    for (row_number, row), (system, example, rater), of in zip(rows, texts, documents, strict=True):
-        example = f"{of}:{example}" if per_document else example
+    per_document = len(set(zip(documents, texts["segment"], strict=True))) > len(set(texts["segment"]))
+    judgements, first_rows = Judgements(), dict[tuple[str, str, str], int]()
+    for (row_number, row), system, segment, rater, document in zip(
+        rows, systems, texts["segment"], raters, documents, strict=True
+    ):
+        where, example = f"{path}, row {row_number}", f"{document}:{segment}" if per_document else segment
         key = (system, example, rater)
-        if document:
-            judgements.documents[example] = of
-        if scored is None:
-            weight = error_weight(str(row[3] or ""), str(row[4] or ""), f"{path}, row {row_number}")
+        if "document" in roles:
+            judgements.documents[example] = document
+        if has_errors:
+            weight = error_weight(str(row[-2] or ""), str(row[-1] or ""), where)
             judgements.scores[key] = judgements.scores.get(key, 0.0) - weight
         elif (earlier := first_rows.setdefault(key, row_number)) != row_number:
+            names = ", ".join(
+                f"{role} {name}" for role, name in zip(("system", "example", "rater"), key, strict=True) if name
+            )
             raise InputError(
-                f"{path}, row {row_number}: {rater} has judged {segment} {example} of {system} in row {earlier} "
-                "as well; keep one of the two"
+                f"{where}: a second score of {names} (the first is in row {earlier}); keep one, or name the columns of "
+                f"system, segment, rater and document with {argument('columns_of')}"
             )
         else:
-            judgements.scores[key] = _number(as_score(row[3], path, row_number, scored), f"{path}, row {row_number}")
+            judgements.scores[key] = _number(as_score(row[-1], path, row_number, figures[0]), where)
     return judgements
 
 
@@ -211,7 +270,7 @@ def standardised(scores: Mapping[tuple[str, str, str], float]) -> dict[tuple[str
             for key, score in scores.items()}  # fmt: skip
 
 
-def columns_of(path: Path, judgements: Judgements, *, standardise: bool, by_rater: bool) -> dict[str, ScoreColumn]:
+def columns_of(path: object, judgements: Judgements, *, standardise: bool, by_rater: bool) -> dict[str, ScoreColumn]:
     """The scores of each system, with the same rows; ``nan`` where a system was not judged.
 
     :param by_rater: if an example has several raters, a row is a judgement.

@@ -137,7 +137,7 @@ def _choose(table: Table, chosen: str | None) -> str:
     raise InputError(f"{path}: which column has the scores? Write {path}:COLUMN; there is {', '.join(names)}")
 
 
-def as_score(value: Any, path: Path, row_number: int, column: str) -> str:
+def as_score(value: Any, path: object, row_number: int, column: str) -> str:
     """A value of a table or of JSON as the text of a score; a missing one as ``nan``.
 
     :raises InputError: it is an object or a list.

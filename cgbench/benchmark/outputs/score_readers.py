@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from cgbench.benchmark.outputs.harness_logs import read_log
-from cgbench.benchmark.outputs.judgements import columns_of, read_judgements
+from cgbench.benchmark.outputs.judgements import (
+    NAMES,
+    Frame,
+    Judgements,
+    columns_of,
+    judgements_of_table,
+    read_judgements,
+)
 from cgbench.benchmark.outputs.score_files import (
     ScoreColumn,
     is_of_systems,
@@ -28,6 +35,7 @@ from cgbench.text.columns import short_name
 from cgbench.text.inputs import is_path
 from cgbench.text.joins import index_of
 from cgbench.text.remote import local
+from cgbench.text.rows import Table
 from cgbench.text.streams import TABLES, form
 
 
@@ -36,12 +44,14 @@ class ReadOptions:
     """How scores are read.
 
     ``ids``: the column with the ids of examples. ``standardise``: convert human judgements to z-scores for each rater.
-    ``by_rater``: of human judgements with several raters for an example, a row per judgement.
+    ``by_rater``: of human judgements with several raters for an example, a row per judgement. ``columns``: those of a
+    table of ratings by what they hold, where their names are unusual.
     """
 
     ids: str | None = None
     standardise: bool = False
     by_rater: bool = False
+    columns: Mapping[str, str] | None = None
 
 
 SystemRuns = dict[str, list[ScoreColumn]]
@@ -49,7 +59,10 @@ Reader = Callable[[Path, str | None, ReadOptions], SystemRuns | None]
 
 
 def _judgements(path: Path, field: str | None, options: ReadOptions) -> SystemRuns | None:
-    judgements = read_judgements(path, field)
+    return _of_judgements(path, read_judgements(path, field, options.columns), options)
+
+
+def _of_judgements(path: object, judgements: Judgements | None, options: ReadOptions) -> SystemRuns | None:
     if judgements is None:
         return None
     columns = columns_of(path, judgements, standardise=options.standardise, by_rater=options.by_rater)
@@ -64,8 +77,39 @@ def _log(path: Path, field: str | None, options: ReadOptions) -> SystemRuns | No
 def _table(path: Path, field: str | None, options: ReadOptions) -> SystemRuns | None:
     if form(path) == "plain" and options.ids:
         raise InputError(f"{argument('ids', options.ids)} names a column; {path} is not a table ({', '.join(TABLES)})")
-    is_table = form(path) not in ("plain", "json") or (options.ids is not None and form(path) == "json")
-    return {"": [read_table(path, field, options.ids)]} if is_table else None
+    if form(path) == "plain" or (form(path) == "json" and options.ids is None):
+        return None
+    column = read_table(path, field, options.ids)
+    _check_unused(path, column)
+    return {"": [column]}
+
+
+_REMEDY = (
+    f"name the columns with {argument('columns_of')} (system=COLUMN,segment=COLUMN,rater=COLUMN), or give a table "
+    "without the other rows"
+)
+
+
+def _check_unused(path: Path, scores: ScoreColumn) -> None:
+    """Refuse a table whose rows seem to be of several systems or raters, or of an example more than once.
+
+    :raises InputError: they do.
+    """
+    names = {name.strip().lower(): name for name in Table(path, named=True).names}
+    chosen = scores.name.rpartition(":")[2]
+    if chosen not in names.values():
+        return  # the number of a column
+    columns = {role: next((names[name] for name in usual if names.get(name, chosen) != chosen), None)
+             for role, usual in NAMES.items()}  # fmt: skip
+    roles = {role: name for role, name in columns.items() if name is not None and role != "score"}
+    rows = [row for _, row in Table(path, named=True).read(list(roles.values()))] if roles else []
+    values = dict(zip(roles, zip(*rows, strict=True), strict=True))
+    for role in ("system", "rater"):
+        if (count := len(set(map(str, values.get(role, ()))))) > 1:
+            raise InputError(f"{path}: its column {roles[role]!r} has {count:,} {role}s; {_REMEDY}")
+    examples = list(map(str, zip(*(values[role] for role in ("segment", "document") if role in values), strict=True)))
+    if "segment" in roles and len(set(examples)) < len(examples):
+        raise InputError(f"{path}: an example has several rows by its column {roles['segment']!r}; {_REMEDY}")
 
 
 def _of_systems(path: Path, field: str | None, options: ReadOptions) -> SystemRuns | None:
@@ -101,7 +145,7 @@ def read_score_columns(scores: Mapping[str, Any], options: ReadOptions | None = 
     """The scores of every system, one column per run.
 
     :param scores: by system: a file, a list of numbers, or a list of these, one per run; files in a list must be
-        :class:`pathlib.Path`. An empty name is for a file with several systems.
+        :class:`pathlib.Path`. An empty name is for files that name their systems, or whose name is that of the system.
     :raises InputError: a file has another form than its name says, or a system is given twice.
     """
     systems: SystemRuns = {}
@@ -109,21 +153,37 @@ def read_score_columns(scores: Mapping[str, Any], options: ReadOptions | None = 
         run_list = list(runs) if _are_runs(runs) else [runs]
         runs_of_systems: SystemRuns = {}
         for run_number, run in enumerate(run_list, 1):
-            if is_path(run):
-                columns = read_scores(os.fspath(run), options)
-                columns = {str(name): _runs_of(os.fspath(run), columns, str(name))} if name else columns
+            if is_path(run) or is_frame(run):
+                label = str(run) if is_path(run) else "the data frame"
+                columns = read_scores(os.fspath(run), options) if is_path(run) else _of_frame(run, options)
+                columns = {str(name): _runs_of(label, columns, str(name))} if name else columns
             else:
                 label = f"{name}, run {run_number}" if len(run_list) > 1 else str(name)
                 columns = {str(name): [ScoreColumn(label, [_as_text(value) for value in run], ids=index_of(run))]}
             for system, added in columns.items():
+                if system in systems or (not name and system in runs_of_systems):
+                    raise InputError(f"{argument('scores')}: the system {system} is given twice; use different names")
                 runs_of_systems.setdefault(system, []).extend(added)
-        for system, joined in runs_of_systems.items():
-            if system in systems:
-                raise InputError(f"{argument('scores')}: the system {system} is given twice; use different names")
-            systems[system] = joined
+        systems |= runs_of_systems
     if not systems:
         raise InputError(f"no system; give {argument('scores')}")
     return systems
+
+
+def is_frame(value: Any) -> bool:
+    """Whether a value is a pandas data frame."""
+    return hasattr(value, "iloc") and hasattr(value, "columns")
+
+
+def _of_frame(frame: Any, options: ReadOptions | None) -> SystemRuns:
+    judgements = judgements_of_table("the data frame", Frame(frame), None, (options or ReadOptions()).columns)
+    systems = _of_judgements("the data frame", judgements, options or ReadOptions())
+    if systems is None:
+        raise InputError(
+            "the data frame has no columns of examples, scores and systems or raters: name them with "
+            f"{argument('columns_of')}, or give a list of numbers per system"
+        )
+    return {system or "system": runs for system, runs in systems.items()}
 
 
 def _are_runs(runs: Any) -> bool:
@@ -140,6 +200,5 @@ def _runs_of(text: str, systems: SystemRuns, system: str) -> list[ScoreColumn]:
         return next(iter(systems.values()))
     near = [name for name in systems if system in (name, short_name(name))]
     if len(near) != 1:
-        path = split_field(local(text))[0]
-        raise InputError(f"{path}: no system {system!r}{did_you_mean(system, systems)}; give its name in that file")
+        raise InputError(f"{text}: no system {system!r}{did_you_mean(system, systems)}; give its name in that file")
     return systems[near[0]]

@@ -17,7 +17,7 @@ from cgbench.benchmark.metrics.segment_scores import BEYOND, SegmentScores, numb
 from cgbench.benchmark.outputs.judgements import EXAMPLE, RATER
 from cgbench.benchmark.outputs.log_outputs import by_rows
 from cgbench.benchmark.outputs.score_files import ScoreColumn, split_field
-from cgbench.benchmark.outputs.score_readers import ReadOptions, read_score_columns
+from cgbench.benchmark.outputs.score_readers import ReadOptions, is_frame, read_score_columns
 from cgbench.benchmark.outputs.systems import absent, join_texts, read_runs, read_systems
 from cgbench.benchmark.score.evaluate import evaluation_of
 from cgbench.benchmark.score.example_sets import MetricContext, lines_of_release
@@ -27,7 +27,7 @@ from cgbench.benchmark.score.result import Evaluation
 from cgbench.errors import InputError, argument
 from cgbench.requests import KW_ONLY, accepts, changed, option, request
 from cgbench.text.columns import Column
-from cgbench.text.inputs import AnyPath
+from cgbench.text.inputs import AnyPath, is_path
 from cgbench.text.joins import NONE, Examples, rows_by_id
 from cgbench.text.streams import form
 
@@ -41,6 +41,16 @@ def _is_scale(value: Any) -> bool:
     return isinstance(value, str) or (isinstance(value, (list, tuple)) and len(value) == 2)
 
 
+def _as_columns(value: Any) -> dict[str, str]:
+    pairs = [pair.partition("=") for pair in value.split(",")] if isinstance(value, str) else []
+    return dict(value) if isinstance(value, Mapping) else {role.strip(): name.strip() for role, _, name in pairs}
+
+
+ColumnNames: TypeAlias = Annotated[
+    Any,
+    Kind("columns", "columns by what they hold: system, segment, rater, document, score",
+         lambda value: isinstance(value, Mapping) or (isinstance(value, str) and "=" in value), read=_as_columns),
+]  # fmt: skip
 Scale: TypeAlias = Annotated[Any, Kind("scale", "the lowest and the highest score, such as 0:1", _is_scale)]
 
 
@@ -94,6 +104,10 @@ class HumanJudgements:
         group="Human judgements",
     )  # fmt: skip
     _: KW_ONLY
+    columns_of: ColumnNames | None = option(
+        default=None, help="Columns of a table of ratings whose names are unusual", group="Human judgements",
+        metavar="system=COLUMN,rater=COLUMN",
+    )  # fmt: skip
     standardise_raters: bool = option(
         default=False, help="Convert judgements to z-scores for each rater", group="Human judgements"
     )
@@ -151,8 +165,10 @@ def evaluation_of_scores(request: ImportRequest) -> Evaluation:
     ids, scores = request.examples.ids, request.systems
     ids = None if ids == NONE else ids
     by_rater = RATER in cluster or (isinstance(by, str) and by == f"column:{RATER}")
-    options = ReadOptions(ids, judgements.standardise_raters, by_rater)
-    columns = read_score_columns(scores if isinstance(scores, Mapping) else {"system": scores}, options)
+    options = ReadOptions(ids, judgements.standardise_raters, by_rater, judgements.columns_of)
+    if not isinstance(scores, Mapping):  # a file may have several systems
+        scores = {"" if is_path(scores) or is_frame(scores) else "system": scores}
+    columns = read_score_columns(scores, options)
     control = None if request.control_systems is None else read_score_columns(request.control_systems, options)
     people = None
     if judgements.people is not None:
@@ -425,7 +441,7 @@ def _metric_of(
         len(ordered[0]), name=options.name, statistic=options.statistic, scale=scale,
         lower_is_better=options.lower_is_better,
         binary=zero_or_one and scale == (0.0, 1.0), missing=missing, notes=[*notes, *more_notes],
-        largest=max(float(np.abs(column_values[has_score]).max()) for column_values in values),
+        largest=max(float(np.quantile(np.abs(column_values[has_score]), 0.99)) for column_values in values),
     )  # fmt: skip
     rows = iter(ordered)
     runs: dict[str, list[Column]] = {name: list(islice(rows, len(columns))) for name, columns in systems.items()}
