@@ -12,7 +12,7 @@ from cgbench.commands.click_types import corpus_words
 from cgbench.commands.command import Command, Group, format_option, grouped_option, print_json
 from cgbench.commands.options import takes
 from cgbench.errors import InputError
-from cgbench.models.lexicons.learning import LexiconRequest
+from cgbench.models.lexicons.learn import LexiconRequest
 
 PATH = click.Path(path_type=Path)
 
@@ -37,7 +37,7 @@ def learn_command(request: LexiconRequest, show: Path | None, words: str | None,
     TRAIN is two files (source, target), or one with both sides. Words are separated by blanks.
     """
     from cgbench.files import check_output
-    from cgbench.models.lexicons.learning import learn
+    from cgbench.models.lexicons.learn import learn
     from cgbench.models.lexicons.matrix import lexicon_heatmap
     from cgbench.plots import draw_heatmaps, is_picture, save_figure
     from cgbench.text.inputs import as_corpus

@@ -178,6 +178,7 @@ def sort_positions(corpus: Corpus, order: int, jobs: int) -> SortedPositions:
             progress.update()
             return list(np.cumsum([starts[:-1], *counts[:-1]], axis=0))
 
+        # Sort by the last word, then by one more word per round.
         positions, sorted_, following = (np.empty(count, np.int32) for _ in range(3))
         each(partial(count_kernels.sort_by_word, text), free(text[1:]), repeat(positions))
         work: Callable[..., None] | None = None
@@ -189,6 +190,7 @@ def sort_positions(corpus: Corpus, order: int, jobs: int) -> SortedPositions:
                 sorted_[sentences] = positions[sentences]
             positions, sorted_ = sorted_, positions
         del sorted_, following, work
+        # Compare neighbours in the sorting.
         shared, depths = np.empty(count, np.uint8), np.empty(count, np.uint8)
         each(partial(count_kernels.compare_neighbours, text, positions), repeat(order), repeat(shared), repeat(depths))
         progress.update()

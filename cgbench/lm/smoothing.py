@@ -36,7 +36,7 @@ class Stretch:
 
 
 @dataclass(frozen=True)
-class Order:
+class OrderCounts:
     """The counts and discounts of an order.
 
     ``nodes``: n-grams; ``tally``: those with adjusted counts of 1, 2, 3 and 4; ``discounts``: for counts of 1, 2, and 3
@@ -94,7 +94,7 @@ class Smoothing:
         self.orders = []
         for nodes, *tally in counts:
             discounts, problem = discounts_of(tally)
-            self.orders.append(Order(nodes, tuple(tally), discounts or FALLBACK, problem))
+            self.orders.append(OrderCounts(nodes, tuple(tally), discounts or FALLBACK, problem))
 
     def estimate(self) -> Iterator[Estimates]:
         """Yield the estimates of order 1, 2, and so on; two orders are in memory at a time."""

@@ -115,6 +115,7 @@ def _weigh_contexts(
     base = filled = low  # counts after the positions from ``base`` to ``filled`` are fetched
     k = low
     while k < high:
+        # The positions of a context, and the counts after them.
         end = k + 1
         while end < high and shared[end] >= order:
             end += 1
@@ -125,6 +126,7 @@ def _weigh_contexts(
                 position = np.uint64(positions[i])
                 position = position * np.uint64(position != last) + np.uint64(1)
                 fetched[np.uint64(i - base)] = counts[position, np.uint64(0)]
+        # The counts of the n-grams that it begins become shares, and what the discounts take away its weight.
         if depths[k] >= order:
             total = np.int64(0)
             ones = twos = higher = 0

@@ -19,7 +19,7 @@ from cgbench.benchmark.known_ngrams.degree import read_phrases
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.overlap.known_from import ngrams_of_pool
-from cgbench.benchmark.overlap.saved import KnownOfTest
+from cgbench.benchmark.overlap.known_of_test import KnownOfTest
 from cgbench.benchmark.release.card import shown_counts
 from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.benchmark.stats.novelty import novel_ngrams

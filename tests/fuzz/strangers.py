@@ -75,11 +75,11 @@ def _as_many(folder):
 def _count(folder):
     from raw_web import answering
 
-    from cgbench.benchmark.overlap import sources
+    from cgbench.benchmark.overlap import count_sources
 
-    sources.WAIT, sources.ATTEMPTS, sources.TIMEOUT = 0.0, 2, 5.0
+    count_sources.WAIT, count_sources.ATTEMPTS, count_sources.TIMEOUT = 0.0, 2, 5.0
     with answering(_pieces(folder)) as (url, _):
-        sources.InfiniGram("v4_test", f"{url}/").count(["the", "house"])
+        count_sources.InfiniGram("v4_test", f"{url}/").count(["the", "house"])
 
 
 def _address(folder):

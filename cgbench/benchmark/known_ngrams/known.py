@@ -115,6 +115,7 @@ class KnownNgrams:
         from cgbench.benchmark.known_ngrams import trie_kernels
         from cgbench.text import word_kernels
 
+        # Number the words: those of ``words`` first, then those of the phrases.
         state = WordCounter()
         if words is not None:
             for block in join_blocks(words.word(i) for i in range(len(words))):
@@ -127,6 +128,7 @@ class KnownNgrams:
         if words is not None:
             counts[: len(words)] = words.counts
             counts[len(words) :] = 0
+        # Enter the phrases into the trie.
         tokens = state.tokens[: state.filled]
         ends = np.flatnonzero(tokens < 0)
         bounds = np.concatenate([[0], ends - np.arange(len(ends))])

@@ -100,6 +100,7 @@ def _find_runs(tokens, slots, firsts, times):
         if tokens[i] >= 0:
             code = _fold(code, np.uint64(tokens[i] + 1))
             continue
+        # A run ends here: look it up, or enter it.
         if i - begin > 1:
             at = _mix(code) & mask
             while True:

@@ -125,6 +125,7 @@ def build_automaton(ids, lengths, firsts, table, heads, edges, links, lens):
         last = np.int64(0)
         for i in range(position, position + length):
             word = np.int64(ids[i])
+            # Follow the edge of the word, if an earlier sentence made one.
             if last == 0:
                 target = np.int64(firsts[word])
             else:
@@ -137,6 +138,7 @@ def build_automaton(ids, lengths, firsts, table, heads, edges, links, lens):
                     states += 1
                 last = target
                 continue
+            # A new state, and its edges from the states of all shorter contexts.
             new = states
             states += 1
             lens[new] = lens[last] + 1
@@ -153,6 +155,7 @@ def build_automaton(ids, lengths, firsts, table, heads, edges, links, lens):
                 target = np.int64(firsts[word])
                 if target < 0:
                     firsts[word] = new
+            # Its link: the state of the longest n-gram that ended elsewhere before.
             if target < 0:
                 links[new] = 0
             elif lens[target] == lens[parent] + 1:

@@ -1,8 +1,8 @@
 """The known n-grams and words of a pool in a corpus of any size, for a scan (``build-react --known-from``).
 
-They come from a ``cgbench overlap`` result on the pool's text (:mod:`cgbench.benchmark.overlap.saved`) and are limited
-to that text, so each pair gets the same pieces and rare words as from the whole corpus. The text of the longest known
-n-grams, once each, has exactly these known n-grams; they are learned from it like from any text.
+They come from a ``cgbench overlap`` result on the pool's text (:mod:`cgbench.benchmark.overlap.known_of_test`) and are
+limited to that text, so each pair gets the same pieces and rare words as from the whole corpus. The text of the longest
+known n-grams, once each, has exactly these known n-grams; they are learned from it like from any text.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from cgbench.benchmark.known_ngrams.known import BYTES_A_WORD, KnownNgrams
 from cgbench.benchmark.known_ngrams.learning import grow_ngrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary, rank_words
-from cgbench.benchmark.overlap.saved import KnownOfTest, check_count, not_within
+from cgbench.benchmark.overlap.known_of_test import KnownOfTest, check_count, not_within
 from cgbench.machine import check_memory
 from cgbench.text.blocks import Block
 

@@ -14,11 +14,11 @@ import numpy as np
 from cgbench.argument_types import as_path
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.overlap.automaton import Automaton
-from cgbench.benchmark.overlap.counting import ReadingRules, read_corpus, test_step
+from cgbench.benchmark.overlap.count_sources import InfiniGram, ends_from
+from cgbench.benchmark.overlap.known_of_test import save_known
+from cgbench.benchmark.overlap.reading import ReadingRules, read_corpus, test_step
 from cgbench.benchmark.overlap.request import OverlapRequest
 from cgbench.benchmark.overlap.result import Overlap, SideOverlap
-from cgbench.benchmark.overlap.saved import save_known
-from cgbench.benchmark.overlap.sources import InfiniGram, ends_from
 from cgbench.engines import Engine, Local
 from cgbench.errors import InputError, argument
 from cgbench.files import write_atomic, write_json

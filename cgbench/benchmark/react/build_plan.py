@@ -14,7 +14,7 @@ from cgbench.benchmark.candidates.documents import check_documents
 from cgbench.benchmark.candidates.ensemble_quality import quality_step
 from cgbench.benchmark.candidates.matching import Control
 from cgbench.benchmark.candidates.uncertainty import SHARD, search_settings
-from cgbench.benchmark.overlap.saved import check_count, check_words_alike, read_summary, sums_of
+from cgbench.benchmark.overlap.known_of_test import check_count, check_words_alike, read_summary, sums_of
 from cgbench.benchmark.react.build_inputs import Inputs, read_inputs
 from cgbench.benchmark.react.checks import check_difficulty, check_measures, check_shares
 from cgbench.benchmark.react.request import LM_SETTINGS, SIDES, BuildRequest

@@ -11,7 +11,7 @@ from cgbench.benchmark.known_ngrams.degree import read_phrases
 from cgbench.benchmark.known_ngrams.known import KnownNgrams, learn_sides
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.overlap.known_from import Named, ngrams_of_pool, words_of_pool
-from cgbench.benchmark.overlap.saved import KnownOfTest
+from cgbench.benchmark.overlap.known_of_test import KnownOfTest
 from cgbench.benchmark.react.build_plan import Plan
 from cgbench.benchmark.react.checks import check_known_words
 from cgbench.benchmark.react.request import SIDES

@@ -26,8 +26,8 @@ from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.metrics.bins import lengths
 from cgbench.benchmark.metrics.metric import Metric, Signature
 from cgbench.benchmark.outputs.systems import System
-from cgbench.benchmark.overlap.saved import KnownOfTest
-from cgbench.benchmark.overlap.sources import InfiniGram, ends_from
+from cgbench.benchmark.overlap.count_sources import InfiniGram, ends_from
+from cgbench.benchmark.overlap.known_of_test import KnownOfTest
 from cgbench.benchmark.score.scored import Binning, ScoredSystems, score
 from cgbench.requests import changed
 from cgbench.text.columns import Column

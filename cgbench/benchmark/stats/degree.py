@@ -14,7 +14,7 @@ from cgbench.text.inputs import as_column, is_path, local_path
 from cgbench.text.normalisation import Normalisation, TextOptions, normaliser
 
 if TYPE_CHECKING:
-    from cgbench.benchmark.overlap.saved import KnownOfTest
+    from cgbench.benchmark.overlap.known_of_test import KnownOfTest
 
 
 @request
@@ -59,7 +59,7 @@ def degree_rows(request: DegreeRequest) -> Iterator[dict[str, Any]]:
         )
     normalisation = request.normalisation
     if known_from is not None:
-        from cgbench.benchmark.overlap.saved import KnownOfTest
+        from cgbench.benchmark.overlap.known_of_test import KnownOfTest
 
         return degrees_from(KnownOfTest.load(local_path(known_from)), lines, min_count, normalisation)
     if train is None or is_path(train):
@@ -81,7 +81,7 @@ def degrees_from(
     known: KnownOfTest, lines: Iterable[str], min_count: int, normalisation: Normalisation
 ) -> Iterator[dict[str, Any]]:
     """Degrees against the corpus of a ``cgbench overlap`` result, for lines of its test text."""
-    from cgbench.benchmark.overlap.saved import check_words_alike
+    from cgbench.benchmark.overlap.known_of_test import check_words_alike
 
     check_words_alike(known.folder, known.units, normalisation.settings)
     change = normaliser(normalisation, normalisation.languages[1])

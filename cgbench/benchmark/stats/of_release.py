@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cgbench.benchmark.known_ngrams.degree import read_phrases
-from cgbench.benchmark.overlap.saved import KnownOfTest, sums_of
+from cgbench.benchmark.overlap.known_of_test import KnownOfTest, sums_of
 from cgbench.benchmark.release.manifest import SPLIT
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.stats.pos import Tags

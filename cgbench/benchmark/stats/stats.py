@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.divergence.chance import check_random_splits
-from cgbench.benchmark.overlap.saved import KnownOfTest, check_words_alike
+from cgbench.benchmark.overlap.known_of_test import KnownOfTest, check_words_alike
 from cgbench.benchmark.stats.request import StatsRequest
 from cgbench.benchmark.stats.single_texts import Text
 from cgbench.benchmark.stats.stats_tables import stats_report

@@ -21,7 +21,7 @@ import numpy as np
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.metrics.metric import Signature
-from cgbench.benchmark.overlap.saved import KnownOfTest
+from cgbench.benchmark.overlap.known_of_test import KnownOfTest
 from cgbench.benchmark.release.manifest import summary
 from cgbench.benchmark.stats.novelty import NovelNgrams, Novelty, novel_ngrams, novel_tag_ngrams
 from cgbench.benchmark.stats.single_texts import Text, check_sentences, read_single_text, text_digest

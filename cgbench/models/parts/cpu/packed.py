@@ -35,13 +35,13 @@ def packed_linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | No
     rows = x.flatten(0, -2)
     count = len(rows)
     # oneDNN compiles a kernel for each number of rows, so limit the different numbers.
-    if missing := rounded(count) - count:
+    if missing := round_rows(count) - count:
         rows = F.pad(rows, (0, 0, 0, missing))
     result = _multiply(rows, _packed(parameter, weight), bias)
     return result[:count].unflatten(0, x.shape[:-1])
 
 
-def rounded(count: int) -> int:
+def round_rows(count: int) -> int:
     """Round ``count`` up to one of :data:`STEPS` numbers between 2^k and 2^(k+1)."""
     step = max(1, (1 << count.bit_length()) // (2 * STEPS))
     return -(-count // step) * step

@@ -11,8 +11,8 @@ from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.overlap.automaton import Automaton
 from cgbench.benchmark.overlap.known_from import ngrams_of_pool, words_of_pool
+from cgbench.benchmark.overlap.known_of_test import KnownOfTest
 from cgbench.benchmark.overlap.overlap import overlap
-from cgbench.benchmark.overlap.saved import KnownOfTest
 from cgbench.benchmark.react.build_plan import plan_build
 from cgbench.benchmark.react.build_react import build_react, explain, workspace_of
 from cgbench.benchmark.react.request import BuildRequest

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from twins_overlap import count_ngrams, figures
 
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
-from cgbench.benchmark.overlap import counting
+from cgbench.benchmark.overlap import reading
+from cgbench.benchmark.overlap.known_of_test import KnownOfTest
 from cgbench.benchmark.overlap.overlap import overlap
-from cgbench.benchmark.overlap.saved import KnownOfTest
 from cgbench.benchmark.stats.stats import stats
 from cgbench.engines import Local
 from cgbench.errors import InputError
@@ -63,7 +63,7 @@ def texts(tmp_path_factory):
 
 
 def test_files_and_shards_and_workers_change_nothing(texts, monkeypatch):
-    monkeypatch.setattr(counting, "SMALL", 0)  # else no worker is started for so little
+    monkeypatch.setattr(reading, "SMALL", 0)  # else no worker is started for so little
     files = [texts / f"{number}.txt" for number in range(3)]
     whole = overlap(texts / "test.txt", texts / "all.txt", min_count=2, engine=ONE)
     parts = overlap(texts / "test.txt", files, min_count=2, shard_bytes=2000, engine=Local(2))

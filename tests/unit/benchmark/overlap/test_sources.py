@@ -7,9 +7,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from twins_overlap import count_ngrams, ends_of
 
-from cgbench.benchmark.overlap import sources
+from cgbench.benchmark.overlap import count_sources
+from cgbench.benchmark.overlap.count_sources import InfiniGram, ends_from
 from cgbench.benchmark.overlap.overlap import overlap
-from cgbench.benchmark.overlap.sources import InfiniGram, ends_from
 from cgbench.engines import Local
 from cgbench.errors import InputError
 
@@ -77,7 +77,7 @@ def test_what_it_counts(service, monkeypatch, tmp_path):
 def test_what_it_may_answer(service, monkeypatch):
     pytest.importorskip("httpx")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(sources, "WAIT", 0.0)
+    monkeypatch.setattr(count_sources, "WAIT", 0.0)
     index = InfiniGram("v4_test", service.url)
     for answer, said in (
         ((200, {"error": "[Flask] Invalid index"}), r"no count in its answer .*Invalid index.*check the index name"),
@@ -91,7 +91,7 @@ def test_what_it_may_answer(service, monkeypatch):
             index.count(["a", "b"])
     service.answers[:] = [(503, b""), (429, b"")]
     assert index.count(["the"]) == 3
-    service.answers[:] = [(503, b"")] * sources.ATTEMPTS
+    service.answers[:] = [(503, b"")] * count_sources.ATTEMPTS
     with pytest.raises(InputError, match=r"cannot be reached \(status 503\); run the command again later"):
         index.count(["the"])
 

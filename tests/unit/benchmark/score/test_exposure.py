@@ -14,7 +14,7 @@ from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.metrics.bleu import Bleu
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.outputs.systems import System
-from cgbench.benchmark.overlap.sources import InfiniGram
+from cgbench.benchmark.overlap.count_sources import InfiniGram
 from cgbench.benchmark.score import exposure as exposure_module
 from cgbench.benchmark.score.exposure import Matched, compare_exposure, exposure_of, length_strata, new_combinations
 from cgbench.errors import InputError

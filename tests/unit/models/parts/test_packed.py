@@ -117,6 +117,6 @@ def test_a_copy_of_a_model_has_its_own(layer):
 
 
 def test_few_numbers_of_rows_become_kernels():
-    sizes = [packed.rounded(count) for count in range(1, 5000)]
+    sizes = [packed.round_rows(count) for count in range(1, 5000)]
     assert all(count <= size <= 1.125 * count for count, size in enumerate(sizes, start=1))
     assert len(set(sizes)) < 100

@@ -19,7 +19,7 @@ import numpy as np
 from cgbench.benchmark.known_ngrams.saved import read_array
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.overlap.automaton import ARRAYS, Automaton
-from cgbench.benchmark.overlap.counting import ReadingRules
+from cgbench.benchmark.overlap.reading import ReadingRules
 from cgbench.checksums import SUMS, check_recorded, digests_of, known_digest, write_sums
 from cgbench.errors import InputError, argument
 from cgbench.files import check_shape, ordinary_file, ordinary_folder, read_json, write_json
