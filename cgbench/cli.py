@@ -22,6 +22,7 @@ COMMANDS = {
     "Score": {
         "score": ("score:score_group", "Score systems, with significance tests and breakdowns"),
         "consistency": ("consistency:consistency_group", "Score how alike systems translate the same piece"),
+        "race": ("race:race_command", "Ask servers until it is certain which one is better"),
         "power": ("power:power_command", "Compute how many examples and seeds are enough"),
         "reproduce": ("reproduce:reproduce_group", "Reproduce published tables"),
     },

@@ -7,7 +7,7 @@ by betting", J. R. Stat. Soc. B 86: the hedged capital process)::
     capital  *=  1 - c + c * value / m          for values between 0 and 1
 
 If the claim is true, the capital ever reaches 1/level with probability at most level (Ville's inequality). The capital
-here is the mean over nine stakes c (:data:`STAKES`), as in their grid Kelly process, to find small and large
+here is a mean over six stakes c (:data:`STAKES`), as in their grid Kelly process, to find small and large
 differences alike. A second capital bets that values are below m, and each side has half of the level. The interval
 after t values holds every m that neither side has rejected so far. For examples drawn from a test set of known size, m
 is replaced by what it leaves for the mean of the remaining examples (their section on sampling without replacement), so
@@ -28,8 +28,8 @@ import numpy as np
 
 from cgbench.errors import InputError, argument
 
-STAKES = tuple(0.02 * 1.6**power for power in range(9))
-"""Fractions of the largest possible bet: from 2% to 86%."""
+STAKES = (0.03, 0.06, 0.12, 0.24, 0.48, 0.9)
+"""Fractions of the capital; each starts with a share in proportion to its root, since few values need large bets."""
 CELLS = 12
 """Cells of a grid of means; within each that the bounds pass there is a finer grid, and within its cells a third."""
 BLOCK, LARGEST = 32, 1e8
@@ -161,9 +161,10 @@ def log_capitals(values: np.ndarray, mean: np.ndarray | float, size: int | None 
     logs = np.stack([np.log(product[..., -1]) for product in products])
     before = np.cumsum(logs, axis=-1) - logs
     highest = before.max(axis=0)
-    shares = np.exp(before - highest)
-    capitals = sum(weights[..., None] * product for weights, product in zip(shares, products, strict=True))
-    capitals = (np.log(capitals / len(STAKES)) + highest[..., None]).reshape(*ratios.shape[:-1], -1)[..., :n]
+    starts = np.sqrt(STAKES) / np.sqrt(STAKES).sum()
+    weights = [start * np.exp(earlier - highest)[..., None] for start, earlier in zip(starts, before, strict=True)]
+    capitals = sum(weight * product for weight, product in zip(weights, products, strict=True))
+    capitals = (np.log(capitals) + highest[..., None]).reshape(*ratios.shape[:-1], -1)[..., :n]
     return np.where(impossible, math.inf, capitals)
 
 
@@ -178,7 +179,7 @@ def lower_bounds(
     """
     # The last point of a grid that is ruled out after each value, and the bound up to the next point.
     grid = start + width * np.arange(CELLS + 2) / CELLS
-    highest = np.stack([np.maximum.accumulate(log_capitals(values, mean, size)) for mean in grid])
+    highest = np.maximum.accumulate(log_capitals(values, grid[:, None], size), axis=1)
     cells = np.clip((highest >= bar).sum(axis=0) - 1, 0, CELLS - 1)
     rows = np.arange(len(values))
     nearer, further = highest[cells + 1, rows], highest[cells + 2, rows]

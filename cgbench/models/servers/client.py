@@ -40,6 +40,10 @@ _PARSING = threading.Lock()  # one reply at a time: parsed JSON takes up to thir
 _KEPT = "finished answers are kept: run the same command again to resume"
 
 
+class BudgetError(InputError):
+    """The next request might exceed the budget."""
+
+
 class Client:
     """A server, the journal of its answers, and what may be spent.
 
@@ -195,7 +199,7 @@ class Client:
         with self._free:
             while not self._stop.is_set() and budget is not None and spending.left(budget, self.price, most) < 0:
                 if not self._flying:
-                    raise InputError(
+                    raise BudgetError(
                         f"{argument('budget', budget)}: the next request might exceed it "
                         f"({spending.shown(self.price)} so far, at most {most.total:,} tokens for the next); "
                         f"finished answers are kept: raise it and run the command again to resume"

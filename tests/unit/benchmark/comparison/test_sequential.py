@@ -29,7 +29,8 @@ def capital(values, mean, size):
             total[number] *= 1 - stake + stake * value / claimed if claimed > 1e-9 else math.inf if value > 1e-9 else 1
         if size is not None and size * mean < spent - 1e-9 * size:
             return math.inf
-    return sum(total) / len(STAKES)
+    starts = [math.sqrt(stake) for stake in STAKES]
+    return sum(start * end for start, end in zip(starts, total, strict=True)) / sum(starts)
 
 
 def plain(values, size, level):

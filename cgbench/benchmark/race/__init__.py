@@ -1,0 +1,1 @@
+"""``cgbench race``: ask servers until it is certain which one is better."""

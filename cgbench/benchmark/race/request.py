@@ -1,0 +1,71 @@
+"""The options of ``cgbench race``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from cgbench.argument_types import File, Folder, Kind, Models, Text, are_paths
+from cgbench.models.server_options import AnyLimit, Price, read_price
+from cgbench.models.translation_request import PromptingOptions
+from cgbench.requests import KW_ONLY, option, request
+
+MetricName: TypeAlias = Literal["exact", "semantic", "chrf-sentence"]
+
+
+def _prices(value: Any) -> tuple[Price | None, ...]:
+    return tuple(map(read_price, [value] if isinstance(value, (str, Price)) else value))
+
+
+Prices: TypeAlias = Annotated[
+    Any, Kind("name", "a price such as in=2.5,out=10, or a list of these", lambda value: all(_prices(value)),
+              many=True, read=_prices),
+]  # fmt: skip
+References: TypeAlias = Annotated[Any, Kind("references", "a text, or a list of files", are_paths, many=True)]
+
+
+@request
+class RaceRequest:
+    """What ``cgbench race`` is asked for."""
+
+    systems: Models = option(
+        help="Server to ask, openai:URL?model=M or NAME=openai:URL?model=M; repeatable, runs of one NAME are seeds",
+        group="Models", flag="system", metavar="[NAME=]openai:URL",
+    )  # fmt: skip
+    _: KW_ONLY
+    release: Folder | None = option(default=None, help="Release whose test set gives --source and --ref", group="Input")
+    sources: Text | None = option(default=None, help="Sources of the test set", group="Input", flag="source")
+    references: References | None = option(
+        default=None, help="References, one per example; repeatable", group="Input", flag="ref", metavar="FILE"
+    )
+    cluster: Text | None = option(
+        default=None, help="Cluster of each example, such as its document: TABLE:COLUMN, or a file with one per line; "
+        "whole clusters are asked and count as one", group="Input", metavar="FILE",
+    )  # fmt: skip
+    metric: MetricName = option(default="exact", help="Metric of single examples", group="Comparison")
+    level: float = option(
+        default=0.05, help="Probability of any wrong decision, among all systems", above=0, below=1, group="Comparison"
+    )
+    margin: float = option(
+        default=0.0, help="Differences of at most this are equivalent", least=0, unit="points",
+        group="Comparison",
+    )  # fmt: skip
+    batch: int = option(default=50, help="Number of examples between two looks", least=1, group="Comparison")
+    seed: int = option(default=0, help="Seed of the order of examples", least=0, group="Comparison")
+    prompting: PromptingOptions = option(default=PromptingOptions(), help="Prompts, and how answers are read")
+    price: Prices = option(
+        default=(), help="Price in US dollars per million tokens, such as in=2.5,out=10 (and ,cached=1.25); one for "
+        "all systems, or one per system", group="Server", metavar="in=USD,out=USD",
+    )  # fmt: skip
+    budget: AnyLimit | None = option(
+        default=None, help="Stop before more than this is spent on all systems: 5USD (needs --price) or 100000tokens",
+        group="Server", metavar="USD|TOKENS",
+    )  # fmt: skip
+    dry_run: bool = option(
+        default=False, help="Print the expected number of examples, and send nothing", group="Server"
+    )
+    output: Folder | None = option(
+        default=None, help="Folder for answers, scores and the result; the same command resumes in it", group="Output"
+    )
+    plot: File | None = option(
+        default=None, help="Plot the intervals of the differences after each batch (.svg, .png or .pdf)", group="Output"
+    )

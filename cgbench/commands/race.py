@@ -1,0 +1,30 @@
+"""The command ``cgbench race``."""
+
+from __future__ import annotations
+
+import click
+
+from cgbench.benchmark.race.request import RaceRequest
+from cgbench.commands.command import Command
+from cgbench.commands.options import takes
+
+
+@click.command(
+    "race",
+    cls=Command,
+    example="cgbench race --system openai:http://localhost:8000/v1?model=a --system openai:http://localhost:8001/v1"
+    "?model=b --release releases/react --prompt 'Translate into English: {source}' -o race",
+)
+@takes(RaceRequest)
+def race_command(request: RaceRequest) -> None:
+    """Ask servers the same examples in random order, and stop when it is certain which one is better.
+
+    One line per batch: the difference of each pair of systems, its interval and p-value, valid at any stop. The end is
+    that a system is better, that systems are equivalent within --margin, or that the --budget is spent. Statements are
+    about this test set. An interrupted race resumes; answers, scores and the result are in --output.
+    """
+    from cgbench.benchmark.race.race import checked
+
+    race = checked(request)
+    for line in race.dry_run() if request.dry_run else race.run():
+        click.echo(line)
