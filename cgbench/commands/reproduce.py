@@ -20,7 +20,7 @@ from cgbench.requests import changed
 from cgbench.tables import columns, counted, render
 
 if TYPE_CHECKING:
-    from cgbench.reproduction.tables import PublishedTable, Row
+    from cgbench.reproduction.tables import PublishedTable, TableRow
 
 PATH = click.Path(path_type=Path)
 MOST_SEEDS = 10_000
@@ -137,7 +137,7 @@ def _details(table: PublishedTable) -> str:
     return "\n".join(lines)
 
 
-def _how(table: PublishedTable, row: Row) -> str:
+def _how(table: PublishedTable, row: TableRow) -> str:
     from cgbench.reproduction.plan import hub_name
 
     systems, system = table.parts(row.benchmark, row.system), row.system
@@ -236,7 +236,7 @@ def show_command(
     results, warnings = report.read_results(folder)
     for warning in warnings:
         note(f"warning: {warning}")
-    lines = report.compare(results, scale, tables)
+    lines = report.compare_runs(results, scale, tables)
     if others:
         lines += report.extra_lines(results, scale, lines)
     if not lines:
@@ -247,7 +247,7 @@ def show_command(
             + ("" if others else "; --others shows what no table does")
         )
     # Write the files, then print.
-    listed = json.dumps(report.as_json(lines), ensure_ascii=False, indent=1)
+    listed = json.dumps(report.lines_as_json(lines), ensure_ascii=False, indent=1)
     for path in out:
         if path in pictures:
             save_figure(report.draw(lines), path)
@@ -260,7 +260,7 @@ def show_command(
     for (table, benchmark, schedule), group in report.grouped(lines).items():
         title = f"{table}: {all_tables()[table].title}" if table else "not in a table"
         texts.append(
-            f"{title}\n{benchmark}; schedule: {schedule}\n\n" + render(report.HEAD, report.rows_of(group), left=2)
+            f"{title}\n{benchmark}; schedule: {schedule}\n\n" + render(report.HEAD, report.line_cells(group), left=2)
         )
     click.echo(
         "\n\n".join(texts)

@@ -63,7 +63,8 @@ def histograms(series: Sequence[Series], label: str, title: str, bins: int = 40,
     low, high = _range(values)
     cut_at = float(np.quantile(values, 0.99)) if len(values) else high
     is_cut, is_whole = low < cut_at < (low + high) / 2, len(values) and (values == np.round(values)).all()
-    edges = np.linspace(low, high := cut_at if is_cut else high, bins + 1)
+    high = cut_at if is_cut else high
+    edges: np.ndarray = np.linspace(low, high, bins + 1)
     if is_whole:
         whole_numbers = math.floor(high) - math.ceil(low) + 1
         width = math.ceil(whole_numbers / bins)

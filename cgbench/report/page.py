@@ -33,7 +33,7 @@ def render_page(template: str, context: dict[str, Any], data: dict[str, Any]) ->
     """Render a page: the same bytes for the same input.
 
     :param context: variables of the template.
-    :param data: data of the script; its text passes through :func:`shown`.
+    :param data: data of the script; its text passes through :func:`printable_values`.
     :raises KeyError: the context lacks a variable of the template.
     """
     style, script = asset("report.css"), asset("report.js")
@@ -71,17 +71,17 @@ def as_script_data(value: Any) -> Any:
     """JSON for a ``script`` element: no text in it can end the element or begin a comment."""
     from markupsafe import Markup
 
-    text = json.dumps(shown(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(printable_values(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return Markup(text.translate(_ESCAPES))
 
 
-def shown(value: Any) -> Any:
+def printable_values(value: Any) -> Any:
     """``value`` with control characters in its text made visible, as on a terminal."""
     if isinstance(value, str):
         return printable(value, "\n")
     if isinstance(value, dict):
-        return {key: shown(item) for key, item in value.items()}
-    return [shown(item) for item in value] if isinstance(value, (list, tuple)) else value
+        return {key: printable_values(item) for key, item in value.items()}
+    return [printable_values(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 @cache

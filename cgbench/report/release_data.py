@@ -172,7 +172,7 @@ def stage_rows(columns: dict[str, np.ndarray], key: str) -> np.ndarray | None:
     return np.isin(columns["stage"], stages)
 
 
-def columns_of(release: Release) -> dict[str, np.ndarray]:
+def numeric_columns(release: Release) -> dict[str, np.ndarray]:
     """The numeric columns of the candidates by name, and ``stage``."""
     import pyarrow
 
@@ -189,7 +189,7 @@ def columns_of(release: Release) -> dict[str, np.ndarray]:
     return columns
 
 
-def candidate_lines(release: Release, side: str) -> list[str] | None:
+def normalised_candidates(release: Release, side: str) -> list[str] | None:
     """One side of the candidates as normalised, in the order of the table; None if the text is not available."""
     if lines := release.candidate_lines(side, normalised=True):
         return lines

@@ -27,11 +27,11 @@ from cgbench.report.release_data import (
     STAGES,
     Material,
     Stage,
-    candidate_lines,
-    columns_of,
     find_material,
     funnel,
+    normalised_candidates,
     novelty_curves,
+    numeric_columns,
     stage_rows,
 )
 from cgbench.requests import KW_ONLY, accepts, option, request
@@ -92,7 +92,7 @@ def _files(corpus: Any) -> tuple[Path, ...]:
 
 def _page(release: Release, checks: Findings, material: Material) -> str:
     """The page, if the files of the release are complete."""
-    columns = columns_of(release)
+    columns = numeric_columns(release)
     examples = _examples(release, columns, material)
     finished = release.finished
     source, target = release.languages
@@ -298,7 +298,7 @@ def _novelty(release: Release, material: Material) -> dict[str, Any] | None:
     side = release.configuration["degree_side"]
     texts = {
         "test set": release.lines(side, normalised=True) if release.finished else None,
-        "candidates": candidate_lines(release, side),
+        "candidates": normalised_candidates(release, side),
         "control set": release.control_lines(side, normalised=True) if release.has_control else None,
         "pool": [pair[SIDES.index(side)] for pair in material.pool] or None,
     }
@@ -327,6 +327,7 @@ def _examples(release: Release, columns: dict[str, np.ndarray], material: Materi
     chosen = np.sort(_draw(np.arange(min(len(rows), *map(len, texts))), MOST_EXAMPLES, release)).tolist()
     first = rows[0] if rows else {}
     figures = [name for name in ("degree", measure, "rank", "perplexity") if isinstance(first.get(name), (int, float))]
+    # The fields that this release has, and a row per example.
     pool, hypothesis = ["pool"] * (len(pools) > 1), ["hypothesis"] * isinstance(first.get("hypothesis"), str)
     cover = ["cover"] * (material.ngrams is not None)
     fields = ["number", *figures, "words", *pool, "source", "target", *hypothesis, *cover]
@@ -339,6 +340,7 @@ def _examples(release: Release, columns: dict[str, np.ndarray], material: Materi
         if material.ngrams is not None:
             values["cover"] = [len(piece) for piece in material.ngrams.cover(texts[SIDES.index(side)][row_index])]
         example_rows.append([values[name] for name in fields])
+    # Columns and filters.
     visible_columns: list[dict[str, Any]] = [{"name": "number", "label": "no.", "digits": 0}]
     visible_columns += [
         {"name": name, "label": name, "named": True, "digits": 0 if name == "rank" else 3, "down": name != "rank"}

@@ -13,11 +13,7 @@ from cgbench.benchmark.comparison.comparison import CALIBRATED, SubsetScores
 from cgbench.benchmark.comparison.significance import LEVEL
 from cgbench.benchmark.comparison.tiers import AllPairs, compare_all
 from cgbench.benchmark.metrics.cter import Cter
-from cgbench.benchmark.score.differences import (
-    Differences,
-    example_scores,
-    find_differences,
-)
+from cgbench.benchmark.score.differences import Differences, example_scores, find_differences
 from cgbench.benchmark.score.output.forms import Table
 from cgbench.benchmark.score.output.latex import bins_table
 from cgbench.benchmark.score.output.tables import differences_tables, span
@@ -58,6 +54,7 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
     inputs, scored = evaluation.inputs, evaluation.scored
     if inputs is None:
         raise InputError("a report needs an evaluation that cgbench.evaluate made")
+    # Scores over all examples and in bins, with intervals and tests that were not asked for.
     figures, name = scored.metric.figures, scored.metric.name
     whole_scores, systems = wholes(evaluation, inputs), evaluation.systems
     pairs = compare_all(scored.metric, [result.system for result in scored.results], whole_scores)
@@ -68,6 +65,7 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
         differences = find_differences(
             scored.metric, scored.sampling, systems, results, references, inputs.features, inputs.comparison
         )
+    # Scores of single examples, and what the head of the page warns of.
     scores = example_scores(scored.metric, systems, scored.results)
     examples, distribution = _examples(evaluation, inputs, scores, binned), _distribution(scored, scores)
     lines = [str(warning) for warning in inputs.warned] if notes is None else list(notes)
@@ -75,6 +73,7 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
         lines.append(
             f"{examples['shown']:,} of {examples['all']:,} examples are listed: those on which the systems differ most."
         )
+    # The links at the top of the page, and whether there is such a section.
     sections = {
         "systems": ("Systems", True),
         "control": ("Control set", scored.control is not None),
@@ -87,6 +86,7 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
         "examples": ("Examples", True),
         "origin": ("Origin", True),
     }
+    # The variables of the template.
     context = {
         "title": f"{name}: {', '.join(system.name for system in systems[:4])}"
         + (" and others" if len(systems) > 4 else ""),
@@ -133,6 +133,7 @@ def _places(scored: ScoredSystems) -> int:
 
 
 def _systems_table(scored: ScoredSystems, whole_scores: Sequence[SubsetScores], figure: str) -> dict[str, Any]:
+    # The columns that have anything in them.
     decimals = _places(scored)
     tested, has_seeds = scored.baseline is not None, any(result.runs > 1 for result in scored.results)
     values = [value for subset in whole_scores if (value := subset.figures[figure].value) is not None]
@@ -145,6 +146,7 @@ def _systems_table(scored: ScoredSystems, whole_scores: Sequence[SubsetScores], 
         "p": tested,
         "p (Holm)": tested,
     }
+    # A row per system.
     rows = []
     for result, subset in zip(scored.results, whole_scores, strict=True):
         score = subset.figures[figure]
@@ -352,6 +354,7 @@ def _examples(
         for name, bin in bins:
             for index in bin.rows.tolist():
                 bins_of[index].append(name)
+    # A row per example: number, scores, outputs, bins, texts.
     rows = [
         [
             index + 1,
@@ -362,6 +365,7 @@ def _examples(
         ]
         for index in most_telling(means, min(MOST_EXAMPLES, MOST_OUTPUTS // sum(map(len, scores)))).tolist()
     ]
+    # The columns of two systems side by side, and filters of each.
     names, base = [system.name for system in evaluation.systems], _base(evaluation.scored)
     first = 1 if len(names) > 1 and not base else 0
     scored = [("a", names[first]), ("b", names[base]), ("difference", "difference")][: 3 if len(names) > 1 else 1]

@@ -41,7 +41,7 @@ class Translated:
         return lines if split else [lines[row] for row in self.rows.tolist()]
 
 
-def measure(name: str, tested: Translated) -> dict[str, float]:
+def measure_test(name: str, tested: Translated) -> dict[str, float]:
     """The scores of a measure, in percent, by name."""
     return MEASURES[name](tested)
 
@@ -72,7 +72,7 @@ def bleu_one_shot(tested: Translated) -> dict[str, float]:
     return scores
 
 
-def cter(tested: Translated) -> dict[str, float]:
+def cter_scores(tested: Translated) -> dict[str, float]:
     """Compound translation error rates of all rows and of each phrase type (CoGnition)."""
     from cgbench.benchmark.metrics.cter import Cter
     from cgbench.benchmark.metrics.cter_lexicon import Atoms, TranslationLexicon
@@ -148,5 +148,5 @@ MEASURES: dict[str, Callable[[Translated], dict[str, float]]] = {
     "BLEU in-domain (characters)": _whole("BLEU in-domain", _bleu_of_characters),
     "BLEU cg-test (characters)": _whole("BLEU cg-test", _bleu_of_characters),
     "BLEU with one-shot words": bleu_one_shot,
-    "CTER": cter,
+    "CTER": cter_scores,
 }

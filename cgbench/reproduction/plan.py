@@ -53,7 +53,7 @@ class Run:
     def preset(self) -> Preset:
         """Model and training at this scale."""
         preset = self._paper
-        preset = preset.replace(scaled(preset, self.scale, self.fraction))
+        preset = preset.replace(schedule_changes(preset, self.scale, self.fraction))
         # An interrupted run loses only a small part, however long its updates take.
         every = max(1, min(preset.training.checkpoint_every, preset.training.max_updates // SAVED))
         return preset.replace({"training.checkpoint_every": every})
@@ -264,7 +264,7 @@ def _begin(init: str, name: str, benchmarks: Sequence[Benchmark]) -> tuple[Start
     )
 
 
-def scaled(preset: Preset, scale: str, fraction: float) -> dict[str, Any]:
+def schedule_changes(preset: Preset, scale: str, fraction: float) -> dict[str, Any]:
     """The settings that a scale changes.
 
     ``short``: a fraction of the updates and of the warm-up, the same maximum learning rate, and no early stopping.

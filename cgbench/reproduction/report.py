@@ -28,7 +28,7 @@ class Line:
 
     :param ours: mean over seeds, in percent; ``deviation``: sample standard deviation, None for a single seed.
     :param published: as printed, in percent; ``spread``: its standard deviation, if printed.
-    :param low, high: the 95 % confidence interval of the difference (:func:`interval`); None if no spread is known, and
+    :param low, high: the 95 % confidence interval of the difference; None if no spread is known, and
         for medians.
     :param within: whether the interval contains zero; None if unknown, for the smoke schedule, and if it does because
         it is wider than :data:`UNDECIDED`.
@@ -126,7 +126,7 @@ _RESULT = {name + "?" * (name in _OPTIONAL): kind for name, kind in get_type_hin
 _RESULT |= {"figures": {str: _is_figure}, "generated?": [str]}
 
 
-def compare(results: Iterable[Result], scale: str, tables: Sequence[PublishedTable] = ()) -> list[Line]:
+def compare_runs(results: Iterable[Result], scale: str, tables: Sequence[PublishedTable] = ()) -> list[Line]:
     """Every published score of ``tables`` (default: all that can be run) for which there is a run at ``scale``."""
     runs: dict[tuple[str, str], list[Result]] = defaultdict(list)
     for result in results:
@@ -175,7 +175,7 @@ def _line(table: PublishedTable, row: PublishedScore, runs: dict[tuple[str, str]
     if not statistic:
         spread = float(row.spread) if row.spread else None
         published_sample = Sample(published, spread, int(row.runs or 0), last_unit(row.value))
-        limits = interval(Sample(value, deviation, len(system_runs)), published_sample)
+        limits = difference_interval(Sample(value, deviation, len(system_runs)), published_sample)
     low, high = limits or (None, None)
     within = None if limits is None or system_runs[0].scale == "smoke" else limits[0] <= 0 <= limits[1]
     if within and limits and limits[1] - limits[0] > UNDECIDED:
@@ -213,8 +213,8 @@ class Sample:
     unit: float = 0.0
 
 
-def interval(ours: Sample, theirs: Sample) -> tuple[float, float] | None:
-    """The 95 % confidence interval of ``ours.mean - theirs.mean``, widened by half a unit of the last printed digit.
+def difference_interval(runs_sample: Sample, published: Sample) -> tuple[float, float] | None:
+    """The 95 % confidence interval of ``runs_sample.mean - published.mean``, widened by half a unit in the last digit.
 
     Welch's interval: the standard error uses the spreads and numbers of runs of both sides, with Satterthwaite's
     degrees of freedom (Welch 1947, *The generalization of "Student's" problem when several different population
@@ -225,7 +225,7 @@ def interval(ours: Sample, theirs: Sample) -> tuple[float, float] | None:
     """
     known = [
         (sample.deviation**2, sample.runs - 1)
-        for sample in (ours, theirs)
+        for sample in (runs_sample, published)
         if sample.deviation is not None and sample.runs > 1
     ]
     if not known:
@@ -234,7 +234,7 @@ def interval(ours: Sample, theirs: Sample) -> tuple[float, float] | None:
     variances = known[0][0], known[-1][0]
     variances_of_means = [
         variance / sample.runs if sample.runs else 0.0
-        for variance, sample in zip(variances, (ours, theirs), strict=True)
+        for variance, sample in zip(variances, (runs_sample, published), strict=True)
     ]
     error = math.sqrt(sum(variances_of_means))
     degrees = float(sum(freedom for _, freedom in known))
@@ -242,8 +242,8 @@ def interval(ours: Sample, theirs: Sample) -> tuple[float, float] | None:
         degrees = sum(variances_of_means) ** 2 / sum(
             variance**2 / freedom for variance, (_, freedom) in zip(variances_of_means, known, strict=True)
         )
-    half = student_quantile(degrees) * error + (ours.unit + theirs.unit) / 2
-    difference = ours.mean - theirs.mean
+    half = student_quantile(degrees) * error + (runs_sample.unit + published.unit) / 2
+    difference = runs_sample.mean - published.mean
     return difference - half, difference + half
 
 
@@ -280,7 +280,7 @@ TOO_FEW = "too few updates to compare"
 HEAD = ("system", "metric", "ours", "seeds", "published", "difference", "95 %", "within")
 
 
-def rows_of(lines: Sequence[Line]) -> list[tuple[str, ...]]:
+def line_cells(lines: Sequence[Line]) -> list[tuple[str, ...]]:
     """Lines as rows of text, for a table of one benchmark and schedule."""
     return [
         (
@@ -322,7 +322,7 @@ def markdown(lines: Sequence[Line]) -> str:
     for (table, benchmark, schedule), group in grouped(lines).items():
         title = f"{table}: {all_tables()[table].title}" if table else "Other forms"
         sections.append(f"## {title}\n\n{benchmark}; schedule: {schedule}\n")
-        sections.append(_pipes([HEAD, *rows_of(group)]) + "\n")
+        sections.append(_pipes([HEAD, *line_cells(group)]) + "\n")
     return "\n".join(sections)
 
 
@@ -355,7 +355,7 @@ def draw(lines: Sequence[Line]) -> Any:
     return draw_charts(charts)
 
 
-def as_json(lines: Sequence[Line]) -> list[dict[str, Any]]:
+def lines_as_json(lines: Sequence[Line]) -> list[dict[str, Any]]:
     """Lines as JSON values, with scores as numbers."""
     rows = [asdict(line) for line in lines]
     return [row | {name: float(row[name]) if row[name] else None for name in ("published", "spread")} for row in rows]

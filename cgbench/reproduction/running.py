@@ -25,7 +25,7 @@ from cgbench.files import write_atomic, write_json
 from cgbench.locks import BusyError
 from cgbench.models.devices import choose_device
 from cgbench.models.external.addresses import shown_name
-from cgbench.reproduction.measures import Translated, measure
+from cgbench.reproduction.measures import Translated, measure_test
 from cgbench.reproduction.plan import ReproduceRequest, Run, plan
 from cgbench.reproduction.tables import Benchmark
 from cgbench.requests import accepts
@@ -52,15 +52,17 @@ def run_all(runs: Sequence[Run], request: ReproduceRequest) -> list[str]:
     :returns: as :func:`reproduce`
     """
     out, device, say = as_path(request.out), choose_device(request.device), request.say or (lambda line: None)
+    # Prepare the data sets; one that is unavailable does not stop the others.
     records: dict[tuple[str, ...], dict[str, Any]] = {}
     failed: list[str] = []
     for name, benchmark in {_text_of(run): run.benchmark for run in runs}.items():
-        given = {run.system.lexicon_file for run in runs if _text_of(run) == name} - {""}
+        lexicon_files = {run.system.lexicon_file for run in runs if _text_of(run) == name} - {""}
         try:
-            records[name] = prepare(benchmark, out, request.mirror, request.offline, say, given)
+            records[name] = prepare_benchmark(benchmark, out, request.mirror, request.offline, say, lexicon_files)
         except InputError as error:
             failed.append(f"{benchmark.name}: {error}")
             say(failed[-1])
+    # Find the runs that are not done.
     workspace = Workspace(out / RUNS)
     engine = request.engine or Local(request.jobs)
     engine.share(out)
@@ -74,6 +76,7 @@ def run_all(runs: Sequence[Run], request: ReproduceRequest) -> list[str]:
                 say(failed[-1])
     pending = [(run, step) for run, step in steps if not workspace.done(step)]
     say(f"{len(steps) - len(pending)} of {len(runs)} runs are done")
+    # Execute them; then wait for those of other processes.
     for wait in (False, True):
         busy = []
         tasks = [(run, step, out, device, request.keep_models, wait) for run, step in pending]
@@ -95,23 +98,24 @@ def _text_of(run: Run) -> tuple[str, ...]:
     return run.benchmark.name, *run.benchmark.splits
 
 
-def prepare(
+def prepare_benchmark(
     benchmark: Benchmark,
     out: Path,
     mirror: str | Sequence[str] | None,
     offline: bool,
     say: Callable[[str], None],
-    given: Collection[str] = (),
+    lexicon_files: Collection[str] = (),
 ) -> dict[str, Any]:
     """Prepare the data of a benchmark; return the record of the prepared set.
 
-    :param given: extra files that are wanted but not required.
+    :param lexicon_files: extra files that are wanted but not required.
     :raises InputError: a split is unavailable.
     """
     from cgbench.data_recipes.prepared import get
     from cgbench.data_recipes.registry import find_recipe
     from cgbench.locks import locked
 
+    # A set that is there is kept, if it is unchanged and from this version of the recipe.
     folder = out / DATA / benchmark.data
     recipe = find_recipe(benchmark.data)
     with locked(out / DATA / f"{benchmark.data}.reproduce", wait=True):
@@ -125,18 +129,19 @@ def prepare(
                     f"{folder}: prepared from the released files, but changed, or of an older version; "
                     f"give these files with {argument('mirror')}, or delete the folder"
                 )
-            prepared = get(recipe, folder, mirror=mirror, offline=offline, extras=bool(given), say=say)
+            prepared = get(recipe, folder, mirror=mirror, offline=offline, extras=bool(lexicon_files), say=say)
             record = prepared.record
             if missing := [split for split in benchmark.splits if split not in record["splits"]]:
                 ways = "; ".join(prepared.to_get[:MOST_WAYS])
                 further = f"; and {len(prepared.to_get) - MOST_WAYS} more files" if prepared.to_get[MOST_WAYS:] else ""
                 raise InputError(f"{', '.join(missing)} of {recipe.name} unavailable; {ways}{further}")
-        elif not record["files"].keys() >= set(given) and (mirror or not offline):
+        elif not record["files"].keys() >= set(lexicon_files) and (mirror or not offline):
             # Files that were unavailable when the set was prepared may be available now.
             try:
                 record = get(recipe, folder, mirror=mirror, offline=offline, extras=True, say=say).record
             except InputError as error:
                 say(f"{benchmark.name}: {error}")
+    # Name the splits that are not the released ones.
     if generated := generated_splits(record, benchmark):
         say(
             f"{benchmark.name}: {', '.join(generated)} are generated; for the released files, give a mirror that "
@@ -151,13 +156,13 @@ def inputs_of(run: Run, record: Mapping[str, Any]) -> dict[str, str]:
     :raises InputError: its lexicon is missing.
     """
     names = [name for split in run.benchmark.splits for name in record["splits"][split]["files"]]
-    if given := run.system.lexicon_file:
-        if given not in record["files"]:
+    if lexicon := run.system.lexicon_file:
+        if lexicon not in record["files"]:
             raise InputError(
-                f"{given} of {run.benchmark.data} is unavailable (cgbench data describe {run.benchmark.data}); give "
+                f"{lexicon} of {run.benchmark.data} is unavailable (cgbench data describe {run.benchmark.data}); give "
                 f"a folder that has it with {argument('mirror')}, or run {run.system.name} (learned), which learns one"
             )
-        names.append(given)
+        names.append(lexicon)
     return {name: record["files"][name] for name in names}
 
 
@@ -165,10 +170,10 @@ def _unchanged(folder: Path, record: Mapping[str, Any], benchmark: Benchmark) ->
     if not all(split in record["splits"] for split in benchmark.splits):
         return False
     names = {name for split in benchmark.splits for name in record["splits"][split]["files"]}
-    given = {system.lexicon_file for system in benchmark.systems.values()}
+    lexicon_files = {system.lexicon_file for system in benchmark.systems.values()}
     return all(
         (folder / name).is_file() and hash_file(folder / name) == record["files"][name]
-        for name in names | (given & record["files"].keys())
+        for name in names | (lexicon_files & record["files"].keys())
     )
 
 
@@ -209,8 +214,9 @@ def execute(run: Run, step: Step, data: Path, folder: Path, device: str, keep_mo
     from cgbench.models.checkpoints import read_config
 
     if (folder / RESULT).is_file():
-        clean(folder, keep_model)  # interrupted while cleaning
+        delete_unneeded(folder, keep_model)  # interrupted while cleaning
         return
+    # Train and test, or describe the text if the table has no system.
     began = time.time()
     sides = find_recipe(run.benchmark.data).sides[:2]
     record = read_set_record(data, run.benchmark.data)
@@ -219,6 +225,7 @@ def execute(run: Run, step: Step, data: Path, folder: Path, device: str, keep_mo
         figures = train_and_test(run, data, (sides[0], sides[1]), folder, device)
     else:
         figures = describe_test(run, data, sides[run.benchmark.side == "target"])
+    # Record the scores with the settings that they are from.
     write_json(
         folder / RESULT,
         {
@@ -240,10 +247,10 @@ def execute(run: Run, step: Step, data: Path, folder: Path, device: str, keep_mo
             "figures": figures,
         },
     )
-    clean(folder, keep_model)
+    delete_unneeded(folder, keep_model)
 
 
-def clean(folder: Path, keep_model: bool) -> None:
+def delete_unneeded(folder: Path, keep_model: bool) -> None:
     """Delete files that a finished run does not need."""
     shutil.rmtree(folder / TEXT, ignore_errors=True)
     model, log = folder / MODEL, folder / "metrics.jsonl"
@@ -270,7 +277,7 @@ def describe_test(run: Run, data: Path, side: str) -> dict[str, float]:
         min_count=3,
         tags=None,
     )
-    novel = {f"novel word {order}-grams": float(found.novel) for order, found in row.words.orders.items()}
+    novel = {f"novel word {order}-grams": float(orders.novel) for order, orders in row.words.orders.items()}
     return {"degree": row.degree, **novel}
 
 
@@ -299,7 +306,7 @@ def train_and_test(run: Run, data: Path, sides: tuple[str, str], folder: Path, d
     for split, measures in benchmark.tests.items():
         tested = translate_test(run, model, data, split, sides, folder, device)
         for name in measures:
-            figures.update(measure(name, tested))
+            figures.update(measure_test(name, tested))
     return figures
 
 
@@ -329,8 +336,8 @@ def translate_test(
         # Beam search has the limits of the papers; otherwise no correct answer is truncated.
         exact = any("exact match" in name for name in run.benchmark.tests[split])
         limit = _length_limit(ensemble, sources, references) if exact or run.system.beam == 1 else {}
-        found = ensemble.translate(sources, run.system.beam, progress=True, **limit)
-        write_atomic(path, "".join(f"{item.text}\n" for item in found))
+        translations = ensemble.translate(sources, run.system.beam, progress=True, **limit)
+        write_atomic(path, "".join(f"{item.text}\n" for item in translations))
     hypotheses = list(read_lines(path))
     others = [name for name in run.benchmark.splits if name != split]
     return Translated(run.benchmark, data, split, sides, rows, sources, references, hypotheses, others)
@@ -338,6 +345,6 @@ def translate_test(
 
 def _length_limit(ensemble: Any, sources: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
     lengths = ensemble.lengths(sources)
-    wanted = np.array([len(ids) for ids in ensemble.subwords.encode_target(references)])
-    extra = math.ceil(float((wanted - 1.2 * lengths).max(initial=0))) + TARGETS_MORE
+    reference_lengths = np.array([len(ids) for ids in ensemble.subwords.encode_target(references)])
+    extra = math.ceil(float((reference_lengths - 1.2 * lengths).max(initial=0))) + TARGETS_MORE
     return {"max_length_ratio": 1.2, "max_length_extra": max(extra, TARGETS_MORE)}

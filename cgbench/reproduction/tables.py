@@ -92,7 +92,7 @@ class Benchmark:
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """A row of a table: a system on a benchmark.
 
     :param figures: published scores; none for a system that the paper names without a score.
@@ -154,7 +154,7 @@ class PublishedTable:
         return known and (not self.benchmarks or row.benchmark in (*self.benchmarks, *self.left_out))
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[TableRow]:
         """One row per system and benchmark."""
         figures_by_row: dict[tuple[str, str], list[PublishedScore]] = {}
         for figure in self.figures:
@@ -163,9 +163,9 @@ class PublishedTable:
             for name in self.also:
                 if name in all_benchmarks()[benchmark].systems:
                     figures_by_row.setdefault((benchmark, name), [])
-        return [Row(*key, figures, self._why(*key), self._init(*key)) for key, figures in figures_by_row.items()]
+        return [TableRow(*key, figures, self._why(*key), self._init(*key)) for key, figures in figures_by_row.items()]
 
-    def left(self, row: Row) -> str:
+    def left(self, row: TableRow) -> str:
         """The part left out with a row that cannot be run: its system, or its whole benchmark."""
         return row.benchmark if row.benchmark in self.left_out and row.system not in self.left_out else row.system
 

@@ -218,7 +218,7 @@ def test_ctrl_c_says_that_the_command_goes_on(run, tmp_path, monkeypatch):
     def stopped(*words, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(running, "prepare", stopped)
+    monkeypatch.setattr(running, "prepare_benchmark", stopped)
     error = run(*RUN, "--out", tmp_path, status=130).stderr
     assert "the same command resumes" in error
 

@@ -8,15 +8,15 @@ import re
 import pytest
 from hostile_text import HOSTILE
 
-from cgbench.report.page import as_script_data, asset, render_page, shown
+from cgbench.report.page import as_script_data, asset, printable_values, render_page
 
 
 def test_data_comes_back_as_it_was_and_ends_no_script():
     data = {"rows": [[text, 1.5, None] for text in HOSTILE], "<b>": ["&"]}
     written = str(as_script_data(data))
     assert not set(written) & set("<>&\u2028\u2029")
-    assert json.loads(written) == shown(data)
-    assert "\x1b" not in shown(HOSTILE[5]) and "\\x1b[31m" in shown(HOSTILE[5])
+    assert json.loads(written) == printable_values(data)
+    assert "\x1b" not in printable_values(HOSTILE[5]) and "\\x1b[31m" in printable_values(HOSTILE[5])
 
 
 def test_no_figure_that_json_has_not():

@@ -20,7 +20,7 @@ from cgbench.errors import InputError
 from cgbench.files import write_json
 from cgbench.report import release_page as module
 from cgbench.report.names import meaning
-from cgbench.report.release_data import columns_of, find_material, funnel, novelty_curves
+from cgbench.report.release_data import find_material, funnel, novelty_curves, numeric_columns
 from cgbench.report.release_page import release_page
 
 
@@ -59,7 +59,7 @@ def test_the_page_of_candidates(candidates):
     assert any("onerror" in row[at["target"]] for row in data["rows"])
     assert "<img" not in html and "\x1b" not in html
     assert "licence of the inputs is not stated" in html and "these are candidates" in html
-    assert all(meaning(name) for name in columns_of(candidates) if name not in PLACES), "every column has a definition"
+    assert all(meaning(name) for name in numeric_columns(candidates) if name not in PLACES)
     assert html == release_page(Release.open(candidates.folder))
     copied = re.findall('data-copy="([^"]*)"', html)
     assert r"source\_length &" in copied[0].replace("&amp;", "&") and "abbr" not in "".join(copied)
@@ -71,14 +71,14 @@ def test_quantiles_stand_below_their_names(candidates):
         r"<caption>Means and quantiles</caption>\s*<thead>(.*?)</thead>\s*<tbody>\s*<tr>(.*?)</tr>", html, re.DOTALL
     ).groups()
     names = re.findall("<th[^>]*>([^<]*)</th>", head)[1:]
-    degrees = columns_of(candidates)["degree"]
+    degrees = numeric_columns(candidates)["degree"]
     expected = [degrees.mean(), *np.quantile(degrees, (0, 0.25, 0.5, 0.75, 1))]
     assert names == ["mean", "min", "25 %", "median", "75 %", "max"]
     assert re.findall("<td>([^<]*)</td>", cells) == [f"{value:.3f}" for value in expected]
 
 
 def test_the_funnel_adds_up(candidates):
-    stages = funnel(candidates, columns_of(candidates))
+    stages = funnel(candidates, numeric_columns(candidates))
     assert [stage.key for stage in stages] == ["pool", "known_words", "within_length", "candidates"]
     for stage in stages:
         assert stage.pools is None or sum(stage.pools) == stage.pairs
@@ -196,7 +196,7 @@ def test_bad_input_is_one_line(candidates, tmp_path, run):
 
 def test_correlations_are_those_of_the_figures(candidates):
     html = release_page(candidates)
-    columns = columns_of(candidates)
+    columns = numeric_columns(candidates)
     row = re.search(r"source_<wbr>length</abbr></th>(<td.*?)</tr>", html)[1]
     cells = re.findall(r"<td[^>]*>([^<]*)</td>", row)
     assert cells[0] == f"{spearman(columns['source_length'], columns['degree']):+.2f}"

@@ -12,9 +12,9 @@ from cgbench.data_recipes.geca import mixed
 from cgbench.errors import InputError
 from cgbench.models.config.presets import list_presets, load_preset
 from cgbench.models.training.schedule import learning_rate
-from cgbench.reproduction.measures import Translated, measure
-from cgbench.reproduction.plan import ReproduceRequest, plan, scaled
-from cgbench.reproduction.report import Result, Sample, compare, interval, markdown, rows_of
+from cgbench.reproduction.measures import Translated, measure_test
+from cgbench.reproduction.plan import ReproduceRequest, plan, schedule_changes
+from cgbench.reproduction.report import Result, Sample, compare_runs, difference_interval, line_cells, markdown
 from cgbench.reproduction.tables import all_benchmarks, all_tables
 from cgbench.reproduction.texts import held_out
 
@@ -60,18 +60,22 @@ def test_exact_match_of_all_and_of_groups(tmp_path):
     found = translated(
         tmp_path, ["a", "b", "a"], ["x y", "y", "z"], ["x  y", "n", ""], **{"test.type": ["p", "q", "p"]}
     )
-    assert measure("exact match", found)["exact match"] == pytest.approx(100 / 3)
-    assert measure("exact match by source", found) == {"exact match: a": 50.0, "exact match: b": 0.0}
-    assert measure("exact match by type", found) == {"exact match: p": 50.0, "exact match: q": 0.0}
+    assert measure_test("exact match", found)["exact match"] == pytest.approx(100 / 3)
+    assert measure_test("exact match by source", found) == {"exact match: a": 50.0, "exact match: b": 0.0}
+    assert measure_test("exact match by type", found) == {"exact match: p": 50.0, "exact match: q": 0.0}
 
 
 def test_one_shot_bleu_takes_all_references_and_sentences_with_rare_words(tmp_path):
     """A word that the training text has once decides; a reference may stand in the training text."""
     train = {"train.s": ["a b c d", "a b c d once"], "train.t": ["1 2 3 4", "6 7 8 9 0"]}
     sources, references = ["a b c d", "a b c d once"], ["4 3 2 1", "0 9 8 7 6"]
-    right = measure("BLEU with one-shot words", translated(tmp_path, sources, references, ["1 2 3 4", "x"], **train))
+    right = measure_test(
+        "BLEU with one-shot words", translated(tmp_path, sources, references, ["1 2 3 4", "x"], **train)
+    )
     assert right["BLEU 1-shot"] == 0 < right["BLEU full"] < 100
-    other = measure("BLEU with one-shot words", translated(tmp_path, sources, references, ["x", "6 7 8 9 0"], **train))
+    other = measure_test(
+        "BLEU with one-shot words", translated(tmp_path, sources, references, ["x", "6 7 8 9 0"], **train)
+    )
     assert other["BLEU 1-shot"] == pytest.approx(100)
 
 
@@ -88,25 +92,25 @@ def test_empty_words_are_trained_on_and_scored_where_the_authors_see_them(tmp_pa
     assert "␣" in learn_dictionaries(run, tmp_path, ("s", "t"), train, tmp_path / "text").target
     for hypothesis, value in (("1 ␣ 2 3", 100), ("1 2 3", 0)):
         found = translated(tmp_path, ["a b c d once"], ["1  2 3"], [hypothesis], tatoeba)
-        assert measure("BLEU with one-shot words", found)["BLEU full"] == pytest.approx(value)
+        assert measure_test("BLEU with one-shot words", found)["BLEU full"] == pytest.approx(value)
 
 
 @pytest.mark.parametrize(("generated", "said"), [(("train",), "generated"), ((), "released")])
 def test_figures_of_generated_data_say_so(generated, said):
     run = replace(result("LSTM", 1, 0.0, "Colors"), generated=generated, precision="bfloat16")
-    (line,) = compare([run], "full", [all_tables()["lexicon-3"]])
+    (line,) = compare_runs([run], "full", [all_tables()["lexicon-3"]])
     assert line.schedule == f"full; {said} data; bfloat16"
 
 
 def test_scales_change_the_schedule_alone():
     preset = load_preset("lstm_lexicon_cogs")
-    assert scaled(preset, "full", 1.0) == {}
-    short = preset.replace(scaled(preset, "short", 0.05))
+    assert schedule_changes(preset, "full", 1.0) == {}
+    short = preset.replace(schedule_changes(preset, "short", 0.05))
     assert (short.training.max_updates, short.training.warmup_updates, short.training.patience) == (400, 200, 0)
     peaks = [max(learning_rate(own.training, update, 512) for update in range(1, 8001)) for own in (preset, short)]
     assert peaks[0] == pytest.approx(peaks[1])
     assert short.model == preset.model and short.training.batch_sentences == preset.training.batch_sentences
-    smoke = preset.replace(scaled(preset, "smoke", 0.0))
+    smoke = preset.replace(schedule_changes(preset, "smoke", 0.0))
     assert smoke.training.max_updates < 10 and smoke.model == preset.model
 
 
@@ -116,68 +120,72 @@ def result(system, seed, value, benchmark="COGS gen"):
 
 def test_a_smoke_schedule_is_not_compared():
     runs = [replace(result("LSTM", seed, value, "Colors"), scale="smoke") for seed, value in ((1, 40.0), (2, 100.0))]
-    lines = compare(runs, "smoke", [all_tables()["lexicon-3"]])
+    lines = compare_runs(runs, "smoke", [all_tables()["lexicon-3"]])
     assert lines and all(line.within is None for line in lines)
-    assert all(row[-1] == "too few updates to compare" for row in rows_of(lines))
+    assert all(row[-1] == "too few updates to compare" for row in line_cells(lines))
     assert "yes" not in markdown(lines)
-    full = compare([replace(run, scale="full") for run in runs], "full", [all_tables()["lexicon-3"]])
-    assert [row[-1] for row in rows_of(full)] == ["not decided"]
+    full = compare_runs([replace(run, scale="full") for run in runs], "full", [all_tables()["lexicon-3"]])
+    assert [row[-1] for row in line_cells(full)] == ["not decided"]
 
 
 def test_the_best_of_several_is_compared():
     runs = [result("Transformer PED", seed, value) for seed, value in enumerate((78.0, 80.0, 84.0), 1)]
     runs += [result("Transformer TEU", 1, 70.0)]
-    (line,) = compare(runs, "full", [all_tables()["devil-3"]])
+    (line,) = compare_runs(runs, "full", [all_tables()["devil-3"]])
     assert (line.system, line.best, line.seeds) == ("Transformer", "Transformer PED", 3)
     assert line.ours == pytest.approx(242 / 3) and line.deviation == pytest.approx(3.0551, abs=1e-3)
     assert line.published == "80" and line.within is True and line.ran == "2 of 3"
-    assert rows_of([line])[0][0] == "Transformer (Transformer PED, 2 of 3 run)"
+    assert line_cells([line])[0][0] == "Transformer (Transformer PED, 2 of 3 run)"
 
 
 def test_the_best_on_the_compositional_test_is_shown_on_the_independent_one():
     runs = [result("Transformer PED", 1, 80.0), result("Transformer TEU", 1, 70.0)]
     figures = [{"exact match": 80.0, "IID exact match": 97.0}, {"exact match": 70.0, "IID exact match": 99.0}]
     runs = [replace(run, figures=own) for run, own in zip(runs, figures, strict=True)]
-    found = {line.metric: line for line in compare(runs, "full", [all_tables()["devil-8"]])}
+    found = {line.metric: line for line in compare_runs(runs, "full", [all_tables()["devil-8"]])}
     assert found["IID exact match"].best == found["exact match"].best == "Transformer PED"
     assert found["IID exact match"].ours == 97.0
 
 
 def test_an_interval_is_welchs():
     """By hand: variances 25 / 5 and 9 / 10, standard error 2.429, 5.5 degrees of freedom, t 2.502."""
-    low, high = interval(Sample(60, 5, 5), Sample(50, 3, 10))
+    low, high = difference_interval(Sample(60, 5, 5), Sample(50, 3, 10))
     assert (low + high) / 2 == pytest.approx(10)
     assert (high - low) / 2 == pytest.approx(6.076, abs=0.01)
-    rounded = interval(Sample(60, 5, 5), Sample(50, 3, 10, unit=1))
+    rounded = difference_interval(Sample(60, 5, 5), Sample(50, 3, 10, unit=1))
     assert rounded == pytest.approx((low - 0.5, high + 0.5))  # 50 may be anything from 49.5 to 50.5
 
 
 def test_a_noisier_system_is_not_closer_and_more_runs_say_more():
     """A wide spread used to be enough for any figure to be within it."""
-    few, many = (interval(Sample(60, 20, runs), Sample(50, 2, 20)) for runs in (3, 100))
+    few, many = (difference_interval(Sample(60, 20, runs), Sample(50, 2, 20)) for runs in (3, 100))
     assert few[0] < 0 < few[1] and many[0] > 0
-    assert interval(Sample(60, None, 1), Sample(50, None, 5)) is None
-    alone = interval(Sample(60, None, 1), Sample(50, 4, 5))  # one run of ours: it has the published spread
+    assert difference_interval(Sample(60, None, 1), Sample(50, None, 5)) is None
+    alone = difference_interval(Sample(60, None, 1), Sample(50, 4, 5))  # one run of ours: it has the published spread
     assert (alone[1] - alone[0]) / 2 == pytest.approx(2.776 * 4 * math.sqrt(1 + 1 / 5), abs=0.01)
-    no_spread = interval(Sample(60, 4, 5), Sample(50, None, 6))
+    no_spread = difference_interval(Sample(60, 4, 5), Sample(50, None, 6))
     assert (no_spread[1] - no_spread[0]) / 2 == pytest.approx(2.776 * 4 * math.sqrt(1 / 5 + 1 / 6), abs=0.01)
-    assert interval(Sample(0, 0, 5), Sample(0, 0, 10, unit=1)) == (-0.5, 0.5)
+    assert difference_interval(Sample(0, 0, 5), Sample(0, 0, 10, unit=1)) == (-0.5, 0.5)
 
 
 def test_within_is_by_the_interval():
     """78 ± 3 of five runs; ours are 70 ± 2 of as many: within the larger spread thrice, and yet another figure."""
     runs = [result("Transformer TEU", seed, value) for seed, value in enumerate((68.0, 69, 70, 71, 72), 1)]
-    (line,) = (line for line in compare(runs, "full", [all_tables()["devil-7"]]) if line.system == "Transformer TEU")
+    (line,) = (
+        line for line in compare_runs(runs, "full", [all_tables()["devil-7"]]) if line.system == "Transformer TEU"
+    )
     assert line.within is False and line.high < 0 and line.low < line.difference < line.high
     noisy = [result("Transformer TEU", seed, value) for seed, value in enumerate((40.0, 90.0), 1)]
-    (line,) = (line for line in compare(noisy, "full", [all_tables()["devil-7"]]) if line.system == "Transformer TEU")
+    (line,) = (
+        line for line in compare_runs(noisy, "full", [all_tables()["devil-7"]]) if line.system == "Transformer TEU"
+    )
     assert line.low < 0 < line.high and line.within is None  # two runs say nothing
-    assert rows_of([line])[0][-1] == "not decided"
+    assert line_cells([line])[0][-1] == "not decided"
 
 
 def test_a_median_is_taken_where_the_paper_takes_it():
     runs = [result("Relative", seed, value, "SCAN length cutoff 26") for seed, value in enumerate((0.0, 60.0, 62.0), 1)]
-    (line,) = compare(runs, "full", [all_tables()["devil-1"]])
+    (line,) = compare_runs(runs, "full", [all_tables()["devil-1"]])
     assert line.ours == 60.0 and line.within is None  # no interval of medians
 
 
@@ -202,12 +210,12 @@ def test_a_run_that_was_stopped_goes_on_after_its_training(tmp_path, monkeypatch
         raise KeyboardInterrupt
 
     monkeypatch.setattr(trainer, "train_model", counted)
-    measure_ = running.measure
-    monkeypatch.setattr(running, "measure", stopped)
+    measure_ = running.measure_test
+    monkeypatch.setattr(running, "measure_test", stopped)
     (folder := tmp_path / "run").mkdir()
     with pytest.raises(KeyboardInterrupt):
         running.execute(run, run.step({}), tmp_path / "colors", folder, "cpu", False)
-    monkeypatch.setattr(running, "measure", measure_)
+    monkeypatch.setattr(running, "measure_test", measure_)
     running.execute(run, run.step({}), tmp_path / "colors", folder, "cpu", False)
     assert trained == [False, True]  # the second time the model was there
     running.execute(run, run.step({}), tmp_path / "colors", folder, "cpu", False)
@@ -220,10 +228,10 @@ def test_a_run_that_was_stopped_goes_on_after_its_training(tmp_path, monkeypatch
 def test_data_are_released_generated_or_refused(tmp_path):
     from cgbench.data_recipes.prepared import RECORD
     from cgbench.files import read_json, write_json
-    from cgbench.reproduction.running import generated_splits, prepare
+    from cgbench.reproduction.running import generated_splits, prepare_benchmark
 
     jump, said = all_benchmarks()["SCAN jump"], []
-    prepare(jump, tmp_path, None, True, said.append)
+    prepare_benchmark(jump, tmp_path, None, True, said.append)
     folder = tmp_path / "data" / "scan"
     record = read_json(folder / RECORD)
     assert generated_splits(record, jump) == ["addprim_jump/train", "addprim_jump/test"] and "give a mirror" in said[-1]
@@ -232,10 +240,10 @@ def test_data_are_released_generated_or_refused(tmp_path):
     for split in jump.splits:
         record["splits"][split]["origin"] = "released"
     write_json(folder / RECORD, record)
-    prepare(jump, tmp_path, None, True, said.append)  # unchanged: taken as it is
+    prepare_benchmark(jump, tmp_path, None, True, said.append)  # unchanged: taken as it is
     (folder / "addprim_jump" / "test.src").write_text("run\n")
     with pytest.raises(InputError, match="give these files with mirror, or delete the folder"):
-        prepare(jump, tmp_path, None, True, said.append)
+        prepare_benchmark(jump, tmp_path, None, True, said.append)
     assert (folder / "addprim_jump" / "test.src").read_text() == "run\n"
 
 
@@ -278,7 +286,7 @@ def test_two_names_of_a_system_share_its_runs():
     names = names[:15]
     assert "R-Dangle_sep o=1" in names and "R-Dangle_sep [70M]" not in names and len(names) == len(set(names))
     found = Result("CoGnition", "R-Dangle_sep o=1", "full", 1.0, 1, 1, "s", 0, 1, 1, "cpu", {"BLEU cg-test": 60.0})
-    lines = compare([found], "full", [all_tables()["composition-1"]])
+    lines = compare_runs([found], "full", [all_tables()["composition-1"]])
     assert [line.system for line in lines] == ["R-Dangle_sep [70M]"] and lines[0].ours == 60.0
 
 
@@ -312,11 +320,11 @@ def test_lexicons_are_learnt_from_the_whole_text_and_smoke_takes_a_part_of_it(tm
 
 def test_methods_are_scaled_with_the_updates():
     bow, creg = load_preset("transformer_cognition_bow"), load_preset("transformer_cognition_creg")
-    assert scaled(bow, "short", 0.1)["method.epochs"] == 1 and bow.method.epochs == 10
+    assert schedule_changes(bow, "short", 0.1)["method.epochs"] == 1 and bow.method.epochs == 10
     proto = load_preset("proto_cognition")
-    assert [scaled(proto, "short", part)["model.prototype_epochs"] for part in (0.5, 0.1)] == [4, 1]
-    assert scaled(proto, "smoke", 0.0)["model.prototype_epochs"] == 0  # so that they are made at all
-    assert scaled(creg, "short", 0.1)["method.ramp_updates"] == creg.method.ramp_updates // 10
+    assert [schedule_changes(proto, "short", part)["model.prototype_epochs"] for part in (0.5, 0.1)] == [4, 1]
+    assert schedule_changes(proto, "smoke", 0.0)["model.prototype_epochs"] == 0  # so that they are made at all
+    assert schedule_changes(creg, "short", 0.1)["method.ramp_updates"] == creg.method.ramp_updates // 10
 
 
 @pytest.mark.parametrize(
@@ -455,9 +463,9 @@ def test_a_given_lexicon_is_read_and_is_part_of_the_key(tmp_path):
 
 def test_a_short_run_validates_ten_times_where_the_paper_does_after_epochs():
     preset = load_preset("composition_cognition")
-    short = preset.replace(scaled(preset, "short", 0.1)).training
+    short = preset.replace(schedule_changes(preset, "short", 0.1)).training
     assert short.validate_every_epochs == 0 and short.validate_every == short.max_updates // 10 == 1000
-    assert scaled(preset, "smoke", 0.0)["training.validate_every_epochs"] == 0
+    assert schedule_changes(preset, "smoke", 0.0)["training.validate_every_epochs"] == 0
 
 
 def test_cogs_is_tested_on_the_edition_of_the_papers():
