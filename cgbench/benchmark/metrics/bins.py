@@ -17,8 +17,8 @@ from cgbench.text.plain_text import words_of
 
 LARGEST = 1e300  # so that differences are finite
 MOST = 1000  # bins
-FEW = 12
-"""By default, up to this many distinct whole numbers have one bin each."""
+FEW, ENOUGH = 12, 10
+"""By default, up to this many distinct whole numbers have one bin each, with at least ten examples."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,8 @@ def make_bins(feature: Feature, how: str | None) -> list[Bin]:
     """The non-empty bins of a feature.
 
     :param how: None, a number of bins of equal width, ``quantiles:N``, or edges ``e1,e2,...`` (one bin below the first
-        and one from each edge). By default one bin per label or per value of a few whole numbers, else quartiles.
+        and one from each edge). By default one bin per label or per value of a few whole numbers (those with fewer than
+        ten examples are merged), else quartiles.
     :raises InputError: ``how`` is invalid.
     """
     if feature.labels is not None:
@@ -119,6 +120,27 @@ def _edges_of(values: np.ndarray, how: str) -> np.ndarray:
     return np.unique(np.ceil(edges)) if np.all(values == np.round(values)) else edges
 
 
+def _bins_of_values(rows: np.ndarray, values: np.ndarray, distinct: np.ndarray) -> list[Bin]:
+    """A bin per value; neighbours with fewer than :data:`ENOUGH` examples are merged, unless all examples are few."""
+    least = ENOUGH if len(values) >= 4 * ENOUGH else 1
+    groups: list[list[float]] = [[]]
+    for value in distinct.tolist():
+        groups[-1].append(value)
+        if np.isin(values, groups[-1]).sum() >= least:
+            groups.append([])
+    rest = groups.pop()
+    groups[-1] += rest
+    return [
+        Bin(
+            f"{group[0]:.0f}" + (f"-{group[-1]:.0f}" if len(group) > 1 else ""),
+            rows[np.isin(values, group)],
+            group[0],
+            group[-1],
+        )
+        for group in groups
+    ]
+
+
 def _bins_of_numbers(feature: Feature, how: str | None) -> list[Bin]:
     kept, values = _kept(feature)
     if not len(values):
@@ -127,7 +149,7 @@ def _bins_of_numbers(feature: Feature, how: str | None) -> list[Bin]:
     if how is None:
         distinct = np.unique(values)
         if are_whole and len(distinct) <= FEW:
-            return [Bin(f"{value:.0f}", kept[values == value], float(value), float(value)) for value in distinct]
+            return _bins_of_values(kept, values, distinct)
         how = "quantiles:4"
     edges = _edges_of(values, how)
     names = _names(edges)

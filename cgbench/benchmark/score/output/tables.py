@@ -158,7 +158,6 @@ def _bins(scored: ScoredSystems, rows: Iterable[Row], figure: str, width: int) -
 def _drops(scored: ScoredSystems, rows: Sequence[Row], width: int) -> list[Table | Note]:
     """The drop of every system from the control set to the test set, in a table and in words."""
     by_bin = {(row.system, row.figure, row.bin): row for row in rows if row.analysis in ("scores", "drop")}
-    verb = "rises" if scored.metric.lower_is_better else "falls"
     lines, words = [], []
     for row in (row for row in rows if row.analysis == "drop" and row.bin == "drop"):
         control, test = (by_bin[row.system, row.figure, bin].value for bin in ("control", None))
@@ -168,11 +167,17 @@ def _drops(scored: ScoredSystems, rows: Sequence[Row], width: int) -> list[Table
         line += [_interval(row, width), fixed(ratio, 2), fixed(row.difference, width, "+")]
         lines.append([*line, _difference(row, width)[1], p_text(row.p_value), p_text(row.p_holm)])
         if row.value is not None:
-            bounds = f" [{row.ci_low:.{width}f}, {row.ci_high:.{width}f}]" if row.ci_low is not None else ""
+            verb = "rises" if scored.metric.lower_is_better is (row.value >= 0) else "falls"
+            ends = (
+                []
+                if row.ci_low is None
+                else sorted(value if row.value >= 0 else -value for value in (row.ci_low, row.ci_high))
+            )
+            bounds = f" [{ends[0]:.{width}f}, {ends[1]:.{width}f}]" if ends else ""
             of_system = f"{row.system}: " if len(scored.results) > 1 else ""
             words.append(
-                f"{of_system}{label} {verb} by {row.value:.{width}f}{bounds} from the control set ({row.n:,} examples) "
-                "to the test set"
+                f"{of_system}{label} {verb} by {abs(row.value):.{width}f}{bounds} from the control set "
+                f"({row.n:,} examples) to the test set"
             )
     head = ["control to test", "system", "control", "test", "drop", "95 % interval", "test / control"]
     return [Table([*head, "Δ", "95 % of Δ", "p", "p (Holm)"], lines, 2), Note("\n".join(words), in_latex=False)]

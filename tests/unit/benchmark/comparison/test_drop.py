@@ -159,7 +159,7 @@ def test_every_form():
     latex = found.report("latex")
     assert "control to test" in latex and "falls" not in latex and "28.0" in latex
     text = found.report()
-    assert "A: exact falls by 28.0 [" in text and "B: exact falls by -2.6 [" in text
+    assert "A: exact falls by 28.0 [" in text and "B: exact rises by 2.6 [" in text
     assert found.to_pandas() is not None
 
 

@@ -170,3 +170,11 @@ def test_an_empty_training_text(material, tmp_path):
     (tmp_path / "empty").write_text("\n")
     with pytest.raises(InputError, match="empty: the corpus is empty"):
         make_feature("degree", 3, FeatureInputs(material.text, str(tmp_path / "empty")))
+
+
+def test_values_of_few_examples_are_merged():
+    values = np.repeat([3.0, 4.0, 5.0, 6.0, 7.0], [4, 7, 30, 12, 2])
+    assert [(one.label, len(one.rows), one.low, one.high) for one in make_bins(Feature("length", values), None)] == [
+        ("3-4", 11, 3.0, 4.0), ("5", 30, 5.0, 5.0), ("6-7", 14, 6.0, 7.0),
+    ]  # fmt: skip
+    assert [one.label for one in make_bins(Feature("length", values[:39]), None)] == ["3", "4", "5"]
