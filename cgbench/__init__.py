@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # for editors and type checkers; the table below is used at run time
     from cgbench.benchmark.comparison.comparison import Comparison
     from cgbench.benchmark.comparison.sequential import sequential
-    from cgbench.benchmark.consistency.agreement import consistency
+    from cgbench.benchmark.consistency.linked_translations import consistency
     from cgbench.benchmark.consistency.make import make_items
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
     from cgbench.benchmark.metrics.metric import Metric
@@ -98,7 +98,7 @@ _MODULES = {
     "Metric": "cgbench.benchmark.metrics.metric",
     "Release": "cgbench.benchmark.release.release",
     "build_react": "cgbench.benchmark.react.build_react",
-    "consistency": "cgbench.benchmark.consistency.agreement",
+    "consistency": "cgbench.benchmark.consistency.linked_translations",
     "degree": "cgbench.benchmark.stats.degree",
     "export": "cgbench.benchmark.release.export.export",
     "import_scores": "cgbench.benchmark.score.import_scores",

@@ -24,8 +24,8 @@ import numpy as np
 from scan import machine
 from scipy.stats import rankdata
 
-from cgbench.benchmark.consistency.agreement import Consistency
 from cgbench.benchmark.consistency.items import Row, Tokens
+from cgbench.benchmark.consistency.linked_translations import Consistency
 from cgbench.benchmark.score.evaluate import evaluation_of
 from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.tables import render

@@ -44,7 +44,7 @@ def score_command(values: dict[str, Any], output: dict[str, Any], items: Path) -
 
     ITEMS is a table of `cgbench consistency make`, or another with the columns source and piece.
     """
-    from cgbench.benchmark.consistency.agreement import consistency
+    from cgbench.benchmark.consistency.linked_translations import consistency
 
     request, printer = ConsistencyRequest(**{"items": str(items), **values}), ScoreOutput(**output)
     printer.check(request)

@@ -108,12 +108,19 @@ def correlation_table(
                 for pair in chosen
             ]
             rows.append(
-                (name, [cell for estimates in values for cell in ([shown(*pair) for pair in estimates] or ["", ""])])
+                (
+                    name,
+                    [
+                        cell
+                        for estimates in values
+                        for cell in ([with_interval(*pair) for pair in estimates] or ["", ""])
+                    ],
+                )
             )
     return columns, rows
 
 
-def shown(value: float | None, interval: Interval, digits: int = 2) -> str:
+def with_interval(value: float | None, interval: Interval, digits: int = 2) -> str:
     """A value with its interval, for a table."""
     if value is None or math.isnan(value):
         return "-"
@@ -161,7 +168,7 @@ def partial(first: float, second: float, between: float) -> float | None:
     return None if unexplained < 1e-12 else max(-1.0, min(1.0, (between - first * second) / math.sqrt(unexplained)))
 
 
-def interval(rho: float, n: int, controls: int = 0) -> Interval:
+def rho_interval(rho: float, n: int, controls: int = 0) -> Interval:
     """The 95 % interval of a correlation of ``n`` pairs with ``controls`` variables held constant."""
     free = n - 3 - controls
     if free < 1:
@@ -180,9 +187,9 @@ def _correlate(first: str, second: str, ranks: Mapping[str, np.ndarray]) -> Corr
         partial_rho, controls = _partial_given(first, second, controls, ranks)
     return Correlation(
         *(first, second, n, _rounded(rho)),
-        None if rho is None else _rounded_pair(interval(rho, n)),
+        None if rho is None else _rounded_pair(rho_interval(rho, n)),
         _rounded(partial_rho),
-        None if partial_rho is None else _rounded_pair(interval(partial_rho, n, len(controls))),
+        None if partial_rho is None else _rounded_pair(rho_interval(partial_rho, n, len(controls))),
     )
 
 

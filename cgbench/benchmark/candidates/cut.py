@@ -102,7 +102,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def parts_of(scans: Sequence[Path]) -> list[Path]:
+def scan_parts(scans: Sequence[Path]) -> list[Path]:
     """The files of several scans, in order."""
     return [part for scan in scans for part in sorted(scan.glob("part-*.parquet"))]
 

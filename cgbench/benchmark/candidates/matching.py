@@ -152,7 +152,7 @@ def _kolmogorov_smirnov(first: np.ndarray, second: np.ndarray) -> float:
     return float(np.abs(shares[0] - shares[1]).max())
 
 
-def scaled(test: Mapping[str, np.ndarray], *further_sets: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+def scaled_covariates(test: Mapping[str, np.ndarray], *further_sets: Mapping[str, np.ndarray]) -> list[np.ndarray]:
     """Covariates as points ``[pairs, covariates]``: lengths in words, the others in standard deviations of the test
     set. So one word of length counts as much as one standard deviation of frequency."""
     units = {
@@ -170,7 +170,7 @@ def match(test: np.ndarray, pool: np.ndarray) -> np.ndarray:
     towards the pool's mean, and the means would differ. Sums run in a fixed order, so the choice is the same on every
     machine.
 
-    :param test: of :func:`scaled`, ``[n, covariates]``; ``pool``: ``[m, covariates]``. The first of equally good pairs
+    :param test: of :func:`scaled_covariates`, ``[n, covariates]``; ``pool``: ``[m, covariates]``. The first of equally good pairs
         is taken.
     :returns: places in ``pool``, at most ``n`` different ones.
     """

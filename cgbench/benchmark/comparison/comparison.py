@@ -25,7 +25,7 @@ from cgbench.benchmark.comparison.significance import (
     randomization_of_pairs,
 )
 from cgbench.benchmark.comparison.variance import ExampleCovariance
-from cgbench.benchmark.comparison.variation import Draws, kind_of_variation
+from cgbench.benchmark.comparison.variation import ExampleDraws, kind_of_variation
 from cgbench.benchmark.metrics.bins import Bin
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.errors import InputError, argument
@@ -332,7 +332,7 @@ class _Slice:
         self.statistics = statistics
         self.units = [np.stack([metric.collect(run, rows) for run in system]) for system in statistics]
         self.values = [metric.compute(system.sum(axis=1)) for system in self.units]  # [runs, figures] each
-        draws = Draws(
+        draws = ExampleDraws(
             metric, sampling, statistics, self.units, rows, comparison.samples, comparison.count("bootstrap"),
             comparison.seed,
         )  # fmt: skip

@@ -20,7 +20,7 @@ from cgbench.benchmark.metrics.metric import Metric
 
 
 @dataclass(frozen=True)
-class Draws:
+class ExampleDraws:
     """The statistics of systems on some examples, and how to resample them.
 
     ``statistics``: of each system ``[runs, n, k]``, weighted if there is a design; ``units``: of each system
@@ -48,18 +48,18 @@ class Variation:
     effects: np.ndarray | None = None
 
 
-def no_variation(draws: Draws) -> Variation:
+def no_variation(draws: ExampleDraws) -> Variation:
     """Intervals were not requested, or there is a single unit, which is the same in every sample."""
     return Variation()
 
 
-def bootstrap_of_units(draws: Draws) -> Variation:
+def bootstrap_of_units(draws: ExampleDraws) -> Variation:
     """Independent units, drawn alike."""
     samples = resampled_runs(draws.units, draws.metric.compute, draws.samples or draws.default_samples, draws.seed)
     return Variation(covariance_of_samples(samples, draws.units[0].shape[1]), samples)
 
 
-def jackknife_of_clusters(draws: Draws) -> Variation:
+def jackknife_of_clusters(draws: ExampleDraws) -> Variation:
     """Examples in clusters; design effects only without a design, which has its own weights."""
     assert draws.sampling.clusters is not None
     metric, statistics, rows = draws.metric, draws.statistics, draws.rows
@@ -69,13 +69,13 @@ def jackknife_of_clusters(draws: Draws) -> Variation:
     return Variation(covariance, effects=design_effects(metric, statistics, rows, covariance))
 
 
-def jackknife_of_design(draws: Draws) -> Variation:
+def jackknife_of_design(draws: ExampleDraws) -> Variation:
     """Examples that were drawn from a population."""
     assert draws.sampling.design is not None
     return Variation(covariance_of_design(draws.metric, draws.statistics, draws.rows, draws.sampling.design))
 
 
-def bootstrap_of_design(draws: Draws) -> Variation:
+def bootstrap_of_design(draws: ExampleDraws) -> Variation:
     """The same by resampling; examples outside ``rows`` count as a domain of zeros."""
     design = draws.sampling.design
     assert design is not None
@@ -85,7 +85,7 @@ def bootstrap_of_design(draws: Draws) -> Variation:
     return Variation(covariance_of_samples(samples, len(draws.rows), design))
 
 
-def kind_of_variation(draws: Draws, confidence: bool) -> Callable[[Draws], Variation]:
+def kind_of_variation(draws: ExampleDraws, confidence: bool) -> Callable[[ExampleDraws], Variation]:
     """The function for these draws; ``confidence``: intervals or tests were requested."""
     if not confidence:
         return no_variation

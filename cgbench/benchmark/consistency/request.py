@@ -37,7 +37,7 @@ class ItemsRequest:
 
 @request
 class ConsistencyRequest:
-    """What :func:`~cgbench.benchmark.consistency.agreement.consistency` is asked for."""
+    """What :func:`~cgbench.benchmark.consistency.linked_translations.consistency` is asked for."""
 
     items: File = option(help="Table of consistency make, or one with columns source and piece", python_only=True)
     systems: Systems = option(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cgbench.benchmark.candidates.amounts import resolve_amount
-from cgbench.benchmark.candidates.cut import Bounds, count_lengths, cut, parts_of
+from cgbench.benchmark.candidates.cut import Bounds, count_lengths, cut, scan_parts
 from cgbench.benchmark.candidates.documents import DOCUMENT, documents_of
 from cgbench.benchmark.candidates.ensemble_quality import QUALITY, measure_quality, warning_of
 from cgbench.benchmark.candidates.matching import Control
@@ -266,7 +266,7 @@ def _cut(
     bounds = Bounds(request.filters.min_length, request.filters.max_length, request.filters.degree_side)
     lengths = count_lengths([read_json(scan / "counts.json")["lengths"] for scan in scans], bounds)
     count = resolve_amount("candidates", request.filters.candidates, lengths["within_length"])
-    result = cut(parts_of(scans), pools, size=count, bounds=bounds, seed=request.seed, seen=seen)
+    result = cut(scan_parts(scans), pools, size=count, bounds=bounds, seed=request.seed, seen=seen)
     replace(result, counts={**lengths, **result.counts}).save(out)
     rows = result.rows
     originals = original_pairs(plan.inputs.pools, rows["pool"], rows["line"], plan.train.normalisation)
@@ -290,7 +290,7 @@ def _draw_control(
     test["pool"] = test["pool"] - 1  # as the scans count
     lines = [(candidates / f"candidates.{side}").read_bytes().split(b"\n") for side in SIDES]
     return draw_control(
-        parts_of(scans),
+        scan_parts(scans),
         pools,
         test,
         ([lines[0][row] for row in chosen], [lines[1][row] for row in chosen]),

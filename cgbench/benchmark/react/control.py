@@ -28,7 +28,7 @@ from cgbench.benchmark.candidates.matching import (
     balance,
     covariates_of,
     match,
-    scaled,
+    scaled_covariates,
     word_frequency,
 )
 from cgbench.benchmark.candidates.selection import seeded_hash
@@ -75,7 +75,7 @@ def draw_control(
         near *= 4
     test_rows = _with_frequency(test, _decoded(texts), vocabularies)
     rows = _with_frequency(rows, sides, vocabularies)
-    points = scaled(covariates_of(test_rows), covariates_of(rows))
+    points = scaled_covariates(covariates_of(test_rows), covariates_of(rows))
     chosen = np.zeros(0, np.int64)
     for pool in sorted(pairs):
         in_pool = np.flatnonzero(rows["pool"] == pool)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.candidates.correlations import Interval, interval, spearman
+from cgbench.benchmark.candidates.correlations import Interval, rho_interval, spearman
 from cgbench.benchmark.candidates.table import DIFFICULTY
 from cgbench.benchmark.release.release import Release
 from cgbench.errors import InputError
@@ -142,6 +142,6 @@ def _agreement(release: Selected, other_release: Selected) -> Agreement:
         smaller = min(drawn.first / window.first, drawn.second / window.second)
         drawn = Common(drawn.first, drawn.second, drawn.common, smaller * window.expected, total)
     return Agreement(
-        *(release.name, other_release.name, rho, None if rho is None else interval(rho, total)),
+        *(release.name, other_release.name, rho, None if rho is None else rho_interval(rho, total)),
         *(window, common("dropped"), drawn),
     )

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.candidates.correlations import Interval, correlations, numeric, shown
+from cgbench.benchmark.candidates.correlations import Interval, correlations, numeric, with_interval
 from cgbench.benchmark.candidates.strata import OWN_SCORE
 from cgbench.benchmark.comparison.intervals import score_interval
 from cgbench.benchmark.comparison.seeds_test import Contrasts
@@ -75,9 +75,9 @@ class SystemMeasures:
         head = ["measure", "PRR", "ROC-AUC", "AURC", "rho given length", f"PRR minus {self.selects}", "p (Holm)"]
         rows = [
             [
-                row.measure, shown(row.prr, row.intervals["prr"]), shown(row.auc, row.intervals["auc"]),
-                fixed(row.aurc, 3), shown(row.given_length, row.given_length_interval),
-                "" if row.difference is None else shown(row.difference, row.difference_interval),
+                row.measure, with_interval(row.prr, row.intervals["prr"]), with_interval(row.auc, row.intervals["auc"]),
+                fixed(row.aurc, 3), with_interval(row.given_length, row.given_length_interval),
+                "" if row.difference is None else with_interval(row.difference, row.difference_interval),
                 p_text(row.p_holm),
             ]
             for row in self.measures

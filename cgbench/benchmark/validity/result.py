@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.candidates.correlations import Correlation, correlation_table, shown
+from cgbench.benchmark.candidates.correlations import Correlation, correlation_table, with_interval
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.validity.agreement import Agreement, Common
 from cgbench.benchmark.validity.measures import ENSEMBLE, OUTSIDE, SystemMeasures
@@ -131,7 +131,7 @@ def _agreements(agreements: Sequence[Agreement]) -> str:
     rows = [
         [
             f"{agreement.first}, {agreement.second}",
-            shown(agreement.rho, agreement.rho_interval),
+            with_interval(agreement.rho, agreement.rho_interval),
             *(_common(getattr(agreement, name)) for name in ("window", "dropped", "selected")),
         ]
         for agreement in agreements
@@ -169,7 +169,13 @@ def _scores(scored: RankedSystems) -> str:
     scores = scored.scores
     head = ("system", *(f"{set_name} ({count:,})" for set_name, count in scores.sizes.items()))
     rows = [
-        [name, *(shown(scores.values[set_name][row], scores.intervals[set_name][row], 1) for set_name in scores.sizes)]
+        [
+            name,
+            *(
+                with_interval(scores.values[set_name][row], scores.intervals[set_name][row], 1)
+                for set_name in scores.sizes
+            ),
+        ]
         for row, name in enumerate(scores.systems)
     ]
     return f"{scored.metric} ({scored.signature})\n" + render(head, rows)
@@ -180,7 +186,7 @@ def _ranking(set_name: str, scored: RankedSystems) -> str:
     chance = "" if ranking.chance is None else f", p = {ranking.chance:.2g} for a random order"
     lines = [
         f"does {set_name} rank systems like {scored.whole}? Kendall's tau "
-        f"{shown(ranking.tau, ranking.interval)}{chance}; {ranking.swapped} of {ranking.pairs} pairs in another order",
+        f"{with_interval(ranking.tau, ranking.interval)}{chance}; {ranking.swapped} of {ranking.pairs} pairs in another order",
         f"of {ranking.decided} pairs that differ on {scored.whole}: {ranking.kept} differ in the same direction on "
         f"{set_name}, {ranking.reversed} in the other, {ranking.decided - ranking.kept - ranking.reversed} do not",
     ]
@@ -191,5 +197,5 @@ def _ranking(set_name: str, scored: RankedSystems) -> str:
 
 
 def _own(scored: RankedSystems) -> str:
-    rows = [[row.family, shown(row.points, row.interval, 2)] for row in scored.own]
+    rows = [[row.family, with_interval(row.points, row.interval, 2)] for row in scored.own]
     return "disadvantage of a family on the part that its own kind selected\n" + render(("family", "points"), rows)

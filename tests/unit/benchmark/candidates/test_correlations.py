@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twins import spearman as slow_spearman
 
-from cgbench.benchmark.candidates.correlations import as_jsonl, correlations, doubled_ranks, interval, partial, spearman
+from cgbench.benchmark.candidates.correlations import (
+    as_jsonl,
+    correlations,
+    doubled_ranks,
+    partial,
+    rho_interval,
+    spearman,
+)
 
 
 @given(st.lists(st.tuples(st.integers(-3, 3), st.floats(-2, 2)), min_size=2, max_size=30))
@@ -114,8 +121,8 @@ def test_constants_and_missing_figures():
 
 
 def test_intervals_of_too_few_candidates():
-    assert interval(0.5, 3) is None and interval(0.5, 5, 2) is None and interval(0.5, 4) is not None
-    assert interval(1.0, 50) == (1.0, 1.0)
+    assert rho_interval(0.5, 3) is None and rho_interval(0.5, 5, 2) is None and rho_interval(0.5, 4) is not None
+    assert rho_interval(1.0, 50) == (1.0, 1.0)
     assert partial(1.0, 0.3, 0.3) is None and partial(0.0, 0.0, 0.4) == 0.4
 
 
@@ -127,7 +134,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(truth):
     held = 0
     for _ in range(1000):
         x, noise = rng.normal(size=(2, 60))
-        low, high = interval(spearman(x, truth * x + math.sqrt(1 - truth**2) * noise), 60)
+        low, high = rho_interval(spearman(x, truth * x + math.sqrt(1 - truth**2) * noise), 60)
         held += low <= rank_truth <= high
     assert 930 <= held <= 970
 

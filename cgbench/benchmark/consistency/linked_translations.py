@@ -122,7 +122,7 @@ class Consistency(Metric):
         present = list(map(set, units))
         if self.method == "ngrams":
             return consensus(present, self.items)
-        return agreement(self._linked(units), present, self.items)
+        return link_agreement(self._linked(units), present, self.items)
 
     def _units(self, text: str) -> list[str]:
         """The n-grams of characters of a text, without blanks; all of it if it is shorter."""
@@ -146,7 +146,7 @@ class Consistency(Metric):
         ]
 
 
-def agreement(linked: Sequence[set[str]], present: Sequence[set[str]], items: Sequence[np.ndarray]) -> np.ndarray:
+def link_agreement(linked: Sequence[set[str]], present: Sequence[set[str]], items: Sequence[np.ndarray]) -> np.ndarray:
     """The share of the units linked in an item's other outputs that each output has, float64 ``[outputs]``.
 
     :param linked: of each output, the units linked to the shared part; ``present``: all its units.

@@ -8,9 +8,9 @@ import pytest
 from scipy.stats import rankdata
 from shared_data import SHARED, needs
 
-from cgbench.benchmark.consistency import agreement as agreement_module
-from cgbench.benchmark.consistency.agreement import Consistency, agreement, consensus, consistency
+from cgbench.benchmark.consistency import linked_translations
 from cgbench.benchmark.consistency.items import Row, Tokens, read_items
+from cgbench.benchmark.consistency.linked_translations import Consistency, consensus, consistency, link_agreement
 from cgbench.benchmark.score.evaluate import evaluation_of
 from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.errors import InputError
@@ -31,10 +31,10 @@ def test_consistency_is_the_share_of_what_the_others_made_of_the_piece():
     # "dog" became Hund, Hund and Katze. The first output has 1 of the 2 units linked in the others, the third 0 of 2.
     linked = [{"hund"}, {"hund"}, {"katze"}]
     present = [{"der", "hund"}, {"ein", "hund"}, {"die", "katze"}]
-    assert agreement(linked, present, ITEM).tolist() == [0.5, 0.5, 0.0]
+    assert link_agreement(linked, present, ITEM).tolist() == [0.5, 0.5, 0.0]
     # A unit of the output counts wherever it is linked, and a unit that two others have counts twice: 2 of 3.
-    assert agreement([set(), {"a"}, {"a", "b"}], [{"a"}, {"a"}, {"a", "b"}], ITEM).tolist() == [2 / 3, 0.5, 1.0]
-    assert agreement([set(), set(), set()], present, ITEM).tolist() == [0.0, 0.0, 0.0]
+    assert link_agreement([set(), {"a"}, {"a", "b"}], [{"a"}, {"a"}, {"a", "b"}], ITEM).tolist() == [2 / 3, 0.5, 1.0]
+    assert link_agreement([set(), set(), set()], present, ITEM).tolist() == [0.0, 0.0, 0.0]
 
 
 def test_the_consensus_is_what_two_fifths_of_the_outputs_have():
@@ -53,7 +53,7 @@ def test_both_are_as_defined_on_random_sets():
     present = [set(draw.choice(list("abcdef"), 3).tolist()) for _ in range(40)]
     linked = [{unit for unit in one if draw.random() < 0.6} for one in present]
     items = [np.arange(start, start + 4) for start in range(0, 40, 4)]
-    found, agreed = agreement(linked, present, items), consensus(present, items)
+    found, agreed = link_agreement(linked, present, items), consensus(present, items)
     for rows in items:
         for row in rows:
             others = [unit for other in rows if other != row for unit in linked[other]]
@@ -124,7 +124,7 @@ def test_pieces_are_clusters_and_systems_are_compared(tmp_path, monkeypatch):
     path.write_text(
         "source\tpiece\n" + "".join(f"{source}\t{piece}\n" for source, piece in zip(SOURCES, PIECES, strict=True))
     )
-    monkeypatch.setitem(agreement_module.ORDERS, "align", (1,))
+    monkeypatch.setitem(linked_translations.ORDERS, "align", (1,))
     systems = {"good": [GOOD, GOOD], "bad": [BAD, BAD]}
     found = consistency(path, systems, paired=True)
     assert "clusters:piece(3)" in found.signature
