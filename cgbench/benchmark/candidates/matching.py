@@ -170,8 +170,8 @@ def match(test: np.ndarray, pool: np.ndarray) -> np.ndarray:
     towards the pool's mean, and the means would differ. Sums run in a fixed order, so the choice is the same on every
     machine.
 
-    :param test: of :func:`scaled_covariates`, ``[n, covariates]``; ``pool``: ``[m, covariates]``. The first of equally good pairs
-        is taken.
+    :param test: of :func:`scaled_covariates`, ``[n, covariates]``; ``pool``: ``[m, covariates]``. The first of equally
+        good pairs is taken.
     :returns: places in ``pool``, at most ``n`` different ones.
     """
     if not len(pool):

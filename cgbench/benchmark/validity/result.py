@@ -184,9 +184,10 @@ def _scores(scored: RankedSystems) -> str:
 def _ranking(set_name: str, scored: RankedSystems) -> str:
     ranking: Ranking = scored.rankings[set_name]
     chance = "" if ranking.chance is None else f", p = {ranking.chance:.2g} for a random order"
+    tau = with_interval(ranking.tau, ranking.interval)
     lines = [
-        f"does {set_name} rank systems like {scored.whole}? Kendall's tau "
-        f"{with_interval(ranking.tau, ranking.interval)}{chance}; {ranking.swapped} of {ranking.pairs} pairs in another order",
+        f"does {set_name} rank systems like {scored.whole}? Kendall's tau {tau}{chance}; {ranking.swapped} of "
+        f"{ranking.pairs} pairs in another order",
         f"of {ranking.decided} pairs that differ on {scored.whole}: {ranking.kept} differ in the same direction on "
         f"{set_name}, {ranking.reversed} in the other, {ranking.decided - ranking.kept - ranking.reversed} do not",
     ]
