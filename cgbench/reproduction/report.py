@@ -175,7 +175,7 @@ def _line(table: PublishedTable, row: PublishedScore, runs: dict[tuple[str, str]
     if not statistic:
         spread = float(row.spread) if row.spread else None
         published_sample = Sample(published, spread, int(row.runs or 0), last_unit(row.value))
-        limits = difference_interval(Sample(value, deviation, len(system_runs)), published_sample)
+        limits = welch_interval(Sample(value, deviation, len(system_runs)), published_sample)
     low, high = limits or (None, None)
     within = None if limits is None or system_runs[0].scale == "smoke" else limits[0] <= 0 <= limits[1]
     if within and limits and limits[1] - limits[0] > UNDECIDED:
@@ -213,7 +213,7 @@ class Sample:
     unit: float = 0.0
 
 
-def difference_interval(runs_sample: Sample, published: Sample) -> tuple[float, float] | None:
+def welch_interval(runs_sample: Sample, published: Sample) -> tuple[float, float] | None:
     """The 95 % confidence interval of ``runs_sample.mean - published.mean``, widened by half a unit in the last digit.
 
     Welch's interval: the standard error uses the spreads and numbers of runs of both sides, with Satterthwaite's

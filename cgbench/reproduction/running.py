@@ -25,7 +25,7 @@ from cgbench.files import write_atomic, write_json
 from cgbench.locks import BusyError
 from cgbench.models.devices import choose_device
 from cgbench.models.external.addresses import shown_name
-from cgbench.reproduction.measures import Translated, measure_test
+from cgbench.reproduction.measured import Translated, measure_test
 from cgbench.reproduction.plan import ReproduceRequest, Run, plan
 from cgbench.reproduction.tables import Benchmark
 from cgbench.requests import accepts

@@ -59,7 +59,7 @@ class Benchmark:
     """Training and test data.
 
     :param data: the recipe; ``train``, ``valid``: splits, the latter optional.
-    :param tests: measures on each split (:mod:`cgbench.reproduction.measures`).
+    :param tests: measures on each split (:mod:`cgbench.reproduction.measured`).
     :param side: side of a test text that is measured without a system: ``source`` or ``target``.
     :param dictionary: splits whose words make the dictionaries, as in several papers (default: the training text).
     :param more_words: words of the ``source`` and ``target`` dictionary that are in no split.

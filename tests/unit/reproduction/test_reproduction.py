@@ -12,9 +12,9 @@ from cgbench.data_recipes.geca import mixed
 from cgbench.errors import InputError
 from cgbench.models.config.presets import list_presets, load_preset
 from cgbench.models.training.schedule import learning_rate
-from cgbench.reproduction.measures import Translated, measure_test
+from cgbench.reproduction.measured import Translated, measure_test
 from cgbench.reproduction.plan import ReproduceRequest, plan, schedule_changes
-from cgbench.reproduction.report import Result, Sample, compare_runs, difference_interval, line_cells, markdown
+from cgbench.reproduction.report import Result, Sample, compare_runs, line_cells, markdown, welch_interval
 from cgbench.reproduction.tables import all_benchmarks, all_tables
 from cgbench.reproduction.texts import held_out
 
@@ -149,23 +149,23 @@ def test_the_best_on_the_compositional_test_is_shown_on_the_independent_one():
 
 def test_an_interval_is_welchs():
     """By hand: variances 25 / 5 and 9 / 10, standard error 2.429, 5.5 degrees of freedom, t 2.502."""
-    low, high = difference_interval(Sample(60, 5, 5), Sample(50, 3, 10))
+    low, high = welch_interval(Sample(60, 5, 5), Sample(50, 3, 10))
     assert (low + high) / 2 == pytest.approx(10)
     assert (high - low) / 2 == pytest.approx(6.076, abs=0.01)
-    rounded = difference_interval(Sample(60, 5, 5), Sample(50, 3, 10, unit=1))
+    rounded = welch_interval(Sample(60, 5, 5), Sample(50, 3, 10, unit=1))
     assert rounded == pytest.approx((low - 0.5, high + 0.5))  # 50 may be anything from 49.5 to 50.5
 
 
 def test_a_noisier_system_is_not_closer_and_more_runs_say_more():
     """A wide spread used to be enough for any figure to be within it."""
-    few, many = (difference_interval(Sample(60, 20, runs), Sample(50, 2, 20)) for runs in (3, 100))
+    few, many = (welch_interval(Sample(60, 20, runs), Sample(50, 2, 20)) for runs in (3, 100))
     assert few[0] < 0 < few[1] and many[0] > 0
-    assert difference_interval(Sample(60, None, 1), Sample(50, None, 5)) is None
-    alone = difference_interval(Sample(60, None, 1), Sample(50, 4, 5))  # one run of ours: it has the published spread
+    assert welch_interval(Sample(60, None, 1), Sample(50, None, 5)) is None
+    alone = welch_interval(Sample(60, None, 1), Sample(50, 4, 5))  # one run of ours: it has the published spread
     assert (alone[1] - alone[0]) / 2 == pytest.approx(2.776 * 4 * math.sqrt(1 + 1 / 5), abs=0.01)
-    no_spread = difference_interval(Sample(60, 4, 5), Sample(50, None, 6))
+    no_spread = welch_interval(Sample(60, 4, 5), Sample(50, None, 6))
     assert (no_spread[1] - no_spread[0]) / 2 == pytest.approx(2.776 * 4 * math.sqrt(1 / 5 + 1 / 6), abs=0.01)
-    assert difference_interval(Sample(0, 0, 5), Sample(0, 0, 10, unit=1)) == (-0.5, 0.5)
+    assert welch_interval(Sample(0, 0, 5), Sample(0, 0, 10, unit=1)) == (-0.5, 0.5)
 
 
 def test_within_is_by_the_interval():
