@@ -15,7 +15,7 @@ VAGUE = frozenset(
         *("several", "share", "shown", "size", "taken", "theirs", "told", "wanted", "what", "whole"),
     }
 )
-LIMIT = 5.0  # percent of all bound names
+LIMIT = 1.5  # percent of all bound names
 
 
 def bound_names(path: Path) -> Iterator[tuple[int, str]]:

@@ -14,7 +14,7 @@ from cgbench.benchmark.comparison.significance import LEVEL
 from cgbench.benchmark.comparison.tiers import AllPairs, compare_all
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.score.differences import Differences, example_scores, find_differences
-from cgbench.benchmark.score.output.forms import Table
+from cgbench.benchmark.score.output.forms import OutputTable
 from cgbench.benchmark.score.output.latex import bins_table
 from cgbench.benchmark.score.output.tables import differences_tables, span
 from cgbench.benchmark.score.result import Evaluation, EvaluationInputs
@@ -309,7 +309,7 @@ def _base(scored: ScoredSystems) -> int:
 
 def _difference_tables(pair: Differences) -> tuple[str, list[dict[str, Any]]]:
     """Where two systems differ: n-grams, words by their count in training, bins of examples."""
-    tables = (table for table in differences_tables([pair], 1) if isinstance(table, Table) and table.title)
+    tables = (table for table in differences_tables([pair], 1) if isinstance(table, OutputTable) and table.title)
     page_tables = [as_table(table.title, table.title, table.head, table.rows) for table in tables if table.rows]
     return f"{pair.system} against {pair.against}", page_tables
 

@@ -37,7 +37,7 @@ _COLUMNS = {
 
 
 @dataclass(frozen=True)
-class Rule:
+class OrderRule:
     """``left`` must precede ``right``; not checked if an atom of type ``unless`` has a place."""
 
     left: str
@@ -54,7 +54,7 @@ class Grammar:
 
     name: str
     types: tuple[str, ...]
-    rules: tuple[Rule, ...]
+    rules: tuple[OrderRule, ...]
     phrases: tuple[tuple[str, str | None], ...]
     modifiers: tuple[str, ...]
     repeated: bool
@@ -77,14 +77,14 @@ class Grammar:
                 types.append(values[0])
         if not types:
             raise InputError(f"{path}: defines no type; write a row with the word type, a tab and a name")
-        rules: list[Rule] = []
+        rules: list[OrderRule] = []
         phrases: list[tuple[str, str | None]] = []
         modifiers: list[str] = []
         repeated = False
         for line_number, kind, values in rows:
             where = f"{path}, line {line_number}"
             if kind == "before":
-                rule = Rule(*(_type(value, types, where) for value in values))
+                rule = OrderRule(*(_type(value, types, where) for value in values))
                 if rule.left == rule.right:
                     raise InputError(f"{where}: {rule.left} cannot precede itself")
                 rules.append(rule)

@@ -64,7 +64,7 @@ class AnyTable(Protocol):
         """The numbers and the values of its rows."""
 
 
-class Frame:
+class FrameTable:
     """A pandas data frame as a table."""
 
     def __init__(self, frame: Any) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from cgbench.benchmark.outputs.harness_logs import read_log
 from cgbench.benchmark.outputs.judgements import (
     NAMES,
-    Frame,
+    FrameTable,
     Judgements,
     columns_of,
     judgements_of_table,
@@ -176,7 +176,7 @@ def is_frame(value: Any) -> bool:
 
 
 def _of_frame(frame: Any, options: ReadOptions | None) -> SystemRuns:
-    judgements = judgements_of_table("the data frame", Frame(frame), None, (options or ReadOptions()).columns)
+    judgements = judgements_of_table("the data frame", FrameTable(frame), None, (options or ReadOptions()).columns)
     systems = _of_judgements("the data frame", judgements, options or ReadOptions())
     if systems is None:
         raise InputError(

@@ -9,7 +9,7 @@ from cgbench.tables import as_html, render
 
 
 @dataclass(frozen=True)
-class Table:
+class OutputTable:
     """A table of texts.
 
     ``keys``: how many columns say what a row is. ``note``: lines below it. ``latex``: the table in LaTeX, if that has
@@ -56,6 +56,6 @@ class Note:
         return as_html(self.text) if form == "html" else self.text
 
 
-def as_text(blocks: Iterable[Table | Note], form: str) -> str:
+def as_text(blocks: Iterable[OutputTable | Note], form: str) -> str:
     """Tables and notes below each other, without those that are empty."""
     return "\n\n".join(filter(None, (block.render(form) for block in blocks)))

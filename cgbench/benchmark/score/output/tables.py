@@ -10,7 +10,7 @@ from cgbench.benchmark.comparison.drop import Drop
 from cgbench.benchmark.comparison.significance import LEVEL, stars
 from cgbench.benchmark.comparison.tiers import ranks
 from cgbench.benchmark.metrics.published import PAPERS
-from cgbench.benchmark.score.output.forms import Note, Table
+from cgbench.benchmark.score.output.forms import Note, OutputTable
 from cgbench.benchmark.score.output.latex import bins_table, legend
 from cgbench.benchmark.score.output.rows import Row, rows_of
 from cgbench.benchmark.score.scored import ScoredSystems, describe
@@ -61,14 +61,14 @@ def _spread(row: Row, width: int) -> list[str]:
     return [stdev, _interval(row, width), *_difference(row, width), *map(p_text, p_values)]
 
 
-def tables_of(scored: ScoredSystems, width: int, reasons: bool, one_line: bool) -> list[Table | Note]:
+def tables_of(scored: ScoredSystems, width: int, reasons: bool, one_line: bool) -> list[OutputTable | Note]:
     """Everything about some systems, in the order in which it is printed.
 
     :param one_line: print one system with one run as sacrebleu does.
     """
     rows = list(rows_of(scored))
     line = _one_line(scored, width) if one_line else None
-    blocks: list[Table | Note] = [Note(line) if line else _systems(scored, rows, width)]
+    blocks: list[OutputTable | Note] = [Note(line) if line else _systems(scored, rows, width)]
     blocks += [_bins(scored, rows, figure, width) for figure in scored.metric.figures] if scored.by else []
     blocks += _drops(scored, rows, width)
     blocks += [_pairs(scored, rows, figure, width) for figure in scored.metric.figures]
@@ -125,7 +125,7 @@ def _score(row: Row, width: int) -> list[str]:
     return [number(row.value, width), *_spread(row, width)]
 
 
-def _systems(scored: ScoredSystems, rows: Sequence[Row], width: int) -> Table:
+def _systems(scored: ScoredSystems, rows: Sequence[Row], width: int) -> OutputTable:
     """One line per system; the best of each score is marked."""
     choose = min if scored.metric.lower_is_better else max
     wholes = [row for row in rows if row.analysis == "scores"]
@@ -142,20 +142,20 @@ def _systems(scored: ScoredSystems, rows: Sequence[Row], width: int) -> Table:
 
     lines = _lines_of(wholes, ("title", "n", "runs"), cells)
     columns = [cell for figure in scored.metric.figures for cell in (scored.metric.label(figure), *SPREAD)]
-    return Table(["system", "n", "runs", *columns], lines)
+    return OutputTable(["system", "n", "runs", *columns], lines)
 
 
-def _bins(scored: ScoredSystems, rows: Iterable[Row], figure: str, width: int) -> Table:
+def _bins(scored: ScoredSystems, rows: Iterable[Row], figure: str, width: int) -> OutputTable:
     """One line per bin and system; in LaTeX, one column per bin."""
     rows = [row for row in rows if row.analysis == "bins" and row.figure == figure]
     if all(row.value is None for row in rows):
-        return Table([], [])  # CTER aggregate where the bins divide groups
+        return OutputTable([], [])  # CTER aggregate where the bins divide groups
     lines = _lines_of(rows, ("bin", "n", "title"), lambda row: _score(row, width), once=2)
     head = [f"{scored.by}", "n", "system", scored.metric.label(figure), *SPREAD]
-    return Table(head, lines, 3, latex=bins_table(scored, figure, width))
+    return OutputTable(head, lines, 3, latex=bins_table(scored, figure, width))
 
 
-def _drops(scored: ScoredSystems, rows: Sequence[Row], width: int) -> list[Table | Note]:
+def _drops(scored: ScoredSystems, rows: Sequence[Row], width: int) -> list[OutputTable | Note]:
     """The drop of every system from the control set to the test set, in a table and in words."""
     by_bin = {(row.system, row.figure, row.bin): row for row in rows if row.analysis in ("scores", "drop")}
     lines, words = [], []
@@ -180,18 +180,18 @@ def _drops(scored: ScoredSystems, rows: Sequence[Row], width: int) -> list[Table
                 f"({row.n:,} examples) to the test set"
             )
     head = ["control to test", "system", "control", "test", "drop", "95 % interval", "test / control"]
-    return [Table([*head, "Δ", "95 % of Δ", "p", "p (Holm)"], lines, 2), Note("\n".join(words), in_latex=False)]
+    return [OutputTable([*head, "Δ", "95 % of Δ", "p", "p (Holm)"], lines, 2), Note("\n".join(words), in_latex=False)]
 
 
-def _pairs(scored: ScoredSystems, rows: Iterable[Row], figure: str, width: int) -> Table:
+def _pairs(scored: ScoredSystems, rows: Iterable[Row], figure: str, width: int) -> OutputTable:
     """One line per pair of systems: over all examples, then in each bin."""
     pairs = [row for row in rows if row.analysis == "pairs" and row.figure == figure]
     lines = _lines_of(pairs, ("system", "baseline", "bin"), lambda row: _spread(row, width)[2:])
     head = [f"{scored.metric.label(figure)}: all pairs", "against", scored.by or "", *SPREAD[2:]]
-    return Table(head, lines, 3)
+    return OutputTable(head, lines, 3)
 
 
-def _ranks(scored: ScoredSystems, width: int) -> Table:
+def _ranks(scored: ScoredSystems, width: int) -> OutputTable:
     """The range of each system's rank and its tier, if all pairs are compared."""
     lines = []
     for rank in ranks(scored.metric, scored.results):
@@ -199,24 +199,24 @@ def _ranks(scored: ScoredSystems, width: int) -> Table:
         rank_text = f"{rank.best}" if rank.best == rank.worst else f"{rank.best}-{rank.worst}"
         value = number(result.whole.figures[scored.metric.figures[0]].value, width)
         lines.append([result.system, value, rank_text, str(rank.tier)])
-    return Table(["best first", scored.metric.name, "rank", "tier"], lines)
+    return OutputTable(["best first", scored.metric.name, "rank", "tier"], lines)
 
 
-def _types(rows: Iterable[Row], width: int) -> Table:
+def _types(rows: Iterable[Row], width: int) -> OutputTable:
     """CTER by type of compound, if there are several."""
     rows = [row for row in rows if row.analysis == "type"]
     lines = _lines_of(rows, ("bin", "n", "system"), lambda row: [number(row.value, width)], once=2)
     has_bins = len({row.bin for row in rows}) > 1
-    return Table(["type", "n", "system", "instance", "aggregate"], lines if has_bins else [], 3)
+    return OutputTable(["type", "n", "system", "instance", "aggregate"], lines if has_bins else [], 3)
 
 
-def _agreement(rows: Iterable[Row], width: int) -> Table:
+def _agreement(rows: Iterable[Row], width: int) -> OutputTable:
     """CTER against human judgements."""
     lines = [[AGREEMENT[row.figure], number(row.value, width)] for row in rows if row.analysis == "human"]
-    return Table(["against human judgements", "%"], lines)
+    return OutputTable(["against human judgements", "%"], lines)
 
 
-def _reasons(rows: Iterable[Row], system: str) -> Table:
+def _reasons(rows: Iterable[Row], system: str) -> OutputTable:
     """The commonest reasons why CTER counts rows of a system as wrong."""
     errors = [row for row in rows if row.analysis == "errors" and row.system == system]
     kinds = {"missing": "no translation of", "order": "order"}
@@ -227,10 +227,10 @@ def _reasons(rows: Iterable[Row], system: str) -> Table:
     ]
     runs = errors[0].runs if errors else 1
     counted = "rows" if runs == 1 else f"rows of {runs} runs"
-    return Table([f"why rows are wrong: {system}", counted], lines)
+    return OutputTable([f"why rows are wrong: {system}", counted], lines)
 
 
-def _published(scored: ScoredSystems, rows: Sequence[Row], width: int) -> Table:
+def _published(scored: ScoredSystems, rows: Sequence[Row], width: int) -> OutputTable:
     """Our scores, then the published ones: one line per system and table, one column per metric."""
     lines: dict[tuple[str, str, str], dict[str, str]] = {}
     for row in rows if scored.published else ():
@@ -251,10 +251,10 @@ def _published(scored: ScoredSystems, rows: Sequence[Row], width: int) -> Table:
     papers = sorted({row.source.split()[0] for row in scored.published})
     head = ["beside published results", *(["benchmark"] if has_several else [])]
     head += [*(name.removeprefix("CTER ") for name in metrics), "source"]
-    return Table(head, cells, note="\n".join(f"{paper}: {PAPERS[paper]}" for paper in papers if paper in PAPERS))
+    return OutputTable(head, cells, note="\n".join(f"{paper}: {PAPERS[paper]}" for paper in papers if paper in PAPERS))
 
 
-def _people(rows: Iterable[Row], width: int) -> Table:
+def _people(rows: Iterable[Row], width: int) -> OutputTable:
     """Mean human judgements, from judgements alone and with the metric."""
     people = [row for row in rows if row.analysis == "people"]
     lines = []
@@ -272,7 +272,7 @@ def _people(rows: Iterable[Row], width: int) -> Table:
             narrower = f"{gain} %" if gain > 0 else "no: the metric does not help"
         lines.append([name, f"{alone.n:,} of {powered.n:,}", *cells, narrower, p_text(powered.p_value)])
     head = ["human mean", "judged", "judgements alone", "95 % interval", "with the metric", "95 % interval"]
-    return Table([*head, "narrower", "p"], lines)
+    return OutputTable([*head, "narrower", "p"], lines)
 
 
 def _signatures(scored: ScoredSystems) -> Note:
@@ -284,7 +284,7 @@ def _signatures(scored: ScoredSystems) -> Note:
     return Note("\n".join([legend(scored), *lines] if scored.test else lines), code=True)
 
 
-def table_of_rows(rows: Iterable[Row], width: int) -> Table:
+def table_of_rows(rows: Iterable[Row], width: int) -> OutputTable:
     """Rows of any analysis: what each is of, then the columns of a score; without the columns that are empty."""
     head = ["figure", "system", "by", "bin", "n", "runs", "value", *SPREAD]
     lines = [
@@ -294,10 +294,10 @@ def table_of_rows(rows: Iterable[Row], width: int) -> Table:
     ]  # fmt: skip
     used = [column for column in range(len(head)) if any(line[column] for line in lines)]
     lines = [[line[column] for column in used] for line in lines]
-    return Table([head[column] for column in used], lines, keys=sum(column < 4 for column in used))
+    return OutputTable([head[column] for column in used], lines, keys=sum(column < 4 for column in used))
 
 
-def parts_tables(scores: PartsScores, width: int) -> list[Table]:
+def parts_tables(scores: PartsScores, width: int) -> list[OutputTable]:
     """The residual composition error, its differences between systems, and scores of given pairs and of the rest.
 
     :param width: the decimals of scores.
@@ -321,8 +321,8 @@ def parts_tables(scores: PartsScores, width: int) -> list[Table]:
     last = ["Δ", "95 % of Δ", "p (Holm)"]
     head = ["known parts", "given %", "95 % interval", "error", "predicted", "residual", "95 % interval", *last]
     tables = [
-        Table(head, lines, title="Given pairs, and their error beyond what the probes predict, in percent"),
-        Table(
+        OutputTable(head, lines, title="Given pairs, and their error beyond what the probes predict, in percent"),
+        OutputTable(
             ["residual: all pairs", "against", *last], pairs, 2,
             "Differences of the residual composition error, all pairs",
         ),
@@ -334,7 +334,7 @@ def parts_tables(scores: PartsScores, width: int) -> list[Table]:
     )
     metric = scores.scored.metric
     head = [cell for name in metric.figures for cell in (metric.label(name), "95 % interval")]
-    tables.append(Table(["test pairs", "system", "n", *head], lines, 2, "Scores on given pairs, and on the rest"))
+    tables.append(OutputTable(["test pairs", "system", "n", *head], lines, 2, "Scores on given pairs, and on the rest"))
     return [table for table in tables if table.rows]
 
 
@@ -342,9 +342,9 @@ def _tested(row: Row) -> list[str]:
     return [*_difference(row, 1), p_text(row.p_holm)]
 
 
-def differences_tables(differences: Iterable[Differences], width: int) -> list[Table | Note]:
+def differences_tables(differences: Iterable[Differences], width: int) -> list[OutputTable | Note]:
     """Where systems differ: n-grams, words, kinds of examples, single examples."""
-    blocks: list[Table | Note] = []
+    blocks: list[OutputTable | Note] = []
     for pair in differences:
         head = ["examples", pair.system, pair.against, "p", "q"]
         names = f"{pair.system} and {pair.against}"
@@ -353,17 +353,17 @@ def differences_tables(differences: Iterable[Differences], width: int) -> list[T
             where = "" if pair.seeds_tested else " in these outputs"
             blocks.append(Note(f"{names}: {differ} n-grams differ{where} (false discovery rate {LEVEL:g})"))
             title = f"N-grams, times right: {differ} differ"
-            blocks.append(Table(["n-gram", *head], _lines(pair.shown, 1), title=title))
+            blocks.append(OutputTable(["n-gram", *head], _lines(pair.shown, 1), title=title))
         title = "F1 of words in percent, by training count"
-        blocks.append(Table(["F1 of words, by count in training", *head], _lines(pair.words, width), title=title))
-        blocks.append(Table([f"kinds: {names}", *head], _lines(pair.kinds, width), title="Kinds of examples"))
+        blocks.append(OutputTable(["F1 of words, by count in training", *head], _lines(pair.words, width), title=title))
+        blocks.append(OutputTable([f"kinds: {names}", *head], _lines(pair.kinds, width), title="Kinds of examples"))
         lines = [
             [f"{example.row}", f"{example.ours:.{width}f}", f"{example.theirs:.{width}f}",
              *(_short(text) for text in example.texts or ("", ""))]
             for example in pair.examples
         ]  # fmt: skip
         columns = [pair.system, pair.against, f"{pair.system} output", f"{pair.against} output"]
-        blocks.append(Table(["largest differences: row", *columns], lines))
+        blocks.append(OutputTable(["largest differences: row", *columns], lines))
     return blocks
 
 
@@ -379,6 +379,6 @@ def _short(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
-def explained(tables: Sequence[Table]) -> list[Table | Note]:
+def explained(tables: Sequence[OutputTable]) -> list[OutputTable | Note]:
     """The tables of known parts, with what the columns of the first mean."""
     return [tables[0], Note(GIVEN), *tables[1:]]

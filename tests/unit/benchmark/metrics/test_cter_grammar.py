@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from cgbench.benchmark.metrics.cter import Cter
-from cgbench.benchmark.metrics.cter_grammar import Grammar, Rule, cognition, shipped
+from cgbench.benchmark.metrics.cter_grammar import Grammar, OrderRule, cognition, shipped
 from cgbench.benchmark.metrics.cter_lexicon import Atoms, TranslationLexicon
 from cgbench.benchmark.score.features import FeatureInputs, make_feature
 from cgbench.errors import InputError
@@ -20,7 +20,7 @@ def read(folder, text):
 def test_the_grammar_of_cognition():
     grammar = cognition()
     assert grammar.types == ("P", "V", "DET", "ADJ", "N", "MOD")
-    assert grammar.rules == (Rule("DET", "N"), Rule("ADJ", "N"), Rule("MOD", "N", "V"))
+    assert grammar.rules == (OrderRule("DET", "N"), OrderRule("ADJ", "N"), OrderRule("MOD", "N", "V"))
     assert (grammar.modifiers, grammar.repeated) == (("MOD",), False)
     compounds = [{"N"}, {"N", "V"}, {"N", "P"}, {"V", "P"}]
     assert [grammar.kind(types) for types in compounds] == ["NP", "VP", "PP", "PP"]
@@ -65,7 +65,7 @@ def test_the_grammars_of_the_documentation(tmp_path):
     own = cognition()
     parts = ("types", "rules", "phrases", "modifiers", "repeated")
     assert [getattr(ours, part) for part in parts] == [getattr(own, part) for part in parts]
-    assert french.rules[-1] == Rule("N", "POST") and french.repeated
+    assert french.rules[-1] == OrderRule("N", "POST") and french.repeated
 
 
 # --- German and French: small test sets of our own, with lexicon, atoms and grammar -----------------------------------

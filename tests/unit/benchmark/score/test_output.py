@@ -11,7 +11,7 @@ from cgbench.benchmark.score import evaluate as evaluation_module
 from cgbench.benchmark.score import result
 from cgbench.benchmark.score.evaluate import evaluate
 from cgbench.benchmark.score.import_scores import import_scores
-from cgbench.benchmark.score.output.forms import Note, Table, as_text
+from cgbench.benchmark.score.output.forms import Note, OutputTable, as_text
 from cgbench.benchmark.score.output.rows import LONG
 
 pytestmark = pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
@@ -60,7 +60,7 @@ def test_the_best_of_several_systems_is_bold_and_stars_are_raised():
 
 
 def test_notes_fit_their_form():
-    blocks = [Table(["a", "b"], [["x", "<1>"]], note="below"), Table(["a"], []), Note(""), Note("one\ntwo")]
+    blocks = [OutputTable(["a", "b"], [["x", "<1>"]], note="below"), OutputTable(["a"], []), Note(""), Note("one\ntwo")]
     assert as_text(blocks, "text") == "a    b\nx  <1>\nbelow\n\none\ntwo"
     assert as_text(blocks, "latex").endswith("% below\n\n% one\n% two")
     assert "one\n\ntwo" in as_text(blocks, "markdown")
