@@ -55,6 +55,10 @@ class Comparison:
         help="Examples that belong together: source, or a column of the table, such as document (at most two)",
         group="Comparison", metavar="NAME",
     )  # fmt: skip
+    anytime: bool = option(
+        default=False, help="Print differences that stay valid however often results are scored while they grow, if "
+        "examples are in random order", group="Advanced",
+    )  # fmt: skip
     shared_seeds: bool = option(
         default=False, help="Compare seed by seed: run i of every system has the same seed or checkpoint",
         group="Advanced",

@@ -124,6 +124,7 @@ ANALYSES = {
         f"{__package__}.exposure:exposed_pairs",
         lambda request: request.breakdown.exposure is not None and request.by is not None,
     ),
+    "anytime": Analysis(f"{__package__}.anytime:anytime_rows", lambda request: request.comparison.anytime),
     "differences": Analysis(
         f"{__package__}.differences:find_differences", lambda request: request.breakdown.differences
     ),
