@@ -107,16 +107,8 @@ def correlation_table(
                 ((pair.rho, pair.interval), (pair.given_length, pair.given_length_interval)) if pair else ()
                 for pair in chosen
             ]
-            rows.append(
-                (
-                    name,
-                    [
-                        cell
-                        for estimates in values
-                        for cell in ([with_interval(*pair) for pair in estimates] or ["", ""])
-                    ],
-                )
-            )
+            cells = ([with_interval(*pair) for pair in estimates] or ["", ""] for estimates in values)
+            rows.append((name, list(itertools.chain.from_iterable(cells))))
     return columns, rows
 
 

@@ -130,9 +130,9 @@ def find_differences(
         pair = (number, base)
         texts = [said[one] for one in pair]
         known = bool(expected) and all(texts)
-        tested, ngrams, shown = 0, (), ()
-        if known:
-            tested, ngrams, shown = _ngrams(expected, texts, split, sampling.clusters, comparison.shared_seeds)
+        tested, ngrams, shown = (
+            _ngrams(expected, texts, split, sampling.clusters, comparison.shared_seeds) if known else (0, (), ())
+        )
         words = _words(expected, texts, split, counts, comparison) if known and counts is not None else ()
         of_kinds = _kinds(metric, sampling, [results[one] for one in pair], comparison, kinds)
         examples = _examples(metric, [scores[one] for one in pair], texts)
@@ -214,8 +214,8 @@ def _ngrams(
                 leads_of_way[position][labels[row]] += lead
     # A difference is larger than chance on the examples, by every kind of cluster, and than that of seeds.
     p_values = np.array([[_sign_p(of_units) for of_units in leads_of_way] for leads_of_way in leads]).max(axis=0)
-    rates = [values / examples[:, None] for values in right]
-    of_seeds = seeds_p_values(*rates, examples, shared_seeds=shared_seeds)
+    first, second = (values / examples[:, None] for values in right)
+    of_seeds = seeds_p_values(first, second, examples, shared_seeds=shared_seeds)
     if of_seeds is not None:
         p_values = np.maximum(p_values, of_seeds)
     blank = " " if split is words_of else ""
