@@ -411,6 +411,8 @@ def _metric_of(
     """The metric of these scores, the runs of each system in its order, and what is known of each example."""
     options = request.metric
     flat = [column for columns in systems.values() for column in columns]
+    if request.comparison.anytime:
+        flat = answered_by_all(flat)
     ordered = common_order(flat, request.examples.ids)
     if not len(ordered[0]):
         raise InputError(f"{ordered[0].name}: no scores")
@@ -505,6 +507,19 @@ def _table_of(column: ScoreColumn) -> AnyPath | None:
     """The file of scores if it is a table; its other columns describe the same examples."""
     path = split_field(column.name)[0]
     return path if form(path) != "plain" and path.is_file() else None
+
+
+def answered_by_all(columns: Sequence[ScoreColumn]) -> list[ScoreColumn]:
+    """The runs of results that grow, without examples that some run lacks so far: by their ids, or by the rows."""
+    ids = [column.ids for column in columns if column.ids is not None]
+    if len(ids) < len(columns):
+        shortest = min(map(len, columns))
+        return [column.at(range(shortest)) for column in columns]
+    common = set(ids[0]).intersection(*ids[1:])
+    return [
+        column.at([row for row, name in enumerate(names) if name in common])
+        for column, names in zip(columns, ids, strict=True)
+    ]
 
 
 def common_order(columns: Sequence[ScoreColumn], ids: str | None = None) -> list[ScoreColumn]:

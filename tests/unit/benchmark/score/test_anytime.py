@@ -35,6 +35,20 @@ def test_imported_scores_need_a_scale():
     assert [row.n for row in rows if row.analysis == "anytime"] == [60]
 
 
+def test_results_of_different_lengths(tmp_path):
+    scores = {"a": [1, 0, 1, 1] * 10, "b": [1, 0, 0, 1] * 9}
+    (row,) = [row for row in import_scores(scores, comparison={"anytime": True}).rows() if row.analysis == "anytime"]
+    assert row.n == 36
+    for name, rows in {"a": range(40), "b": range(5, 50)}.items():
+        (tmp_path / f"{name}.tsv").write_text("id\tscore\n" + "".join(f"{row}\t{row % 2}\n" for row in rows))
+    files = {name: f"{tmp_path / name}.tsv:score" for name in "ab"}
+    options = {"examples": {"ids": "id"}, "comparison": {"anytime": True}}
+    (row,) = [row for row in import_scores(files, **options).rows() if row.analysis == "anytime"]
+    assert (row.n, row.difference) == (35, 0.0)
+    with pytest.raises(InputError):
+        import_scores(files, examples={"ids": "id"})
+
+
 def test_a_corpus_metric_is_refused():
     text = outputs(0.5)[0]
     with pytest.raises(InputError, match="BLEU is no mean"):
