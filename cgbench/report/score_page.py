@@ -14,6 +14,7 @@ from cgbench.benchmark.comparison.significance import LEVEL
 from cgbench.benchmark.comparison.tiers import AllPairs, compare_all
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.score.differences import Differences, example_scores, find_differences
+from cgbench.benchmark.score.output.analyses import LAYOUTS, analysis_blocks
 from cgbench.benchmark.score.output.forms import OutputTable
 from cgbench.benchmark.score.output.latex import bins_table
 from cgbench.benchmark.score.output.tables import differences_tables, span
@@ -73,6 +74,13 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
         lines.append(
             f"{examples['shown']:,} of {examples['all']:,} examples are listed: those on which the systems differ most."
         )
+    others = [
+        as_table(name, name, block.head, block.rows)
+        for name, result in evaluation.analyses.items()
+        if name not in LAYOUTS
+        for block in analysis_blocks({name: result}, _places(scored), False)
+        if isinstance(block, OutputTable) and block.rows
+    ]
     # The links at the top of the page, and whether there is such a section.
     sections = {
         "systems": ("Systems", True),
@@ -82,6 +90,7 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
         "bins": ("Breakdown", binned),
         "distribution": ("Distribution", distribution),
         "differences": ("Differences", differences),
+        "analyses": ("Further analyses", others),
         "compounds": ("Compounds", isinstance(scored.metric, Cter)),
         "examples": ("Examples", True),
         "origin": ("Origin", True),
@@ -118,6 +127,7 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
         "distribution": distribution,
         "dots": scored.metric.n <= DOTS,
         "differences": list(map(_difference_tables, differences)),
+        "analyses": others,
         "compounds": _compounds(evaluation),
         "examples": examples,
         "command": command,

@@ -13,6 +13,7 @@ from cgbench.benchmark.score.evaluate import evaluate
 from cgbench.benchmark.score.import_scores import import_scores
 from cgbench.benchmark.score.output.forms import Note, OutputTable, as_text
 from cgbench.benchmark.score.output.rows import LONG
+from cgbench.report.score_page import score_page
 
 pytestmark = pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
 
@@ -81,6 +82,7 @@ def test_the_examples_of_the_documentation(tmp_path, monkeypatch):
     found = evaluate("exact", {"a": ["x", "x", "y"], "b": ["x", "y", "z"]}, ["x", "y", "z"])
     assert "\nrepeated outputs in %       a  3   33.3" in found.report()
     assert [row["repeats"][0]["value"] for row in found.to_json()] == pytest.approx([100 / 3, 0])
+    assert re.search(r'<h2 id="analyses">.*repeated outputs in %', score_page(found), re.DOTALL)
     assert "repeated outputs in %" in found.report("tsv") and found.report("csv").startswith("metric,figure,system,")
     (tmp_path / "a.percent").write_text("12.5 %\n50%\n")
     assert import_scores({"a": str(tmp_path / "a.percent")}).score == 31.25
