@@ -175,6 +175,7 @@ def _in_order(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
 
 def _take(rows: dict[str, np.ndarray], pools: Sequence[ParallelText], seen: Sequence[ParallelText], size: int) -> Cut:
     """Take rows from the top that are neither seen nor repeats."""
+    # The texts, and the order of rows.
     (sources, targets), known = read_texts(rows, pools, seen)
     order: Sequence[int] = range(len(sources))
     same = (rows["tie"][1:] == rows["tie"][:-1]) & (rows["degree"][1:] == rows["degree"][:-1])
@@ -182,6 +183,7 @@ def _take(rows: dict[str, np.ndarray], pools: Sequence[ParallelText], seen: Sequ
         first, last = [-rows["degree"], rows["tie"]], [rows["pool"], rows["line"]]
         before, after = (list(zip(*(column.tolist() for column in keys), strict=True)) for keys in (first, last))
         order = sorted(order, key=lambda i: (before[i], sources[i], targets[i], after[i]))
+    # Skip rows of seen text, and of a source or target that was taken before.
     copies = rows["copies"].tolist()
     taken: list[int] = []
     counts = {"seen": 0, "duplicates": 0}

@@ -285,6 +285,7 @@ class _Scanner:
         """The rows of a chunk by column, and its counts."""
         from cgbench.text import word_kernels
 
+        # Read and check the text of both sides.
         lines = chunk[0][0], chunk[1][0]
         spans = [(chunk[0][side], chunk[1][side]) for side in (1, 2)]
         blocks = []
@@ -296,6 +297,7 @@ class _Scanner:
         for name, flag in (("tab", word_kernels.TAB), ("CR", word_kernels.CARRIAGE_RETURN)):
             stray[name] = [list(b.lines_with(_STRAY[name])) if b.flags & flag else [0, -1] for b in blocks]
 
+        # Which lines are empty or have a rare word? Of the others: the pieces of the cover.
         count = lines[1] - lines[0]
         states = buffers.array("states", count, np.uint8)[:count]
         states[:] = word_kernels.KEPT

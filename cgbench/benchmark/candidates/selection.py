@@ -172,6 +172,7 @@ def select_rows(
             raise InputError(f"{key}: there is no measure {measure!r}; there is {', '.join(known)}")
         return np.array(columns[measure], np.float64)
 
+    # What is dropped before the most uncertain: by perplexity, then by the likelihood of the reference.
     first, content = {}, np.array(columns["content"], np.uint64)
     if sizes["drop_perplexity"]:
         first["dropped_perplexity"] = (values_of("drop_perplexity", "perplexity"), sizes["drop_perplexity"])
@@ -183,6 +184,7 @@ def select_rows(
         if name != measure:
             values = given_degree(values, parts_of_candidates(columns, config))
         first["dropped_reference"] = (values, sizes["drop_reference"])
+    # Rank the others, drop the most uncertain and draw from the next.
     by = config.get("select_by", "uncertainty")
     ranked = values_of("uncertainty" if by == "uncertainty" else "select_by", selecting_measure(config))
     selection = select(

@@ -82,6 +82,7 @@ def drops(
                 f"{result.system}: {result.runs} runs on the test set but {len(easy_system.runs)} on the control set; "
                 "give the same number of files, in the same order: a run is the same model on both"
             )
+    # Both sets with their own samples of examples.
     run_statistics = iter(control.metric.all_statistics([run for system in control.systems for run in system.runs]))
     statistics = [np.stack([next(run_statistics) for _ in system.runs]) for system in control.systems]
     test = _Set(metric, sampling, [result.statistics for result in results], comparison, [comparison.seed])
@@ -90,6 +91,7 @@ def drops(
     names = [result.system for result in results]
     base = None if baseline is None else names.index(baseline)
     runs = [sign * (a - b) for a, b in zip(easy.values, test.values, strict=True)]  # [runs, figures] each
+    # The drop of every system and score, with its interval.
     table: list[dict[str, Drop]] = []
     for index in range(len(results)):
         row = {}

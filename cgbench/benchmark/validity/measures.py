@@ -165,6 +165,7 @@ def measure_errors(
                 f"{system}: all candidates have the same score, so there are no errors to predict; choose another "
                 f"{argument('metric')}, or leave the system out"
             )
+    # The measures, turned so that high means hard, and the order of candidates by each.
     usable = {}
     for name, values in numeric(columns).items():
         array = np.asarray(values, np.float64)
@@ -183,6 +184,7 @@ def measure_errors(
         ]
         return np.array(every).swapaxes(1, 2)
 
+    # The scores of all measures on the candidates, and on samples of them.
     observed = figures(np.ones((1, runs.shape[1])))[:, 0]
     drawn = np.concatenate(
         [
@@ -197,6 +199,7 @@ def measure_errors(
     groups = {name: [*runs_of_system[:, None]] for name, runs_of_system in rows.items()}
     if len(outside) > 1:
         groups[OUTSIDE] = [rows[name] for name in outside]
+    # By system, and for the mean of the outside systems.
     result = []
     for system, run_groups in groups.items():
         loss = np.mean([runs[group].mean(axis=0) for group in run_groups], axis=0)

@@ -84,6 +84,7 @@ def draw_members(
     """
     from cgbench.models.uncertainty import SEQUENCE_MEASURES
 
+    # Selections of fewer members need a measure of the translation, and the members.
     measure = str(release.configuration["uncertainty"])
     if (by := release.configuration.get("select_by", "uncertainty")) != "uncertainty":
         raise InputError(f"{argument('draws')}: {release.folder} selects by {by}, which does not depend on members")
@@ -99,6 +100,7 @@ def draw_members(
             f"{release.folder}: {len(folders)} member{'s' * (len(folders) > 1)}, but {argument('draws')} needs at "
             f"least {FEWEST}; build with more members to measure the stability"
         )
+    # A sample of the candidates, and the ensembles to draw.
     sources, _ = candidate_texts(release)
     table = release.table().to_pydict()
     content = np.array(table["content"], np.uint64)
@@ -108,6 +110,7 @@ def draw_members(
     subsets = sorted(
         {subset for pair in plan.values() for some in pair for subset in some} | {tuple(range(len(folders)))}
     )
+    # The measure by every ensemble, the windows that it selects, and what two windows have in common.
     scored = _score(folders, subsets, measure, [sources[row] for row in rows], columns["hypothesis"], device, batch)
     windows = {members: _window(release, columns, measure, values) for members, values in scored.items()}
     ensembles = [

@@ -70,6 +70,7 @@ def score_parts(
         set_name: parts_of(metric, Sampling.of(metric, clusters), results, comparison, [Bin(set_name, rows)])[0]
         for set_name, rows in sets.items()
     }
+    # The main score of each system, its interval, and samples of it on all parts together.
     main = {set_name: [of.figures[metric.figures[0]] for of in subsets] for set_name, subsets in scores.items()}
     unknown = AllPairs(list(range(len(names))), [list(range(len(names)))], {}, {})
     return PartScores(

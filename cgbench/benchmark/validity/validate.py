@@ -38,6 +38,7 @@ def validate(request: ValidateRequest) -> Validity:
     :raises InputError: releases have different candidates, files have wrong lengths, there are fewer than three systems
         or members, or something required is not here.
     """
+    # The release and those of other ensembles, with the same candidates.
     name, further, systems, control = request.name, request.others or {}, request.systems, request.control_systems
     opened = _open(request.release)
     releases = {name or "release": opened, **{key: _open(folder) for key, folder in further.items()}}
@@ -52,6 +53,7 @@ def validate(request: ValidateRequest) -> Validity:
         raise InputError(
             f"{argument('measures')} needs the hypotheses of all candidates, without {argument('control_systems')}"
         )
+    # How measures order errors, and how sets of pairs rank systems.
     measures = _measures(opened, request) if request.measures else ()
     scored = None
     if systems and not (request.measures and len(systems) < FEWEST_SYSTEMS):
@@ -64,6 +66,7 @@ def validate(request: ValidateRequest) -> Validity:
         metric = _metric(request, references)
         clusters, samples = _clusters(opened, request), request.samples or SAMPLES["bootstrap"]
         scored = _score(metric, clusters, read, sets, list(releases), samples=samples, seed=request.seed)
+    # How stable the selection is for fewer members.
     draws = None
     if request.draws:
         device = choose_device(request.device)
