@@ -107,20 +107,20 @@ def scan_parts(scans: Sequence[Path]) -> list[Path]:
     return [part for scan in scans for part in sorted(scan.glob("part-*.parquet"))]
 
 
-def read_parts(parts: Sequence[Path]) -> Iterator[dict[str, np.ndarray]]:
+def read_parts(files: Sequence[Path]) -> Iterator[dict[str, np.ndarray]]:
     """The rows of a scan, one part at a time: its columns by name."""
     pyarrow = arrow()
 
-    def read(part: Path) -> dict[str, np.ndarray]:
+    def read(file_path: Path) -> dict[str, np.ndarray]:
         # read_table would load pyarrow.dataset, 20 MB of code.
-        with pyarrow.parquet.ParquetFile(part) as file:
+        with pyarrow.parquet.ParquetFile(file_path) as file:
             table = file.read(columns=list(COLUMNS), use_threads=False)
         return {name: table[name].to_numpy() for name in COLUMNS}
 
-    return in_threads(read, parts, 2, 2)
+    return in_threads(read, files, 2, 2)
 
 
-def _best_rows(parts: Sequence[Path], limit: int, bounds: Bounds, seed: int) -> tuple[dict[str, np.ndarray], bool]:
+def _best_rows(files: Sequence[Path], limit: int, bounds: Bounds, seed: int) -> tuple[dict[str, np.ndarray], bool]:
     """The first ``limit`` distinct rows in the order of the cut, and whether there were more.
 
     ``copies`` counts the rows equal to each. At most ``1.5 * limit`` rows and those of one part are in memory.
@@ -130,7 +130,7 @@ def _best_rows(parts: Sequence[Path], limit: int, bounds: Bounds, seed: int) -> 
     waiting = 0
     last: tuple[float, np.uint64] | None = None
     has_more = False
-    for block in read_parts(parts):
+    for block in read_parts(files):
         within = bounds.hold(block)
         block["tie"] = mix(block["content"] ^ salt)
         if last is not None:
@@ -155,11 +155,11 @@ def _best_rows(parts: Sequence[Path], limit: int, bounds: Bounds, seed: int) -> 
     return _in_order(blocks), has_more
 
 
-def _in_order(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+def _in_order(blocks: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """Rows by falling degree, then tie; equal pairs become one row, with the first line."""
-    if not parts:
-        parts = [{name: np.zeros(0, np.int64) for name in (*COLUMNS, "tie", "copies")}]
-    rows = {name: np.concatenate([block[name] for block in parts]) for name in parts[0]}
+    if not blocks:
+        blocks = [{name: np.zeros(0, np.int64) for name in (*COLUMNS, "tie", "copies")}]
+    rows = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
     keys = ("pieces", "source_length", "target_length")
     order = np.lexsort([rows["line"], rows["pool"], rows["tie"], -rows["degree"]])
     rows = {name: values[order] for name, values in rows.items()}
@@ -185,12 +185,12 @@ def _take(rows: dict[str, np.ndarray], pools: Sequence[ParallelText], seen: Sequ
         order = sorted(order, key=lambda i: (before[i], sources[i], targets[i], after[i]))
     # Skip rows of seen text, and of a source or target that was taken before.
     copies = rows["copies"].tolist()
-    taken: list[int] = []
+    chosen_rows: list[int] = []
     counts = {"seen": 0, "duplicates": 0}
     taken_sources: set[bytes] = set()
     taken_targets: set[bytes] = set()
     for row in order:
-        if len(taken) == size:
+        if len(chosen_rows) == size:
             break
         source, target = sources[row], targets[row]
         if source in known[0] or target in known[1]:
@@ -199,15 +199,15 @@ def _take(rows: dict[str, np.ndarray], pools: Sequence[ParallelText], seen: Sequ
             counts["duplicates"] += copies[row]
         else:
             counts["duplicates"] += copies[row] - 1
-            taken.append(row)
+            chosen_rows.append(row)
             taken_sources.add(source)
             taken_targets.add(target)
-    counts["candidates"] = len(taken)
-    index = np.array(taken, np.int64)
+    counts["candidates"] = len(chosen_rows)
+    index = np.array(chosen_rows, np.int64)
     return Cut(
         {name: rows[name][index] for name in COLUMNS},
-        [sources[row] for row in taken],
-        [targets[row] for row in taken],
+        [sources[row] for row in chosen_rows],
+        [targets[row] for row in chosen_rows],
         counts,
     )
 

@@ -102,7 +102,7 @@ def _from_the_highest(values: np.ndarray, tie: np.ndarray) -> np.ndarray:
     return np.lexsort((tie, -np.where(np.isnan(values), np.inf, values)))
 
 
-def given_degree(values: np.ndarray, parts: Sequence[np.ndarray]) -> np.ndarray:
+def given_degree(values: np.ndarray, groups: Sequence[np.ndarray]) -> np.ndarray:
     """How far each value is above those of candidates of similar degree and length, float64 [candidates].
 
     Compositional sentences are also unlikely: the loss on good pairs rises with their degree, and a cut by the plain
@@ -111,10 +111,10 @@ def given_degree(values: np.ndarray, parts: Sequence[np.ndarray]) -> np.ndarray:
     many do move it (:mod:`.noise_share`). The result is the same on every machine.
 
     :param values: [candidates] float, higher is more like noise; NaN stays above all others.
-    :param parts: of :func:`parts_of_candidates`.
+    :param groups: of :func:`parts_of_candidates`.
     """
     result = np.where(np.isnan(values), np.inf, values).astype(np.float64)
-    for rows in parts:
+    for rows in groups:
         lower, middle, upper = np.sort(result[rows])[[len(rows) // 4, len(rows) // 2, 3 * len(rows) // 4]]
         if np.isfinite(upper):
             result[rows] = (result[rows] - middle) / ((upper - lower) or 1.0)
@@ -128,10 +128,12 @@ def parts_of_candidates(columns: Mapping[str, Sequence[Any]], config: Mapping[st
     :param columns: by name: ``degree``, the length on the side of the degree, and ``content``.
     """
     tie = seeded_hash(np.array(columns["content"], np.uint64), config["seed"], "given_degree")
-    parts = [np.arange(len(tie))]
+    groups = [np.arange(len(tie))]
     for values in (np.array(columns[name]) for name in ("degree", f"{config['degree_side']}_length")):
-        parts = [part for rows in parts for part in np.array_split(rows[np.lexsort((tie[rows], values[rows]))], PARTS)]
-    return [rows for rows in parts if len(rows)]
+        groups = [
+            group for rows in groups for group in np.array_split(rows[np.lexsort((tie[rows], values[rows]))], PARTS)
+        ]
+    return [rows for rows in groups if len(rows)]
 
 
 def seeded_hash(content: np.ndarray, seed: int, purpose: str) -> np.ndarray:

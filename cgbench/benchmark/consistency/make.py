@@ -48,8 +48,8 @@ class Found(NamedTuple):
             replacement = replacement[:1].upper() + replacement[1:]
         text = self.text[: self.begin] + replacement + self.text[self.end :]
         tokens = Tokens.of(text)
-        place = tokens.find(Tokens.of(replacement).words)
-        fits = place >= 0 and tokens.spans[place][0] == self.begin and any(self.near)
+        position = tokens.find(Tokens.of(replacement).words)
+        fits = position >= 0 and tokens.spans[position][0] == self.begin and any(self.near)
         return (replacement, text) if fits else None
 
 
@@ -113,8 +113,8 @@ def _of_pieces(request: ItemsRequest, left_out: list[str]) -> Iterator[Cells]:
             if not changes:
                 rows.append((name, name, "", sentence.text))
                 continue
-            made = {_key(sentence.text, word): sentence.changed(word) for word in replacements}
-            fitting = {key: change for key, change in made.items() if change}
+            changed_sentences = {_key(sentence.text, word): sentence.changed(word) for word in replacements}
+            fitting = {key: change for key, change in changed_sentences.items() if change}
             if fitting:
                 item, (replacement, text) = f"{name}:{len(rows) // 2 + 1}", fitting[min(fitting)]
                 rows.append((item, name, sentence.text[sentence.begin : sentence.end], sentence.text))
