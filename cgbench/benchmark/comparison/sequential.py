@@ -143,13 +143,14 @@ def log_capitals(values: np.ndarray, mean: np.ndarray | float, size: int | None 
     """
     n = values.shape[-1]
     if size is None:
-        claimed, impossible = mean, np.asarray(mean) < 0
+        claimed, impossible = np.asarray(mean), np.asarray(mean) < 0
     else:
         # What the claim leaves for the mean of the remaining examples, and whether their sum would have to be negative.
         sums = np.cumsum(values, axis=-1)
         total = size * np.asarray(mean)
-        claimed = np.maximum((total - sums + values) / (size - np.arange(n)), 0.0)
+        claimed = (total - sums + values) / (size - np.arange(n))
         impossible = total < sums - ROUNDING * size
+    claimed = np.maximum(claimed, 0.0) + 0.0  # never -0.0
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.nan_to_num(np.minimum(values / claimed, LARGEST), nan=1.0)  # 0 / 0: there is nothing to bet on
     # Products within blocks, and the logarithms of the products of whole blocks before: one logarithm for all stakes.

@@ -85,6 +85,15 @@ def test_the_end_of_a_test_set_is_exact():
     assert sequential([0.0] * 30, 0, 1, size=30).low[-1] == 0.0
 
 
+@pytest.mark.filterwarnings("error")
+def test_the_interval_of_a_share():
+    values = (np.random.default_rng(4).random(400) < 0.1) * 1.0
+    for size in (None, 400):
+        result = sequential(values, 0, 1, size=size)
+        assert 0 < result.low[200] < values.mean() < result.high[200] < 0.2 and result.decision == "better"
+    assert sequential(values, 0, 1, margin=2).decision == "equivalent"
+
+
 def test_equivalent_within_the_margin():
     values = np.tile([0.0, 0.1, -0.1], 300)
     result = sequential(values, -1, 1, margin=0.05)
