@@ -49,7 +49,7 @@ def test_the_paper_selects_its_own_way(monkeypatch):
     }
     release = SimpleNamespace(
         table=lambda: SimpleNamespace(to_pydict=lambda: columns),
-        configuration={
+        selection_settings={
             **{"uncertainty": "rmi", "seed": 1, "drop": 0, "drop_reference": 2, "window": "3/10", "select": "1/20"},
         },
     )
