@@ -152,7 +152,8 @@ class Race:
                 standings = self._compare(complete) if complete > answered else []
                 if standings:
                     yield f"{complete:,} of {self.n:,}: " + "; ".join(map(str, standings))
-                answered, end = complete, self._end(standings, out_of_budget=complete < stop)
+                last = "the budget is spent" if complete < stop else "all are asked" if complete == self.n else ""
+                answered, end = complete, self._end(standings, last)
             yield from self._finish(answered, end)
 
     def _whole_clusters(self, stop: int, step: int) -> int:
@@ -218,15 +219,15 @@ class Race:
         self.trajectory += standings
         return standings
 
-    def _end(self, standings: Sequence[Standing], *, out_of_budget: bool) -> str:
-        """How the race ended, as a sentence; empty if it continues."""
+    def _end(self, standings: Sequence[Standing], last: str) -> str:
+        """How the race ended, as a sentence; empty if it continues. ``last``: why no further example is asked."""
         names = " and ".join(self.active)
         if len(self.active) == 1:
             return f"{names} is better"
         pairs = [pair for pair in standings if pair.first in self.active and pair.second in self.active]
         if pairs and all(pair.decision == "equivalent" for pair in pairs):
             return f"{names} are equivalent within {self.request.margin:g} points"
-        return f"undecided between {names}: the budget is spent" if out_of_budget else ""
+        return f"undecided between {names}: {last}" if last else ""
 
     def _finish(self, answered: int, end: str) -> Iterator[str]:
         """Write the result, and say what was saved."""
