@@ -78,7 +78,7 @@ def input_files(scored: Any) -> Iterator[Path]:
     leaves = leaves_of(kind)
     for name, value in given_values(scored).items():
         if name == "release":
-            yield from release_files(Path(value)).values()
+            yield from release_files(value).values()
         if name not in leaves or leaves[name].kind:  # an option of a metric, or a text or file
             yield from _paths(value)
 

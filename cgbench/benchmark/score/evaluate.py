@@ -19,7 +19,13 @@ from cgbench.benchmark.comparison.drop import ControlSet
 from cgbench.benchmark.metrics.bins import Feature, coinciding, feature_of_column
 from cgbench.benchmark.metrics.published import PublishedScore, published_scores
 from cgbench.benchmark.outputs.systems import Runs, System
-from cgbench.benchmark.score.example_sets import ExampleSet, MetricContext, read_control_set, read_test_set
+from cgbench.benchmark.score.example_sets import (
+    ExampleSet,
+    MetricContext,
+    read_control_set,
+    read_test_set,
+    with_open_release,
+)
 from cgbench.benchmark.score.features import FeatureInputs, make_feature
 from cgbench.benchmark.score.hypotheses import check_form, check_training
 from cgbench.benchmark.score.request import FEATURES_OF, Breakdown, ScoreRequest
@@ -55,6 +61,7 @@ def evaluate(request: ScoreRequest) -> Evaluation:
 
 def evaluation_of(request: ScoreRequest, context: MetricContext | None = None) -> Evaluation:
     """:func:`evaluate`; ``context``: what belongs to a metric that is passed as an object."""
+    request = with_open_release(request)
     test = read_test_set(request, context)
     check_effects(request, test)
     control = read_control_set(request, context)
@@ -151,7 +158,7 @@ def analyses_of(request: ScoreRequest, values: Mapping[str, Any]) -> tuple[dict[
 def _benchmark(request: ScoreRequest, test: ExampleSet) -> str:
     """The name of the test set: that of the release, or of the file with its references or sources."""
     if request.release is not None:
-        return Path(request.release).resolve().name
+        return Path(request.release.folder).resolve().name
     name = test.names[0] if test.names else test.metric.name
     return short_name(name).partition(":")[0]
 

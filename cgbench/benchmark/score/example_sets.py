@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -86,6 +86,15 @@ class ExampleSet:
         )
 
 
+def with_open_release(request: ScoreRequest) -> ScoreRequest:
+    """The request with its release opened, so that its files are read once."""
+    if request.release is None:
+        return request
+    from cgbench.benchmark.release.release import Release
+
+    return replace(request, release=Release.of(request.release))
+
+
 def read_test_set(request: ScoreRequest, context: MetricContext | None = None) -> ExampleSet:
     """The test set of a request.
 
@@ -95,7 +104,7 @@ def read_test_set(request: ScoreRequest, context: MetricContext | None = None) -
     texts |= {name: (request.settings or {}).get(name) for name in OF_METRIC}
     table = request.examples.table
     if request.release is not None:
-        files = release_files(Path(request.release), request.examples.drawn_set(request.release))
+        files = release_files(request.release, request.examples.drawn_set(request.release))
         texts = _with_release(request, texts, files)
         table = files["table"] if table is None else table
     metric = request.metric if isinstance(request.metric, Metric) else None
@@ -120,7 +129,7 @@ def read_control_set(request: ScoreRequest, context: MetricContext | None = None
         return None
     by_name, table = isinstance(request.metric, str), None
     if request.release is not None and by_name and metric_class(request.metric).needs == "references":
-        files = release_files(Path(request.release), "control" if absent(texts["references"]) else "test")
+        files = release_files(request.release, "control" if absent(texts["references"]) else "test")
         if absent(texts["references"]):
             table = files["table"]
             texts = _with_release(request, texts, files)
@@ -237,32 +246,33 @@ def _table_of(names: Sequence[str]) -> str | None:
     return next((str(path) for path in paths if form(path) != "plain"), None)
 
 
-def lines_of_release(folder: AnyPath | None, examples: ExampleOptions, *, control: bool = False) -> list[str] | None:
+def lines_of_release(release: Any, examples: ExampleOptions, *, control: bool = False) -> list[str] | None:
     """The column ``line`` of the scored set or the control set of a release, if one was given and has it."""
-    if folder is None:
+    if release is None:
         return None
     from cgbench.benchmark.release.manifest import CONTROL, ID, SAMPLE, SPLIT
     from cgbench.benchmark.release.release import Release
 
-    release = Release.open(folder)
+    release = Release.of(release)
     if control and not release.has_control:
         return None
-    drawn = SAMPLE if examples.drawn_set(folder) == "sample" else SPLIT
+    drawn = SAMPLE if examples.drawn_set(release) == "sample" else SPLIT
     path = release.path(CONTROL if control else drawn)
     return read_column(f"{path}:{ID}").values if ID in Table(path, named=True).names else None
 
 
-def release_files(folder: Path, name: str = "test") -> dict[str, Path]:
+def release_files(release: Any, name: str = "test") -> dict[str, Path]:
     """The ``source``, ``reference`` and ``table`` of a release; the ``normalised`` references and the
     ``normalised_source`` if it has them.
 
     :param name: of its test set, its ``control`` set or its stratified ``sample``.
+    :param release: a release, or its folder.
     :raises InputError: the folder is not a finished release, or has no such set.
     """
     from cgbench.benchmark.release.manifest import SPLIT, normalised_text
     from cgbench.benchmark.release.release import Release
 
-    release = Release.open(folder)
+    release = Release.of(release)
     release.check_finished()
     read = release.text_path if name == "test" else partial(release.set_path, name)
     paths = {"source": read("source"), "reference": read("target")}

@@ -6,8 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.outputs.systems import System
@@ -15,7 +14,7 @@ from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.errors import InputError, argument
 from cgbench.text.columns import Column
 from cgbench.text.hypothesis_form import Reading, damages, differences
-from cgbench.text.inputs import AnyPath, Texts, as_column
+from cgbench.text.inputs import Texts, as_column
 from cgbench.text.plain_text import words_of
 from cgbench.text.profile import Profile, profile
 from cgbench.text.remote import local
@@ -79,7 +78,7 @@ def in_release_form(
     if request.examples.normalise is not None or metric.reading is None:
         return request.examples.normalise == RELEASE
     assert request.release is not None  # its references are in two forms
-    replaced = Release.open(Path(request.release)).configuration.get("anonymise", "none") != "none"
+    replaced = Release.of(request.release).configuration.get("anonymise", "none") != "none"
     runs = [run for system in systems for run in system.runs]
     # Names in logical forms cannot be replaced in hypotheses alone.
     judge = all if replaced else any
@@ -161,7 +160,7 @@ def check_training(request: ScoreRequest, text: Column, train: Texts) -> list[st
     return lines
 
 
-def normalisation_of(normalise: str, release: AnyPath | None, *, anonymised: bool = False) -> Normalisation:
+def normalisation_of(normalise: str, release: Any, *, anonymised: bool = False) -> Normalisation:
     """The normalisation that ``normalise`` names, for a monolingual text.
 
     :param anonymised: the names in logical forms have been replaced already.
@@ -171,7 +170,7 @@ def normalisation_of(normalise: str, release: AnyPath | None, *, anonymised: boo
     from cgbench.benchmark.release.release import Release
     from cgbench.text.normalisation import Normalisation
 
-    opened = None if release is None else Release.open(Path(release))
+    opened = None if release is None else Release.of(release)
     if normalise == RELEASE:
         if opened is None:
             raise InputError(f"{argument('normalise', normalise)}: which release? Give {argument('release')}")

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
-from cgbench.argument_types import Folder, Kind, Name, Systems, Text
+from cgbench.argument_types import AnyRelease, Kind, Name, Systems, Text
 from cgbench.benchmark.comparison.comparison import Comparison, TestName
 from cgbench.benchmark.comparison.prediction_powered import HumanMean, human_means
 from cgbench.benchmark.metrics.segment_scores import BEYOND, SegmentScores, number_of, scores_of
@@ -90,7 +90,7 @@ class ScoredTexts:
         default=None, help="Sources, for --side source, additional references and the report", group="Input",
         flag="source",
     )  # fmt: skip
-    release: Folder | None = option(
+    release: AnyRelease | None = option(
         default=None, help="Release whose test set gives --ref, --source and --table", group="Input"
     )
 

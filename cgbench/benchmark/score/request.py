@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from cgbench.argument_types import AnyPath, File, Folder, Kind, Name, Systems, Text
+from cgbench.argument_types import AnyRelease, File, Folder, Kind, Name, Systems, Text
 from cgbench.benchmark.comparison.comparison import Comparison, TestName
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.metrics.registry import metric_class
@@ -145,15 +145,15 @@ class ExampleOptions:
         metavar="[BENCHMARK]",
     )  # fmt: skip
 
-    def drawn_set(self, release: AnyPath | None) -> str:
+    def drawn_set(self, release: Any) -> str:
         """The set of the release that is scored: the stratified sample (``sample``) if it is needed, else ``test``."""
         if self.estimate in (None, "window") or release is None:
             return "test"
         from cgbench.benchmark.release.release import Release
 
-        return "sample" if Release.open(release).has_sample else "test"
+        return "sample" if Release.of(release).has_sample else "test"
 
-    def comparison(self, comparison: Comparison, release: AnyPath | None) -> Comparison:
+    def comparison(self, comparison: Comparison, release: Any) -> Comparison:
         """The comparison of these examples: an estimate has intervals.
 
         :raises InputError: an estimate has no release.
@@ -208,7 +208,7 @@ class ScoreRequest:
         default=None, help="Sources, for --side source, additional references and the report", group="Input",
         flag="source",
     )  # fmt: skip
-    release: Folder | None = option(
+    release: AnyRelease | None = option(
         default=None, help="Release whose test set gives --ref, --source and --table", group="Input"
     )
     paired: TestName | bool | None = option(default=None)

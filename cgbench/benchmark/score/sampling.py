@@ -163,7 +163,7 @@ def design_of_estimate(request: ScoreRequest, test: ExampleSet, inputs: FeatureI
 
     # what the release says of its candidates
     assert request.release is not None  # checked with the request
-    release = Release.open(request.release)
+    release = Release.of(request.release)
     config, counts, columns = release.configuration, release.manifest["counts"], release.table().to_pydict()
     lines = columns[ID]
     if drawn == "sample":
@@ -192,7 +192,7 @@ def design_of_estimate(request: ScoreRequest, test: ExampleSet, inputs: FeatureI
         units = np.unique(np.array(columns[DOCUMENT], str), return_inverse=True)[1]
     first = np.unique(units[members], return_index=True)[1]  # one pair of each unit
     row_of = {line: row for row, line in enumerate(lines)}
-    drawn_inputs = replace(inputs, table=release_files(release.folder, drawn)["table"], columns={})
+    drawn_inputs = replace(inputs, table=release_files(release, drawn)["table"], columns={})
     try:
         rows = np.array([row_of[int(line)] for line in table_column(drawn_inputs, flag, (ID,), test.metric.n).values])
     except (KeyError, ValueError):

@@ -168,12 +168,10 @@ def _drops(scored: ScoredSystems, rows: Sequence[Row], width: int) -> list[Outpu
         lines.append([*line, _difference(row, width)[1], p_text(row.p_value), p_text(row.p_holm)])
         if row.value is not None:
             verb = "rises" if scored.metric.lower_is_better is (row.value >= 0) else "falls"
-            ends = (
-                []
-                if row.ci_low is None
-                else sorted(value if row.value >= 0 else -value for value in (row.ci_low, row.ci_high))
-            )
-            bounds = f" [{ends[0]:.{width}f}, {ends[1]:.{width}f}]" if ends else ""
+            bounds = ""
+            if row.ci_low is not None and row.ci_high is not None:
+                low, high = (row.ci_low, row.ci_high) if row.value >= 0 else (-row.ci_high, -row.ci_low)
+                bounds = f" [{low:.{width}f}, {high:.{width}f}]"
             of_system = f"{row.system}: " if len(scored.results) > 1 else ""
             words.append(
                 f"{of_system}{label} {verb} by {abs(row.value):.{width}f}{bounds} from the control set "

@@ -219,7 +219,7 @@ def design_of(monkeypatch, lines, drawn="test", pool=8, metric=None, **asked):
         folder=Path("r"), configuration=config, manifest={"counts": {"pool": pool + 2, "empty": 2}},
         table=lambda: pyarrow.table(CANDIDATES),
     )  # fmt: skip
-    monkeypatch.setattr(Release, "open", lambda folder: release)
+    monkeypatch.setattr(Release, "of", lambda folder: release)
     monkeypatch.setattr(population, "release_files", lambda folder, name: {"table": name})
     monkeypatch.setattr(population, "table_column", lambda *asked: SimpleNamespace(values=[str(one) for one in lines]))
     monkeypatch.setattr(ExampleOptions, "drawn_set", lambda *asked: drawn)
