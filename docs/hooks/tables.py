@@ -19,11 +19,26 @@ from typing import Any
 import cgbench
 from cgbench.requests import Field, fields_of, leaves_of
 
-PAGES = ("options.md", "settings.md", "api.md")
 FOLDER = Path(__file__).parents[1] / "reference"
 _BEGIN = "<!-- (request|settings|presets|api)(?:: ([\\w.]+))? -->\n"
 MARK = re.compile(f"{_BEGIN}(?:(?:(?!{_BEGIN}).)*<!-- end -->\n)?", re.DOTALL)
-BOOST = {"how-to/add-": 4.0, "tutorial/": 1.3, "how-to/": 1.2, "explanation/": 1.3, "lab/": 0.2}
+PAGES = sorted(
+    path.relative_to(FOLDER).as_posix()
+    for path in FOLDER.rglob("*.md")
+    if MARK.search(path.read_text(encoding="utf-8"))
+)
+BOOST = {
+    "explanation/architecture": 0.2,
+    "changelog": 0.2,
+    "notebooks/": 0.3,
+    "reference/api/": 0.3,
+    "reference/options/": 0.3,
+    "how-to/add-": 2.0,
+    "tutorial/": 1.3,
+    "how-to/": 1.2,
+    "explanation/": 1.3,
+    "lab/": 0.2,
+}
 """Weights in the search, by the beginning of a page's path."""
 
 
@@ -59,8 +74,8 @@ def table(kind: type) -> str:
         option = "" if field.python_only else f"`--set {field.name}=`" if field.is_setting else f"`{field.flag}`"
         name = f"`{parts[field.name]}.{field.name}`" if field.name in parts else f"`{field.name}`"
         help = field.help + (f" (`{field.unit}`)" if field.unit else "")
-        lines.append([option, name, field.allowed, _default(field), help])
-    return _markdown(("Option", "Argument", "Values", "Default", "Meaning"), lines)
+        lines.append([option or name, help, field.allowed, _default(field), name])
+    return _markdown(("Option", "Meaning", "Values", "Default", "Argument"), lines)
 
 
 def settings() -> str:
@@ -77,8 +92,8 @@ def settings() -> str:
     for title, about, rows, start in parts:
         new = [row for row in rows if row["name"].startswith(start) and row["name"] not in seen]
         seen |= {row["name"] for row in new}
-        cells = [(f"`{row['name']}`", f"`{row['default']}`", row["help"].replace("``", "`")) for row in new]
-        tables = _markdown(("Setting", "Default", "Meaning"), cells) if cells else "No settings beyond those above."
+        cells = [(f"`{row['name']}`", row["help"].replace("``", "`"), f"`{row['default']}`") for row in new]
+        tables = _markdown(("Setting", "Meaning", "Default"), cells) if cells else "No settings beyond those above."
         sections.append("\n\n".join(filter(None, (f"## {title}", about, tables))))
     return "\n\n".join(sections)
 
@@ -95,10 +110,10 @@ def presets() -> str:
 def api(thing: Any) -> str:
     """A function, or a class with its public methods and properties: signature and docstring."""
     name = f"{'' if hasattr(cgbench, thing.__name__) else thing.__module__ + '.'}{thing.__name__}"
-    entries = [(f"### `{name}`", thing)]
+    entries = [("", thing)]
     if inspect.isclass(thing):
-        entries += [(f"#### `{name}.{key}`", member) for key, member in _members(thing)]
-    return "\n\n".join(part for title, member in entries for part in (title, *_described(member)))
+        entries += [(f"## `{name}.{key}`", member) for key, member in _members(thing)]
+    return "\n\n".join(part for title, member in entries for part in (title, *_described(member)) if part)
 
 
 def _members(kind: type) -> Iterator[tuple[str, Any]]:
@@ -128,7 +143,7 @@ def _described(member: Any) -> Iterator[str]:
         title = {"param": f"`{name}`", "raises": f"Raises `{name}`"}.get(kind, "Returns")
         lines.append(f"- {title}: {' '.join(words.split())}")
     if request:
-        lines.append("- All arguments: [Options and arguments](options.md).")
+        lines.append("- All arguments: [Options and arguments](../options.md).")
     if is_request:
         yield table(function)
     elif lines:

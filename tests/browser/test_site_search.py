@@ -12,6 +12,16 @@ FIRST = {
     "chinese": ("how-to/chinese-japanese-thai/",),
     "what is degree": ("explanation/degree/",),
     "resume": ("reference/train/",),
+    "how many examples": ("reference/power/",),
+    "p-value": ("explanation/significance/",),
+    "license": ("licence/", "how-to/publish/"),
+    "seeds": ("explanation/significance/", "tutorial/score-two-systems/"),
+    "confidence interval": ("explanation/significance/", "lab/intervals/"),
+    "tokenised": ("how-to/mixed-text/",),
+    "leaderboard": ("how-to/rules/", "reference/reproduce/"),
+    "contamination": ("how-to/exposure/", "reference/overlap/"),
+    "LaTeX": ("reference/score/",),
+    "GPU memory": ("how-to/cluster/", "reference/train-ensemble/"),
     "several seeds": ("explanation/significance/", "tutorial/score-two-systems/"),
 }
 RESULT = ".md-search-result__link"
