@@ -1,4 +1,4 @@
-"""mkdocs: pages from outside docs/ (changelog, notebooks ...), and folders of the navigation as lists of their pages."""
+"""mkdocs: pages from outside docs/ (changelog, notebooks ...), and folders of the navigation as lists of pages."""
 
 from __future__ import annotations
 

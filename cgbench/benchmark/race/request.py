@@ -13,7 +13,8 @@ MetricName: TypeAlias = Literal["exact", "semantic", "chrf-sentence"]
 
 
 def _prices(value: Any) -> tuple[Price | None, ...]:
-    return tuple(map(read_price, [value] if isinstance(value, (str, Price)) else value))
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return tuple(map(read_price, values))
 
 
 Prices: TypeAlias = Annotated[
