@@ -163,6 +163,7 @@ def displacement(hypotheses: Sequence[str], references: Sequence[str]) -> str | 
     n = len(hypotheses)
     if n < FEWEST_LINES:
         return None
+    # Words that are in many lines tell nothing of a line.
     sample = sampled(n, ORDER_LINES)
     spread_of = Counter(unit for row in sample for unit in set(words_of(references[row].lower())))
     common = {unit for unit, count in spread_of.items() if count > max(2, COMMON * len(sample))}
@@ -182,6 +183,7 @@ def displacement(hypotheses: Sequence[str], references: Sequence[str]) -> str | 
         shared = 2 * (texts[row] & of_row[candidate]).total()
         return shared / (texts[row].total() + of_row[candidate].total() or 1)
 
+    # Lines that are unlike the reference in their place.
     in_place = {row: likeness(row, row) for row in texts}
     least = max(FEWEST_LINES - 1, LEAST_LOST * len(texts))
     weak = [row for row in texts if in_place[row] < ALIKE]

@@ -82,6 +82,7 @@ def find_files(inputs: Iterable[str | Path], column: str = "text") -> list[Shard
     :param column: the text column of tables where none is named.
     :raises InputError: there is no such file, a pattern or folder has none, or a file is named twice.
     """
+    # The files that each input stands for.
     shards: list[Shard] = []
     for item in inputs:
         name = str(item)
@@ -106,6 +107,7 @@ def find_files(inputs: Iterable[str | Path], column: str = "text") -> list[Shard
             if chosen is None and kind in NUMBERED and not (kind == "csv" and column in Table(file, named=True).names):
                 raise InputError(f"{file}: which column? Write {file}:COLUMN, such as {file}:1")
             shards.append(Shard(file, None if kind == "plain" else chosen or column))
+    # No file twice.
     seen: set[tuple[Path, str | None]] = set()
     for shard in shards:
         key = shard.path.resolve(), shard.column

@@ -437,6 +437,7 @@ def filter_lines(buffer, stop, arena, starts, table, usable, states, ids, offset
     line = 0
     filled = 0
     while i < stop and line < states.size:
+        # An empty line, or one that is dropped already, is only passed.
         offsets[line] = i
         i = _word_start(buffer, i)
         if load8(buffer, i) == _NEWLINE:
@@ -457,6 +458,7 @@ def filter_lines(buffer, stop, arena, starts, table, usable, states, ids, offset
                     ids[filled + length] = word
                 length += 1
                 i = _word_start(buffer, end)
+            # All words are known: the line stays.
             if states[line] == KEPT:
                 lengths[line] = length
                 codes[line] = code

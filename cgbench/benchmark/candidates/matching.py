@@ -194,7 +194,7 @@ def match(test: np.ndarray, pool: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Control:
+class MatchedControl:
     """A control set in the order of the pool: ``rows`` (a scan's columns and the counts of the rarest words, by name)
     and their texts; the number of pairs ``missing``; and ``balance``, one row per covariate (:func:`balance`)."""
 

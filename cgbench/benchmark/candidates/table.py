@@ -12,7 +12,7 @@ import numpy as np
 
 from cgbench.benchmark.candidates.documents import DOCUMENT
 from cgbench.benchmark.candidates.inclusion import INCLUSION
-from cgbench.benchmark.candidates.matching import Control, word_frequency
+from cgbench.benchmark.candidates.matching import MatchedControl, word_frequency
 from cgbench.benchmark.candidates.uncertainty import candidate_lines
 from cgbench.errors import InputError
 from cgbench.text.columns import read_text
@@ -56,7 +56,7 @@ def places(line: np.ndarray, pool: np.ndarray, pools: Sequence[ParallelText]) ->
     return {"line": line + first[pool] + 1, "pool": pool + 1, "pool_line": line + 1}
 
 
-def control_table(control: Control, pools: Sequence[ParallelText]) -> Any:
+def control_table(control: MatchedControl, pools: Sequence[ParallelText]) -> Any:
     """A control set (a pyarrow table): the place of each pair in the pool, and its measures."""
     import pyarrow
 

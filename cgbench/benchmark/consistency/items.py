@@ -35,7 +35,7 @@ class Tokens(NamedTuple):
         return next((position for position in positions if self.words[position : position + length] == words), -1)
 
 
-class Row(NamedTuple):
+class ItemRow(NamedTuple):
     """A sentence to translate, its item and piece, and the places of the words that the item's sentences share."""
 
     item: str
@@ -44,7 +44,7 @@ class Row(NamedTuple):
     shared: frozenset[int]
 
 
-def read_items(table: AnyPath) -> list[Row]:
+def read_items(table: AnyPath) -> list[ItemRow]:
     """Read the items of a table, of ``cgbench consistency make`` or another.
 
     It needs the columns ``source`` and ``piece``. Without ``item``, rows with the same piece are an item. The sentences
@@ -67,5 +67,5 @@ def read_items(table: AnyPath) -> list[Row]:
             )
         of_words = frozenset(range(position, position + len(words)))
         everything = frozenset(range(len(sentence.words)))
-        rows.append(Row(item, piece, source, everything - of_words if changed else of_words))
+        rows.append(ItemRow(item, piece, source, everything - of_words if changed else of_words))
     return rows

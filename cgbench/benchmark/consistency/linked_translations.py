@@ -26,7 +26,7 @@ from typing import Literal
 import numpy as np
 
 from cgbench.benchmark.comparison.significance import SEED
-from cgbench.benchmark.consistency.items import Row, Tokens, read_items
+from cgbench.benchmark.consistency.items import ItemRow, Tokens, read_items
 from cgbench.benchmark.consistency.request import ConsistencyRequest
 from cgbench.benchmark.metrics.metric import Metric, Signature
 from cgbench.benchmark.score.evaluate import evaluation_of
@@ -54,7 +54,7 @@ class Consistency(Metric):
     unit = "%"
 
     def __init__(
-        self, rows: Sequence[Row], *, method: Literal["align", "ngrams"] = "align", orders: Sequence[int] = ()
+        self, rows: Sequence[ItemRow], *, method: Literal["align", "ngrams"] = "align", orders: Sequence[int] = ()
     ) -> None:
         """
         :param rows: the sentences of all items.

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cgbench.argument_types import as_path
-from cgbench.benchmark.consistency.items import HEAD, Row, Tokens, Words, read_items
+from cgbench.benchmark.consistency.items import HEAD, ItemRow, Tokens, Words, read_items
 from cgbench.benchmark.consistency.request import ItemsRequest
 from cgbench.errors import InputError, argument
 from cgbench.files import check_output, write_atomic
@@ -57,7 +57,7 @@ class Found(NamedTuple):
 class Items:
     """The sentences of a consistency test in a table; ``left_out``: pieces with too few contexts."""
 
-    rows: list[Row]
+    rows: list[ItemRow]
     left_out: list[str]
     out: Path
 

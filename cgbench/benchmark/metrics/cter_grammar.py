@@ -69,6 +69,7 @@ class Grammar:
         path = shipped("grammar_cognition.tsv") if name_or_file == "cognition" else Path(name_or_file)
         lines = list(read_lines(path))
         rows = list(_rows(path, lines))
+        # Types first: the other rows name them.
         types: list[str] = []
         for line_number, kind, values in rows:
             if kind == "type":
@@ -77,6 +78,7 @@ class Grammar:
                 types.append(values[0])
         if not types:
             raise InputError(f"{path}: defines no type; write a row with the word type, a tab and a name")
+        # Order, phrases and modifiers.
         rules: list[OrderRule] = []
         phrases: list[tuple[str, str | None]] = []
         modifiers: list[str] = []

@@ -71,7 +71,7 @@ class Standing:
 
 
 @dataclass
-class Run:
+class AskedRun:
     """One run of a system: its server, the requests and scores (NaN: not asked) of all examples, and its answers."""
 
     system: str
@@ -119,7 +119,7 @@ class Race:
         self.level = request.level / math.comb(len(self.systems), 2)
         self.trajectory: list[Standing] = []
 
-    def _open_runs(self, sources: Any) -> Iterator[Run]:
+    def _open_runs(self, sources: Any) -> Iterator[AskedRun]:
         addresses = [self.request.systems] if isinstance(self.request.systems, str) else list(self.request.systems)
         prices: Sequence[Price | None] = self.request.price or (None,)
         if len(prices) not in (1, len(addresses)):
@@ -134,7 +134,7 @@ class Race:
             columns = template_columns(sources, conversation.prompt, conversation.system)
             client = Client(server, journal_path(output), price=price, budget=self.request.budget)
             requests = conversation.requests(self.lines, columns, self.request.prompting.examples)
-            yield Run(system, client, conversation, requests, np.full(self.n, np.nan))
+            yield AskedRun(system, client, conversation, requests, np.full(self.n, np.nan))
 
     def run(self) -> Iterator[str]:
         """Ask batch after batch; one line per batch, and the end.
@@ -181,7 +181,7 @@ class Race:
             self._score(run, self.order[start:stop])
         return stop
 
-    def _score(self, run: Run, rows: np.ndarray) -> None:
+    def _score(self, run: AskedRun, rows: np.ndarray) -> None:
         """Read and score the answers of some examples."""
         if not len(rows):
             return

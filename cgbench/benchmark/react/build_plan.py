@@ -12,7 +12,7 @@ from typing import Any
 from cgbench.argument_types import as_path
 from cgbench.benchmark.candidates.documents import check_documents
 from cgbench.benchmark.candidates.ensemble_quality import quality_step
-from cgbench.benchmark.candidates.matching import Control
+from cgbench.benchmark.candidates.matching import MatchedControl
 from cgbench.benchmark.candidates.uncertainty import SHARD, search_settings
 from cgbench.benchmark.overlap.known_of_test import check_count, check_words_alike, read_summary, sums_of
 from cgbench.benchmark.react.build_inputs import Inputs, read_inputs
@@ -83,7 +83,7 @@ class Built:
     counts: dict[str, int]
     warnings: list[str]
     quality: dict[str, Any] | None = None
-    control: Control | None = None
+    control: MatchedControl | None = None
     noise: dict[str, Any] | None = None
 
 

@@ -22,7 +22,7 @@ from cgbench.benchmark.candidates.amounts import resolve_amount
 from cgbench.benchmark.candidates.cut import Bounds, count_lengths, cut, scan_parts
 from cgbench.benchmark.candidates.documents import DOCUMENT, documents_of
 from cgbench.benchmark.candidates.ensemble_quality import QUALITY, measure_quality, warning_of
-from cgbench.benchmark.candidates.matching import Control
+from cgbench.benchmark.candidates.matching import MatchedControl
 from cgbench.benchmark.candidates.noise_share import choose_cut, noise_text
 from cgbench.benchmark.candidates.originals import original_pairs
 from cgbench.benchmark.candidates.pair_measures import pair_measures
@@ -282,7 +282,7 @@ def _draw_control(
     candidates: Path,
     table: Any,
     learned: Path,
-) -> Control:
+) -> MatchedControl:
     """The control set for the test set (stage ``selected`` in ``table``)."""
     request = plan.request
     chosen = [row for row, stage in enumerate(table["stage"].to_pylist()) if stage == "selected"]

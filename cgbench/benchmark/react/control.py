@@ -24,7 +24,7 @@ from cgbench.benchmark.candidates.cut import COLUMNS, Bounds, read_parts, read_t
 from cgbench.benchmark.candidates.matching import (
     LENGTHS,
     RAREST,
-    Control,
+    MatchedControl,
     balance,
     covariates_of,
     match,
@@ -53,7 +53,7 @@ def draw_control(
     seed: int,
     bounds: Bounds,
     seen: Sequence[ParallelText] = (),
-) -> Control:
+) -> MatchedControl:
     """Draw a control set for a test set.
 
     :param scans: the files of :func:`~cgbench.benchmark.candidates.scan.scan`, for all ``pools``.
@@ -83,7 +83,7 @@ def draw_control(
     chosen = chosen[np.lexsort((rows["line"][chosen], rows["pool"][chosen]))]
     drawn = {name: values[chosen] for name, values in rows.items()}
     sources, targets = ([lines[row] for row in chosen.tolist()] for lines in sides)
-    return Control(
+    return MatchedControl(
         {name: drawn[name] for name in (*COLUMNS, *RAREST)},
         sources,
         targets,

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from cgbench import __version__
 from cgbench.benchmark.candidates.correlations import as_jsonl, correlations_of
-from cgbench.benchmark.candidates.matching import Control
+from cgbench.benchmark.candidates.matching import MatchedControl
 from cgbench.benchmark.candidates.originals import original_pairs
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.scan import content_of
@@ -132,7 +132,7 @@ def write_release(built: Built, out: Path, workspace: Workspace, notes: Mapping[
     return Release(out, manifest, workspace.root.parent)
 
 
-def _control_originals(built: Built, control: Control) -> Texts:
+def _control_originals(built: Built, control: MatchedControl) -> Texts:
     rows, plan = control.rows, built.plan
     return original_pairs(plan.inputs.pools, rows["pool"], rows["line"], plan.train.normalisation)
 

@@ -161,6 +161,7 @@ def _responsible(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """The RAI fields that a build can fill in."""
     config, counts, finished = manifest["configuration"], manifest["counts"], manifest["until"] == "release"
     trained = manifest["until"] != "candidates"
+    # How pairs were selected.
     steps = [
         f"Text normalised to select pairs: tokenize {config['tokenize']}, lowercase "
         f"{str(config['lowercase']).lower()}. The published text is the original.",
@@ -175,6 +176,7 @@ def _responsible(manifest: Mapping[str, Any]) -> dict[str, Any]:
             f"The {counts['dropped']:,} most uncertain dropped, {counts['selected']:,} drawn at random from the next "
             f"{counts['window']:,}{unit} (measure {config['uncertainty']}, seed {config['seed']})."
         )
+    # What holds of every build.
     fields: dict[str, Any] = {
         "rai:dataCollection": (
             "Selected from existing parallel text by the method of ReaCT (Zheng and Lapata 2023, section 4); no text "

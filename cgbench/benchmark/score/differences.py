@@ -115,7 +115,7 @@ def find_differences(
         raise InputError(f"{argument('differences')} compares systems; give a second {argument('systems')}")
     names = [result.system for result in results]
     base = 0 if comparison.baseline is None else names.index(comparison.baseline)
-    said = outputs_of(metric, systems)
+    outputs = outputs_of(metric, systems)
     scores = example_scores(metric, systems, results)
     kinds = _bins_of(metric, results)
     counts = _counter(material) if material.train is not None and references is not None else None
@@ -123,22 +123,22 @@ def find_differences(
     if references is not None and is_unspaced([example[0] for example in references]):
         split = _characters
     expected = [_expected(example, split) for example in references] if references is not None else []
-    found = []
-    for number, name in enumerate(names):
-        if number == base:
+    differences = []
+    for index, name in enumerate(names):
+        if index == base:
             continue
-        pair = (number, base)
-        texts = [said[one] for one in pair]
+        pair = (index, base)
+        texts = [outputs[which] for which in pair]
         known = bool(expected) and all(texts)
         tested, ngrams, shown = (
             _ngrams(expected, texts, split, sampling.clusters, comparison.shared_seeds) if known else (0, (), ())
         )
         words = _words(expected, texts, split, counts, comparison) if known and counts is not None else ()
-        of_kinds = _kinds(metric, sampling, [results[one] for one in pair], comparison, kinds)
-        examples = _examples(metric, [scores[one] for one in pair], texts)
-        several = max(map(len, texts)) > 1
-        found.append(Differences(name, names[base], tested, ngrams, words, of_kinds, examples, shown, several))
-    return tuple(found)
+        of_kinds = _kinds(metric, sampling, [results[which] for which in pair], comparison, kinds)
+        examples = _examples(metric, [scores[which] for which in pair], texts)
+        has_seeds = max(map(len, texts)) > 1
+        differences.append(Differences(name, names[base], tested, ngrams, words, of_kinds, examples, shown, has_seeds))
+    return tuple(differences)
 
 
 def outputs_of(metric: Metric, systems: Sequence[System]) -> list[tuple[Sequence[str], ...]]:
@@ -151,15 +151,15 @@ def example_scores(metric: Metric, systems: Sequence[System], results: Sequence[
 
     This is the sentence score if the metric has one, otherwise 100 (right) or 0 (wrong).
     """
-    found = []
+    scores_of_systems = []
     for system, result in zip(systems, results, strict=True):
         runs = []
         for texts, statistics in zip(system.runs, result.statistics, strict=True):
             rows = metric.per_example(texts, statistics)
             key = next(name for name in ("score", "correct", *rows[0]) if isinstance(rows[0].get(name), (int, float)))
             runs.append([(100.0 if key == "correct" else 1.0) * float(row[key]) for row in rows])
-        found.append(np.array(runs))
-    return found
+        scores_of_systems.append(np.array(runs))
+    return scores_of_systems
 
 
 def _characters(text: str) -> list[str]:
@@ -222,8 +222,8 @@ def _ngrams(
     means = [values.mean(axis=1).tolist() for values in right]
     adjusted = zip(order, *means, p_values.tolist(), false_discovery(p_values.tolist()), strict=True)
     significant = [
-        (ngram, FoundDifference(blank.join(ngram), inside[ngram], ours, theirs, p, q))
-        for ngram, ours, theirs, p, q in adjusted
+        (ngram, FoundDifference(blank.join(ngram), inside[ngram], own_mean, baseline_mean, p, q))
+        for ngram, own_mean, baseline_mean, p, q in adjusted
         if q is not None and q < LEVEL
     ]
     significant.sort(key=lambda pair: (pair[1].q_value, pair[1].p_value, pair[1].what))
@@ -275,54 +275,54 @@ def _words(
         return ()  # the training text is in words
     groups = {word: _group(counts[word]) for word in counts}
     systems = [np.zeros((len(runs), len(expected), len(COUNTS), 3)) for runs in texts]
-    for row, wanted in enumerate(expected):
-        own = {ngram[0]: count for ngram, count in wanted.items() if len(ngram) == 1}
+    for row, counts_of_row in enumerate(expected):
+        unigrams = {ngram[0]: count for ngram, count in counts_of_row.items() if len(ngram) == 1}
         for system, runs in zip(systems, texts, strict=True):
             for run, lines in enumerate(runs):
-                said = Counter(split(lines[row]))
-                for word, count in said.items():
-                    place = groups.get(word, 0)
-                    system[run, row, place, :2] += (min(count, own.get(word, 0)), count)
-                for word, count in own.items():
+                output_counts = Counter(split(lines[row]))
+                for word, count in output_counts.items():
+                    group = groups.get(word, 0)
+                    system[run, row, group, :2] += (min(count, unigrams.get(word, 0)), count)
+                for word, count in unigrams.items():
                     system[run, row, groups.get(word, 0), 2] += count
-    found = []
-    for place, (least, most) in enumerate(COUNTS):
-        pair = [system[:, :, place] for system in systems]
-        rows = np.flatnonzero(sum(one.sum(axis=(0, 2)) for one in pair))
+    differences = []
+    for group, (least, most) in enumerate(COUNTS):
+        pair = [system[:, :, group] for system in systems]
+        rows = np.flatnonzero(sum(matches.sum(axis=(0, 2)) for matches in pair))
         if len(rows) < 2:
             continue
-        pair = [one[:, rows] for one in pair]
-        ours, theirs = (float(_f1(one.sum(axis=1)).mean()) for one in pair)
+        pair = [matches[:, rows] for matches in pair]
+        system_score, baseline_score = (float(_f1(matches.sum(axis=1)).mean()) for matches in pair)
         p = _calibrated_p(pair, comparison)
         label = f"{least}" if least == most else f"{least}-{most}" if most else f">= {least}"
-        found.append(FoundDifference(label, len(rows), ours, theirs, p))
-    return _adjusted(found)
+        differences.append(FoundDifference(label, len(rows), system_score, baseline_score, p))
+    return _adjusted(differences)
 
 
 def _group(count: int) -> int:
-    return next(place for place, (_, most) in enumerate(COUNTS) if most is None or count <= most)
+    return next(group for group, (_, most) in enumerate(COUNTS) if most is None or count <= most)
 
 
 def _calibrated_p(pair: Sequence[np.ndarray], comparison: Comparison) -> float | None:
     samples = comparison.count("bootstrap")
-    if calibrated_test([len(one) for one in pair]) == "randomization":
+    if calibrated_test([len(runs) for runs in pair]) == "randomization":
         return randomization_of_pairs(pair, [(0, 1)], _f1, samples, comparison.seed)[0][0]
     drawn = resampled_runs(pair, _f1, samples, comparison.seed)
-    values = [_f1(one.sum(axis=1)) for one in pair]
+    values = [_f1(matches.sum(axis=1)) for matches in pair]
     covariance = covariance_of_samples(drawn, pair[0].shape[1])
     p = float(Contrasts(values, covariance, shared_seeds=comparison.shared_seeds).of(0, 1).p_value()[0])
     return None if math.isnan(p) else p
 
 
-def _adjusted(found: Sequence[FoundDifference]) -> tuple[FoundDifference, ...]:
-    q_values = false_discovery([one.p_value for one in found])
-    return tuple(replace(one, q_value=q) for one, q in zip(found, q_values, strict=True))
+def _adjusted(differences: Sequence[FoundDifference]) -> tuple[FoundDifference, ...]:
+    q_values = false_discovery([difference.p_value for difference in differences])
+    return tuple(replace(difference, q_value=q) for difference, q in zip(differences, q_values, strict=True))
 
 
 def _bins_of(metric: Metric, results: Sequence[SystemScores]) -> list[Bin]:
     """For CTER the kinds of compounds, otherwise the bins of ``by``."""
     if results[0].bins or not isinstance(metric, Cter):
-        return [one for one, _ in results[0].bins]
+        return [bin_ for bin_, _ in results[0].bins]
     kinds = np.array(metric.kinds)
     return [Bin(str(kind), np.flatnonzero(kinds == kind)) for kind in dict.fromkeys(metric.kinds)]
 
@@ -336,16 +336,20 @@ def _kinds(
 ) -> tuple[FoundDifference, ...]:
     if not bins:
         return ()
-    asked = replace(comparison, paired=CALIBRATED, baseline=None, all_pairs=True)
+    all_pairs = replace(comparison, paired=CALIBRATED, baseline=None, all_pairs=True)
     figure = metric.figures[0]
-    found = []
-    for one, (ours, theirs) in zip(bins, parts_of(metric, sampling, pair, asked, bins), strict=True):
-        values = [part.figures[figure].value for part in (ours, theirs)]
+    differences = []
+    for bin_, (system_scores, baseline_scores) in zip(
+        bins, parts_of(metric, sampling, pair, all_pairs, bins), strict=True
+    ):
+        values = [subset.figures[figure].value for subset in (system_scores, baseline_scores)]
         if None in values:
             continue
-        (test,) = theirs.figures[figure].pairs
-        found.append(FoundDifference(one.label, ours.examples, values[0] or 0.0, values[1] or 0.0, test.p_value))
-    return _adjusted(found)
+        (test,) = baseline_scores.figures[figure].pairs
+        differences.append(
+            FoundDifference(bin_.label, system_scores.examples, values[0] or 0.0, values[1] or 0.0, test.p_value)
+        )
+    return _adjusted(differences)
 
 
 def _examples(
@@ -356,18 +360,21 @@ def _examples(
     Scores are means over runs. The texts are from the best run of the better system and the worst run of the other, so
     they differ if the scores differ.
     """
-    scores = np.array([one.mean(axis=0) for one in runs])
+    scores = np.array([run_scores.mean(axis=0) for run_scores in runs])
     flip = -1.0 if metric.lower_is_better and not isinstance(metric, Cter) else 1.0
     gap = np.where(np.isfinite(scores).all(axis=0), flip * (scores[0] - scores[1]), 0.0)
-    found: list[Example] = []
+    telling: list[Example] = []
     for sign in (1.0, -1.0):
         order = np.argsort(-sign * gap, kind="stable")[:SHOWN].tolist()
         for row in order:
             if sign * gap[row] <= 0:
                 break
-            said: Any = None
+            pair_of_outputs: Any = None
             if all(texts):
-                best = [int(np.argmax(way * flip * one[:, row])) for way, one in zip((sign, -sign), runs, strict=True)]
-                said = tuple(of[min(run, len(of) - 1)][row] for of, run in zip(texts, best, strict=True))
-            found.append(Example(row + 1, float(scores[0, row]), float(scores[1, row]), said))
-    return tuple(found)
+                best = [
+                    int(np.argmax(way * flip * run_scores[:, row]))
+                    for way, run_scores in zip((sign, -sign), runs, strict=True)
+                ]
+                pair_of_outputs = tuple(of[min(run, len(of) - 1)][row] for of, run in zip(texts, best, strict=True))
+            telling.append(Example(row + 1, float(scores[0, row]), float(scores[1, row]), pair_of_outputs))
+    return tuple(telling)

@@ -298,6 +298,7 @@ def human_means_of(
     """The mean judgements of the systems that people judged, by their scores; ``by_strata``: a column of the table."""
     metric, inputs = evaluation.scored.metric, evaluation.inputs
     assert inputs is not None
+    # The judgements and the scores of the same examples.
     human, proxy, examples = {}, {}, Examples(options.ids)
     first = examples.join(next(iter(scores.values()))[0])
     for name, columns in people.items():
@@ -313,6 +314,7 @@ def human_means_of(
             {name: 100 * values for name, values in human.items()},
             (0.0, 100.0),
         )  # right or wrong, in percent
+    # Strata and clusters of the examples that count.
     sampling = evaluation.scored.sampling
     rows, strata, clusters = sampling.counted(np.arange(metric.n)), None, sampling.clusters
     if by_strata:

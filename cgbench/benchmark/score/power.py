@@ -108,6 +108,7 @@ def variance_of(
             f"a pilot needs the same number of runs of each system: {first.system} {first.runs}, {second.system} "
             f"{second.runs}"
         )
+    # The covariance of the scores of all runs over draws of examples.
     sampling = sampling or Sampling.of(metric)
     rows, runs = sampling.counted(np.arange(metric.n)), first.runs
     systems = [np.stack([metric.collect(run, rows) for run in result.statistics]) for result in results]
@@ -124,6 +125,7 @@ def variance_of(
     units, trace = covariance.units, float(covariance.trace())
     if math.isnan(trace) or any(np.isnan(run_values).any() for run_values in values):
         raise InputError("the score is not defined on every sample of these examples; more examples are needed")
+    # The variance of the difference; none means that the systems differ by a constant.
     signs = np.repeat((1.0, -1.0), runs) / runs
     of_units = float(covariance.variance(lambda matrix: np.asarray(signs @ matrix @ signs))[0])
     largest = max(float(np.abs(run_values).max()) for run_values in values)
@@ -137,6 +139,7 @@ def variance_of(
         right_or_wrong = metric.outcomes(results[0].statistics[0], rows) is not None and len(metric.figures) == 1
         right_or_wrong &= metric.top == 100.0 and sampling.clusters is None
         return Variance(of_units * units, units=units, step=100.0 if right_or_wrong else 0.0, clusters=clusters)
+    # With several seeds: the luck of a run on its examples, the spread of seeds, and what runs share.
     within = between = 0.0
     for index, figure in enumerate(values):
         block = covariance.block(slice(index * runs, (index + 1) * runs))

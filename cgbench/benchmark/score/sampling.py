@@ -77,6 +77,7 @@ def clusters_of(comparison: Comparison, test: ExampleSet, inputs: FeatureInputs)
 
 def _labels(name: str, test: ExampleSet, inputs: FeatureInputs) -> Sequence[str]:
     metric = test.metric
+    # Clusters that need no table.
     if name == "source":
         if test.sources is None:
             raise InputError(f"{argument('cluster', name)} needs the sources; give {argument('sources')}")
@@ -96,6 +97,7 @@ def _labels(name: str, test: ExampleSet, inputs: FeatureInputs) -> Sequence[str]
             f"{argument('cluster', name)}: the control set has no column {name}; give its texts or scores as columns "
             "of a table that has one (TABLE:COLUMN)"
         ) from None
+    # Labels that are missing, or written in two ways.
     missing = (row for row, label in enumerate(column.values) if label.strip().lower() in MISSING)
     if (empty := next(missing, None)) is not None:
         value = column.values[empty].strip() or "empty"

@@ -110,6 +110,7 @@ def scoring_warnings(
 ) -> list[str]:
     """Warnings about suspicious input and limits of the scores."""
     lines = list(metric.notes)
+    # Texts that are empty, in pieces or tokenised.
     for system in systems if metric.of_texts else ():
         empty = sum(not words_of(text) for run in system.runs for text in run)
         if empty:
@@ -126,6 +127,7 @@ def scoring_warnings(
                 f"{system.name}: {ended:,} lines end in ' .', so the text looks tokenised and will be tokenised again; "
                 f"detokenise it, or give {argument('tokenize', 'none')} ({argument('preset', 'react')})"
             )
+    # Too few examples, samples or runs.
     if metric.n == 1:
         lines.append("one example: there is nothing to resample, so there are no intervals and no tests")
     elif comparison.paired and metric.n < FEWEST_UNITS:
@@ -267,6 +269,7 @@ def _signature(
     items = signature.items
     if normalised:
         items["norm"] = normalised
+    # How intervals are made.
     if comparison.confidence or comparison.paired or binning or control:
         if sampling.design:
             items["estimate"] = sampling.design.population
@@ -277,6 +280,7 @@ def _signature(
         else:
             items["bs"] = comparison.count("bootstrap")
             items["seed"] = comparison.seed
+    # The test, where its name is not that of sacrebleu.
     test: str | None = comparison.test
     if test == CALIBRATED:
         test = calibrated_test([len(system.runs) for system in systems], not sampling.independent)
@@ -294,6 +298,7 @@ def _signature(
         items["mcnemar"] = "exact"
     if comparison.all_pairs:
         items["pairs"] = "all"
+    # What the runs are, and how they were generated.
     runs = {len(system.runs) for system in systems}
     if any(record for system in systems for record in system.made):
         settings = [_made(system) for system in systems]

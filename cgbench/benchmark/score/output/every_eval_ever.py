@@ -65,6 +65,7 @@ def write_records(evaluation: Evaluated, folder: Path) -> list[Path]:
 def _write_records(found: Evaluated, folder: Path) -> list[Path]:
     benchmark = found.inputs.benchmark if found.inputs else found.scored.metric.name
     seconds = os.environ.get("SOURCE_DATE_EPOCH") or str(int(time.time()))
+    # All records are checked before the first is written.
     prepared = []
     for index, system in enumerate(found.systems):
         developer, model = _identity(system.name)
@@ -78,6 +79,7 @@ def _write_records(found: Evaluated, folder: Path) -> list[Path]:
             raise InputError(f"{path}: was changed after it was written; remove it, or choose another folder")
         evaluation = f"{_part(benchmark)}/{developer}/{model}/{seconds}"
         prepared.append((path, record | {"evaluation_id": evaluation, "retrieved_timestamp": seconds}, samples))
+    # Examples first, so that a record with its checksum is complete.
     for path, record, samples in prepared:
         path.parent.mkdir(parents=True, exist_ok=True)
         companion = _samples_beside(path)

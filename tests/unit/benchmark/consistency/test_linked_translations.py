@@ -9,7 +9,7 @@ from scipy.stats import rankdata
 from shared_data import SHARED, needs
 
 from cgbench.benchmark.consistency import linked_translations
-from cgbench.benchmark.consistency.items import Row, Tokens, read_items
+from cgbench.benchmark.consistency.items import ItemRow, Tokens, read_items
 from cgbench.benchmark.consistency.linked_translations import Consistency, consensus, consistency, link_agreement
 from cgbench.benchmark.score.evaluate import evaluation_of
 from cgbench.benchmark.score.request import ScoreRequest
@@ -23,7 +23,7 @@ def rows_of(sources, pieces):
     for source, piece in zip(sources, pieces, strict=True):
         words = Tokens.of(piece).words
         place = Tokens.of(source).find(words)
-        found.append(Row(piece, piece, source, frozenset(range(place, place + len(words)))))
+        found.append(ItemRow(piece, piece, source, frozenset(range(place, place + len(words)))))
     return found
 
 
