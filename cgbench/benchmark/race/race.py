@@ -27,6 +27,8 @@ from cgbench.benchmark.metrics.metric import ExampleTexts
 from cgbench.benchmark.metrics.registry import make_metric
 from cgbench.benchmark.outputs.systems import read_references
 from cgbench.benchmark.race.request import RaceRequest
+from cgbench.benchmark.rules.rule import Rule, Verdict
+from cgbench.benchmark.rules.rule_file import read_rules
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.files import check_output, write_atomic, write_json
 from cgbench.locks import locked
@@ -96,9 +98,16 @@ class Race:
         if len(request.prompting.prompt) > 1:
             raise InputError(f"{argument('prompt')}: a race has one prompt; run another race for the other")
         self.folder = as_path(request.output)
-        sources, references = _texts(request)
+        self.rules, sources = None, request.sources
+        if (request.metric == "rules") != (request.rules is not None):
+            raise InputError(f"{argument('metric', 'rules')} and {argument('rules')} belong together; give both")
+        if request.rules is not None:
+            self.rules, sources = _rules(as_path(request.rules), sources)
+            self.references, names = [[""]] * len(self.rules), [str(request.rules)]
+        else:
+            sources, references = _texts(request)
+            self.references, names = read_references(references)
         self.lines, _ = lines_of(sources, "sources")
-        self.references, names = read_references(references)
         self.n = len(self.lines)
         if len(self.references) != self.n:
             raise InputError(f"{names[0]} has {len(self.references):,} lines for {self.n:,} sources")
@@ -192,6 +201,10 @@ class Race:
             for row, choices in zip(rows, answers, strict=True)
         ]
         run.readings += readings
+        if self.rules is not None:
+            pairs = zip((self.rules[row] for row in rows), readings, strict=True)
+            run.scores[rows] = [TOP * all(rule.passes(reading.text) for rule in rules) for rules, reading in pairs]
+            return
         texts = ExampleTexts([self.references[row] for row in rows])
         metric = make_metric(self.request.metric.removesuffix("-sentence"), texts, {})
         run.scores[rows] = metric.compute(metric.statistics([reading.text for reading in readings]))[:, 0]
@@ -315,6 +328,19 @@ def _texts(request: RaceRequest) -> tuple[Any, Any]:
     if sources is None or references is None:
         raise InputError(f"give {argument('release')}, or {argument('sources')} and {argument('references')}")
     return sources, references
+
+
+def _rules(path: Path, sources: Any) -> tuple[list[list[Rule]], Any]:
+    """The rules of each example, and the sources: those of the file where they are not given.
+
+    :raises InputError: a judge would have to decide, or there are no sources.
+    """
+    rule_set = read_rules(path)
+    if any(isinstance(rule, Verdict) for rules in rule_set.rules for rule in rules):
+        raise InputError(f"{path}: a race cannot wait for the verdicts of a judge; leave such rules out")
+    if sources is None and "source" not in rule_set.columns:
+        raise InputError(f"{path}: its examples have no source; give {argument('sources')}")
+    return rule_set.rules, rule_set.columns["source"] if sources is None else sources
 
 
 def checked(request: RaceRequest) -> Race:

@@ -9,7 +9,7 @@ from cgbench.models.server_options import AnyLimit, Price, read_price
 from cgbench.models.translation_request import PromptingOptions
 from cgbench.requests import KW_ONLY, option, request
 
-MetricName: TypeAlias = Literal["exact", "semantic", "chrf-sentence"]
+MetricName: TypeAlias = Literal["exact", "semantic", "chrf-sentence", "rules"]
 
 
 def _prices(value: Any) -> tuple[Price | None, ...]:
@@ -42,6 +42,9 @@ class RaceRequest:
         default=None, help="Cluster of each example, such as its document: TABLE:COLUMN, or a file with one per line; "
         "whole clusters are asked and count as one", group="Input", metavar="FILE",
     )  # fmt: skip
+    rules: File | None = option(
+        default=None, help="Rules of each example, for --metric rules; their `source` is asked", group="Input"
+    )
     metric: MetricName = option(default="exact", help="Metric of single examples", group="Comparison")
     level: float = option(
         default=0.05, help="Probability of any wrong decision, among all systems", above=0, below=1, group="Comparison"

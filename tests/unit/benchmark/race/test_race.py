@@ -13,11 +13,13 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from fake_openai import Fake, serving, translation
 
 from cgbench import InputError, sequential
 from cgbench.benchmark.race.race import checked, expected_examples
 from cgbench.benchmark.race.request import RaceRequest
+from cgbench.cli import main
 
 LINES = [f"word number {number}" for number in range(200)]
 RUN = """
@@ -48,7 +50,8 @@ def request_for(url, folder, models=("bad", "good"), **options):
     (folder / "reference").write_text("".join(f"{translation(line)}\n" for line in LINES))
     systems = [f"{url}?model={model}&parallel=3" for model in models]
     defaults = {"output": folder / "race", "prompting": {"prompt": ["Say: {source}"]}, "batch": 10}
-    return RaceRequest(systems, sources=folder / "source", references=[folder / "reference"], **(defaults | options))
+    texts = {"sources": folder / "source", "references": [folder / "reference"]}
+    return RaceRequest(systems, **(texts | defaults | options))
 
 
 def raced(request):
@@ -168,3 +171,35 @@ def test_bad_requests(tmp_path, change, words):
     with pytest.raises(InputError) as error:
         checked(RaceRequest(**{name: getattr(request, name) for name in request.given} | change))
     assert words in str(error.value)
+
+
+def test_rules_are_the_metric(tmp_path):
+    rows = [{"id": row, "source": line, "rules": [{"type": "equals", "any": [translation(line)]}]}
+            for row, line in enumerate(LINES)]  # fmt: skip
+    (tmp_path / "rules.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    rules = {"sources": None, "references": None, "metric": "rules", "rules": tmp_path / "rules.jsonl"}
+    with serving(Rivals()) as url:
+        by_rules = raced(request_for(url, tmp_path, output=tmp_path / "rules", **rules))[1]
+        exact = raced(request_for(url, tmp_path))[1]
+        assert by_rules["trajectory"] == exact["trajectory"]
+        with pytest.raises(InputError, match="belong together"):
+            checked(request_for(url, tmp_path, metric="rules"))
+        rows[0]["rules"].append({"type": "verdict", "name": "polite"})
+        (tmp_path / "rules.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        with pytest.raises(InputError, match="cannot wait for the verdicts of a judge"):
+            checked(request_for(url, tmp_path, **rules))
+
+
+def test_the_command_prints_batches_and_the_end(tmp_path):
+    with serving(Rivals()) as url:
+        request_for(url, tmp_path)  # writes the texts
+        words = ["race", "--system", f"bad={url}?model=bad", "--system", f"good={url}?model=good"]
+        words += ["--source", f"{tmp_path}/source", "--ref", f"{tmp_path}/reference", "--prompt", "Say: {source}"]
+        words += ["--batch", "20", "-o", f"{tmp_path}/race"]
+        first, again = (CliRunner().invoke(main, words) for _ in range(2))
+        assert first.exit_code == 0, first.stderr
+        lines = first.stdout.splitlines()
+        assert lines[0].startswith("20 of 200: bad - good -") and lines[-2].startswith("good is better (after ")
+        assert again.stdout == first.stdout
+        dry = CliRunner().invoke(main, [*words, "--dry-run"])
+        assert dry.exit_code == 0 and dry.stdout.startswith("expected number of 200 examples")
