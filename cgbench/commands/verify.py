@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from cgbench.benchmark.release.manifest import STATE
 from cgbench.benchmark.release.verify import VerifyRequest, verify
 from cgbench.commands.command import Command, format_option, print_json
 from cgbench.commands.lines import paint
@@ -24,9 +25,8 @@ def verify_command(request: VerifyRequest, form: str) -> None:
         rows = [{"check": check.name, "ok": check.ok, "detail": check.detail} for check in checks]
         print_json({"ok": checks.ok, "checks": rows})
     else:
-        words = {True: ("ok", "green"), False: ("DIFFERS", "red"), None: ("skipped", "yellow")}
+        colours = {True: "green", False: "red", None: "yellow"}
         for check in checks:
-            word, colour = words[check.ok]
-            detail = f": {printable(check.detail)}" if check.detail else ""
-            click.echo(f"{paint(f'{word:8}', colour)}{printable(check.name)}{detail}")
+            line = printable(str(check))
+            click.echo(paint(line[:STATE], colours[check.ok]) + line[STATE:])
     sys.exit(0 if checks.ok else 1)

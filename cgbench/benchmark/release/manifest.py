@@ -34,6 +34,10 @@ SHAPE = {
 """Required fields."""
 
 
+STATE = 8
+"""Width of the state of a check in a table."""
+
+
 @dataclass(frozen=True)
 class Check:
     """The result of one check. ``ok`` is None if it could not run; ``detail`` gives the difference, or the reason."""
@@ -42,9 +46,16 @@ class Check:
     ok: bool | None
     detail: str = ""
 
+    def __str__(self) -> str:
+        state = {True: "ok", False: "DIFFERS", None: "skipped"}[self.ok]
+        return f"{state:{STATE}}{self.name}" + (f": {self.detail}" if self.detail else "")
+
 
 class Findings(list[Check]):
-    """The results of all checks, in order."""
+    """The results of all checks, in order; ``repr`` is a table of them."""
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self))
 
     @property
     def ok(self) -> bool:
