@@ -78,5 +78,6 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         return markdown
     sections = re.split(r"(?m)^(?=#)", _page(ROOT / "README.md"))
     first = sections[1].partition("\n")[2]
-    more = [section for section in sections if section.startswith(("## What it does", "## Installation"))]
+    beginnings = ("## What it does", "## The demo", "## Installation")
+    more = [section for section in sections if section.startswith(beginnings)]
     return markdown.replace("<!-- README -->\n", first + "\n".join(more), 1)
