@@ -18,7 +18,6 @@ from targets import targets
 
 
 def main():
-    sys.path.append(str(Path(__file__).parents[1] / "helpers"))
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # its threads do not come along into a child
     os.environ["CGBENCH_LOG_EVERY"] = "0"  # what is said must not depend on how busy the machine is

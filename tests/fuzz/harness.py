@@ -20,6 +20,8 @@ from pathlib import Path
 
 from mutators import SPECIAL, seeded
 
+sys.path.append(str(Path(__file__).parents[1] / "helpers"))
+
 SECONDS = 30  # of the processor, so that a busy machine is no finding
 WAIT = 300  # of the clock: what waits for ever uses no processor
 MEMORY = 3 << 29  # bytes beyond what the process has before it reads the first input: 1.5 GB
