@@ -62,9 +62,15 @@ def test_people_correct_a_judge(files, run):
     lines = (files / "verdicts.csv").read_text().splitlines()
     (files / "people.csv").write_text("\n".join(lines[:121]) + "\n")
     (files / "verdicts.csv").write_text("\n".join([lines[0], *(f"{line[:-1]}1" for line in lines[1:])]) + "\n")
+    verdicts = {line.split(",")[0]: int(line[-1]) for line in lines[1:] if ",good," in line}
+    outputs = (files / "good").read_text().splitlines()
+    right = [("cat" in text) and verdicts[f"e{row}"] for row, text in enumerate(outputs)]
     printed = run(*WORDS, "--hyp", "good=good", "--hyp", "poor=poor", "--people", "people.csv", "--format", "json")
-    people = json.loads(printed.stdout)
-    assert "people" in json.dumps(people)
+    good = json.loads(printed.stdout)[0]
+    (mean,) = good["people"]
+    assert mean["judged"] == 60 and mean["alone"] == pytest.approx(100 * sum(right[:60]) / 60)
+    truth, judged = 100 * sum(right) / 300, 100 * sum("cat" in text for text in outputs) / 300
+    assert mean["powered_low"] < truth < mean["powered_high"] < judged == pytest.approx(good["value"])
 
 
 @pytest.mark.parametrize(
@@ -74,10 +80,14 @@ def test_people_correct_a_judge(files, run):
         (("--rules", "rules.jsonl"), "has no outputs of systems; give --hyp"),
         (("--rules", "rules.jsonl", "--hyp", "good=good"), "no output or no verdict of some system.*--verdicts"),
         (("--rules", "rules.jsonl", "--hyp", "a=short", "--verdicts", "verdicts.csv"), "short has 1 lines and"),
+        (("--rules", "rules.jsonl", "--hyp", "good=good,poor"), "good has 2 runs, but a verdict names a system"),
+        (("--rules", "plain.jsonl", "--hyp", "a=short", "--people", "verdicts.csv"), "has no rule of the type verdict"),
+        ((*WORDS[2:], "--hyp", "good=good", "--people", "verdicts.csv"), "'poor' is not one of the systems"),
     ],
 )
 def test_what_is_missing(files, run, words, line):
     (files / "short").write_text("a\n")
+    (files / "plain.jsonl").write_text('{"id": 1, "rules": [{"type": "contains", "any": ["a"]}]}\n')
     error = run("score", "rules", *words, status=2).stderr
     assert len(error.splitlines()) == 1
     assert re.search(line, error), error

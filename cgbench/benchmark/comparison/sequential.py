@@ -218,7 +218,8 @@ def _checked(
         raise InputError(
             f"{argument('values')}: value {row + 1} ({differences[row]:g}) is not between {low:g} and {high:g}"
         )
-    if size is not None and (isinstance(size, bool) or size != int(size) or size < len(differences)):
+    is_whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
+    if size is not None and (not is_whole or size < len(differences)):
         raise InputError(
             f"{argument('size', size)}: it must be a whole number of at least {len(differences):,}, the values given"
         )

@@ -95,15 +95,15 @@ class Excludes(Contains, frozen=True, kw_only=True):
         return not self.spans(output)
 
 
-class Equals(_Words, frozen=True, kw_only=True):
+class Equals(Rule, frozen=True, kw_only=True):
     """The output is one of the texts, whatever its blanks."""
 
     any: Texts
+    case: bool = True
 
     def holds(self, output: str) -> bool:
         """Whether it is one of them."""
-        output = prepared(output)
-        return any(begin == 0 and end == len(output) for begin, end in _find(self.any, self.case, False, output))
+        return _literals(self.any, self.case, False).fullmatch(prepared(output)) is not None
 
 
 class Order(_Words, frozen=True, kw_only=True):
@@ -214,11 +214,12 @@ def _literals(texts: Sequence[str], case: bool, whole_words: bool) -> Any:
 
 def _find(texts: Sequence[str], case: bool, whole_words: bool, output: str) -> list[Span]:
     """The places of any of the texts in prepared output, which may overlap."""
-    spans = [match.span() for match in _literals(texts, case, whole_words).finditer(output, overlapped=True)]
     if not whole_words or not regex.search(f"[{_unspaced()}]", "".join(texts)):
-        return spans
+        return [match.span() for match in _literals(texts, case, whole_words).finditer(output, overlapped=True)]
+    # Text by text: one that is no word must not hide a longer one at the same place.
+    matches = (match for text in texts for match in _literals((text,), case, True).finditer(output, overlapped=True))
     begins, ends = _words(output)
-    return [(begin, end) for begin, end in spans if begin in begins and end in ends]
+    return sorted(span for span in (match.span() for match in matches) if span[0] in begins and span[1] in ends)
 
 
 @lru_cache(maxsize=1 << 14)

@@ -94,6 +94,7 @@ def evaluation_of_rules(request: RulesRequest) -> Evaluation:
     path = local_path(request.rules)
     rule_set = read_rules(path)
     outputs = _outputs(request, rule_set)
+    _check_judged(request, rule_set, outputs)
     # Each rule is checked on each output; a judge's verdicts fill what rules cannot decide.
     verdicts = rule_set.verdicts
     if request.judgements.verdicts is not None:
@@ -161,6 +162,23 @@ def _outputs(request: RulesRequest, rule_set: RuleSet) -> dict[str, list[list[st
             outputs.setdefault(system, []).append([None if row < 0 else run.values[row] for row in rows])
     examples.check()
     return outputs
+
+
+def _check_judged(request: RulesRequest, rule_set: RuleSet, outputs: Mapping[str, Sequence[Any]]) -> None:
+    """Refuse verdicts that no rule asks for, or that do not say which run of a system they are of.
+
+    :raises InputError: there are such.
+    """
+    if any(isinstance(rule, Verdict) for of_example in rule_set.rules for rule in of_example):
+        if several := next((system for system, runs in outputs.items() if len(runs) > 1), None):
+            raise InputError(
+                f"{several} has {len(outputs[several])} runs, but a verdict names a system, not a run: give each run a "
+                "name of its own"
+            )
+        return
+    for name in ("verdicts", "people"):
+        if getattr(request.judgements, name) is not None:
+            raise InputError(f"{argument(name)}: {rule_set.name} has no rule of the type verdict")
 
 
 def _marks(rule_set: RuleSet, run: Sequence[str | None], verdicts: Mapping[str, str], path: Path) -> list[str]:

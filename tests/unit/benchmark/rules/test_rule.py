@@ -30,6 +30,7 @@ def passes(output, **fields):
         ({"type": "regex", "pattern": r"\b\d{4}\b"}, "in 1999.", "in 19999"),
         ({"type": "regex", "pattern": "^katze$", "case": False}, "KATZE", "die Katze"),
         ({"type": "equals", "any": ["Der Hund ."]}, "Der  Hund  .", "der Hund ."),
+        ({"type": "equals", "any": ["a", "a dog"], "case": False}, "A dog", "a dog b"),
         ({"type": "equals", "any": ["他喜欢狗"]}, "他 喜欢 狗", "他喜欢"),
         ({"type": "length", "most": 3}, "a b c", "a b c d"),
         ({"type": "length", "least": 2, "most": 4}, "他喜欢 it", "他喜欢狗 it"),
@@ -47,6 +48,9 @@ def test_whole_words_of_scripts_without_blanks():
     pytest.importorskip("jieba")
     rule = {"type": "contains", "any": ["京"], "whole_words": True}
     assert not passes("我在北京大学", **rule) and passes("我在北京大学", **rule | {"any": ["我"]})
+    assert passes("我在北京", **rule | {"any": ["北", "北京"]}) and not passes(
+        "我在北京", **rule | {"any": ["北", "京"]}
+    )
 
 
 def test_whole_words_without_a_segmenter():

@@ -52,6 +52,7 @@ RULE = {"type": "contains", "any": ["a"]}
         ({"id": 2, "rules": [{"type": "contains", "any": [" "]}]}, "row 2, rule 1: "),
         ({"id": 2, "rules": [{"type": "contains"}]}, "row 2, rule 1: .*missing required field `any`"),
         ({"id": 2, "rules": [RULE | {"words": True}]}, "row 2, rule 1: .*unknown field `words`"),
+        ({"id": 2, "rules": [{"type": "equals", "any": ["a"], "whole_words": True}]}, "unknown field `whole_words`"),
         ({"id": 2, "rules": [RULE | {"weight": 0}]}, "row 2, rule 1: "),
         ({"id": 2, "rules": [{"type": "regex", "pattern": "("}]}, "row 2, rule 1: .*not a valid pattern"),
         ({"id": 2, "rules": [{"type": "length"}]}, "row 2, rule 1: give least, most"),

@@ -121,6 +121,9 @@ def test_rules_of_a_lexicon(pairs, tmp_path):
     assert [passed(*pair) for pair in zip(rules.rules, ("他在等。", "狗也睡觉。"), strict=True)] == ["1", "110"]
     with pytest.raises(InputError, match="needs translations of words or phrases; give lexicon"):
         write_rules(pairs, tmp_path, lexicon=None)
+    (tmp_path / "lexicon").write_text("bird 鸟\n", encoding="utf-8")
+    with pytest.raises(InputError, match="line 1: write a word, a tab, and translations"):
+        write_rules(pairs, tmp_path, lexicon=tmp_path / "lexicon")
     (tmp_path / "lexicon").write_text("bird\t鸟\n", encoding="utf-8")
     with pytest.raises(InputError, match="none of its words occurs in the sources"):
         write_rules(pairs, tmp_path, lexicon=tmp_path / "lexicon")
