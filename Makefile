@@ -4,6 +4,9 @@ PYTORCH ?=
 BIN := .venv/bin
 STAMP := .venv/installed
 
+# Tests start hundreds of processes; without its bytecode, each would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: install demo test test-all lint docs wheel perf clean
 
 install: $(STAMP)
