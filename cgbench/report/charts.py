@@ -127,11 +127,13 @@ def scatter(
     return _svg([*elements, _rectangle(44, 20, WIDTH - 54, 250, "plot", **edges)], 302, title)
 
 
-def intervals(chart: Chart, *, signed: bool = False, stars: Sequence[str] = ()) -> Markup:
-    """One line per series of a chart with one label: the interval as a bar, the runs as circles, the value.
+def intervals(chart: Chart, *, signed: bool = False, notes: Sequence[str] = ()) -> Markup:
+    """One line per series: the interval of its last value as a bar, the runs as circles, the value.
+
+    Of two labels, the first value is a circle that a line joins to the last: a dumbbell.
 
     :param signed: values are differences: a line marks zero, and they have a sign.
-    :param stars: text after each value.
+    :param notes: text after each value.
     """
     # The scale, between the names and the values.
     low, high = _range([end for series in chart.series for end in (*series.ends, *itertools.chain(*series.runs))]
@@ -139,21 +141,25 @@ def intervals(chart: Chart, *, signed: bool = False, stars: Sequence[str] = ()) 
     room = 0.06 * (high - low)
     names = short_names([series.name for series in chart.series])
     start = 14.0 + 6.6 * max(map(len, names), default=0)
-    x = Scale(low - room, high + room, start, WIDTH - 46.0 - 5.0 * max(map(len, stars), default=0))
+    x = Scale(low - room, high + room, start, WIDTH - 46.0 - 5.5 * max(map(len, notes), default=0))
     bottom = 14 + 19 * len(chart.series)
     elements = [*_x_axis(x, bottom, chart.value_name, 6), *([_line(x(0), 6, x(0), bottom, "median")] * signed)]
     for index, (series, name) in enumerate(zip(chart.series, names, strict=True)):
-        value, (first, last), colour, y = series.values[0], series.interval(0), _class(series), 14 + 19 * index
+        value, (first, last), colour, y = series.values[-1], series.interval(-1), _class(series), 14 + 19 * index
         elements.append(_name(start - 8, y + 4, series.name, name, "tick", text_anchor="end"))
         if math.isfinite(first):
             elements.append(_line(x(first), y, x(last), y, f"interval {colour}"))
+        if len(series.values) > 1 and math.isfinite(series.values[0]):
+            start_at = x(series.values[0])
+            elements += [_line(start_at, y, x(value), y, f"line {colour}")] * math.isfinite(value)
+            elements.append(_dot(start_at, y, 4, f"start {colour}", _words(chart, series, 0)))
         if series.runs and len(series.runs[0]) > 1:
             elements += [_dot(x(run), y, 2.4, f"run {colour}") for run in series.runs[0]]
         if math.isfinite(value):
-            mark, words = f"M{_n(x(value))} {_n(y - 6)}v12", _element("title", _words(chart, series, 0))
+            mark, words = f"M{_n(x(value))} {_n(y - 6)}v12", _element("title", _words(chart, series, -1))
             elements.append(_element("path", words, d=mark, class_=f"mark {colour}"))
         text = f"{value:{'+' * signed}.{chart.decimals}f}" if math.isfinite(value) else "–"  # noqa: RUF001
-        elements.append(_text(WIDTH - 2, y + 4, text + (stars[index] if stars else ""), "value", text_anchor="end"))
+        elements.append(_text(WIDTH - 2, y + 4, text + (notes[index] if notes else ""), "value", text_anchor="end"))
     return _svg(elements, bottom + 34, chart.title)
 
 
@@ -247,8 +253,9 @@ def _range(values: Any) -> tuple[float, float]:
 def _words(chart: Chart, series: Series, position: int) -> str:
     """The value of a series at a label in words, which a browser shows under the pointer."""
     decimals, (low, high) = max(2, chart.decimals), series.interval(position)
-    text = f"{series.name}: {series.values[position]:.{decimals}f}"
-    text += f", 95 %: {low:.{decimals}f} to {high:.{decimals}f}" if math.isfinite(low) else ""
+    label = f", {chart.labels[position]}" if len(chart.labels) > 1 else ""
+    text = f"{series.name}{label}: {series.values[position]:.{decimals}f}"
+    text += f", 95%: {low:.{decimals}f} to {high:.{decimals}f}" if math.isfinite(low) else ""
     runs = series.runs[position] if series.runs else ()
     return text + ("; runs: " + ", ".join(f"{run:.{decimals}f}" for run in runs) if len(runs) > 1 else "")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from cgbench.benchmark.score.known_parts import PartsScores
 from cgbench.benchmark.score.output.tables import parts_tables
 from cgbench.benchmark.score.residual import Outcomes, gate_of
 from cgbench.benchmark.score.result import Evaluation, EvaluationInputs
+from cgbench.plots import Chart, Series
+from cgbench.report import charts
 from cgbench.report.page import as_table
 from cgbench.text.plain_text import words_of
 
@@ -24,6 +27,7 @@ def parts_section(evaluation: Evaluation, inputs: EvaluationInputs, decimals: in
     if scores is None:
         return None
     return {
+        "chart": _dumbbell(scores),
         "tables": [
             as_table(table.title, table.title, table.head, table.rows) for table in parts_tables(scores, decimals)
         ],
@@ -35,6 +39,22 @@ def parts_section(evaluation: Evaluation, inputs: EvaluationInputs, decimals: in
         "untested": scores.untested,
         "rows": len(scores.folder.rows),
     }
+
+
+def _dumbbell(scores: PartsScores) -> Any:
+    """The predicted and the actual error of each system on its given pairs, with the interval of the difference."""
+    series, notes = [], []
+    for index, result in enumerate(scores.residual.results):
+        predicted, error, residual = (result.whole.figures[name] for name in ("predicted", "error", "residual"))
+        if predicted.value is None or error.value is None or residual.value is None:
+            continue
+        ends = [nan if end is None else predicted.value + end for end in (residual.ci_low, residual.ci_high)]
+        low, high = ([nan, end] for end in ends)
+        series.append(Series(result.system, [predicted.value, error.value], low, high, colour=index))
+        notes.append(f" ({residual.value:+.1f})")
+    title = "Error on given pairs (%)"
+    chart = Chart(["predicted", "error"], series, title, title)
+    return charts.intervals(chart, notes=notes) if series else ""
 
 
 def _examples(

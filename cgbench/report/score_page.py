@@ -205,7 +205,7 @@ def _forest(scored: ScoredSystems, whole_scores: Sequence[SubsetScores], figure:
             stars.append("*" if score.p_holm is not None and score.p_holm < LEVEL else "")
     name = scored.metric.axis(figure)
     title = f"{name}: difference from {scored.baseline}"
-    return charts.intervals(Chart([""], marks, title, title, decimals=scored.metric.width), signed=True, stars=stars)
+    return charts.intervals(Chart([""], marks, title, title, decimals=scored.metric.width), signed=True, notes=stars)
 
 
 def _drops(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:

@@ -109,7 +109,7 @@ def test_intervals():
     ]
     chart = parsed(charts.intervals(Chart([""], series, "t", "BLEU")))
     titles = [title.text for title in chart.iter("title")]
-    assert titles == ["one: 10.00, 95 %: 8.00 to 12.00; runs: 9.00, 11.00", "a name that is much too long for it"]
+    assert titles == ["one: 10.00, 95%: 8.00 to 12.00; runs: 9.00, 11.00", "a name that is much too long for it"]
     texts = [text.text for text in chart.iter("text")]
     assert "10.0" in texts and "a name that is mu…" in texts
     assert len(list(chart.iter("circle"))) == 2
@@ -120,12 +120,24 @@ def test_intervals():
 
 def test_differences_have_zero_signs_and_stars():
     series = [Series("a", [-2.0], [-3.0], [-1.0]), Series("b", [1.5], [-0.5], [3.5])]
-    chart = parsed(charts.intervals(Chart([""], series, "t", "BLEU"), signed=True, stars=["*", ""]))
+    chart = parsed(charts.intervals(Chart([""], series, "t", "BLEU"), signed=True, notes=["*", ""]))
     assert [text.text for text in chart.iter("text") if text.get("class") == "value"] == ["-2.0*", "+1.5"]
     (zero,) = [line for line in chart.iter("line") if line.get("class") == "median"]
     first, second = [line for line in chart.iter("line") if "interval" in line.get("class")]
     x = float(zero.get("x1"))
     assert float(first.get("x2")) < x and float(second.get("x1")) < x < float(second.get("x2"))
+
+
+def test_a_dumbbell_goes_from_the_first_value_to_the_last():
+    series = [Series("a", [20.0, 35.0], [NAN, 28.0], [NAN, 42.0]), Series("b", [30.0, NAN])]
+    chart = parsed(charts.intervals(Chart(["predicted", "error"], series), notes=[" (+15.0*)", ""]))
+    (joined,) = [line for line in chart.iter("line") if line.get("class") == "line c0"]
+    (bar,) = [line for line in chart.iter("line") if line.get("class") == "interval c0"]
+    start, lone = [circle for circle in chart.iter("circle") if circle.get("class") == "start c0"]
+    assert joined.get("x1") == start.get("cx") and start[0].text == "a, predicted: 20.00"
+    ends = [float(line.get(end)) for line, end in ((joined, "x1"), (bar, "x1"), (joined, "x2"), (bar, "x2"))]
+    assert ends == sorted(set(ends)) and float(lone.get("cx")) > ends[0]
+    assert [text.text for text in chart.iter("text") if text.get("class") == "value"] == ["35.0 (+15.0*)", "–"]
 
 
 def test_names_that_are_cut_stay_different():

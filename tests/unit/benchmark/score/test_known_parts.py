@@ -80,7 +80,12 @@ def test_words_that_stand_in_a_row_come_out(tmp_path):
     row = dict(zip(head, rows[0], strict=True))
     for column in ("given %", "error", "predicted", "residual"):
         assert row[column] == f"{figures[column.split()[0]]:.1f}"
-    (shown,) = parts_section(found, found.inputs, 1)["examples"]
+    section = parts_section(found, found.inputs, 1)
+    (shown,) = section["examples"]
+    # The circle says what is predicted, the mark what the error is.
+    assert f"predicted: {figures['predicted']:.2f}" in section["chart"]
+    assert f"error: {figures['error']:.2f}, 95%" in section["chart"]
+    assert f"{figures['error']:.1f} ({figures['residual']:+.1f})" in section["chart"]
     # First the wrong pairs that are given, then those with one unknown piece.
     assert [(one["number"], one["given"]) for one in shown["rows"]] == [
         *((row, True) for row in (1, 6, 11, 16)), *((row, False) for row in (5, 10, 15, 20))
