@@ -23,12 +23,12 @@ if TYPE_CHECKING:  # for editors and type checkers; the table below is used at r
     from cgbench.benchmark.release.verify import verify
     from cgbench.benchmark.score.evaluate import bleu, chrf, cter, evaluate, exact_match, ter
     from cgbench.benchmark.score.import_scores import HumanJudgements, ImportedMetric, ScoredTexts, import_scores
-    from cgbench.benchmark.score.power import power
     from cgbench.benchmark.score.request import Breakdown, Control, ExampleOptions
     from cgbench.benchmark.score.rule_scores import RuleJudgements, rules
     from cgbench.benchmark.splits.split import split
     from cgbench.benchmark.stats.degree import degree
     from cgbench.benchmark.stats.stats import stats
+    from cgbench.benchmark.validity.power import power
     from cgbench.benchmark.validity.validate import validate
     from cgbench.data_recipes.frames import load_data
     from cgbench.errors import InputError
@@ -106,7 +106,7 @@ _MODULES = {
     "make_items": "cgbench.benchmark.consistency.make",
     "overlap": "cgbench.benchmark.overlap.overlap",
     "parts": "cgbench.benchmark.parts.parts",
-    "power": "cgbench.benchmark.score.power",
+    "power": "cgbench.benchmark.validity.power",
     "sequential": "cgbench.benchmark.comparison.sequential",
     "split": "cgbench.benchmark.splits.split",
     "stats": "cgbench.benchmark.stats.stats",

@@ -12,7 +12,7 @@ truth is the difference of the two true figures.
 
 **Power**: two systems that differ, right or wrong, with several runs; an example is hard for both alike, and each run
 has a skill of its own, so that true figures of runs have a standard deviation of about 6 points. What
-:mod:`cgbench.benchmark.score.power` states from a pilot of as many examples and runs stands beside how often the test
+cgbench.benchmark.validity.power states from a pilot of as many examples and runs stands beside how often the test
 rejects: stated from the mean variance of 200 pilots, and from one of them, as 80 % of pilots state it.
 
 500 samples each. Prints Markdown tables.
@@ -31,7 +31,7 @@ from cgbench.benchmark.comparison.seeds_test import Contrasts
 from cgbench.benchmark.comparison.significance import draw_runs, resampled_runs
 from cgbench.benchmark.comparison.variance import ExampleCovariance, covariance_of_samples
 from cgbench.benchmark.metrics.segment_scores import SegmentScores
-from cgbench.benchmark.score.power import PowerTest, Variance, variance_of
+from cgbench.benchmark.validity.power import PowerTest, Variance, variance_of
 
 SAMPLES, LEVEL = 500, 0.05
 HARD = 2.0

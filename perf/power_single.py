@@ -3,7 +3,7 @@
     python perf/power_single.py [--trials 1000]
 
 Two systems answer N examples, right or wrong. On half of the examples, drawn anew in each trial, both go by the same
-luck, on the others each by its own. The true difference is the one at which :mod:`cgbench.benchmark.score.power`
+luck, on the others each by its own. The true difference is the one at which :mod:`cgbench.benchmark.validity.power`
 states a power of 80 % from the true variance, or of 20 % where the second system would need an accuracy above 1 for
 that.
 
@@ -22,7 +22,7 @@ import numpy as np
 from cgbench.benchmark.comparison.comparison import SubsetScores, SystemScores
 from cgbench.benchmark.comparison.significance import LEVEL, randomization_of_pairs
 from cgbench.benchmark.metrics.segment_scores import SegmentScores
-from cgbench.benchmark.score.power import PowerTest, Variance, variance_of
+from cgbench.benchmark.validity.power import PowerTest, Variance, variance_of
 from cgbench.errors import InputError
 
 GOALS = (0.8, 0.2)

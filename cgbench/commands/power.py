@@ -12,9 +12,9 @@ import click
 from cgbench.benchmark.metrics.metric import MetricOptions
 from cgbench.benchmark.score.evaluate import evaluation_of
 from cgbench.benchmark.score.import_scores import ImportedMetric, ImportRequest, evaluation_of_scores
-from cgbench.benchmark.score.power import PowerRequest, PowerResult, power_of
 from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.benchmark.score.result import Evaluation, ReportRequest
+from cgbench.benchmark.validity.power import PowerRequest, PowerResult, power_of
 from cgbench.commands.command import Command, grouped_option
 from cgbench.commands.options import takes
 from cgbench.commands.score_import import scores_by_system

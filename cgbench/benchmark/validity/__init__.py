@@ -1,1 +1,1 @@
-"""The validity of a benchmark: how it ranks systems, and how its selection depends on the ensemble."""
+"""The validity of a benchmark: how it ranks systems, what it can tell, and what its selection depends on."""

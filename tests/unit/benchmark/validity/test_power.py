@@ -10,8 +10,8 @@ from cgbench.benchmark.comparison.comparison import SubsetScores, SystemScores
 from cgbench.benchmark.comparison.design import Clusters, Sampling
 from cgbench.benchmark.comparison.significance import mcnemar_p
 from cgbench.benchmark.metrics.segment_scores import SegmentScores
-from cgbench.benchmark.score import power
-from cgbench.benchmark.score.power import PowerTest, Shape, Variance, enough, variance_of
+from cgbench.benchmark.validity import power
+from cgbench.benchmark.validity.power import PowerTest, Shape, Variance, enough, variance_of
 from cgbench.errors import InputError
 
 
