@@ -14,26 +14,9 @@ from cgbench.commands.options import takes
 from cgbench.errors import InputError
 
 
-def _others(words: tuple[str, ...]) -> dict[str, str]:
-    """Folders by family, from ``FAMILY=DIR``."""
-    folders: dict[str, str] = {}
-    for word in words:
-        name, folder = _named(word)
-        if name is None:
-            raise InputError(f"--other {folder}: say whose selection it is: --other FAMILY={folder}")
-        if name in folders:
-            raise InputError(f"--other {name}: the name is given twice; name releases apart")
-        folders[name] = folder
-    return folders
-
-
-@click.command("validate", cls=Command, example="cgbench validate transformer=release --other lstm=other-release")
+@click.command("validate", cls=Command, example="cgbench validate release --hyp A=a.en --hyp B=b.en --hyp C=c.en")
 @click.argument("release", metavar="[FAMILY=]RELEASE", type=click.Path())
-@takes(
-    ValidateRequest,
-    but=("release", "name"),
-    read={"others": _others},
-)
+@takes(ValidateRequest, but=("release", "name"))
 @grouped_option(
     "Systems", "--sources", type=click.Path(path_type=Path), metavar="FILE",
     help="Write the sources of the candidates, for systems to translate, and stop",
@@ -50,14 +33,13 @@ def _others(words: tuple[str, ...]) -> dict[str, str]:
 def validate_command(
     values: dict[str, Any], release: str, sources: Path | None, page: Path | None, work: Path | None, form: str
 ) -> None:
-    """Check whether a release is compositional or only hard, ranks systems as its pool does, and is stable.
+    """Check whether a release is compositional or only hard, and ranks systems as its pool does.
 
     FAMILY names the type of ensemble that selected the release, such as transformer. Systems of that type are named
     FAMILY/NAME, such as transformer/seed5.
     """
     from cgbench.benchmark.release.release import Release
-    from cgbench.benchmark.validity.members import candidate_texts
-    from cgbench.benchmark.validity.validate import validate
+    from cgbench.benchmark.validity.validate import candidate_texts, validate
     from cgbench.files import check_output, write_atomic
 
     family, folder = _named(release)

@@ -9,7 +9,6 @@ from cgbench.argument_types import AnyRelease, Kind, Name
 from cgbench.requests import KW_ONLY, option, request
 
 _SYSTEMS = Kind("systems", "hypotheses by system", lambda it: isinstance(it, Mapping), many=True)
-_OTHERS = Kind("releases", "releases by family", lambda it: isinstance(it, Mapping), many=True)
 
 
 @request
@@ -27,10 +26,6 @@ class ValidateRequest:
         metavar="SYSTEM=FILE[,FILE...]",
     )  # fmt: skip
     name: str | None = option(default=None, help="Family of the ensemble that selected the release", python_only=True)
-    others: Annotated[Any, _OTHERS] | None = option(
-        default=None, help="Release that another ensemble selected from the same candidates; repeatable", flag="other",
-        metavar="FAMILY=RELEASE", group="Ensembles",
-    )  # fmt: skip
     measures: bool = option(
         default=False, help="Show how well each measure of the candidates predicts errors of the ensemble and of --hyp",
         group="Systems",
@@ -47,13 +42,4 @@ class ValidateRequest:
         default=None, help="Number of resamples [default: 1000, or as many as the pairs need]", group="Advanced",
         least=1,
     )  # fmt: skip
-    seed: int = option(default=12345, help="Random seed of resamples and drawn ensembles", least=0, group="Advanced")
-    draws: int = option(
-        default=0, help="Number of ensembles of each size to draw from the members", least=0, group="Ensembles"
-    )
-    sample: int = option(
-        default=1000, help="Number of candidates that drawn ensembles score", least=1, group="Ensembles"
-    )
-    device: Literal["auto", "cpu", "cuda"] = option(
-        default="auto", help="Device that runs drawn ensembles", group="Execution"
-    )
+    seed: int = option(default=12345, help="Random seed of resamples", least=0, group="Advanced")

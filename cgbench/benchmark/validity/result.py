@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from cgbench.benchmark.candidates.correlations import Correlation, correlation_table, with_interval
 from cgbench.benchmark.release.release import Release
-from cgbench.benchmark.validity.agreement import Agreement, Common
 from cgbench.benchmark.validity.measures import ENSEMBLE, OUTSIDE, SystemMeasures
-from cgbench.benchmark.validity.members import Draws
-from cgbench.benchmark.validity.ranking import OwnFamily, PartScores, Ranking
+from cgbench.benchmark.validity.ranking import PartScores, Ranking
 from cgbench.errors import InputError, argument
 from cgbench.tables import render
 
@@ -24,29 +19,23 @@ from cgbench.tables import render
 class RankedSystems:
     """Systems on parts of the candidates, or on the test set and the control set.
 
-    ``whole``: the part that the others are compared with; ``rankings`` by part; ``own``: the disadvantage of each
-    family on the part that its own kind selected.
+    ``whole``: the part that the others are compared with; ``rankings`` by part.
     """
 
     metric: str
     signature: str
-    lower_is_better: bool
     whole: str
     scores: PartScores
     rankings: dict[str, Ranking]
-    own: tuple[OwnFamily, ...]
-    families: tuple[str | None, ...]
 
 
 @dataclass(frozen=True)
 class Validity:
-    """The validity of a release: correlations of its measures, the selections of other ensembles, the stability of the
-    selection, its ranking of systems, and how its measures order errors. None or empty: not requested."""
+    """The validity of a release: correlations of its measures, its ranking of systems, and how its measures order
+    errors. None or empty: not requested."""
 
     release: Release
     correlations: list[Correlation]
-    agreements: list[Agreement]
-    draws: Draws | None
     scored: RankedSystems | None
     notes: tuple[str, ...]
     measures: tuple[SystemMeasures, ...] = ()
@@ -64,8 +53,6 @@ def _as_json(validity: Validity) -> str:
             "release": str(validity.release.folder),
             "signature": validity.release.signature,
             "correlations": [item.as_dict() for item in validity.correlations],
-            "overlaps": [item.as_dict() for item in validity.agreements],
-            "draws": dataclasses.asdict(validity.draws) if validity.draws else None,
             "scored": _scored_dict(validity.scored) if validity.scored else None,
             "measures": [dataclasses.asdict(item) for item in validity.measures],
             "notes": list(validity.notes),
@@ -84,32 +71,22 @@ def _scored_dict(scored: RankedSystems) -> dict[str, Any]:
         "parts": scored.scores.sizes,
         "systems": {
             name: {
-                "family": family,
                 "scores": {set_name: float(values[row]) for set_name, values in scored.scores.values.items()},
                 "intervals": {set_name: scored.scores.intervals[set_name][row] for set_name in scored.scores.sizes},
             }
-            for row, (name, family) in enumerate(zip(systems, scored.families, strict=True))
+            for row, name in enumerate(systems)
         },
         "rankings": {set_name: entry.as_dict(systems) for set_name, entry in scored.rankings.items()},
-        "own_family": [
-            {"family": entry.family, "points": entry.points, "interval": entry.interval} for entry in scored.own
-        ],
     }
 
 
 def _as_text(validity: Validity) -> str:
     blocks = [validity.release.signature, _correlations(validity)]
-    if validity.agreements:
-        blocks.append(_agreements(validity.agreements))
-    if validity.draws:
-        blocks.append(_draws(validity.draws))
     if validity.scored:
         blocks += [
             _scores(validity.scored),
             *(_ranking(set_name, validity.scored) for set_name in validity.scored.rankings),
         ]
-        if validity.scored.own:
-            blocks.append(_own(validity.scored))
     has_families = any(
         measures.system == OUTSIDE for measures in validity.measures
     )  # a table per system is too much to read
@@ -125,44 +102,6 @@ def _correlations(validity: Validity) -> str:
     columns, rows = correlation_table(validity.correlations, str(validity.release.configuration.get("uncertainty")))
     head = ("", *(word for column in columns for word in (column, "given length")))
     return "correlations (Spearman over the candidates)\n" + render(head, [[name, *cells] for name, cells in rows])
-
-
-def _agreements(agreements: Sequence[Agreement]) -> str:
-    rows = [
-        [
-            f"{agreement.first}, {agreement.second}",
-            with_interval(agreement.rho, agreement.rho_interval),
-            *(_common(getattr(agreement, name)) for name in ("window", "dropped", "selected")),
-        ]
-        for agreement in agreements
-    ]
-    head = ("releases", "rho of uncertainty", "window: common", "dropped: common", "selected: common")
-    return "selections of other ensembles from the same candidates (in brackets: by chance)\n" + render(head, rows)
-
-
-def _common(common: Common) -> str:
-    return f"{common.common:,} of {min(common.first, common.second):,} ({common.expected:,.0f})"
-
-
-def _draws(draws: Draws) -> str:
-    names = {"all": "with all", "apart": "two disjoint", "bootstrap": "bootstrap, with all"}
-    rows = [
-        [
-            f"{draw.members}, {names[draw.how]}",
-            str(len(draw.rho)),
-            f"{np.mean(draw.rho):.3f}",
-            f"{min(draw.rho):.3f}",
-            f"{np.mean(draw.window):.3f}",
-            f"{min(draw.window):.3f}",
-        ]
-        for draw in draws.draws
-        if draw.rho
-    ]
-    head = ("members", "pairs", f"rho of {draws.measure}", "minimum", "window in common", "minimum")
-    return (
-        f"ensembles drawn from the {draws.members} members, on {draws.candidates:,} candidates "
-        f"(window in common by chance: {draws.by_chance:.3f})\n" + render(head, rows)
-    )
 
 
 def _scores(scored: RankedSystems) -> str:
@@ -195,8 +134,3 @@ def _ranking(set_name: str, scored: RankedSystems) -> str:
         groups = " > ".join(", ".join(scored.scores.systems[row] for row in tier) for tier in pairs.tiers)
         lines.append(f"clusters on {name}: {groups}")
     return "\n".join(lines)
-
-
-def _own(scored: RankedSystems) -> str:
-    rows = [[row.family, with_interval(row.points, row.interval, 2)] for row in scored.own]
-    return "disadvantage of a family on the part that its own kind selected\n" + render(("family", "points"), rows)

@@ -8,23 +8,21 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.candidates.selection import selecting_measure
+from cgbench.benchmark.candidates.uncertainty import candidate_lines
 from cgbench.benchmark.comparison.design import Clusters
 from cgbench.benchmark.comparison.significance import SAMPLES
 from cgbench.benchmark.metrics.metric import ExampleTexts, Metric
 from cgbench.benchmark.metrics.registry import make_metric
 from cgbench.benchmark.outputs.systems import Runs, System, read_systems
 from cgbench.benchmark.release.manifest import CONTROL, SPLIT, table_file
+from cgbench.benchmark.release.recompute import reads_originals
 from cgbench.benchmark.release.release import Release
-from cgbench.benchmark.validity.agreement import agreements, select_alike
 from cgbench.benchmark.validity.measures import ENSEMBLE, SystemMeasures, losses_of, measure_errors
-from cgbench.benchmark.validity.members import candidate_texts, draw_members
-from cgbench.benchmark.validity.ranking import FEWEST_SYSTEMS, own_family, rank, score_parts
+from cgbench.benchmark.validity.ranking import FEWEST_SYSTEMS, rank, score_parts
 from cgbench.benchmark.validity.request import ValidateRequest
 from cgbench.benchmark.validity.result import RankedSystems, Validity
 from cgbench.errors import InputError, argument
-from cgbench.models.devices import choose_device
 from cgbench.requests import accepts
-from cgbench.text.inputs import AnyPath
 from cgbench.text.joins import Examples
 
 
@@ -35,19 +33,13 @@ def validate(request: ValidateRequest) -> Validity:
     Hypotheses have one line per candidate, in the order of ``candidates.parquet``; with ``control_systems`` one line
     per pair of the test set, and of the control set. The family of a system is the part of its name before a ``/``.
 
-    :raises InputError: releases have different candidates, files have wrong lengths, there are fewer than three systems
-        or members, or something required is not here.
+    :raises InputError: files have wrong lengths, there are fewer than three systems, or something required is not here.
     """
-    # The release and those of other ensembles, with the same candidates.
-    name, further, systems, control = request.name, request.others or {}, request.systems, request.control_systems
-    opened = _open(request.release)
-    releases = {name or "release": opened, **{key: _open(folder) for key, folder in further.items()}}
-    if len(releases) <= len(further):
-        raise InputError(f"{argument('others')}: {name or 'release'} is the name of the release itself; use another")
+    systems, control = request.systems, request.control_systems
+    opened = request.release if isinstance(request.release, Release) else Release.open(request.release)
     if control and not systems:
         raise InputError(f"{argument('control_systems')} needs {argument('systems')}, for the test set")
-    selected = select_alike(releases) if opened.finished else []
-    if not opened.finished and (further or systems or request.measures):
+    if systems or request.measures:
         opened.check_finished()
     if request.measures and control:
         raise InputError(
@@ -60,19 +52,33 @@ def validate(request: ValidateRequest) -> Validity:
         sets, references = (
             _test_and_control(opened, systems, control)
             if control
-            else _candidates(opened, {selection.name: selection.rows("selected") for selection in selected})
+            else _candidates(opened, {request.name or "release": _selected(opened)})
         )
         read = _read(opened, systems, control, sets, references)
         metric = _metric(request, references)
         clusters, samples = _clusters(opened, request), request.samples or SAMPLES["bootstrap"]
-        scored = _score(metric, clusters, read, sets, list(releases), samples=samples, seed=request.seed)
-    # How stable the selection is for fewer members.
-    draws = None
-    if request.draws:
-        device = choose_device(request.device)
-        draws = draw_members(opened, draws=request.draws, sample=request.sample, seed=request.seed, device=device)
+        scored = _score(metric, clusters, read, sets, samples=samples, seed=request.seed)
     notes = tuple(_cautions(scored)) if scored else ()
-    return Validity(opened, opened.correlations(), agreements(selected), draws, scored, notes, tuple(measures))
+    return Validity(opened, opened.correlations(), scored, notes, tuple(measures))
+
+
+def candidate_texts(release: Release) -> tuple[list[str], list[str]]:
+    """The sources and targets of the candidates as the members read them, in the order of their table."""
+    if not release.finished:
+        source, target = (release.lines(side, normalised=not reads_originals(release)) for side in ("source", "target"))
+        return source, target
+    folder = release.step("candidates")
+    if folder is None:
+        raise InputError(
+            f"{release.folder}: the text of the candidates is in the workspace of the release (FOLDER.work), which "
+            f"is not here; name it with {argument('work')}, run the command of the card again, or pass hypotheses of "
+            f"the test set with {argument('control_systems')}"
+        )
+    return candidate_lines(folder, original=reads_originals(release))
+
+
+def _selected(release: Release) -> np.ndarray:
+    return np.flatnonzero(np.array(release.table()["stage"].to_pylist()) == "selected")
 
 
 def _metric(request: ValidateRequest, references: Sequence[str]) -> Metric:
@@ -122,10 +128,6 @@ def _cluster_names(release: Release, name: str, control: bool) -> list[str]:
     if None in documents:
         raise InputError(f"{argument('cluster', name)}: the release does not name documents; build it with documents")
     return [str(document) for document in documents]
-
-
-def _open(release: Release | AnyPath) -> Release:
-    return release if isinstance(release, Release) else Release.open(release)
 
 
 Parts = dict[str, np.ndarray]
@@ -201,7 +203,6 @@ def _score(
     clusters: Clusters | None,
     systems: list[System],
     sets: Parts,
-    families: list[str],
     *,
     samples: int,
     seed: int,
@@ -210,18 +211,12 @@ def _score(
     scores = score_parts(
         metric, clusters, {system.name: system.runs for system in systems}, sets, samples=samples, seed=seed
     )
-    lower = metric.lower_is_better
-    of = tuple(next((f for f in families if system.name.split("/")[0] == f), None) for system in systems)
-    own = {name: name for name in families if name in sets}
     return RankedSystems(
         metric=metric.name,
         signature=str(metric.signature()),
-        lower_is_better=lower,
         whole=whole,
         scores=scores,
         rankings={set_name: rank(scores, set_name, whole) for set_name in sets if set_name != whole},
-        own=tuple(own_family(scores, own, of, whole, lower)),
-        families=of,
     )
 
 
@@ -241,6 +236,4 @@ def _cautions(scored: RankedSystems) -> list[str]:
             notes.append(
                 f"{name} has {count:,} pairs: intervals are wide, and percentile intervals slightly too narrow"
             )
-    if single := [family.family for family in scored.own if scored.families.count(family.family) < 2]:
-        notes.append(f"one system only in {', '.join(single)}: the disadvantage is that of a single training run")
     return notes

@@ -9,12 +9,9 @@ from cgbench.benchmark.comparison.design import Clusters
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.score.evaluate import evaluate
 from cgbench.benchmark.validity.ranking import (
-    OwnFamily,
-    PartScores,
     chance_of,
     differ,
     kendall,
-    own_family,
     rank,
     score_parts,
 )
@@ -89,47 +86,6 @@ def test_a_part_that_reverses_the_order_shows():
     assert one.tau == -1 and one.swapped == one.pairs == one.decided == one.reversed == 3 and one.kept == 0
     assert one.chance == 1.0 and one.interval[1] < 0
     assert rank(found, "whole", "whole").tau == 1
-
-
-def fixed(**values):
-    """Scores of systems by part, the same in every sample."""
-    arrays = {part: np.array(one) for part, one in values.items()}
-    samples = {part: np.tile(one, (100, 1)) for part, one in arrays.items()}
-    return PartScores(tuple(map(str, range(len(arrays["whole"])))), {}, arrays, samples)
-
-
-def test_what_a_family_loses_where_its_own_kind_selected_is_its_own():
-    """f is at 50 on every part; g loses 10 points on its own part alone: the loss is g's, and not f's."""
-    scores = fixed(f=[50.0, 70.0], g=[50.0, 60.0], whole=[50.0, 70.0])
-    found = own_family(scores, {"f": "f", "g": "g"}, ["f", "g"], "whole")
-    assert [(one.family, one.points, one.interval) for one in found] == [("f", 0.0, (0.0, 0.0)), ("g", 10.0, (10, 10))]
-    lower = own_family(scores, {"f": "f", "g": "g"}, ["f", "g"], "whole", lower_is_better=True)
-    assert [one.points for one in lower] == [0.0, -10.0]
-    # Without a system of the other family there is nothing to compare with.
-    assert own_family(scores, {"f": "f", "g": "g"}, ["f", None], "whole") == []
-
-
-def test_what_a_family_loses_is_less_the_mean_of_the_other_families():
-    """On f's part f loses 9, g 4 and h 1: 9 less 2.5. A family counts once, however many systems it has."""
-    scores = fixed(f=[41.0, 59.0, 27.0, 31.0], g=[50.0] * 4, h=[50.0] * 4, whole=[50.0, 63.0, 29.0, 31.0])
-    families = ["f", "g", "h", "h"]
-    found = own_family(scores, {name: name for name in "fgh"}, families, "whole")
-    assert found[0] == OwnFamily("f", 6.5, (6.5, 6.5))
-
-
-def test_the_interval_of_what_a_family_loses_is_of_its_own_draws():
-    n = 400
-    rng = np.random.default_rng(3)
-    parts = {"f": np.arange(0, n, 4), "g": np.arange(1, n, 4), "whole": np.arange(n)}
-    runs = {name: right(0.6, n, rng) for name in "fg"}
-    scores = scored(n, parts, **runs)
-    for own, other in ((0, 1), (1, 0)):
-        part = "fg"[own]
-        lost = scores.samples["whole"] - scores.samples[part]
-        expected = np.percentile(lost[:, own] - lost[:, other], [2.5, 97.5])
-        one = own_family(scores, {"f": "f", "g": "g"}, ["f", "g"], "whole")[own]
-        assert one.interval == pytest.approx(expected, abs=1.0)
-        assert one.interval[0] < one.points < one.interval[1]
 
 
 def test_pairs_of_systems_are_tested_with_the_variance_of_their_runs():
