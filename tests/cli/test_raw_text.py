@@ -8,9 +8,12 @@ from fake_openai import Fake, serving
 from small_build import release_bytes
 from small_release import build_release
 
+from cgbench.benchmark.parts.folder import PartsFolder
+from cgbench.benchmark.parts.parts import parts
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.restore import restore
 from cgbench.benchmark.score.evaluate import evaluate
+from cgbench.text.normalisation import normaliser
 
 SETTINGS = (
     *(
@@ -223,3 +226,24 @@ def test_a_tokenised_pool_is_published_detokenised_if_asked_and_the_card_says_so
     run(*build, "--accept-text", "--out", tmp_path / "kept")
     assert set(Release.open(tmp_path / "kept").lines("target")) == set(texts["pool.en"])
     assert "that of the pool, byte for byte" in (tmp_path / "kept" / "README.md").read_text(encoding="utf-8")
+
+
+def test_probes_have_the_bytes_of_the_pool_and_are_scored_in_either_form(raw_release, raw_corpora, tmp_path):
+    folder = parts(raw_release, out=tmp_path / "parts")
+    lines = [(raw_corpora / f"pool.{language}").read_text().splitlines() for language in ("de", "en")]
+    assert folder.probes and set(folder.probes) <= set(zip(*lines, strict=True))
+    assert PartsFolder.open(tmp_path / "parts").normalised == folder.normalised
+    change = [normaliser(raw_release.normalisation, language) for language in raw_release.languages]
+    for original, normalised in zip(folder.probes, folder.normalised, strict=True):
+        assert tuple(" ".join(side(line).split()) for side, line in zip(change, original, strict=True)) == normalised
+    for form in (False, True):
+        # A system without an answer to every third test pair and every fifth probe.
+        test = ["zzz" if row % 3 == 0 else target for row, (_, target) in enumerate(raw_release.pairs(normalised=form))]
+        texts = folder.normalised if form else folder.probes
+        probes = ["zzz" if row % 5 == 0 else target for row, (_, target) in enumerate(texts)]
+        breakdown = {"parts": tmp_path / "parts", "probe_systems": probes}
+        found = evaluate("bleu", test, release=raw_release, breakdown=breakdown).parts
+        (run,) = found.outcomes[0]
+        assert 0 < run.rows.sum() < len(run.rows) and 0 < run.probes.sum() < len(run.probes)
+        assert run.rows.tolist() == (found.parts.rows.sentence % 3 > 0).tolist()
+        assert run.probes.tolist() == (found.parts.probes.sentence % 5 > 0).tolist()

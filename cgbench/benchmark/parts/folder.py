@@ -6,8 +6,9 @@ shorter compound. A *probe* is a pair in which pieces stand in known surrounding
 ============== ========================================================================================================
 file           content
 ============== ========================================================================================================
-probes.source  one probe per line: what a system translates
+probes.source  one probe per line, as its file has it: what a system translates
 probes.target  its reference
+probes.norm.*  (if text was normalised) both in the normalised form that pieces are found in
 pieces.jsonl   each distinct :class:`Piece`; ``probes`` are lines of ``probes.source``, from 1
 rows.jsonl     the pieces of each test row: ``[piece, start, end]``, the line of the piece in ``pieces.jsonl`` (from 1)
                and its place as in :class:`Place`
@@ -16,7 +17,7 @@ manifest.json  ``side`` (of the pieces), ``k``, ``pieces`` (their type), ``match
                test set), counts, the reasons, a digest
 ============== ========================================================================================================
 
-Text is normalised like that of the release.
+Pieces are in the normalised form of the release.
 """
 
 from __future__ import annotations
@@ -38,9 +39,10 @@ from cgbench.files import check_shape, ordinary_file, parse_json, read_json, wri
 from cgbench.requests import check_path
 from cgbench.steps import hash_value
 from cgbench.text.formats import Pair
+from cgbench.text.normalisation import Normalisation
 from cgbench.text.streams import read_lines
 
-FORMAT, KIND = 2, "parts"
+FORMAT, KIND = 3, "parts"
 SIDES = ("source", "target")
 REASONS = {
     "unknown": "not known from the training text",
@@ -50,11 +52,13 @@ REASONS = {
 """Why a piece has fewer than k probes; with ``few`` it has some."""
 _REMEDY = "run cgbench parts again"
 _FILES = ("probes.source", "probes.target", "pieces.jsonl", "rows.jsonl")
+_NORMALISED = ("probes.norm.source", "probes.norm.target")
 _SHAPE = {
     "side": lambda value: value in SIDES,
     "match": lambda value: value in ("words", "exact", "compound"),
     "pieces": str,
     "k": int,
+    "settings": {"normalisation": {"tokenize": str, "lowercase": bool, "languages": (None, [str])}},
     "files": dict.fromkeys(_FILES, str),
     "test": {str: str},
     "counts": {str: int},
@@ -85,14 +89,16 @@ class Piece:
 
 @dataclass(frozen=True, repr=False)
 class PartsFolder:
-    """The result of ``cgbench parts``: ``probes`` are pairs of source and target; ``rows[i]`` has the places of pieces
-    in test row i, with indices of ``pieces``. ``manifest`` is that of the folder."""
+    """The result of ``cgbench parts``: ``probes`` are pairs of source and target, ``normalised`` the same in normalised
+    form; ``rows[i]`` has the places of pieces in test row i, with indices of ``pieces``. ``manifest`` is that of the
+    folder."""
 
     folder: Path
     manifest: dict[str, Any]
     pieces: tuple[Piece, ...]
     probes: tuple[Pair, ...]
     rows: tuple[tuple[Place, ...], ...]
+    normalised: tuple[Pair, ...]
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> PartsFolder:
@@ -108,17 +114,19 @@ class PartsFolder:
         if not isinstance(manifest, dict) or manifest.get("kind") != KIND:
             raise InputError(f"{path}: not a folder of cgbench parts")
         if manifest.get("format") != FORMAT:
-            raise InputError(f"{path}: format {manifest.get('format')} is not known to this version of cgbench")
+            raise InputError(f"{path}: format {manifest.get('format')}, but this version reads {FORMAT}; {_REMEDY}")
         if manifest.get("digest") != digest(manifest):
             raise InputError(f"{path / MANIFEST}: was changed: its digest differs; {_REMEDY}")
         check_shape(manifest, _SHAPE, path / MANIFEST, _REMEDY)
-        check_digests(path, {name: manifest["files"][name] for name in _FILES}, _REMEDY)
-        sources, targets = (list(read_lines(path / f"probes.{side}")) for side in SIDES)
-        if len(sources) != len(targets):
-            raise InputError(f"{path}: {len(sources):,} sources of probes, but {len(targets):,} targets; {_REMEDY}")
-        pieces = _read_pieces(path / "pieces.jsonl", len(sources))
+        names = [*_FILES, *(name for name in _NORMALISED if name in manifest["files"])]
+        check_digests(path, {name: manifest["files"][name] for name in names}, _REMEDY)
+        probes = _read_probe_files(path, _FILES[:2])
+        normalised = _read_probe_files(path, _NORMALISED) if len(names) == len(_FILES) + 2 else probes
+        if len(normalised) != len(probes):
+            raise InputError(f"{path}: {len(probes):,} probes, but {len(normalised):,} normalised ones; {_REMEDY}")
+        pieces = _read_pieces(path / "pieces.jsonl", len(probes))
         rows = _read_rows(path / "rows.jsonl", len(pieces))
-        return cls(path, manifest, tuple(pieces), tuple(zip(sources, targets, strict=True)), tuple(rows))
+        return cls(path, manifest, tuple(pieces), probes, tuple(rows), normalised)
 
     @property
     def side(self) -> str:
@@ -129,6 +137,14 @@ class PartsFolder:
     def k(self) -> int:
         """The number of probes asked for per piece."""
         return int(self.manifest["k"])
+
+    @property
+    def normalisation(self) -> Normalisation:
+        """The normalisation of the pieces; languages are ``source`` and ``target`` where they make no difference."""
+        settings = self.manifest["settings"]["normalisation"]
+        languages = tuple(settings["languages"] or SIDES)
+        options = settings.get("detokenize", False), settings.get("anonymise", "none")
+        return Normalisation(settings["tokenize"], settings["lowercase"], languages, *options)
 
     def is_test(self, side: str, lines: Sequence[str]) -> bool:
         """Whether a text may be this side of the test set that the folder was made for."""
@@ -147,9 +163,11 @@ def write_parts(
     probes: Sequence[Pair],
     rows: Sequence[Sequence[Place]],
     manifest: dict[str, Any],
+    normalised: Sequence[Pair] | None = None,
 ) -> PartsFolder:
     """Write a folder, completely or not at all; an earlier one of ``cgbench parts`` is replaced.
 
+    :param normalised: the probes in normalised form, if text was normalised.
     :param manifest: ``side``, ``match``, ``k``, ``pieces``, ``settings``, ``inputs`` and what else describes the run.
     """
     lacking = [piece.reason for piece in pieces if piece.reason]
@@ -165,15 +183,18 @@ def write_parts(
     manifest = {"kind": KIND, "format": FORMAT, **manifest, "counts": counts, "reasons": reasons}
     with replacing(out) as folder:
         check_output_folder(out)
-        for at, side in enumerate(SIDES):
-            write_lines(folder / f"probes.{side}", (probe[at] for probe in probes))
+        texts = [(probes, _FILES), *([] if normalised is None else [(normalised, _NORMALISED)])]
+        for pairs, names in texts:
+            for at in (0, 1):
+                write_lines(folder / names[at], (pair[at] for pair in pairs))
         listed = (asdict(one) | {"probes": [number + 1 for number in one.probes]} for one in pieces)
         write_rows(folder / "pieces.jsonl", listed)
         write_rows(folder / "rows.jsonl", ([[number + 1, *words] for number, *words in row] for row in rows))
         manifest["files"] = digests_of(folder, sorted(path.name for path in folder.iterdir()))
         manifest["digest"] = digest(manifest)
         write_json(folder / MANIFEST, manifest)
-    return PartsFolder(out, manifest, tuple(pieces), tuple(probes), tuple(map(tuple, rows)))
+    normalised = tuple(probes if normalised is None else normalised)
+    return PartsFolder(out, manifest, tuple(pieces), tuple(probes), tuple(map(tuple, rows)), normalised)
 
 
 def check_output_folder(out: Path) -> None:
@@ -198,6 +219,13 @@ def _letters(line: str) -> str:
     while (plain := html.unescape(line)) != line:  # Moses escapes what is escaped already
         line = plain
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", line).casefold()))
+
+
+def _read_probe_files(path: Path, names: Sequence[str]) -> tuple[Pair, ...]:
+    sources, targets = (list(read_lines(path / name)) for name in names)
+    if len(sources) != len(targets):
+        raise InputError(f"{path}: {len(sources):,} sources of probes, but {len(targets):,} targets; {_REMEDY}")
+    return tuple(zip(sources, targets, strict=True))
 
 
 def _read_pieces(path: Path, probe_count: int) -> list[Piece]:

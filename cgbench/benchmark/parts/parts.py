@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import numpy as np
 
 from cgbench import __version__
 from cgbench.argument_types import as_path
+from cgbench.benchmark.candidates.originals import original_of
 from cgbench.benchmark.candidates.scan import line_hashes
 from cgbench.benchmark.divergence.elements import element_type
 from cgbench.benchmark.parts.folder import REASONS, SIDES, PartsFolder, check_output_folder, text_digest, write_parts
@@ -24,9 +27,10 @@ from cgbench.requests import accepts
 from cgbench.steps import Workspace, hash_value
 from cgbench.tables import render
 from cgbench.text.corpus import ParallelText, plan_text
-from cgbench.text.formats import CorpusSpec, Pair
+from cgbench.text.formats import CorpusSpec, Pair, read_pairs
 from cgbench.text.inputs import as_column, as_corpus, corpora_of
 from cgbench.text.joins import Examples
+from cgbench.text.plain_text import words_of
 from cgbench.text.streams import read_lines
 
 MIN_COUNT = 3
@@ -67,7 +71,8 @@ def parts(request: PartsRequest) -> PartsFolder:
             "test": texts.digests(),
             "bound": round(bound(candidates.served), 6),
         }
-        return write_parts(out, pieces, probes, candidates.rows, manifest)
+        normalised = None if texts.normalisation.is_identity else probes
+        return write_parts(out, pieces, texts.originals(probes), candidates.rows, manifest, normalised)
 
 
 def report(folder: PartsFolder) -> str:
@@ -96,6 +101,7 @@ class _Texts:
         self.request, self.folder = request, folder
         self.release = None if request.release is None else Release.of(request.release)
         self.inputs: dict[str, Any] = {}
+        self.read: dict[str, tuple[CorpusSpec, ParallelText]] = {}  # by role
         if self.release is not None:
             config = self.release.configuration
             self.normalisation, self.side = self.release.normalisation, request.side or str(config["degree_side"])
@@ -156,6 +162,23 @@ class _Texts:
             for at, side in enumerate(SIDES)
         ]  # fmt: skip
 
+    def originals(self, probes: Sequence[Pair]) -> list[Pair]:
+        """Probes as their files have them; of those with the same normalised form, the first in alphabetical order."""
+        roles = [role for role in self.read if role.startswith(("from-", "pool-"))] or ["train"]
+        if self.request.compounds is not None:  # probes are rows of the test set
+            roles = ["test"] if self.release is None else []
+        lines: Iterable[tuple[Pair, Pair]] = chain.from_iterable(
+            zip(iter_pairs(text), read_pairs(spec), strict=True) for spec, text in map(self.read.__getitem__, roles)
+        )
+        if not roles and self.release is not None:
+            lines = zip(self.test, self.release.pairs(), strict=True)
+        wanted, originals = set(map(_joined_words, probes)), dict[Pair, Pair]()
+        for normalised, pair in lines:
+            if (key := _joined_words(normalised)) in wanted:
+                original = original_of(pair, self.normalisation)
+                originals[key] = min(original, originals.get(key, original))
+        return [originals[_joined_words(probe)] for probe in probes]
+
     def _recorded(self, role: str, entry: dict[str, Any], name: str) -> ParallelText:
         """A corpus that the release was built from; ``name``: the argument that replaces it."""
         assert self.release is not None
@@ -176,7 +199,9 @@ class _Texts:
         self.inputs[role] = [
             {"path": path.name, "sha256": code} for path, code in zip(spec.paths, planned.hashes, strict=True)
         ]
-        return planned.realise(Workspace(self.folder))
+        text = planned.realise(Workspace(self.folder))
+        self.read[role] = spec, text
+        return text
 
 
 def _candidates(texts: _Texts) -> Candidates:
@@ -205,4 +230,15 @@ def _candidates(texts: _Texts) -> Candidates:
 
 def pairs_of(text: ParallelText) -> list[Pair]:
     """The pairs of a corpus."""
-    return list(zip(*map(read_lines, (text.source.path, text.target.path)), strict=True))
+    return list(iter_pairs(text))
+
+
+def iter_pairs(text: ParallelText) -> Iterator[Pair]:
+    """The pairs of a corpus, one at a time."""
+    return zip(*map(read_lines, (text.source.path, text.target.path)), strict=True)
+
+
+def _joined_words(pair: Pair) -> Pair:
+    """Both sides as words joined by one blank."""
+    source, target = pair
+    return " ".join(words_of(source)), " ".join(words_of(target))

@@ -22,9 +22,10 @@ from cgbench.benchmark.metrics.bins import Bin, Feature, lengths, make_bins
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.metric import Metric
-from cgbench.benchmark.outputs.systems import same_systems
+from cgbench.benchmark.outputs.systems import System, same_systems
 from cgbench.benchmark.parts.folder import SIDES, PartsFolder
 from cgbench.benchmark.score.example_sets import ExampleSet, read_test_set
+from cgbench.benchmark.score.hypotheses import RELEASE, normalise_systems
 from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.benchmark.score.residual import Incidence, Outcomes, Parts, compare_composition, gate_of
 from cgbench.benchmark.score.scored import ScoredSystems
@@ -89,6 +90,8 @@ def score_known_parts(request: ScoreRequest, test: ExampleSet, scored: ScoredSys
     if len(texts) < 2:
         raise InputError(f"{folder_name}: the lengths of test pairs are needed; give {argument('references')}")
     match = _matcher(request, folder)
+    # Pieces are in normalised form, so outputs are searched in it.
+    searched = [_in_form_of_pieces(folder, example_set) for example_set in (test, probes)]
     parts = Parts(
         Incidence.of([(position.piece, row) for row, places in enumerate(folder.rows) for position in places]),
         Incidence.of([(piece, probe) for piece, piece_ in enumerate(folder.pieces) for probe in piece_.probes]),
@@ -100,7 +103,7 @@ def score_known_parts(request: ScoreRequest, test: ExampleSet, scored: ScoredSys
             Outcomes(_right(parts.probes, match, probes.metric, of_probes), _right(parts.rows, match, test.metric, run))
             for run, of_probes in zip(system.runs, probe_outputs.runs, strict=True)
         )
-        for system, probe_outputs in zip(test.systems, probes.systems, strict=True)
+        for system, probe_outputs in zip(*searched, strict=True)
     )
     outcomes_by_system = list(zip([system.name for system in test.systems], outcomes, strict=True))
     residual = compare_composition(parts, outcomes_by_system, breakdown.known, request.comparison)
@@ -187,13 +190,15 @@ def _check_metric(folder: PartsFolder, metric: Metric, request: ScoreRequest, fo
 
 
 def _read_probes(request: ScoreRequest, folder: PartsFolder, test: ExampleSet) -> ExampleSet:
-    """The probes as a test set: the same metric with the same options, the outputs normalised in the same way."""
+    """The probes as a test set: the same metric with the same options, texts in the same form."""
+    release_form = test.normalised is not None and request.examples.normalise in (None, RELEASE)
+    probes = folder.normalised if release_form else folder.probes
     examples = {name: getattr(request.examples, name) for name in ("normalise", "accept_text")}
     values: dict[str, Any] = {"metric": request.metric, "examples": examples, "settings": _options(request)}
     values["systems"] = same_systems("probe_systems", request.breakdown.probe_systems, request.systems)
     values["sources"], values["references"] = (
         Column(f"{folder.folder}: {name} of probes", list(texts))
-        for name, texts in zip(SIDES, zip(*folder.probes, strict=True), strict=True)
+        for name, texts in zip(SIDES, zip(*probes, strict=True), strict=True)
     )
     if folder.match == "compound":
         of_probe = {probe: piece.text for piece in folder.pieces for probe in piece.probes}
@@ -201,12 +206,20 @@ def _read_probes(request: ScoreRequest, folder: PartsFolder, test: ExampleSet) -
         compounds = [of_probe[probe] for probe in range(len(folder.probes))]
         of_probes = {"compounds": Column(f"{folder.folder}: compounds of probes", compounds), "group_size": 1}
         values["settings"] |= of_probes
-    if request.examples.normalise == "release":
+    if release_form and folder.normalisation.anonymise == "none":  # else hypotheses are in that form already
         values["release"] = request.release
+        examples["normalise"] = RELEASE
     try:
         return read_test_set(ScoreRequest(**values))
     except InputError as error:
         raise InputError(f"probes: {error.message}") from None
+
+
+def _in_form_of_pieces(folder: PartsFolder, example_set: ExampleSet) -> Sequence[System]:
+    """The systems with outputs in the form of the pieces, where these are searched in outputs."""
+    if folder.match != "words" or folder.normalisation.is_identity:
+        return example_set.systems
+    return normalise_systems(example_set.systems, folder.normalisation, example_set.references)[0]
 
 
 def _options(request: ScoreRequest) -> dict[str, Any]:

@@ -21,7 +21,7 @@ MANIFEST = {
     "match": "words",
     "k": 2,
     "pieces": "ngrams",
-    "settings": {"k": 2},
+    "settings": {"normalisation": {"tokenize": "none", "lowercase": False, "languages": None}},
     "inputs": {},
     "test": {},
 }
@@ -94,7 +94,7 @@ def test_a_folder_that_is_listed_right_but_makes_no_sense_is_refused(tmp_path, n
         ("pieces.jsonl", '"count": 4', '"count": 3', "pieces.jsonl: is damaged"),
         ("probes.source", "ein", "kein", "probes.source: is damaged"),
         ("manifest.json", '"k": 2', '"k": 1', "its digest differs"),
-        ("manifest.json", '"format": 2', '"format": 9', "format 9 is not known"),
+        ("manifest.json", '"format": 3', '"format": 2', "format 2, but this version reads 3; run cgbench parts again"),
     ],
 )
 def test_a_changed_file_is_named(tmp_path, name, old, new, said):
