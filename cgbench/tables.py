@@ -35,7 +35,7 @@ class Ready(str):
 
 
 class Best(str):
-    """A cell with the best value of its column: bold in LaTeX."""
+    """A cell with one of the best values of its column, by the test: bold in LaTeX."""
 
 
 def fixed(value: float | None, places: int, sign: str = "", none: str = "") -> str:
@@ -64,13 +64,21 @@ def columns() -> int:
     return shutil.get_terminal_size((80, 24)).columns
 
 
-def render(head: Sequence[str], rows: Sequence[Sequence[str]], form: str = "text", left: int = 1, keys: int = 1) -> str:
+def render(
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    form: str = "text",
+    left: int = 1,
+    keys: int = 1,
+    starts: Sequence[int] = (),
+) -> str:
     """A table in one of :data:`FORMS`; a column that is empty throughout is left out.
 
     As text it is as wide as the terminal: long cells are wrapped, and columns that do not fit follow below.
 
     :param left: the number of columns that are aligned to the left; the others are numbers.
     :param keys: the number of columns that are repeated before the columns that follow below.
+    :param starts: where groups of columns start that follow below together if they do not fit.
     """
     lines = [[_plain(cell) for cell in line] for line in ((head, *rows) if head else rows)]
     body = lines[1:] if head else lines
@@ -81,7 +89,8 @@ def render(head: Sequence[str], rows: Sequence[Sequence[str]], form: str = "text
     ]
     lines = [[line[column] for column in keep] for line in lines]
     if form == "text":
-        return _text(lines, left, sum(column < keys for column in keep))
+        first_of_group = [sum(column < start for column in keep) for start in starts]
+        return _text(lines, left, sum(column < keys for column in keep), first_of_group)
     if form == "latex":
         head, *rows = [[latex_cell(cell) for cell in line] for line in lines]
         return latex_table(head, rows)
@@ -96,7 +105,7 @@ def _plain(cell: str) -> str:
     return printable(cell.replace("\t", " ").replace("\n", " "))
 
 
-def _text(lines: Sequence[Sequence[str]], left: int, keys: int) -> str:
+def _text(lines: Sequence[Sequence[str]], left: int, keys: int, starts: Sequence[int]) -> str:
     room = columns()
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     least = [0] * len(widths)
@@ -119,7 +128,9 @@ def _text(lines: Sequence[Sequence[str]], left: int, keys: int) -> str:
     first = sum(widths[:keys]) + 2 * (keys - 1)
     blocks, used = [list(range(keys))], first
     for column, width in enumerate(widths[keys:], keys):
-        if used + 2 + width > room and len(blocks[-1]) > keys:
+        end = min((start for start in starts if start > column), default=len(widths))
+        group = sum(2 + width for width in widths[column:end]) if column in starts else 0
+        if len(blocks[-1]) > keys and (used + 2 + width > room or used + group > room >= first + group):
             blocks.append(list(range(keys)))
             used = first
         blocks[-1].append(column)

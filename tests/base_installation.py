@@ -113,7 +113,7 @@ class Installation:
         self.work.mkdir()
         venv.create(self.bin.parent, with_pip=True)
         self.variables = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
-        self.variables["COLUMNS"] = "110"  # README.md shows a terminal of this width
+        self.variables["COLUMNS"] = "80"
         self.variables["PATH"] = f"{self.bin}:{self.variables['PATH']}"
 
     def call(self, *words: object, status: int = 0) -> tuple[str, str]:

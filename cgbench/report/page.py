@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MOST_EXAMPLES = 5_000
 """Maximum number of examples on a page; more are sampled."""
 NONE = "–"  # noqa: RUF001 - an empty cell of a table
-BEST = " ★"  # after the best value of a column
+BEST = " ★"  # after the best values of a column, by the test
 _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from cgbench.benchmark.comparison.comparison import CALIBRATED, SubsetScores
 from cgbench.benchmark.comparison.significance import LEVEL
-from cgbench.benchmark.comparison.tiers import AllPairs, compare_all
+from cgbench.benchmark.comparison.tiers import AllPairs, compare_all, winners_of
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.score.differences import Differences, example_scores, find_differences
 from cgbench.benchmark.score.output.analyses import LAYOUTS, analysis_blocks
@@ -146,25 +146,27 @@ def _systems_table(scored: ScoredSystems, whole_scores: Sequence[SubsetScores], 
     # The columns that have anything in them.
     decimals = _places(scored)
     tested, has_seeds = scored.baseline is not None, any(result.runs > 1 for result in scored.results)
-    values = [value for subset in whole_scores if (value := subset.figures[figure].value) is not None]
-    best = (min if scored.metric.lower_is_better else max)(values, default=None)
+    scores = {
+        result.system: subset.figures[figure] for result, subset in zip(scored.results, whole_scores, strict=True)
+    }
+    best = winners_of(scores, scored.baseline, lower_is_better=scored.metric.lower_is_better)
+    is_adjusted = any(score.p_value != score.p_holm for score in scores.values())
     name = scored.metric.axis(figure)
     columns = {"system": True, "seeds": has_seeds, scored.metric.name: True, "stdev": has_seeds, "95 % interval": True}
     columns |= {
         "Δ": tested,
-        "95 % of Δ": any(subset.figures[figure].difference_low is not None for subset in whole_scores),
+        "95 % of Δ": any(score.difference_low is not None for score in scores.values()),
         "p": tested,
-        "p (Holm)": tested,
+        "p (Holm)": is_adjusted,
     }
     # A row per system.
     rows = []
-    for result, subset in zip(scored.results, whole_scores, strict=True):
-        score = subset.figures[figure]
+    for result, score in zip(scored.results, scores.values(), strict=True):
         compared = score.difference is not None
         cells = [
             scored.title(result.system),
             str(result.runs),
-            fixed(score.value, decimals, none=NONE) + (BEST if score.value is not None and score.value == best else ""),
+            fixed(score.value, decimals, none=NONE) + BEST * (result.system in best),
             fixed(score.stdev, decimals, none=NONE),
             span(score.ci_low, score.ci_high, decimals) or NONE,
             fixed(score.difference, decimals, "+"),
@@ -173,11 +175,10 @@ def _systems_table(scored: ScoredSystems, whole_scores: Sequence[SubsetScores], 
             p_text(score.p_holm, NONE) if compared else "",
         ]
         rows.append([cell for cell, here in zip(cells, columns.values(), strict=True) if here])
-    caption = f"{name}; {BEST.strip()}: the best"
+    caption = f"{name}; {BEST.strip()}: the best, and not significantly worse than it" if best else name
     if tested:
-        caption += (
-            f"; Δ: difference from {scored.baseline}; p: {scored.test} test; p (Holm): corrected for all comparisons"
-        )
+        caption += f"; Δ: difference from {scored.baseline}; p: {scored.test} test"
+        caption += "; p (Holm): corrected for all comparisons" * is_adjusted
     return as_table(name, caption, [head for head, here in columns.items() if here], rows)
 
 

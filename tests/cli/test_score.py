@@ -106,14 +106,14 @@ def test_bins_are_columns_in_latex(run, tmp_path):
     words = ["score", "exact", "--ref", tmp_path / "ref", "--hyp", tmp_path / "base", "--hyp", tmp_path / "my_own"]
     words += ["--by", "length", "--bins", "2,", "--paired", "mcnemar", "--format", "latex"]
     whole, bins, _ = run(*words).stdout.split("\n\n")
-    assert r"base (baseline) & 42 & 1 & 28.6 & " in whole and r"my\_own & 42 & 1 & \textbf{92.9} & " in whole
+    assert r"base & 42 & 1 & 28.6 & " in whole and r"my\_own & 42 & 1 & \textbf{92.9} & " in whole
     assert "& $+$64.3$^{**}$ &" in whole and "& $<$ 0.0001" in whole
     assert bins.splitlines()[2:-3] == [
         r"exact by length & all & $<$ 2 & $\geq$ 2 \\",
         r"\midrule",
         r"$n$ & 42 & 12 & 30 \\",
         r"base & 28.6 & \textbf{100.0} & 0.0 \\",
-        r"my\_own & \textbf{92.9}$^{**}$ & 75.0 & \textbf{100.0}$^{**}$ \\",
+        r"my\_own & \textbf{92.9}$^{**}$ & \textbf{75.0} & \textbf{100.0}$^{**}$ \\",
     ]
     assert bins.splitlines()[-1].startswith("% differs from base: * p < 0.05, ** p < 0.01 (mcnemar, p adj")
     two = ["--hyp", f"both={tmp_path / 'base'},{tmp_path / 'my_own'}", "--by", "length", "--bins", "2,"]
@@ -157,7 +157,8 @@ def test_systems_runs_and_a_test_in_every_form(files, run):
     for form in ("text", "markdown", "latex", "tsv"):
         shown = run(*words, "--format", form).stdout
         assert first["signature"] in shown.replace("\\", "") and first["signature_short"] in shown.replace("\\", "")
-    assert "b (baseline)" in text and "+25.0" in text
+    assert re.search(r"b +12 +1 .* baseline\n", text) and "+25.0" in text
+    assert "p (Holm)" not in text and "Holm" not in text and "Holm" in run(*words, "--hyp", f"c={files / 'b'}").stdout
     table = list(csv.DictReader(run(*words, "--format", "tsv").stdout.splitlines(), delimiter="\t"))
     assert [float(row["value"]) for row in table] == [50.0, 25.0]
     assert float(table[0]["p_value"]) == first["p_value"]

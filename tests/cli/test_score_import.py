@@ -141,11 +141,13 @@ def test_a_scale_keeps_intervals_within(tmp_path, run):
 
 
 def test_lower_is_better(tmp_path, run):
-    write(tmp_path / "a", [1, 2])
-    write(tmp_path / "b", [2, 3])
+    write(tmp_path / "a", [1, 2] * 8)
+    write(tmp_path / "b", [2, 3] * 8)
     words = ["--scores", tmp_path / "a", "--scores", tmp_path / "b", "--lower-is-better", "--name", "MetricX"]
     text = run("score", "import", *words, "--format", "latex").stdout
-    assert r"\textbf{1.5}" in text
+    assert "textbf" not in text  # no test said which is better
+    text = run("score", "import", *words, "--format", "latex", "--paired").stdout
+    assert r"\textbf{1.5}" in text and r"\textbf{2.5}" not in text
     assert "MetricX" in text
     assert "better:lower" in text
 

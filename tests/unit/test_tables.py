@@ -52,3 +52,12 @@ def test_columns_that_do_not_fit_follow_below(monkeypatch):
         "first    3.25",
         "b           3",
     ]
+
+
+def test_groups_of_columns_follow_below_together(monkeypatch):
+    head, rows = ("system", "one", "1st", "two", "2nd"), [("first", "1.25", "2.25", "3.25", "4.25")]
+    monkeypatch.setenv("COLUMNS", "24")  # "two" alone would fit
+    lines = [line.split() for line in render(head, rows, starts=(1, 3)).splitlines()]
+    assert [lines[0], lines[3]] == [["system", "one", "1st"], ["system", "two", "2nd"]]
+    monkeypatch.setenv("COLUMNS", "14")  # a group that is too wide is divided
+    assert max(map(len, render(head, rows, starts=(1, 3)).splitlines())) <= 14

@@ -1,11 +1,11 @@
-"""Rank ranges and tiers of systems from tests of all pairs, as in WMT (where tiers are clusters)."""
+"""Rank ranges, tiers and winners among systems from tests of all pairs, as in WMT (where tiers are clusters)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cgbench.benchmark.comparison.comparison import SubsetScores, SystemScores
+from cgbench.benchmark.comparison.comparison import Score, SubsetScores, SystemScores
 from cgbench.benchmark.comparison.significance import LEVEL
 from cgbench.benchmark.metrics.metric import Metric
 
@@ -90,3 +90,26 @@ def tiers(order: Sequence[int], p_star: dict[tuple[int, int], float | None]) -> 
 
 def _below(p: float | None) -> bool:
     return p is not None and p < LEVEL
+
+
+def winners_of(scores: Mapping[str, Score], baseline: str | None, *, lower_is_better: bool) -> set[str]:
+    """The system with the best score and those that the test does not find worse.
+
+    Empty unless the test compared the best system with every other: without a test, or if the best of three or more
+    systems was compared with the baseline only.
+
+    :param scores: of each system, compared with ``baseline``, or in all pairs.
+    """
+    defined = {system: score.value for system, score in scores.items() if score.value is not None}
+    p_star: dict[frozenset[str], float | None] = {}
+    for system in defined:
+        p_star |= {frozenset((system, pair.against)): pair.p_star for pair in scores[system].pairs}
+        if baseline is not None and scores[system].p_star is not None:
+            p_star[frozenset((system, baseline))] = scores[system].p_star
+    if len(defined) < 2:
+        return set()
+    best = (min if lower_is_better else max)(defined, key=defined.__getitem__)
+    p_values = {system: p_star.get(frozenset((best, system))) for system in defined if system != best}
+    if None in p_values.values():
+        return set()
+    return {best, *(system for system, p in p_values.items() if not _below(p))}

@@ -12,8 +12,8 @@ from cgbench.tables import as_html, render
 class OutputTable:
     """A table of texts.
 
-    ``keys``: how many columns say what a row is. ``note``: lines below it. ``latex``: the table in LaTeX, if that has
-    another layout.
+    ``keys``: how many columns say what a row is. ``starts``: where groups of columns start. ``note``: lines below it.
+    ``latex``: the table in LaTeX, if that has another layout.
     """
 
     head: Sequence[str]
@@ -22,6 +22,7 @@ class OutputTable:
     title: str = ""
     note: str = ""
     latex: str | None = None
+    starts: Sequence[int] = ()
 
     def render(self, form: str) -> str:
         """The table in one of :data:`cgbench.tables.FORMS`."""
@@ -29,7 +30,7 @@ class OutputTable:
             return self.latex
         if not self.rows:
             return ""
-        table = render(self.head, self.rows, form, keys=self.keys)
+        table = render(self.head, self.rows, form, keys=self.keys, starts=self.starts)
         between = "\n\n" if form == "markdown" else "\n"
         return f"{table}{between}{Note(self.note).render(form)}" if self.note else table
 

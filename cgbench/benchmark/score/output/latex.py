@@ -1,24 +1,30 @@
 """The table of ``cgbench score --format latex`` with one row per system and one column per bin, as in papers.
 
-The best score of a column is in bold. The standard deviation of several runs is a subscript. Stars mark differences
+The scores of a column that the test does not find worse than its best are in bold. The standard deviation of several
+runs is a subscript. Stars mark differences
 from the baseline with a small p-value, adjusted by Holm's method.
 """
 
 from __future__ import annotations
 
 from cgbench.benchmark.comparison.significance import MARKS, stars
+from cgbench.benchmark.comparison.tiers import winners_of
 from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.tables import Best, Ready, fixed, latex_cell, latex_table, raised
 
 
 def bins_table(scored: ScoredSystems, figure: str, width: int) -> str:
     """A score of every system, over all examples and in each bin; empty if no bin has one."""
+    names = [result.system for result in scored.results]
     systems = [[subset.figures[figure] for subset in result.parts] for result in scored.results]
     if all(score.value is None for scores in systems for score in scores[1:]):
         return ""
-    choose = min if scored.metric.lower_is_better else max
-    columns = [[score.value for score in column if score.value is not None] for column in zip(*systems, strict=True)]
-    best = [fixed(choose(values, default=None), width) if len(systems) > 1 else "" for values in columns]
+    best = [
+        winners_of(
+            dict(zip(names, column, strict=True)), scored.baseline, lower_is_better=scored.metric.lower_is_better
+        )
+        for column in zip(*systems, strict=True)
+    ]
     labels = [
         f"{scored.metric.label(figure)} by {scored.by}",
         "all",
@@ -28,20 +34,26 @@ def bins_table(scored: ScoredSystems, figure: str, width: int) -> str:
     rows: list[list[str]] = [[Ready("$n$"), *map(Ready, sizes)]]
     for result, scores in zip(scored.results, systems, strict=True):
         cells = [result.system]
-        for score, most in zip(scores, best, strict=True):
+        for score, winners in zip(scores, best, strict=True):
             text = fixed(score.value, width, none="-")
-            cell = latex_cell(Best(text) if text == most else text)
+            cell = latex_cell(Best(text) if result.system in winners else text)
             if score.value is not None and score.stdev is not None:
                 cell += rf"$_{{\pm {score.stdev:.{max(width, 1)}f}}}$"
             cells.append(Ready(cell + raised(stars(score.p_star))))
         rows.append(cells)
     table = latex_table(list(map(latex_cell, labels)), [list(map(latex_cell, row)) for row in rows])
     if scored.baseline:
-        table += f"\n% differs from {scored.baseline.replace(chr(10), ' ')}: {legend(scored)}"
+        adjusted = any(
+            (score.p_value, score.p_calibrated) != (score.p_holm, score.p_calibrated_holm)
+            for scores in systems
+            for score in scores
+        )
+        table += f"\n% differs from {scored.baseline.replace(chr(10), ' ')}: {legend(scored, adjusted)}"
     return table
 
 
-def legend(scored: ScoredSystems) -> str:
-    """The meaning of the stars."""
+def legend(scored: ScoredSystems, adjusted: bool) -> str:
+    """The meaning of the stars; ``adjusted``: their p-values are larger than the plain ones."""
     levels = ", ".join(f"{mark} p < {bound}" for bound, mark in reversed(MARKS))
-    return f"{levels} ({scored.star_test}, p adjusted by Holm's method)"
+    by_holm = ", p adjusted by Holm's method" if adjusted else ""
+    return f"{levels} ({scored.star_test}{by_holm})"

@@ -51,11 +51,6 @@ class Row:
         """The p-value that decides about stars: of the calibrated test, with Holm's correction."""
         return self.p_holm if self.p_calibrated is None else self.p_calibrated_holm
 
-    @property
-    def title(self) -> str:
-        """The name of the system in tables, which mark the baseline."""
-        return f"{self.system} (baseline)" if self.system == self.baseline else self.system
-
     def cells(self) -> list[str]:
         """The row as texts of twelve digits; missing values are empty."""
         return [_cell(getattr(self, name)) for name in LONG]

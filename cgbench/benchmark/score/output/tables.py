@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.comparison.comparison import Pair, Score
 from cgbench.benchmark.comparison.drop import Drop
 from cgbench.benchmark.comparison.significance import LEVEL, stars
-from cgbench.benchmark.comparison.tiers import ranks
+from cgbench.benchmark.comparison.tiers import ranks, winners_of
 from cgbench.benchmark.metrics.published import PAPERS
 from cgbench.benchmark.score.output.forms import Note, OutputTable
 from cgbench.benchmark.score.output.latex import bins_table, legend
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 REASONS = 10  # of each kind in a table
 LONGEST = 60  # characters of a hypothesis in a table of text
-SPREAD = ["stdev", "95 % interval", "Δ", "95 % of Δ", "p", "p (Holm)", "p (calibrated)"]
+HOLM = "p (Holm)"
+SPREAD = ["stdev", "95 % interval", "Δ", "95 % of Δ", "p", HOLM, "p (calibrated)"]
 """The columns after a score."""
 AGREEMENT = {
     "precision": "precision of the errors found", "recall": "recall of the errors found",
@@ -49,7 +51,9 @@ def _interval(row: Row | Score | Drop, width: int, sign: str = "") -> str:
 
 
 def _difference(row: Row | Pair, width: int) -> list[str]:
-    """A difference with the stars of the calibrated test, and its interval."""
+    """A difference with the stars of the calibrated test, and its interval; the baseline is marked."""
+    if isinstance(row, Row) and row.system == row.baseline:
+        return ["baseline", ""]
     bounds = span(row.difference_low, row.difference_high, width, "+")
     return [fixed(row.difference, width, "+") + stars(row.p_star), bounds]
 
@@ -77,7 +81,23 @@ def tables_of(scored: ScoredSystems, width: int, reasons: bool, one_line: bool) 
     blocks += [_published(scored, rows, width), _people(rows, max(width, 1))]
     blocks += [Note(f"estimate for {scored.sampling.design.description()}")] if scored.sampling.design else []
     blocks.append(Note(scored.clusters))
-    return blocks if line else [*blocks, _signatures(scored)]
+    blocks = [without_equal_p(block) if isinstance(block, OutputTable) else block for block in blocks]
+    adjusted = any(HOLM in block.head for block in blocks if isinstance(block, OutputTable) and block.rows)
+    return blocks if line else [*blocks, _signatures(scored, adjusted)]
+
+
+def without_equal_p(table: OutputTable) -> OutputTable:
+    """The table without a column of Holm's p-values that are all those of the column before it."""
+    equal = [
+        column
+        for column, name in enumerate(table.head)
+        if name == HOLM and table.head[column - 1] == "p" and all(row[column - 1] == row[column] for row in table.rows)
+    ]
+    head, *rows = [
+        [cell for column, cell in enumerate(line) if column not in equal] for line in (table.head, *table.rows)
+    ]
+    starts = [start - sum(column < start for column in equal) for start in table.starts]
+    return replace(table, head=head, rows=rows, starts=starts)
 
 
 def _one_line(scored: ScoredSystems, width: int) -> str | None:
@@ -126,23 +146,24 @@ def _score(row: Row, width: int) -> list[str]:
 
 
 def _systems(scored: ScoredSystems, rows: Sequence[Row], width: int) -> OutputTable:
-    """One line per system; the best of each score is marked."""
-    choose = min if scored.metric.lower_is_better else max
+    """One line per system; the best of each score are marked, as far as the test says which they are."""
     wholes = [row for row in rows if row.analysis == "scores"]
     best = {
-        figure: number(choose((row.value for row in wholes if row.figure == figure and row.value is not None),
-                              default=None), width)
+        figure: winners_of(
+            {result.system: result.whole.figures[figure] for result in scored.results},
+            scored.baseline, lower_is_better=scored.metric.lower_is_better,
+        )
         for figure in scored.metric.figures
     }  # fmt: skip
 
     def cells(row: Row) -> list[str]:
         value, *spread = _score(row, width)
-        is_best = len(scored.results) > 1 and row.value is not None and value == best[row.figure]
-        return [Best(value) if is_best else value, *spread]
+        return [Best(value) if row.system in best[row.figure] else value, *spread]
 
-    lines = _lines_of(wholes, ("title", "n", "runs"), cells)
+    lines = _lines_of(wholes, ("system", "n", "runs"), cells)
     columns = [cell for figure in scored.metric.figures for cell in (scored.metric.label(figure), *SPREAD)]
-    return OutputTable(["system", "n", "runs", *columns], lines)
+    starts = range(3, 3 + len(columns), 1 + len(SPREAD))
+    return OutputTable(["system", "n", "runs", *columns], lines, starts=starts)
 
 
 def _bins(scored: ScoredSystems, rows: Iterable[Row], figure: str, width: int) -> OutputTable:
@@ -150,7 +171,7 @@ def _bins(scored: ScoredSystems, rows: Iterable[Row], figure: str, width: int) -
     rows = [row for row in rows if row.analysis == "bins" and row.figure == figure]
     if all(row.value is None for row in rows):
         return OutputTable([], [])  # CTER aggregate where the bins divide groups
-    lines = _lines_of(rows, ("bin", "n", "title"), lambda row: _score(row, width), once=2)
+    lines = _lines_of(rows, ("bin", "n", "system"), lambda row: _score(row, width), once=2)
     head = [f"{scored.by}", "n", "system", scored.metric.label(figure), *SPREAD]
     return OutputTable(head, lines, 3, latex=bins_table(scored, figure, width))
 
@@ -163,9 +184,9 @@ def _drops(scored: ScoredSystems, rows: Sequence[Row], width: int) -> list[Outpu
         control, test = (by_bin[row.system, row.figure, bin].value for bin in ("control", None))
         label = scored.metric.label(row.figure)
         ratio = float(test) / float(control) if row.value is not None and control and test is not None else None
-        line = [label, row.title, *(number(value, width) for value in (control, test, row.value))]
-        line += [_interval(row, width), fixed(ratio, 2), fixed(row.difference, width, "+")]
-        lines.append([*line, _difference(row, width)[1], p_text(row.p_value), p_text(row.p_holm)])
+        line = [label, row.system, *(number(value, width) for value in (control, test, row.value))]
+        line += [_interval(row, width), fixed(ratio, 2), *_difference(row, width)]
+        lines.append([*line, p_text(row.p_value), p_text(row.p_holm)])
         if row.value is not None:
             verb = "rises" if scored.metric.lower_is_better is (row.value >= 0) else "falls"
             bounds = ""
@@ -178,7 +199,7 @@ def _drops(scored: ScoredSystems, rows: Sequence[Row], width: int) -> list[Outpu
                 f"({row.n:,} examples) to the test set"
             )
     head = ["control to test", "system", "control", "test", "drop", "95 % interval", "test / control"]
-    return [OutputTable([*head, "Δ", "95 % of Δ", "p", "p (Holm)"], lines, 2), Note("\n".join(words), in_latex=False)]
+    return [OutputTable([*head, "Δ", "95 % of Δ", "p", HOLM], lines, 2), Note("\n".join(words), in_latex=False)]
 
 
 def _pairs(scored: ScoredSystems, rows: Iterable[Row], figure: str, width: int) -> OutputTable:
@@ -273,26 +294,28 @@ def _people(rows: Iterable[Row], width: int) -> OutputTable:
     return OutputTable([*head, "narrower", "p"], lines)
 
 
-def _signatures(scored: ScoredSystems) -> Note:
+def _signatures(scored: ScoredSystems, adjusted: bool) -> Note:
     name = scored.metric.name
     lines = [
         f"signature  {name}|{scored.signature}",
         f"short      {name}|{scored.signature.format(short=True)}",
     ]
-    return Note("\n".join([legend(scored), *lines] if scored.test else lines), code=True)
+    return Note("\n".join([legend(scored, adjusted), *lines] if scored.test else lines), code=True)
 
 
 def table_of_rows(rows: Iterable[Row], width: int) -> OutputTable:
     """Rows of any analysis: what each is of, then the columns of a score; without the columns that are empty."""
     head = ["figure", "system", "by", "bin", "n", "runs", "value", *SPREAD]
     lines = [
-        [row.figure, row.title, row.by or "", row.bin or "", "" if row.n is None else f"{row.n:,}",
+        [row.figure, row.system, row.by or "", row.bin or "", "" if row.n is None else f"{row.n:,}",
          "" if row.runs is None else str(row.runs), *_score(row, width)]
         for row in rows
     ]  # fmt: skip
     used = [column for column in range(len(head)) if any(line[column] for line in lines)]
     lines = [[line[column] for column in used] for line in lines]
-    return OutputTable([head[column] for column in used], lines, keys=sum(column < 4 for column in used))
+    return without_equal_p(
+        OutputTable([head[column] for column in used], lines, keys=sum(column < 4 for column in used))
+    )
 
 
 def parts_tables(scores: PartsScores, width: int) -> list[OutputTable]:
@@ -313,10 +336,10 @@ def parts_tables(scores: PartsScores, width: int) -> list[OutputTable]:
         residual, given_pairs, error, predicted = (
             figures[name] for name in ("residual", "given", "error", "predicted")
         )
-        line = [residual.title, number(given_pairs.value, 1), _interval(given_pairs, 1)]
+        line = [residual.system, number(given_pairs.value, 1), _interval(given_pairs, 1)]
         line += [number(row.value, 1) for row in (error, predicted, residual)]
         lines.append([*line, _interval(residual, 1, "+"), *_tested(residual)])
-    last = ["Δ", "95 % of Δ", "p (Holm)"]
+    last = ["Δ", "95 % of Δ", HOLM]
     head = ["known parts", "given %", "95 % interval", "error", "predicted", "residual", "95 % interval", *last]
     tables = [
         OutputTable(head, lines, title="Given pairs, and their error beyond what the probes predict, in percent"),
@@ -328,7 +351,7 @@ def parts_tables(scores: PartsScores, width: int) -> list[OutputTable]:
     # the scores on given pairs and on the rest
     bins = [row for row in rows_of(scores.scored) if row.analysis == "bins"]
     lines = _lines_of(
-        bins, ("bin", "title", "n"), lambda row: [number(row.value, width), _interval(row, width)], once=1
+        bins, ("bin", "system", "n"), lambda row: [number(row.value, width), _interval(row, width)], once=1
     )
     metric = scores.scored.metric
     head = [cell for name in metric.figures for cell in (metric.label(name), "95 % interval")]

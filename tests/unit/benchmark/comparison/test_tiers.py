@@ -5,7 +5,8 @@ import json
 import pytest
 
 from cgbench import import_scores
-from cgbench.benchmark.comparison.tiers import tiers
+from cgbench.benchmark.comparison.comparison import Pair, Score
+from cgbench.benchmark.comparison.tiers import tiers, winners_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
 SCORES = {"middle": [row % 2 for row in range(200)], "best": [1] * 200, "worst": [0] * 200}
@@ -38,3 +39,14 @@ def test_tiers():
     assert tiers([0, 1, 2], both(told | {(1, 2): 0.01})) == [[0, 1], [2]]
     assert tiers([2, 0, 1], both(dict.fromkeys(told, 0.01))) == [[2], [0], [1]]
     assert tiers([0, 1, 2], both(told | {(0, 1): None, (0, 2): None})) == [[0, 1, 2]]
+
+
+def test_winners_are_told_by_the_test():
+    scores = {"a": Score(50.0), "b": Score(60.0, p_holm=0.2), "c": Score(40.0, p_holm=0.01)}
+    assert winners_of(scores, "a", lower_is_better=False) == set()  # b and c were not compared
+    assert winners_of(scores, "a", lower_is_better=True) == set()  # nor were c and b
+    paired = scores | {"c": Score(40.0, p_holm=0.01, pairs=(Pair("b", -20.0, p_holm=0.03),))}
+    assert winners_of(paired, "a", lower_is_better=False) == {"a", "b"}
+    assert winners_of(paired, "a", lower_is_better=True) == {"c"}
+    assert winners_of({"a": Score(50.0), "b": Score(60.0)}, None, lower_is_better=False) == set()
+    assert winners_of({"a": Score(50.0), "b": Score(None)}, "a", lower_is_better=False) == set()

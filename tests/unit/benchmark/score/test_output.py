@@ -58,6 +58,22 @@ def test_the_best_of_several_systems_is_bold_and_stars_are_raised():
     found = evaluate("exact", {"a": READ, "b": REFERENCES}, REFERENCES, paired=True)
     assert r"\textbf{100.0}" in found.to_latex() and "$+$50.0$^{**}$" in found.to_latex()
     assert "textbf" not in evaluate("exact", READ, REFERENCES).to_latex()
+    assert "textbf" not in evaluate("exact", {"a": READ, "b": REFERENCES}, REFERENCES).to_latex()  # not tested
+    like = [*READ[:2], *REFERENCES[2:]]  # one of 40 is worse than b's
+    both = evaluate("exact", {"a": READ, "like b": like, "b": REFERENCES}, REFERENCES, comparison={"all_pairs": True})
+    assert [line.count("textbf") for line in both.to_latex().splitlines()[4:7]] == [0, 1, 1]
+    # The best was compared with the baseline, but not with the third system.
+    three = {"a": READ, "b": REFERENCES, "c": like}
+    assert "textbf" not in evaluate("exact", three, REFERENCES, paired=True).to_latex()
+
+
+def test_corrected_p_values_are_shown_only_where_they_differ():
+    same = evaluate("exact", {"a": READ, "b": REFERENCES}, REFERENCES, paired=True)
+    assert "Holm" not in same.report() and "Holm" not in same.to_latex()
+    systems = {"a": READ, "b": [*READ[:4], *REFERENCES[4:7], *READ[7:]], "c": [*READ[:8], *REFERENCES[8:]]}
+    more = evaluate("exact", systems, REFERENCES, paired=True)
+    assert {row.p_value == row.p_holm for row in more.rows() if row.p_value is not None} == {True, False}
+    assert "p (Holm)" in more.report("markdown") and "p adjusted by Holm's method" in more.report()
 
 
 def test_notes_fit_their_form():
