@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cgbench.benchmark.comparison.comparison import SystemScores
 from cgbench.benchmark.score.known_parts import PartsScores
 from cgbench.benchmark.score.output.tables import parts_tables
 from cgbench.benchmark.score.residual import Outcomes, gate_of
@@ -15,6 +16,7 @@ from cgbench.benchmark.score.result import Evaluation, EvaluationInputs
 from cgbench.plots import Chart, Series
 from cgbench.report import charts
 from cgbench.report.page import as_table
+from cgbench.report.score_data import MOST_LINES, MOST_ROWS
 from cgbench.text.plain_text import words_of
 
 SHOWN = 20
@@ -26,14 +28,16 @@ def parts_section(evaluation: Evaluation, inputs: EvaluationInputs, decimals: in
     scores = evaluation.parts
     if scores is None:
         return None
+    results = {result.system: result for result in scores.residual.results}
+    runs_of = dict(zip(results, scores.outcomes, strict=True))
     return {
-        "chart": _dumbbell(scores),
+        "chart": _dumbbell([results[system.name] for system in evaluation.systems[:MOST_ROWS]]),
         "tables": [
             as_table(table.title, table.title, table.head, table.rows) for table in parts_tables(scores, decimals)
         ],
         "examples": [
-            {"system": system.name, "rows": _examples(scores, runs[0], system.runs[0], inputs)}
-            for system, runs in zip(evaluation.systems, scores.outcomes, strict=True)
+            {"system": system.name, "rows": _examples(scores, runs_of[system.name][0], system.runs[0], inputs)}
+            for system in evaluation.systems[:MOST_LINES]
         ],
         "least": scores.least,
         "untested": scores.untested,
@@ -41,10 +45,10 @@ def parts_section(evaluation: Evaluation, inputs: EvaluationInputs, decimals: in
     }
 
 
-def _dumbbell(scores: PartsScores) -> Any:
+def _dumbbell(results: Sequence[SystemScores]) -> Any:
     """The predicted and the actual error of each system on its given pairs, with the interval of the difference."""
     series, notes = [], []
-    for index, result in enumerate(scores.residual.results):
+    for index, result in enumerate(results):
         predicted, error, residual = (result.whole.figures[name] for name in ("predicted", "error", "residual"))
         if predicted.value is None or error.value is None or residual.value is None:
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,40 @@ from cgbench.benchmark.score.result import Evaluation, EvaluationInputs
 from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.errors import InputError
 
+MOST_ROWS = 20
+"""Systems in a chart with a row for each."""
+MOST_LINES = 8
+"""Systems in a chart with a line, a histogram or a plot for each."""
 FEATURES = ("length", "degree", "uncertainty", "perplexity", "frequency", "one-shot")
 OF_COMPOUNDS = ("type", "compound-length", "context-length", "modifier")
+
+
+def ranked(evaluation: Evaluation) -> Evaluation:
+    """With more than :data:`MOST_LINES` systems: the one that others are compared with first, then the best."""
+    scored, systems = evaluation.scored, evaluation.systems
+    if len(systems) <= MOST_LINES:
+        return evaluation
+    sign, base, name = -1 if scored.metric.lower_is_better else 1, base_of(scored), scored.metric.figures[0]
+
+    def key(index: int) -> tuple[bool, float]:
+        value = scored.results[index].whole.figures[name].value
+        return index != base, inf if value is None else -sign * value
+
+    order = sorted(range(len(systems)), key=key)
+    results, more, systems = (tuple(rows[at] for at in order) for rows in (scored.results, scored.more, systems))
+    return replace(evaluation, scored=replace(scored, results=results, more=more), systems=systems)
+
+
+def base_of(scored: ScoredSystems) -> int:
+    """The number of the system that the others are compared with."""
+    return [scored.baseline in (None, result.system) for result in scored.results].index(True)
+
+
+def drawn(scored: ScoredSystems, most: int) -> str:
+    """Which ``most`` systems are shown, as a sentence; empty if all."""
+    systems = len(scored.results)
+    text = f"Shown: {scored.results[0].system} and the best {most - 1} of the other {systems - 1:,} systems."
+    return text if systems > most else ""
 
 
 def wholes(evaluation: Evaluation, inputs: EvaluationInputs) -> list[SubsetScores]:

@@ -25,7 +25,19 @@ from cgbench.plots import Chart, Series
 from cgbench.report import charts
 from cgbench.report.page import BEST, MOST_EXAMPLES, NONE, as_table, render_page
 from cgbench.report.parts_section import parts_section
-from cgbench.report.score_data import breakdowns, has, most_telling, never_right, outputs, wholes
+from cgbench.report.score_data import (
+    MOST_LINES,
+    MOST_ROWS,
+    base_of,
+    breakdowns,
+    drawn,
+    has,
+    most_telling,
+    never_right,
+    outputs,
+    ranked,
+    wholes,
+)
 from cgbench.tables import fixed, p_text
 from cgbench.text.profile import is_unspaced
 
@@ -52,20 +64,24 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
     :param notes: what was warned of, in the words of the command line; by default in those of the library.
     :raises InputError: the evaluation was put together by hand, without what it was made from.
     """
-    inputs, scored = evaluation.inputs, evaluation.scored
+    inputs = evaluation.inputs
     if inputs is None:
         raise InputError("a report needs an evaluation that cgbench.evaluate made")
+    evaluation = ranked(evaluation)
+    scored = evaluation.scored
     # Scores over all examples and in bins, with intervals and tests that were not asked for.
     figures, name = scored.metric.figures, scored.metric.name
     whole_scores, systems = wholes(evaluation, inputs), evaluation.systems
     pairs = compare_all(scored.metric, [result.system for result in scored.results], whole_scores)
     binned = breakdowns(evaluation, inputs)
-    differences: Sequence[Differences] = evaluation.differences
+    results, references = scored.results[:MOST_LINES], inputs.references
+    compared = {result.system for result in results}
+    differences: Sequence[Differences] = [pair for pair in evaluation.differences if pair.system in compared]
     if not differences and len(systems) > 1:
-        results, references = scored.results, inputs.references
         differences = find_differences(
-            scored.metric, scored.sampling, systems, results, references, inputs.features, inputs.comparison
-        )
+            scored.metric, scored.sampling, systems[:MOST_LINES], results, references, inputs.features,
+            inputs.comparison,
+        )  # fmt: skip
     # Scores of single examples, and what the head of the page warns of.
     scores = example_scores(scored.metric, systems, scored.results)
     examples, distribution = _examples(evaluation, inputs, scores, binned), _distribution(scored, scores)
@@ -113,6 +129,10 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
         "forests": [_forest(scored, whole_scores, figure) for figure in figures] if scored.baseline is not None else [],
         "baseline": scored.baseline,
         "level": LEVEL,
+        "compared_with": systems[base_of(scored)].name,
+        "few": len(systems) <= MOST_LINES,
+        "rows_drawn": drawn(scored, MOST_ROWS),
+        "lines_drawn": drawn(scored, MOST_LINES),
         "details": _details(scored),
         "drops": [_drops(scored, figure) for figure in figures] if scored.drops else [],
         "control_examples": scored.control,
@@ -186,7 +206,7 @@ def _systems_chart(scored: ScoredSystems, whole_scores: Sequence[SubsetScores], 
     scores = [subset.figures[figure] for subset in whole_scores]
     series = [
         Series.of(result.system, [score], index)
-        for index, (result, score) in enumerate(zip(scored.results, scores, strict=True))
+        for index, (result, score) in enumerate(zip(scored.results[:MOST_ROWS], scores[:MOST_ROWS], strict=True))
     ]
     name = scored.metric.axis(figure)
     caption = [name, *["bar: 95 % interval"] * any(score.ci_low is not None for score in scores)]
@@ -198,7 +218,7 @@ def _systems_chart(scored: ScoredSystems, whole_scores: Sequence[SubsetScores], 
 def _forest(scored: ScoredSystems, whole_scores: Sequence[SubsetScores], figure: str) -> Any:
     """The difference of each system from the baseline, with intervals and stars."""
     marks, stars, nan = [], [], math.nan
-    for index, (result, subset) in enumerate(zip(scored.results, whole_scores, strict=True)):
+    for index, (result, subset) in enumerate(zip(scored.results, whole_scores[:MOST_ROWS], strict=False)):
         score = subset.figures[figure]
         if score.difference is not None:
             low, high = (nan if end is None else end for end in (score.difference_low, score.difference_high))
@@ -224,7 +244,7 @@ def _drops(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:
     head = ["system", "control set", "test set", "lost", "95 % interval", "Δ", "95 % of Δ", "p (Holm)"]
     caption = f"{name}; lost: control set minus test set; Δ: difference from the loss of the baseline"
     title = f"{name} lost from the control set to the test set"
-    chart = charts.intervals(Chart([""], marks, title, f"{name} lost", decimals=scored.metric.width))
+    chart = charts.intervals(Chart([""], marks[:MOST_ROWS], title, f"{name} lost", decimals=scored.metric.width))
     return as_table(f"{name}, control set", caption, head, rows), chart
 
 
@@ -273,7 +293,7 @@ def _breakdown(scored: ScoredSystems, figure: str, feature_number: int) -> dict[
     table = as_table(caption, caption, [by, *(text for text, _ in bins)], rows, bins_table(scored, figure, width))
     joined = scored.results[0].bins[0][0].high is not None
     labels, counts = zip(*bins, strict=True)
-    chart = charts.lines(Chart(labels, marks, caption, name, label, counts, joined, decimals=width))
+    chart = charts.lines(Chart(labels, marks[:MOST_LINES], caption, name, label, counts, joined, decimals=width))
     return table | {"number": feature_number, "chart": chart if len(bins) <= DRAWN else ""}
 
 
@@ -292,11 +312,12 @@ def _details(scored: ScoredSystems) -> dict[str, Any] | None:
 
 def _distribution(scored: ScoredSystems, scores: Sequence[np.ndarray]) -> list[tuple[Any, str]]:
     """Scores of single examples: histograms of all systems, then each system against the baseline."""
-    names, means = [result.system for result in scored.results], np.array([of_runs.mean(axis=0) for of_runs in scores])
+    names = [result.system for result in scored.results[:MOST_LINES]]
+    means = np.array([of_runs.mean(axis=0) for of_runs in scores[:MOST_LINES]])
     means = means[:, np.isfinite(means).all(axis=0)]
     if len(np.unique(means)) <= FEW:
         return []
-    name, base, none = scored.metric.name, _base(scored), (np.zeros(0), np.zeros(0))
+    name, base, none = scored.metric.name, base_of(scored), (np.zeros(0), np.zeros(0))
     title = f"{name} of single examples"
     rounded = np.round(means, max(1, scored.metric.width)).tolist()
     series = [Series(charts.shorten(system), rounded[at], colour=at) for at, system in enumerate(names)]
@@ -313,11 +334,6 @@ def _distribution(scored: ScoredSystems, scores: Sequence[np.ndarray]) -> list[t
     return pictures
 
 
-def _base(scored: ScoredSystems) -> int:
-    """The number of the system that the others are compared with."""
-    return [scored.baseline in (None, result.system) for result in scored.results].index(True)
-
-
 def _difference_tables(pair: Differences) -> tuple[str, list[dict[str, Any]]]:
     """Where two systems differ: n-grams, words by their count in training, bins of examples."""
     tables = (table for table in differences_tables([pair], 1) if isinstance(table, OutputTable) and table.title)
@@ -330,7 +346,7 @@ def _compounds(evaluation: Evaluation) -> list[dict[str, Any]]:
     metric, by_system = evaluation.scored.metric, []
     if not isinstance(metric, Cter):
         return []
-    for index, system in enumerate(evaluation.systems):
+    for index, system in enumerate(evaluation.systems[:MOST_ROWS]):
         reasons = Counter(
             reason for run in system.runs for judged in metric.judge_all(run) for reason in judged.reasons
         ).most_common()
@@ -377,7 +393,7 @@ def _examples(
         for index in most_telling(means, min(MOST_EXAMPLES, MOST_OUTPUTS // sum(map(len, scores)))).tolist()
     ]
     # The columns of two systems side by side, and filters of each.
-    names, base = [system.name for system in evaluation.systems], _base(evaluation.scored)
+    names, base = [system.name for system in evaluation.systems], base_of(evaluation.scored)
     first = 1 if len(names) > 1 and not base else 0
     scored = [("a", names[first]), ("b", names[base]), ("difference", "difference")][: 3 if len(names) > 1 else 1]
     columns: list[dict[str, Any]] = [{"name": "number", "label": "no.", "digits": 0}]

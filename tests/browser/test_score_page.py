@@ -19,10 +19,10 @@ SYSTEMS = {
 }
 
 
-def written(path, systems, references, **options):
+def written(path, systems, references, metric="exact", **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = cgbench.evaluate("exact", systems, references, **options)
+        found = cgbench.evaluate(metric, systems, references, **options)
     path.write_text(score_page(found, command="cgbench score exact"), encoding="utf-8")
     return path
 
@@ -94,6 +94,29 @@ def test_searching_all_texts(opened, page_file):
     page.locator("input[name=search]").fill("wrong words")
     expect(page.locator(".said")).to_contain_text("10 found of 60")
     assert page.locator(".examples tbody tr").count() == 10
+
+
+def test_a_hundred_systems_fit_a_page_whose_tables_are_sorted_and_filtered(opened, tmp_path):
+    lines = [f"{text} and words to make it as long as a sentence" for text in REFERENCES[:40]]
+    systems = {f"system {number}": lines[number % 40 :] + ["of words"] * (number % 40) for number in range(100)}
+    page = opened(
+        written(tmp_path / "many.html", systems, lines, metric="bleu", paired=True, by="length",
+                comparison={"samples": 20}), viewport={"width": 1000, "height": 900},
+    )  # fmt: skip
+    assert page.evaluate("document.documentElement.scrollHeight") <= 6000
+    names = page.locator(".tall table.figures").first.locator("tbody th")
+    assert names.count() == 100 and names.nth(1).text_content() == "system 40"  # the baseline, then the best
+    page.locator("input.rows").first.fill("system 9")
+    assert [name for name in names.all() if name.is_visible()] and len([x for x in names.all() if x.is_visible()]) == 11
+    head = page.locator("th", has_text="Δ").first
+    head.locator("button").click()
+    values = page.locator(".tall table.figures").first.locator("tbody tr:not([hidden]) td:nth-child(4)")
+    differences = [float(text) for text in values.all_text_contents() if text]
+    assert len(differences) == 11 and differences == sorted(differences)
+    assert head.get_attribute("aria-sort") == "ascending"
+    caption = page.locator("figcaption").first.text_content()
+    assert caption.endswith("Shown: system 0 and the best 19 of the other 99 systems.")
+    assert page.locator("figure").first.locator(".mark").count() == 19
 
 
 def test_hostile_text_shows_as_text(opened, tmp_path):

@@ -13,7 +13,7 @@ from cgbench.benchmark.comparison.tiers import compare_all
 from cgbench.benchmark.score.differences import example_scores
 from cgbench.errors import InputError
 from cgbench.report import score_page as module
-from cgbench.report.score_data import breakdowns, most_telling, never_right, outputs, wholes
+from cgbench.report.score_data import breakdowns, most_telling, never_right, outputs, ranked, wholes
 from cgbench.report.score_page import score_page
 
 
@@ -176,6 +176,23 @@ def test_what_is_lost_from_a_control_set(exact):
     row = re.search(r'id="control".*?<th scope="row" dir="auto">bad</th>(.*?)</tr>', html, re.DOTALL)[1]
     assert re.findall("<td>([^<]*)</td>", row)[:3] == ["100.00", "25.00", "75.00"]
     assert 'id="control"' not in score_page(exact)
+
+
+def test_many_systems_are_sorted_and_the_best_are_drawn(exact):
+    systems = {f"s{number}": REFERENCES[:number] + ["wrong"] * (40 - number) for number in range(1, 31)}
+    many = quietly("exact", systems, REFERENCES, paired=True)
+    order = [result.system for result in ranked(many).results]
+    assert order == ["s1", *(f"s{number}" for number in range(30, 1, -1))] and ranked(exact) is exact
+    assert [system.name for system in ranked(many).systems] == order
+    html = score_page(many)
+    assert html.count("Shown: s1 and the best 19 of the other 29 systems.") == 2
+    systems_chart = re.search(r'aria-label="exact \(%\) of each system".*?</svg>', html, re.DOTALL)[0]
+    assert re.findall("<title>(s[0-9]+):", systems_chart) == order[:20]
+    # every system is in the table, with its own score
+    table = re.search(r"<caption>exact \(%\); ★.*?</table>", html, re.DOTALL)[0]
+    cells = re.findall(r'<th scope="row" dir="auto">(s\d+).*?</th><td>([\d.]+)', table)
+    assert cells == [(name, f"{int(name[1:]) / 0.4:.2f}") for name in order]
+    assert re.findall("<summary>(s[0-9]+) against s1", html) == order[1:8]
 
 
 def test_an_evaluation_put_together_by_hand(exact):
