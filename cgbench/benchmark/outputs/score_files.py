@@ -24,6 +24,7 @@ from cgbench.errors import InputError, argument
 from cgbench.files import parse_json
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column, short_name
+from cgbench.text.joins import Examples, rows_by_id
 from cgbench.text.rows import Table, cell_text, is_array, is_number
 from cgbench.text.streams import COMPRESSED, NUMBERED, form, is_there, open_bytes, read_lines, split_name
 
@@ -215,3 +216,48 @@ def parse_scores(data: bytes, where: object) -> Any:
             "scores as plain text or as a table (a log of inspect as .eval, which is read sample by sample)"
         )
     return parse_json(text, where, infinite=True)
+
+
+def answered_by_all(columns: Sequence[ScoreColumn]) -> list[ScoreColumn]:
+    """The runs of results that grow, without examples that some run lacks so far: by their ids, or by the rows."""
+    ids = [column.ids for column in columns if column.ids is not None]
+    if len(ids) < len(columns):
+        shortest = min(map(len, columns))
+        return [column.at(range(shortest)) for column in columns]
+    common = set(ids[0]).intersection(*ids[1:])
+    return [
+        column.at([row for row, name in enumerate(names) if name in common])
+        for column, names in zip(columns, ids, strict=True)
+    ]
+
+
+def common_order(columns: Sequence[ScoreColumn], ids: str | None = None) -> list[ScoreColumn]:
+    """The runs in the order of the first.
+
+    :param ids: as in :class:`~cgbench.text.joins.Examples`.
+    :raises InputError: lengths, ids, examples or versions of the task differ.
+    """
+    examples, first, ordered = Examples(ids), columns[0], list[ScoreColumn]()
+    for column in columns:
+        if first.version is not None and column.version is not None and first.version != column.version:
+            raise InputError(
+                f"{column.name} has version {column.version} of the task but {first.name} has version "
+                f"{first.version}: run both on the same version"
+            )
+        rows_by_id(column.name, column.ids or ())
+        column = examples.join(column)
+        if len(column) != len(first):
+            raise InputError(
+                f"{column.name} has {len(column):,} scores and {first.name} has {len(first):,}: give one score per "
+                "example, and check where the alignment breaks"
+            )
+        if first.prints is not None and column.prints is not None:
+            for index, (print_, of_first) in enumerate(zip(column.prints, first.prints, strict=True)):
+                if print_ != of_first:
+                    raise InputError(
+                        f"{column.row(index)} is another example than {first.row(index)}: the logs are from different "
+                        "versions of the task, or different data"
+                    )
+        ordered.append(column)
+    examples.check()
+    return ordered

@@ -16,7 +16,7 @@ from cgbench.benchmark.comparison.prediction_powered import HumanMean, human_mea
 from cgbench.benchmark.metrics.segment_scores import BEYOND, SegmentScores, number_of, scores_of
 from cgbench.benchmark.outputs.judgements import EXAMPLE, RATER
 from cgbench.benchmark.outputs.log_outputs import by_rows
-from cgbench.benchmark.outputs.score_files import ScoreColumn, split_field
+from cgbench.benchmark.outputs.score_files import ScoreColumn, answered_by_all, common_order, split_field
 from cgbench.benchmark.outputs.score_readers import ReadOptions, is_frame, read_score_columns
 from cgbench.benchmark.outputs.systems import absent, join_texts, read_runs, read_systems
 from cgbench.benchmark.score.evaluate import evaluation_of
@@ -28,7 +28,7 @@ from cgbench.errors import InputError, argument
 from cgbench.requests import KW_ONLY, accepts, changed, option, request
 from cgbench.text.columns import Column
 from cgbench.text.inputs import AnyPath, is_path
-from cgbench.text.joins import NONE, Examples, rows_by_id
+from cgbench.text.joins import NONE, Examples
 from cgbench.text.streams import form
 
 NAMED = 5  # rows named in a message
@@ -509,48 +509,3 @@ def _table_of(column: ScoreColumn) -> AnyPath | None:
     """The file of scores if it is a table; its other columns describe the same examples."""
     path = split_field(column.name)[0]
     return path if form(path) != "plain" and path.is_file() else None
-
-
-def answered_by_all(columns: Sequence[ScoreColumn]) -> list[ScoreColumn]:
-    """The runs of results that grow, without examples that some run lacks so far: by their ids, or by the rows."""
-    ids = [column.ids for column in columns if column.ids is not None]
-    if len(ids) < len(columns):
-        shortest = min(map(len, columns))
-        return [column.at(range(shortest)) for column in columns]
-    common = set(ids[0]).intersection(*ids[1:])
-    return [
-        column.at([row for row, name in enumerate(names) if name in common])
-        for column, names in zip(columns, ids, strict=True)
-    ]
-
-
-def common_order(columns: Sequence[ScoreColumn], ids: str | None = None) -> list[ScoreColumn]:
-    """The runs in the order of the first.
-
-    :param ids: as in :class:`~cgbench.text.joins.Examples`.
-    :raises InputError: lengths, ids, examples or versions of the task differ.
-    """
-    examples, first, ordered = Examples(ids), columns[0], list[ScoreColumn]()
-    for column in columns:
-        if first.version is not None and column.version is not None and first.version != column.version:
-            raise InputError(
-                f"{column.name} has version {column.version} of the task but {first.name} has version "
-                f"{first.version}: run both on the same version"
-            )
-        rows_by_id(column.name, column.ids or ())
-        column = examples.join(column)
-        if len(column) != len(first):
-            raise InputError(
-                f"{column.name} has {len(column):,} scores and {first.name} has {len(first):,}: give one score per "
-                "example, and check where the alignment breaks"
-            )
-        if first.prints is not None and column.prints is not None:
-            for index, (print_, of_first) in enumerate(zip(column.prints, first.prints, strict=True)):
-                if print_ != of_first:
-                    raise InputError(
-                        f"{column.row(index)} is another example than {first.row(index)}: the logs are from different "
-                        "versions of the task, or different data"
-                    )
-        ordered.append(column)
-    examples.check()
-    return ordered
