@@ -107,6 +107,7 @@ def _plain(cell: str) -> str:
 
 def _text(lines: Sequence[Sequence[str]], left: int, keys: int, starts: Sequence[int]) -> str:
     room = columns()
+    # The widest columns shrink until the table fits, no further than their longest word.
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     least = [0] * len(widths)
     for line_number, line in enumerate(lines):
@@ -117,6 +118,7 @@ def _text(lines: Sequence[Sequence[str]], left: int, keys: int, starts: Sequence
         wide := [column for column, width in enumerate(widths) if width > least[column]]
     ):
         widths[max(wide, key=widths.__getitem__)] -= 1
+    # Cells wrap to their column.
     wrapped = [
         [
             [cell] if len(cell) <= width else textwrap.wrap(cell, width, break_long_words=False, break_on_hyphens=False)
@@ -125,6 +127,7 @@ def _text(lines: Sequence[Sequence[str]], left: int, keys: int, starts: Sequence
         for line in lines
     ]
     widths = [max(len(text) for cell in column for text in cell) for column in zip(*wrapped, strict=True)]
+    # Columns that do not fit go to a further block, with the key columns repeated; groups stay together.
     first = sum(widths[:keys]) + 2 * (keys - 1)
     blocks, used = [list(range(keys))], first
     for column, width in enumerate(widths[keys:], keys):

@@ -84,6 +84,7 @@ def _shown(result: PowerResult, form: str) -> str:
             },
             indent=1,
         )  # fmt: skip
+    # The smallest difference that is found, by number of examples.
     power_text = f"{100 * result.test.power:g} % power"
     name = result.variance.clusters.name
     rows = [
@@ -96,6 +97,7 @@ def _shown(result: PowerResult, form: str) -> str:
     ]  # fmt: skip
     head = [*([f"clusters: {name}"] if name else []), "examples", "seeds"]
     tables = [render([*head, f"smallest difference in {result.metric} at {power_text}"], rows, form)]
+    # What the differences of interest need.
     if result.needs:
         rows = [
             [
@@ -107,6 +109,7 @@ def _shown(result: PowerResult, form: str) -> str:
         ]  # fmt: skip
         head = ["difference", "power now", f"examples for {power_text}", f"seeds for {power_text}"]
         tables.append(render(head, rows, form))
+    # What the variance consists of.
     if result.variance.between:
         now = result.variance.units
         total = result.variance.of(now, result.runs)

@@ -55,15 +55,18 @@ def bleu_statistics(
             ends[text_number] = len(flat)
         return np.array(flat, np.int64), np.diff(ends)
 
+    # Numbers for pieces; the reference texts stand flat, each with its example.
     owners = np.repeat(np.arange(len(references)), [len(example) for example in references])
     read_texts = [read([text for example in references for text in example]), *map(read, runs)]
     lengths = [sentence_lengths for _, sentence_lengths in read_texts]
+    # Lengths, and the totals of each order.
     order: int = metric.max_ngram_order
     statistics = [np.zeros((len(references), 2 + 2 * order)) for _ in runs]
     for sizes, run_statistics in zip(lengths[1:], statistics, strict=True):
         run_statistics[:, 0] = sizes
         run_statistics[:, 1] = _closest(sizes, owners, lengths[0])
         run_statistics[:, 2 + order :] = np.maximum(sizes[:, None] - np.arange(order), 0)
+    # Matches: each n-gram counts at most as often as in the reference that contains it most.
     for n, ngrams in enumerate(_ngrams([ids for ids, _ in read_texts], lengths, order)):
         different = 1 + max((int(ids.max()) for ids in ngrams if len(ids)), default=0)
         texts, of_texts, counts = _counts(ngrams[0], np.maximum(lengths[0] - n, 0), different)

@@ -89,6 +89,7 @@ def _search(
     tried = [0] * len(order)
     place = steps = 0
     while place >= 0:
+        # All variables are renamed: is it the reference?
         if place == len(order):
             if (
                 set(names.values()) == gold.numbers
@@ -104,6 +105,7 @@ def _search(
             spare += times_named[name] > 0
             for conjunct in used_in[variable]:
                 waiting[conjunct] += 1
+        # No name is left for this variable: go back to the one before.
         if tried[place] == len(choices[variable]):
             tried[place] = 0
             place -= 1
@@ -118,6 +120,7 @@ def _search(
                 f"a logical form has more than {MOST_STEPS:,} possible renamings of its variables: "
                 f"{', '.join(order[:5])} ..."
             )
+        # Take the name.
         names[variable] = name
         spare -= times_named[name] > 0
         times_named[name] += 1

@@ -39,11 +39,13 @@ def element_candidates(
     elements = elements_of(
         kind, [(name, [pair[side_index] for pair in pairs]) for name, pairs in (train, test, *corpora)]
     )
+    # What training does not contain, in each row.
     in_train = np.arange(elements.examples) < len(train[1])
     trained = elements.atoms.counts(in_train)
     new = np.zeros(elements.examples, np.int64)
     for counted in (elements.atoms, elements.compounds):
         new += np.bincount(counted.rows[counted.counts(in_train)[counted.ids] == 0], minlength=elements.examples)
+    # The atoms of the test set, numbered in the order of the rows.
     atoms = [row_atoms.tolist() for row_atoms in np.split(elements.atoms.ids, elements.atoms.starts[1:-1])]
     first = len(train[1]) + len(test[1])  # row of the corpora
     of_test, of_corpora = atoms[len(train[1]) : first], atoms[first:]
@@ -58,6 +60,7 @@ def element_candidates(
         [_place(numbers[atom], names[atom], words_of(pair[side_index])) for atom in row_atoms]
         for row_atoms, pair in zip(of_test, test[1], strict=True)
     ]
+    # The rows that may be probes.
     pairs = [pair for _, corpus in corpora for pair in corpus]
     hashes = [line_hashes(texts) for texts in zip(*pairs, strict=True)]
     words = np.array([len(words_of(source)) for source, _ in pairs])

@@ -51,6 +51,7 @@ def write_card(release: Release, notes: Mapping[str, str] | None = None) -> str:
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
     templates.filters |= {"n": "{:,}".format, "code": _code, "shown": _escape, "files": _files}
+    # What the template shows.
     manifest, quality = release.manifest, release.manifest.get("ensemble")
     config, inputs = manifest["configuration"], manifest["inputs"]
     outside, examples = inputs.get("members", []), _examples(release)

@@ -62,11 +62,13 @@ def evaluate(request: ScoreRequest) -> Evaluation:
 def evaluation_of(request: ScoreRequest, context: MetricContext | None = None) -> Evaluation:
     """:func:`evaluate`; ``context``: what belongs to a metric that is passed as an object."""
     request = with_open_release(request)
+    # Read the test set and the control set.
     test = read_test_set(request, context)
     check_effects(request, test)
     control = read_control_set(request, context)
     check_resampled(request, control)
     comparison, breakdown = request.comparison, request.breakdown
+    # How examples were drawn and count, in both sets.
     systems, lines = with_outputs(request, test, context.outputs if context else {})
     inputs = feature_inputs(request, test)
     sampling = sampling_of(request, test, inputs)
@@ -80,6 +82,7 @@ def evaluation_of(request: ScoreRequest, context: MetricContext | None = None) -
         )
     if breakdown.train is not None and inputs.text is not None:
         lines += check_training(request, inputs.text, breakdown.train)
+    # Score.
     binning = binning_of(breakdown, test.metric.n, inputs) if breakdown.by is not None else None
     published = published_beside(request, test)
     scored = score(
@@ -90,6 +93,7 @@ def evaluation_of(request: ScoreRequest, context: MetricContext | None = None) -
             test.metric, sampling, [result.statistics for result in scored.results],
             test.sources.values if test.sources else None,
         )  # fmt: skip
+    # Warnings, then the further analyses.
     lines += [f"control set: {line}" for line in (control.warnings if control else []) if line not in test.warnings]
     lines += scoring_warnings(test.metric, sampling, test.systems, comparison, bool(binning or control_set))
     lines += made_otherwise(systems, control.systems if control else ())

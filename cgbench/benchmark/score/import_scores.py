@@ -415,9 +415,11 @@ def _metric_of(
     flat = [column for columns in systems.values() for column in columns]
     if request.comparison.anytime:
         flat = answered_by_all(flat)
+    # All runs in one order.
     ordered = common_order(flat, request.examples.ids)
     if not len(ordered[0]):
         raise InputError(f"{ordered[0].name}: no scores")
+    # Examples without a score are refused or left out.
     values = [scores_of(column.values, column.name) for column in ordered]
     lacking = [np.isnan(column_values) for column_values in values]
     missing = np.logical_or.reduce(lacking)
@@ -436,6 +438,7 @@ def _metric_of(
             f"{np.count_nonzero(missing):,} of {len(missing):,} examples are left out of all systems, because a score "
             f"is missing or infinite ({counts})"
         )
+    # The scale, if it is known or all scores are 0 and 1.
     has_score = ~missing
     zero_or_one = all(bool(np.isin(column_values[has_score], (0.0, 1.0)).all()) for column_values in values)
     scale = scale or ((0.0, 1.0) if zero_or_one else None)

@@ -52,6 +52,7 @@ def search(
     :returns: int8 ``[examples]``: 0 training, 1 test set, -1 neither.
     :raises InputError: training cannot have every atom (``tmcd``).
     """
+    # Sizes, and a random order.
     in_train = np.zeros(elements.examples, bool) if fixed is None else fixed
     pool = np.flatnonzero(~in_train)
     train, test = config.sizes(len(pool), fixed=fixed is not None)
@@ -59,6 +60,7 @@ def search(
     side_of = np.full(elements.examples, REST, np.int8)
     side_of[in_train] = TRAIN
     goal = np.array(config.goal)
+    # A first assignment: training covers every atom (tmcd), or both sets grow by the divergence (dbca, mcd).
     if config.method == "tmcd":
         if fixed is None:
             side_of[_cover(elements.atoms, order, train)] = TRAIN
@@ -87,6 +89,7 @@ def search(
             sets = targets, sizes, waiting, remaining
             remaining = grow(atoms, compounds, goal, *sets, random, config.candidates, side_of, members, steps)
             progress(steps)
+    # Exchanges between the sets.
     if config.tries and fixed is None:
         train_rows, test_rows = np.flatnonzero(side_of == TRAIN), np.flatnonzero(side_of == TEST)
         random, tries = generator(config.seed, 2), config.tries * (train + test)

@@ -106,6 +106,7 @@ def load_model(
     import torch
 
     transformers: Any = require("transformers", "hf")
+    # How it is loaded.
     settings: dict[str, Any] = {
         "dtype": getattr(torch, address.options.get("dtype", "float32")),
         "local_files_only": True,
@@ -133,6 +134,7 @@ def load_model(
         raise
     except Exception as error:
         raise InputError(f"{address.text}: {folder} cannot be loaded ({reason_of(error)})") from None
+    # Weights that do not fit.
     for name, fault in (("mismatched_keys", "has another shape than in"), ("missing_keys", "is missing, required by")):
         if wrong := sorted(str(key[0] if isinstance(key, tuple) else key) for key in info.get(name, ())):
             further = f" and {len(wrong) - 1:,} more" if len(wrong) > 1 else ""

@@ -81,6 +81,7 @@ def write_lm_eval(pairs: Pairs, folder: Path, *, shots: ShotChooser | None = Non
     import yaml
 
     name = task_name(pairs.languages)
+    # The table of the test set, with its figures and shots.
     examples = shots_of(pairs) if shots is None else {"source": [], "target": []}
     columns: dict[str, list[Any]] = {side: [row[side] for row in pairs.rows] for side in SIDES}
     figures = [row["figures"] for row in pairs.rows]
@@ -91,6 +92,7 @@ def write_lm_eval(pairs: Pairs, folder: Path, *, shots: ShotChooser | None = Non
         columns["prompt_degree"] = [choice.prompt_degree for choice in choices]
     with named(folder / f"{TEST}.parquet"):
         write_table(pyarrow.table(columns), folder / f"{TEST}.parquet")
+    # Where the harness finds few-shot examples.
     few_shot: dict[str, Any] = {"fewshot_split": SHOTS}
     shot_count = len(choices[0].pairs) if choices else 0
     if choices:
@@ -107,6 +109,7 @@ def write_lm_eval(pairs: Pairs, folder: Path, *, shots: ShotChooser | None = Non
             ),
             stacklevel=2,
         )
+    # The code of the task: loader, scorer, sampler.
     tokenize = TOKENIZE.get(known(pairs.languages[1]) or "")
     scorer = SCORER.format(tokenize=tokenize) if tokenize else ""
     scorer += OWN_SHOTS.replace("{size}", str(shot_count)) if choices else ""
@@ -114,6 +117,7 @@ def write_lm_eval(pairs: Pairs, folder: Path, *, shots: ShotChooser | None = Non
     metrics: list[dict[str, Any]] = [{"metric": metric} for metric in ("bleu", "chrf", "ter")]
     if tokenize:  # TER counts words, and the harness's BLEU has no tokeniser setting
         metrics = [{"metric": "bleu", "aggregation": AGGREGATION, "higher_is_better": True}, {"metric": "chrf"}]
+    # The task itself.
     source, target = (_literal(name_of(language)) for language in pairs.languages)
     task = {
         "task": name,
