@@ -29,7 +29,6 @@ WORKS = (  # what the commands of the script print, in their order
     "chrF2|",
     "TER|",
     "exact|",
-    "semantic|",
     "instance 50.0 aggregate 100.0",
     "scores|",
     "examples for 80 % power",

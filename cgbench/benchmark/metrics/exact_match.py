@@ -52,16 +52,12 @@ class ExactMatch(Metric):
         """(right, 1) for each example."""
         self.check_hypotheses(hypotheses)
         texts = (self._normal(text.partition(END)[0] if self.cut_end else text) for text in hypotheses)
-        right = [bool(text) and self.is_right(text, place) for place, text in enumerate(texts)]
+        right = [bool(text) and text in self.references[place] for place, text in enumerate(texts)]
         return np.stack([np.array(right, np.float64), np.ones(self.n)], axis=1)
-
-    def is_right(self, text: str, place: int) -> bool:
-        """Whether a hypothesis with normalised blanks is a reference of the example ``place``."""
-        return text in self.references[place]
 
     def outcomes(self, statistics: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray]:
         """1 for a right example."""
-        return {self.figures[0]: statistics[rows, 0]}
+        return {"exact": statistics[rows, 0]}
 
     def describe(self, sums: np.ndarray) -> str:
         """The counts."""

@@ -19,7 +19,6 @@ METRICS = {
     "chrf": "bleu:ChrF",
     "ter": "bleu:Ter",
     "exact": "exact_match:ExactMatch",
-    "semantic": "semantic_match:SemanticMatch",
     "cter": "cter:Cter",
 }
 """The module in this package, and the class."""

@@ -9,7 +9,7 @@ from cgbench.models.server_options import AnyLimit, Price, read_price
 from cgbench.models.translation_request import PromptingOptions
 from cgbench.requests import KW_ONLY, option, request
 
-MetricName: TypeAlias = Literal["exact", "semantic", "chrf-sentence", "rules"]
+MetricName: TypeAlias = Literal["exact", "chrf-sentence", "rules"]
 
 
 def _prices(value: Any) -> tuple[Price | None, ...]:

@@ -184,7 +184,7 @@ def _check_metric(folder: PartsFolder, metric: Metric, request: ScoreRequest, fo
         raise InputError(f"{folder_name}: its probes are {kind}, so {metric.name} cannot judge them")
     if folder.match == "exact" and not isinstance(metric, ExactMatch):
         raise InputError(
-            f"{folder_name}: its probes are right or wrong as a whole; use the metric exact or semantic, not "
+            f"{folder_name}: its probes are right or wrong as a whole; use the metric exact, not "
             f"{metric.name}"
         )
 
@@ -241,7 +241,7 @@ def _right(incidence: Incidence, match: Any, metric: Metric, texts: Sequence[str
     """Which pieces came out in which outputs: bool for each of ``incidence``."""
     if match is None:  # outputs are right or wrong as a whole
         outcomes = metric.outcomes(metric.statistics(texts), np.arange(metric.n))
-        assert outcomes is not None  # exact match, semantic match or CTER
+        assert outcomes is not None  # exact match or CTER
         right = np.asarray((outcomes[metric.figures[0]] > 0) != metric.lower_is_better)
         return np.asarray(right[incidence.sentence])
     comes_out, prepare = match

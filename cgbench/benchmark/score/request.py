@@ -196,7 +196,7 @@ class ScoreRequest:
     open_field = "settings"
 
     metric: MetricOrName = option(
-        help="Metric: bleu, chrf, ter, exact, semantic, cter, one that another package registers, or a Metric",
+        help="Metric: bleu, chrf, ter, exact, cter, one that another package registers, or a Metric",
         python_only=True,
     )  # fmt: skip
     systems: Systems = option(help="Hypotheses of a system, one file per seed; repeatable", group="Input", flag="hyp")
