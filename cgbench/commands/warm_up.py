@@ -27,16 +27,14 @@ def warm_up_command(context: click.Context) -> None:
     # Every command whose code is compiled, on a small text.
     with tempfile.TemporaryDirectory() as name, contextlib.redirect_stdout(io.StringIO()):
         folder = Path(name)
-        source, target, phrases = folder / "text.l1", folder / "text.l2", folder / "phrases"
+        source, target = folder / "text.l1", folder / "text.l2"
         source.write_text(SOURCE * 5)
         target.write_text(TARGET * 5)
-        phrases.write_text("a b\nb c d\n")
         pool = folder / "pool.l1", folder / "pool.l2"
         pool[0].write_text("a b c d e f g\nd e a b\nb a b a\n")
         pool[1].write_text("r s t u v w x\nu v r s\ns r s r\n")
         for words in (
             ("degree", pool[0], "--train", source),
-            ("degree", pool[0], "--train", source, "--ngrams", phrases),
             ("stats", "--train", source, "--test", pool[0]),
             ("overlap", pool[0], "--corpus", source, "--jobs", 1),
             ("split", "--corpus", source, target, "--out", folder / "split", "--set", "exchanges=1"),

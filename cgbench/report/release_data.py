@@ -10,14 +10,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from cgbench.benchmark.candidates.selection import seeded_hash
-from cgbench.benchmark.known_ngrams.degree import read_phrases
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
-from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.overlap.known_from import ngrams_of_pool
 from cgbench.benchmark.overlap.known_of_test import KnownOfTest
 from cgbench.benchmark.release.card import shown_counts
@@ -31,7 +28,6 @@ from cgbench.text.blocks import join_blocks
 from cgbench.text.formats import CorpusSpec, Pair, read_pairs
 from cgbench.text.normalisation import normalise_pairs, normaliser
 from cgbench.text.plain_text import words_of
-from cgbench.text.shards import Change
 
 ORDERS = 8
 """Length of the longest n-grams whose novelty is shown."""
@@ -73,7 +69,7 @@ def find_material(release: Release, train: Sequence[Path] = (), pools: Sequence[
         change = None if origin.normalisation.is_identity else normaliser(origin.normalisation, language)
         material.training = training_text(origin, origin.degree_side, change)
         if material.ngrams is None:
-            material.ngrams = _learn(origin, material.training, change)
+            material.ngrams = _learn(origin, material.training)
     except (InputError, OSError) as error:
         if train:
             raise
@@ -90,21 +86,14 @@ def find_material(release: Release, train: Sequence[Path] = (), pools: Sequence[
     return material
 
 
-def _learn(origin: ReleaseOrigin, training: Text, change: Change | None) -> KnownNgrams:
+def _learn(origin: ReleaseOrigin, training: Text) -> KnownNgrams:
     release, side = origin.release, origin.degree_side
     words = {"word_min_count": release.configuration["word_min_count"]}
     if folder := origin.known.get(side):
         texts = [(str(release), join_blocks(release.lines(side, normalised=True)))]
         return ngrams_of_pool(KnownOfTest.load(folder), texts, min_count=origin.min_count, **words)
-    if origin.phrases is None:
-        return _of(KnownNgrams, training, min_count=origin.min_count, **words)
-    known = _of(Vocabulary, training, min_count=words["word_min_count"])
-    return KnownNgrams.from_phrases(read_phrases(origin.phrases, change or str), known)
-
-
-def _of(kind: Any, text: Text, **counts: int) -> Any:
-    """Learn known n-grams or words from a text."""
-    return kind.learn(text.lines or [] if text.path is None else text.path, **counts)
+    text = training.lines or [] if training.path is None else training.path
+    return KnownNgrams.learn(text, min_count=origin.min_count, **words)
 
 
 def _pool_sample(origin: ReleaseOrigin, pools: Sequence[Sequence[Path]]) -> Iterator[Pair]:

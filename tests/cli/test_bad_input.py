@@ -170,7 +170,6 @@ def test_fewer_candidates_than_asked_for_is_a_warning(build):
         (("--columns", "1"), "--columns 1: it must be two names"),
         (("--languages", "de,de"), "--languages de,de: two different codes"),
         (("--config", "missing.yaml"), "missing.yaml: no such file"),
-        (("--ngrams", "missing"), "missing"),
     ],
 )
 def test_the_call_is_wrong(build, words, expected):

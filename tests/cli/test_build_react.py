@@ -231,19 +231,6 @@ def test_a_build_can_stop_before_the_selection_and_go_on(release, corpora, run, 
     run("verify", tmp_path / "x")
 
 
-def test_a_given_phrase_list_decides_what_is_known(demo, corpora, run, tmp_path):
-    (tmp_path / "phrases").write_text("The OLD\nthe old man\n\nof the\n")  # normalised as the text is
-    words = ["build-react", *corpora, "--preset", "demo", "--until", "candidates", "--out", tmp_path / "x"]
-    run(*words, "--ngrams", tmp_path / "phrases", "--lowercase")
-    table = pyarrow.parquet.read_table(tmp_path / "x" / CANDIDATES).to_pylist()
-    lines = (tmp_path / "x" / "candidates.en").read_text().splitlines()
-    for row, line in zip(table, lines, strict=True):
-        # by hand: a piece less for each phrase of two words, two less for the one of three
-        covered = re.sub(r"\b(the old man|the old|of the)(?!\S)", "1", line)
-        assert row["pieces"] == len(covered.split())
-    assert any(row["pieces"] < row["target_length"] for row in table)
-
-
 def test_the_estimate_is_printed_and_is_not_in_the_release(release, corpora, run, tmp_path, monkeypatch):
     """On standard error, before the build begins; a build that takes days starts nevertheless."""
     from cgbench.benchmark.react import cost

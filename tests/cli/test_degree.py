@@ -30,15 +30,6 @@ def test_json_and_a_text_file(train, run, tmp_path):
     )
 
 
-def test_a_phrase_list_needs_the_dynamic_programme(train, run, tmp_path):
-    # greedy would take "can we do" and be left with three single words; the least cover has two pieces
-    (tmp_path / "phrases").write_text("can we do\nwe do about this\n")
-    result = run(
-        "degree", "--train", train, "--ngrams", tmp_path / "phrases", "--cover", input="can we do about this\n"
-    )
-    assert result.stdout.splitlines()[1] == "2\t5\t0.4000\tcan | we do about this"
-
-
 def test_a_byte_order_mark_is_left_out_and_said_once(train, run, tmp_path):
     (tmp_path / "bom.en").write_bytes(b"\xef\xbb\xbf" + train.read_bytes())
     words = "what can we do about this ?\n"
@@ -54,9 +45,7 @@ def test_a_byte_order_mark_is_left_out_and_said_once(train, run, tmp_path):
 
 def test_bad_input(train, run, tmp_path):
     assert "missing: no such file" in run("degree", "--train", tmp_path / "missing", input="", status=2).stderr
-    (tmp_path / "phrases").write_text("\n")
-    words = ["degree", "--train", train, "--ngrams", tmp_path / "phrases"]
-    assert "the list has no phrases" in run(*words, input="a\n", status=2).stderr
+    assert "give --train, or --known-from instead" in run("degree", input="a b\n", status=2).stderr
     (tmp_path / "x.tsv").write_text("a\tb\n")
     result = run("degree", "--train", tmp_path / "x.tsv", input="a\n", status=2)
     assert "which column? Write" in result.stderr
@@ -64,13 +53,6 @@ def test_bad_input(train, run, tmp_path):
     assert "empty" in run("degree", "--train", tmp_path / "empty", input="a\n", status=2).stderr
     result = run("degree", "--train", train, input=b"good\n\xff\n", status=2)
     assert "standard input, line 2: not UTF-8" in result.stderr
-
-
-def test_phrases_need_no_training_text(run, tmp_path):
-    (tmp_path / "phrases").write_text("can we\ndo\n")
-    found = run("degree", "--ngrams", tmp_path / "phrases", "--cover", input="can we do it\n").stdout.splitlines()
-    assert found[1] == "3\t4\t0.7500\tcan we | do | it"
-    assert "give --train or --ngrams, or --known-from" in run("degree", input="a b\n", status=2).stderr
 
 
 def test_a_line_that_no_sentence_is(run, tmp_path, monkeypatch):

@@ -52,7 +52,6 @@ WAYS = ["x.en.gz", "x.en.zst", "x.tsv:en", "x.jsonl:en", "hf.jsonl.gz:en", "x.pa
 COMMANDS = {
     "degree": "degree --train x.en --min-count 2 TEXT",
     "degree --train": "degree --train TEXT --min-count 2 x.en",
-    "degree --ngrams": "degree --train x.en --ngrams TEXT x.en",
     "stats --test": "stats --train x.de --test T=TEXT --format tsv",
     "stats --train": "stats --train TEXT --test T=x.en --format tsv",
     "lm train": "lm train TEXT --order 2 --out out.arpa",

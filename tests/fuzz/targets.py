@@ -229,15 +229,6 @@ def statistics():
     words = ("stats", "--train", "{}/train", "--test", "{}/test")
     yield Target("stats", "plain", plain, "test", m.text, words)
     yield Target("degree", "plain", plain, "train", m.text, ("degree", "--train", "{}/train", "{}/test"))
-    phrases = plain | {"n": b"the house\na dog\nis small\n"}
-    yield Target(
-        "degree --ngrams",
-        "plain",
-        phrases,
-        "n",
-        m.text,
-        ("degree", "--train", "{}/train", "--ngrams", "{}/n", "{}/test"),
-    )
     tagged = {
         name: b"\n".join(
             b"".join(

@@ -19,7 +19,7 @@ import numpy as np
 
 from cgbench.benchmark.known_ngrams.trie_table import BUCKET, entry_of, find_entry, home_slot, match_bucket
 from cgbench.engines.compiled import kernel, part
-from cgbench.text.word_kernels import _0, _1, trailing_zeros
+from cgbench.text.word_kernels import _0, trailing_zeros
 
 NOWHERE = 0x7FFFFFFD
 """The node before a sentence's first word: no entry has it as its parent."""
@@ -109,48 +109,3 @@ def _cover_greedy(
             node[lane] = word + (longer - word) * extends
             count[lane] += 1 - extends
             begins[i] = 1 - extends
-
-
-def cover_least(ids, lengths, words, slots, begins, pieces):
-    """Covers with the fewest pieces, by dynamic programming, for a set that is not closed under substrings.
-
-    ``best[j]`` is the least number of pieces for the first ``j`` words, and the last of them begins at ``back[j]``.
-    Single words are always pieces. Among equal covers, the last piece is the longest possible, then the one before it,
-    and so on. Arguments as above.
-    """
-    longest = int(lengths.max(initial=0))
-    _cover_least(
-        ids, lengths, words, slots, begins, pieces, np.empty(longest + 1, np.int32), np.empty(longest + 1, np.int32)
-    )
-
-
-@kernel
-def _cover_least(ids, lengths, words, slots, begins, pieces, best, back):
-    offset = 0
-    for sentence in range(lengths.size):
-        length = np.int64(lengths[sentence])
-        for j in range(length + 1):
-            best[j] = length + 1
-        best[0] = 0
-        for i in range(length):
-            cost = best[i] + 1
-            if cost < best[i + 1]:
-                best[i + 1] = cost
-                back[i + 1] = i
-            node = np.int64(ids[offset + i])
-            for j in range(i + 1, length):
-                slot = find_entry(entry_of(node, np.int64(ids[offset + j])), slots)
-                if slot < 0:
-                    break
-                if slots[slot] & _1 != _0 and cost < best[j + 1]:
-                    best[j + 1] = cost
-                    back[j + 1] = i
-                node = words + slot
-        pieces[sentence] = best[length]
-        for j in range(length):
-            begins[offset + j] = 0
-        j = length
-        while j > 0:
-            j = np.int64(back[j])
-            begins[offset + j] = 1
-        offset += length

@@ -2,57 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cgbench.errors import InputError, argument
 from cgbench.text.columns import read_text
 from cgbench.text.normalisation import Normalisation, normaliser
-from cgbench.text.plain_text import words_of
 from cgbench.text.streams import shown
 
 if TYPE_CHECKING:
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
 
 
-def known_ngrams_of(
-    train: Path | None, phrases: Path | None, min_count: int, normalisation: Normalisation
-) -> KnownNgrams:
-    """The known n-grams of the text ``train``; or the ``phrases`` (one per line) with the words of ``train``.
+def known_ngrams_of(train: Path, min_count: int, normalisation: Normalisation) -> KnownNgrams:
+    """The known n-grams of a text.
 
-    :param train: a text as :func:`~cgbench.text.columns.read_text` reads it. It may be None with ``phrases``: then the
-        words of the phrases are the known ones.
-    :raises InputError: a file is missing, empty or not UTF-8.
+    :param train: as :func:`~cgbench.text.columns.read_text` reads it.
+    :raises InputError: the file is missing, empty or not UTF-8.
     """
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
-    from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 
     change = normaliser(normalisation, normalisation.languages[1])
-
-    def learn(kind: Any, text: Path) -> Any:
-        lines = text if normalisation.is_identity else map(change, read_text(text))
-        return kind.learn(lines, min_count=min_count)
-
-    if phrases:
-        known = KnownNgrams.from_phrases(read_phrases(phrases, change), learn(Vocabulary, train) if train else None)
-    else:
-        assert train is not None
-        known = learn(KnownNgrams, train)
+    known = KnownNgrams.learn(
+        train if normalisation.is_identity else map(change, read_text(train)), min_count=min_count
+    )
     if not len(known.words):
         raise InputError(
-            f"{shown(train or phrases or '')}: the corpus is empty, or no word in it occurs {min_count} times "
-            f"({argument('min_count')})"
+            f"{shown(train)}: the corpus is empty, or no word in it occurs {min_count} times ({argument('min_count')})"
         )
     return known
-
-
-def read_phrases(path: Path, change: Callable[[str], str]) -> list[str]:
-    """The phrases of a list (one per line, or per row of ``TABLE:COLUMN``), normalised by ``change`` like the text."""
-    phrases = [phrase for phrase in map(change, read_text(path)) if words_of(phrase)]
-    if not phrases:
-        raise InputError(f"{path}: the list has no phrases")
-    return phrases
 
 
 def degrees(known: KnownNgrams, lines: Iterable[str], normalisation: Normalisation) -> Iterator[dict[str, Any]]:

@@ -4,8 +4,8 @@ A known n-gram is a sequence of words, of any length and within one sentence, th
 in training. The compositional degree of a sentence is the least number of known n-grams that concatenate to it, divided
 by its length in words (Zheng and Lapata 2023, section 4). Single words always count as pieces.
 
-Known n-grams are closed under taking substrings, so the greedy leftmost-longest cover is minimal. A user's phrase list
-is not closed and needs dynamic programming. Both are in ``cover_kernels.py``.
+Known n-grams are closed under taking substrings, so the greedy leftmost-longest cover is minimal
+(``cover_kernels.py``).
 
 Saved layout (:meth:`KnownNgrams.save`; :meth:`Vocabulary.save` writes the files that begin with ``words``). All arrays
 are ``.npy``, little-endian, C order, read by memory mapping; V is the number of words:
@@ -24,8 +24,7 @@ trie.slots.npy         uint64   [S]       hash table in buckets of 8 slots: pare
                                           (word + 1) << 1 | flag; 0 is empty, an entry is in the first free slot
                                           from the start of its bucket on (``trie_table.home_slot``).
                                           Node i < V is the word i, node V + s the n-gram entered in slot s
-tail.nodes.npy         int32    [T]       slots whose flag says "a tail follows", rising (phrase lists: T = 0, the
-                                          flag says "a phrase ends here")
+tail.nodes.npy         int32    [T]       slots whose flag says "a tail follows", rising
 tail.starts.npy        int32    [T]       where the tail begins in tail.text
 tail.lengths.npy       int32    [T]       words in the tail
 tail.text.npy          int32    [...]     word ids
@@ -45,23 +44,23 @@ from typing import overload
 import numpy as np
 
 from cgbench.benchmark.known_ngrams import saved as saved_ngrams
-from cgbench.benchmark.known_ngrams.learning import empty_slots, learn_blocks
+from cgbench.benchmark.known_ngrams.learning import learn_blocks
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary, blocks_of
 from cgbench.errors import InputError, argument
 from cgbench.machine import check_memory
 from cgbench.requests import check, check_path
 from cgbench.text.blocks import Block, join_blocks, release_memory, sentences
 from cgbench.text.plain_text import words_of
-from cgbench.text.word_counts import WordCounter, estimate_words
+from cgbench.text.word_counts import estimate_words
 
-_SIZES = {"closed": bool, "longest": int, "min_count": int, "ngrams": int}  # in ngrams.json
+_SIZES = {"longest": int, "min_count": int, "ngrams": int}  # in ngrams.json
 BYTES_A_WORD = 18  # memory for learning the n-grams of a text; measured in perf/load.py
 LARGER = f"count a larger text with cgbench overlap, and pass its output folder as {argument('known_from')}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KnownNgrams:
-    """A set of known n-grams with its vocabulary; ``closed`` under substrings unless it is a phrase list.
+    """A set of known n-grams with its vocabulary.
 
     ``ngrams`` is their number (single words included) and ``longest`` the length of the longest, in words. ``slots``
     and ``tails`` (nodes, starts, lengths, text) are the arrays of the layout above. Two sets are equal if they hold the
@@ -70,7 +69,6 @@ class KnownNgrams:
 
     words: Vocabulary
     min_count: int
-    closed: bool
     slots: np.ndarray
     ngrams: int
     longest: int
@@ -102,49 +100,7 @@ class KnownNgrams:
         least = min_count if word_min_count is None else word_min_count
         words, state = learn_blocks(blocks_of(text), min_count, least, jobs)
         release_memory()
-        return cls(words, min_count, True, *state)
-
-    @classmethod
-    def from_phrases(
-        cls, phrases: str | os.PathLike[str] | Iterable[str], words: Vocabulary | None = None
-    ) -> KnownNgrams:
-        """A user's set of phrases: a list, or a file with one per line, words separated by blanks.
-
-        :param words: decides which words are rare (default: words that occur in no phrase).
-        """
-        from cgbench.benchmark.known_ngrams import trie_kernels
-        from cgbench.text import word_kernels
-
-        # Number the words: those of ``words`` first, then those of the phrases.
-        state = WordCounter()
-        if words is not None:
-            for block in join_blocks(words.word(i) for i in range(len(words))):
-                state.read(block, keep=False)
-        for block in blocks_of(phrases):
-            state.read(block, keep=True)
-        word_count = state.words
-        arena, starts, table = word_kernels.order_words(state.arena, state.starts, np.arange(word_count))
-        counts = state.counts[:word_count].copy()
-        if words is not None:
-            counts[: len(words)] = words.counts
-            counts[len(words) :] = 0
-        # Enter the phrases into the trie.
-        tokens = state.tokens[: state.filled]
-        ends = np.flatnonzero(tokens < 0)
-        bounds = np.concatenate([[0], ends - np.arange(len(ends))])
-        ids = tokens[tokens >= 0]
-        trie = empty_slots(len(ids))
-        trie_kernels.build_phrases(ids, bounds, word_count, trie)
-        vocabulary = Vocabulary(
-            arena,
-            starts,
-            counts,
-            table,
-            min_count=words.min_count if words is not None else 1,
-            usable=words.usable if words is not None else word_count,
-        )
-        longest = max([int(word_count > 0), *np.diff(bounds).tolist()])
-        return cls(vocabulary, 1, False, trie, word_count + int(np.count_nonzero(trie & np.uint64(1))), longest)
+        return cls(words, min_count, *state)
 
     def __len__(self) -> int:
         return self.ngrams
@@ -161,18 +117,18 @@ class KnownNgrams:
         return hash(self._sizes())  # equal sets have equal sizes
 
     def __repr__(self) -> str:
-        kind = f"min_count={self.min_count}" if self.closed else "phrases"
-        return f"<KnownNgrams: {self.ngrams:,} n-grams of {len(self.words):,} words, {kind}, longest {self.longest}>"
+        sizes = f"{self.ngrams:,} n-grams of {len(self.words):,} words"
+        return f"<KnownNgrams: {sizes}, min_count={self.min_count}, longest {self.longest}>"
 
     def _sizes(self) -> tuple[int | bool, ...]:
         words = self.words
-        return self.ngrams, self.longest, self.min_count, self.closed, len(words), words.min_count, words.usable
+        return self.ngrams, self.longest, self.min_count, len(words), words.min_count, words.usable
 
     def __contains__(self, ngram: str | Sequence[str]) -> bool:
         """Whether this is a single piece: a known n-gram, or a word of the training corpus."""
         words = words_of(ngram) if isinstance(ngram, str) else ngram
         if len(words) == 1:
-            return self.words.count(words[0]) >= (self.min_count if self.closed else 0)
+            return self.words.count(words[0]) >= self.min_count
         return bool(words) and len(self._cover(words)) == 1
 
     @overload
@@ -235,11 +191,7 @@ class KnownNgrams:
 
         pieces = np.empty(len(lengths), np.int32)
         begins = np.empty(len(ids), np.uint8)
-        word_count = len(self.words)
-        if self.closed:
-            cover_kernels.cover_greedy(ids, lengths, word_count, self.slots, *self.tails, begins, pieces)  # type: ignore[call-arg]
-        else:
-            cover_kernels.cover_least(ids, lengths, word_count, self.slots, begins, pieces)
+        cover_kernels.cover_greedy(ids, lengths, len(self.words), self.slots, *self.tails, begins, pieces)  # type: ignore[call-arg]
         return pieces, begins
 
     def save(self, folder: str | os.PathLike[str]) -> None:
@@ -268,7 +220,7 @@ class KnownNgrams:
             for name, dtype in saved_ngrams.TAIL_ARRAYS.items()
         }
         words = Vocabulary.load(folder)
-        saved_ngrams.check_trie(folder, len(words), sizes["closed"], slots, tails)
+        saved_ngrams.check_trie(folder, len(words), slots, tails)
         return cls(words, slots=slots, tails=tuple(tails.values()), **{name: sizes[name] for name in _SIZES})
 
 

@@ -105,7 +105,7 @@ def check_vocabulary(folder: Path, word_count: int, usable: int, arrays: Mapping
         raise InputError(f"{folder / 'words.table.npy'}: no row is free; {REMEDY}")
 
 
-def check_trie(folder: Path, words: int, closed: bool, slots: np.ndarray, tails: Mapping[str, np.ndarray]) -> None:
+def check_trie(folder: Path, words: int, slots: np.ndarray, tails: Mapping[str, np.ndarray]) -> None:
     """Check the bounds that the loops over known n-grams rely on: a bucket with a free slot, where searches end, and a
     valid tail for every slot whose flag is set."""
     from cgbench.benchmark.known_ngrams.trie_table import BUCKET
@@ -122,7 +122,7 @@ def check_trie(folder: Path, words: int, closed: bool, slots: np.ndarray, tails:
         raise InputError(f"{path}: no slot is free; {REMEDY}")
     nodes, starts, lengths, text = (tails[name] for name in TAIL_ARRAYS)
     tail = folder / "tail.nodes.npy"
-    if not len(nodes) == len(starts) == len(lengths) == (flagged if closed else 0):
+    if not len(nodes) == len(starts) == len(lengths) == flagged:
         raise InputError(f"{tail}: the number of tails does not match the slots; {REMEDY}")
     for low in range(0, len(nodes), _CHUNK):
         some = nodes[low : low + _CHUNK + 1]

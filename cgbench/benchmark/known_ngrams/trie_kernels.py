@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgbench.benchmark.known_ngrams.trie_table import enter, entry_of, find_entry
+from cgbench.benchmark.known_ngrams.trie_table import enter, entry_of
 from cgbench.engines.compiled import kernel, part
 from cgbench.errors import InputError
 from cgbench.text.word_counts import LARGEST
@@ -345,18 +345,3 @@ def _enter_nodes(nodes, words, slots, slot_of, depths):
         depths[node] = length + (2 if parent < 0 else depths[parent] + 1)
         longest = max(longest, depths[node])
     return longest
-
-
-@kernel
-def build_phrases(ids, bounds, words, slots):
-    """Enter a phrase list, ``ids[bounds[i]:bounds[i + 1]]`` each; here the flag marks the end of a phrase."""
-    for phrase in range(bounds.size - 1):
-        node = np.int64(ids[bounds[phrase]])
-        for i in range(bounds[phrase] + 1, bounds[phrase + 1]):
-            entry = entry_of(node, np.int64(ids[i]))
-            slot = find_entry(entry, slots)
-            if slot < 0:
-                slot = enter(entry, slots)
-            if i + 1 == bounds[phrase + 1]:
-                slots[slot] |= _1
-            node = words + slot

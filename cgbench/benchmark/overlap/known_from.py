@@ -44,7 +44,7 @@ def ngrams_of_pool(known: KnownOfTest, texts: Sequence[Named], *, min_count: int
     tokens = np.concatenate(spans)
     del spans
     runs = trie_kernels.collapse(tokens, ids, True)
-    return KnownNgrams(vocabulary, min_count, True, *grow_ngrams(vocabulary, min_count, runs, 1))
+    return KnownNgrams(vocabulary, min_count, *grow_ngrams(vocabulary, min_count, runs, 1))
 
 
 def _vocabulary(known: KnownOfTest, min_count: int, word_min_count: int) -> tuple[Vocabulary, np.ndarray]:

@@ -20,16 +20,14 @@ PathLike: TypeAlias = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Inputs:
-    """The inputs of a build. ``phrases`` is a user's list of known n-grams (one phrase per line). ``known`` has results
-    of ``cgbench overlap`` by side, which replace that side of the training text. ``ensemble`` is a folder of trained
-    members, ``members`` are external models; without either, members are trained. ``reverse`` is a reverse-direction
-    ensemble, ``lm`` a language model that scores the candidates, ``difficulty`` one file of values per corpus of the
-    pool. Languages are parts of file names."""
+    """The inputs of a build. ``known`` has results of ``cgbench overlap`` by side, which replace that side of the
+    training text. ``ensemble`` is a folder of trained members, ``members`` are external models; without either, members
+    are trained. ``reverse`` is a reverse-direction ensemble, ``lm`` a language model that scores the candidates,
+    ``difficulty`` one file of values per corpus of the pool. Languages are parts of file names."""
 
     train: CorpusSpec
     pools: tuple[CorpusSpec, ...]
     exclude: tuple[CorpusSpec, ...] = ()
-    phrases: Path | None = None
     known: Mapping[str, Path] = field(default_factory=dict)
     ensemble: Path | None = None
     reverse: Path | None = None
@@ -57,7 +55,6 @@ def read_inputs(request: BuildRequest, texts: Path) -> Inputs:
         train=train,
         pools=corpora_of(request.pools, "pool", columns=columns, texts=texts),
         exclude=tuple(sorted(corpora_of(request.exclude, "exclude", columns=columns, texts=texts), key=_by_bytes)),
-        phrases=_path(request.filters.ngrams),
         known=known_from_of(request.filters.known_from, request.filters.degree_side),
         ensemble=_path(request.ensemble_options.ensemble),
         reverse=_path(request.ensemble_options.reverse_ensemble),
@@ -66,11 +63,6 @@ def read_inputs(request: BuildRequest, texts: Path) -> Inputs:
         members=_external_members(request),
         languages=languages,
     )
-    if inputs.phrases and request.filters.degree_side in inputs.known:
-        raise InputError(
-            f"{argument('known_from')} and {argument('ngrams')}: give only one of them for the "
-            f"{request.filters.degree_side}"
-        )
     if not inputs.pools:
         raise InputError(f"{argument('pools')}: give at least one pool")
     return inputs

@@ -31,7 +31,6 @@ from cgbench.steps import Step, hash_file
 from cgbench.text.corpus import ParallelText, PlannedText, plan_text
 from cgbench.text.inspection import Finding, look_at
 from cgbench.text.normalisation import Normalisation
-from cgbench.text.streams import begins_with_mark
 
 
 @dataclass(frozen=True)
@@ -129,12 +128,9 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
             "word_min_count": request.filters.word_min_count,
             "ngram_min_count": request.filters.ngram_min_count,
             "degree_side": side,
-            # Only if there is one, so that the keys of all other lists stay the same.
-            **({"byte_order_mark": True} if inputs.phrases and begins_with_mark(inputs.phrases) else {}),
         },
         {
             "train": train.identity,
-            **({"phrases": _hash_input(inputs.phrases)} if inputs.phrases else {}),
             **_plan_known(inputs, request, normalisation, pools),
         },
     )

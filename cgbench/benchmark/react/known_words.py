@@ -1,5 +1,4 @@
-"""The known n-grams of a build on the side of the degree, and the known words of the other: from the training text, a
-phrase list, or a result of ``cgbench overlap``."""
+"""The known n-grams of a build on the side of the degree, and the known words of the other side."""
 
 from __future__ import annotations
 
@@ -7,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cgbench.benchmark.candidates.scan import NGRAMS, WORDS
-from cgbench.benchmark.known_ngrams.degree import read_phrases
 from cgbench.benchmark.known_ngrams.known import KnownNgrams, learn_sides
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.overlap.known_from import Named, ngrams_of_pool, words_of_pool
@@ -18,7 +16,6 @@ from cgbench.benchmark.react.request import SIDES
 from cgbench.errors import InputError
 from cgbench.text.blocks import read_blocks
 from cgbench.text.corpus import ParallelText
-from cgbench.text.normalisation import normaliser
 
 
 def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[ParallelText]) -> None:
@@ -29,7 +26,7 @@ def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[Para
     request, inputs = plan.request, plan.inputs
     degree_side, other_side = request.filters.degree_side, SIDES[request.filters.degree_side == "source"]
     least = request.filters.word_min_count
-    if not inputs.known and not inputs.phrases:
+    if not inputs.known:
         paths = (getattr(train, side).path for side in (degree_side, other_side))
         ngrams, other_words = learn_sides(*paths, min_count=request.filters.ngram_min_count, word_min_count=least)
     else:
@@ -57,11 +54,7 @@ def _ngrams(out: Path, plan: Plan, train: ParallelText, pools: Sequence[Parallel
     if side in inputs.known:
         known, texts = KnownOfTest.load(inputs.known[side]), _texts(plan, pools, side)
         return ngrams_of_pool(known, texts, min_count=request.filters.ngram_min_count, **counts)
-    if not inputs.phrases:
-        return KnownNgrams.learn(path, min_count=request.filters.ngram_min_count, **counts)
-    words = Vocabulary.learn(path, min_count=request.filters.word_min_count)
-    change = normaliser(plan.train.normalisation, inputs.languages[SIDES.index(side)])
-    return KnownNgrams.from_phrases(read_phrases(inputs.phrases, change), words=words)
+    return KnownNgrams.learn(path, min_count=request.filters.ngram_min_count, **counts)
 
 
 def _texts(plan: Plan, pools: Sequence[ParallelText], side: str) -> list[Named]:

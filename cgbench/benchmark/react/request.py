@@ -41,7 +41,7 @@ _LATER = (
 )  # fmt: skip
 """Settings that are stored only if they differ from the default."""
 _INPUTS = (
-    "train", "pools", "out", "exclude", "preset", "columns", "languages", "ngrams", "known_from", "arch", "method",
+    "train", "pools", "out", "exclude", "preset", "columns", "languages", "known_from", "arch", "method",
     "gpus_per_member", "ensemble", "member", "prompt", "reverse_ensemble", "lm", "difficulty", "card_notes", "until",
     "accept_text", "work", "device", "jobs", "engine", "say", "settings",
 )  # fmt: skip
@@ -78,9 +78,6 @@ class FilterOptions:
         help="Number of pairs with the highest degree to keep as candidates; a share refers to the pairs within the "
         "length limits", is_setting=True,
     )  # fmt: skip
-    ngrams: File | None = option(
-        default=None, help="File of known n-grams, one per line, instead of the training text", group="Advanced"
-    )
     known_from: KnownFrom = option(
         default=(),
         help="Take known n-grams and rare words of that side from an `overlap --out` folder for the pool; repeatable",

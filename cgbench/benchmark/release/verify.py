@@ -470,7 +470,7 @@ def _check_inputs(release: Release) -> Iterator[Check]:
     corpora = [("train", inputs["train"])]
     corpora += [(role, entry) for role in ("pool", "exclude") for entry in inputs[role]]
     files = [(role, file) for role, entry in corpora for file in entry["files"]]
-    files += [(role, inputs[role]) for role in ("ngrams", "lm") if role in inputs]
+    files += [("lm", inputs["lm"])] if "lm" in inputs else []
     files += [("difficulty", file) for file in inputs.get("difficulty", [])]
     files += [(f"known-from {side}", file) for side, file in inputs.get("known_from", {}).items()]
     for role, file in files:

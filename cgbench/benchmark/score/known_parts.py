@@ -184,8 +184,7 @@ def _check_metric(folder: PartsFolder, metric: Metric, request: ScoreRequest, fo
         raise InputError(f"{folder_name}: its probes are {kind}, so {metric.name} cannot judge them")
     if folder.match == "exact" and not isinstance(metric, ExactMatch):
         raise InputError(
-            f"{folder_name}: its probes are right or wrong as a whole; use the metric exact, not "
-            f"{metric.name}"
+            f"{folder_name}: its probes are right or wrong as a whole; use the metric exact, not {metric.name}"
         )
 
 

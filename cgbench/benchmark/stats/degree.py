@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from cgbench.argument_types import File, Folder, Text
+from cgbench.argument_types import Folder, Text
 from cgbench.benchmark.known_ngrams.degree import degree_of, degrees, known_ngrams_of
 from cgbench.errors import InputError, argument
 from cgbench.requests import KW_ONLY, accepts, option, request
@@ -26,9 +26,6 @@ class DegreeRequest(TextOptions):
         default=None, help="Training text, one sentence per line, or TABLE:COLUMN", group="Input"
     )
     _: KW_ONLY
-    ngrams: File | None = option(
-        default=None, help="File of known n-grams, one per line, instead of the training text", group="Input"
-    )
     known_from: Folder | None = option(
         default=None, help="Take known n-grams from an `overlap --out` folder", group="Input"
     )
@@ -51,23 +48,17 @@ def degree(request: DegreeRequest) -> list[dict[str, Any]]:
 def degree_rows(request: DegreeRequest) -> Iterator[dict[str, Any]]:
     """:func:`degree` row by row; a file is read lazily."""
     lines = read_text(local_path(request.texts)) if is_path(request.texts) else as_column(request.texts, "texts").values
-    train, ngrams, known_from, min_count = request.train, request.ngrams, request.known_from, request.min_count
-    if (train is None and ngrams is None) == (known_from is None):
-        raise InputError(
-            f"known n-grams are needed: give {argument('train')} or {argument('ngrams')}, or {argument('known_from')} "
-            "instead"
-        )
+    train, known_from, min_count = request.train, request.known_from, request.min_count
+    if (train is None) == (known_from is None):
+        raise InputError(f"known n-grams are needed: give {argument('train')}, or {argument('known_from')} instead")
     normalisation = request.normalisation
     if known_from is not None:
         from cgbench.benchmark.overlap.known_of_test import KnownOfTest
 
         return degrees_from(KnownOfTest.load(local_path(known_from)), lines, min_count, normalisation)
-    if train is None or is_path(train):
-        corpus = local_path(train) if train is not None else None
-        phrases = local_path(ngrams) if ngrams is not None else None
-        return degrees(known_ngrams_of(corpus, phrases, min_count, normalisation), lines, normalisation)
-    if ngrams is not None:
-        raise InputError(f"{argument('train')}: must be a file if {argument('ngrams')} is given")
+    assert train is not None
+    if is_path(train):
+        return degrees(known_ngrams_of(local_path(train), min_count, normalisation), lines, normalisation)
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
 
     change = normaliser(normalisation, request.language)

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cgbench.benchmark.known_ngrams.degree import read_phrases
 from cgbench.benchmark.overlap.known_of_test import KnownOfTest, sums_of
 from cgbench.benchmark.release.manifest import SPLIT
 from cgbench.benchmark.release.release import Release
@@ -31,7 +30,6 @@ class ReleaseOrigin:
 
     release: Release
     train: CorpusSpec
-    phrases: Path | None
     known: Mapping[str, Path]  # by side: the overlap result that replaces the training text
     normalisation: Normalisation
     min_count: int
@@ -51,11 +49,10 @@ def open_release(folder: Release | Path, train: Sequence[Path] = ()) -> ReleaseO
     shape = {"ngram_min_count": int, "degree_side": str}
     check_shape(config, shape, f"{release.folder}: manifest.json: configuration", "it is not that of a cgbench release")
     try:
-        entry, ngrams = release.manifest["inputs"]["train"], release.manifest["inputs"].get("ngrams")
+        entry = release.manifest["inputs"]["train"]
         path_of = release.path if release.is_split else release.input_path  # a split contains its training text
         recorded = [(path_of(str(file["path"])), str(file["sha256"])) for file in entry["files"]]
         columns = tuple(entry["columns"]) if entry["columns"] else None
-        listed = (release.input_path(str(ngrams["path"])), str(ngrams["sha256"])) if ngrams else None
         overlaps = release.manifest["inputs"].get("known_from", {})
         known = {
             side: (release.input_path(str(overlap["path"])), str(overlap["sha256"]))
@@ -64,7 +61,6 @@ def open_release(folder: Release | Path, train: Sequence[Path] = ()) -> ReleaseO
         origin = ReleaseOrigin(
             release,
             CorpusSpec(tuple(train) or tuple(path for path, _ in recorded), columns),
-            listed[0] if listed else None,
             {side: folder for side, (folder, _) in known.items()},
             release.normalisation,
             config["ngram_min_count"],
@@ -77,8 +73,6 @@ def open_release(folder: Release | Path, train: Sequence[Path] = ()) -> ReleaseO
         raise InputError(f"{argument('train')}: the release was built from {len(recorded)} file(s); give as many")
     for path, (_, sha256) in zip(origin.train.files, recorded, strict=True):
         check_input(path, sha256, "" if train else f"; give its current path with {argument('train')}")
-    if listed:
-        check_input(*listed)
     for result, sha256 in known.values():
         check_input(sums_of(result), sha256)
     return origin
@@ -99,7 +93,7 @@ def release_rows(origin: ReleaseOrigin, counts: Wanted, side: str | None, tags: 
         if side not in (None, "both", name):
             continue
         change = None if change_of.is_identity else normaliser(change_of, language)
-        # The words of a release are already normalised, and phrases are on the side of the degree.
+        # The words of a release are already normalised.
         test = Text(str(release.text_path(name)), name, release.lines(name, normalised=True))
         training = _training(origin, name, change, test, tags)
         row = measure_text(training, test, f"{release.folder.name} {language}", counts, change_of.of(language), tags, 0)
@@ -116,10 +110,7 @@ def _training(origin: ReleaseOrigin, name: str, change: Change | None, test: Tex
                 f"{argument('pos')}: the {name} side of the release is from {folder}, which has no tags; leave it out"
             )
         return Training.of_overlap(KnownOfTest.load(folder), [test], origin.min_count)
-    listed = origin.phrases if name == origin.degree_side else None
-    return Training.learn(
-        training_text(origin, name, change), origin.min_count, read_phrases(listed, change or str) if listed else None
-    )
+    return Training.learn(training_text(origin, name, change), origin.min_count)
 
 
 def training_text(origin: ReleaseOrigin, side: str, change: Change | None) -> Text:

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
-from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.metrics.metric import Signature
 from cgbench.benchmark.overlap.known_of_test import KnownOfTest
 from cgbench.benchmark.release.manifest import summary
@@ -104,24 +103,21 @@ class StatsRow:
 class Training:
     """A training text, and what measures lines against it.
 
-    ``threshold`` is the minimum count of known n-grams, or ``phrases`` for a list of them; ``measure`` gives pieces and
-    lengths of lines, both int32 ``[lines]``.
+    ``threshold`` is the minimum count of known n-grams; ``measure`` gives pieces and lengths of lines, both int32
+    ``[lines]``.
     """
 
     text: Text
-    threshold: int | str
+    threshold: int
     digest: str
     measure: Callable[[Sequence[str]], tuple[np.ndarray, np.ndarray]]
     tags: list[list[str]] | None = None
 
     @classmethod
-    def learn(cls, text: Text, min_count: int, phrases: Sequence[str] | None = None) -> Training:
-        """Learn the known n-grams of a text; ``phrases`` are known instead of those that occur ``min_count`` times."""
+    def learn(cls, text: Text, min_count: int) -> Training:
+        """Learn the known n-grams of a text."""
         digest, lines = text_digest(text), text.path or text.lines or []
-        if phrases is None:
-            return cls(text, min_count, digest, KnownNgrams.learn(lines, min_count=min_count).measure)
-        known = KnownNgrams.from_phrases(phrases, Vocabulary.learn(lines, min_count=min_count))
-        return cls(text, "phrases", digest, known.measure)
+        return cls(text, min_count, digest, KnownNgrams.learn(lines, min_count=min_count).measure)
 
     @classmethod
     def of_overlap(cls, overlap: KnownOfTest, tests: Sequence[Text], min_count: int) -> Training:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgbench.benchmark.known_ngrams.degree import known_ngrams_of, read_phrases
+from cgbench.benchmark.known_ngrams.degree import known_ngrams_of
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.metrics.bins import lengths
 from cgbench.benchmark.metrics.cter import reasons
@@ -114,9 +114,8 @@ READERS = {
     "column": lambda path: read_column(path).values,
     "blocks": lambda path: b"".join(one.buffer[: one.size].tobytes() for one in read_blocks(path)).decode().split("\n"),
     "small blocks": lambda path: [one.buffer[: one.size].tobytes() for one in read_blocks(path, 4)],
-    "known n-grams": lambda path: known_ngrams_of(path, None, 1, Normalisation()).cover("das Haus steht"),
-    "lower case": lambda path: known_ngrams_of(path, None, 1, Normalisation(lowercase=True)).cover("das haus steht"),
-    "phrases": lambda path: read_phrases(path, str),
+    "known n-grams": lambda path: known_ngrams_of(path, 1, Normalisation()).cover("das Haus steht"),
+    "lower case": lambda path: known_ngrams_of(path, 1, Normalisation(lowercase=True)).cover("das haus steht"),
     "pairs": lambda path: list(read_pairs(CorpusSpec((path, path)))),
     "language model": lambda path: [read_text_corpus(path).word(i) for i in range(read_text_corpus(path).words)],
 }

@@ -332,14 +332,6 @@ def test_a_last_line_without_newline_and_long_lines(tmp_path: Path):
     assert len(result.sources[0].split()) == 100_000
 
 
-def test_phrase_lists_are_scanned_with_the_dynamic_programme(tmp_path: Path):
-    train, pool = known_train(tmp_path), write(tmp_path, "pool", [("a", "a b c d")])
-    words = Vocabulary.learn(train.target.path, min_count=2)
-    ngrams = KnownNgrams.from_phrases(["a b", "b c d"], words)
-    scan(Scan(pool, 0, ngrams, None), tmp_path)
-    assert [row["pieces"] for row in read([tmp_path / "part-00000.parquet"])] == [2]
-
-
 def test_a_saved_cut(tmp_path: Path):
     train, pool = known_train(tmp_path), write(tmp_path, "pool", many(100, 6))
     parts, _ = scan_all(tmp_path, train, [pool])

@@ -56,35 +56,6 @@ def test_covers_are_least_and_made_of_known_ngrams(training, sentences, min_coun
     assert lengths.tolist() == [len(twins.words_of(sentence)) for sentence in sentences]
 
 
-@settings(deadline=None, max_examples=200)
-@given(st.lists(lines(), max_size=12), st.lists(lines(), max_size=6))
-def test_phrase_lists_are_covered_by_the_dynamic_programme(phrases, sentences):
-    ngrams = KnownNgrams.from_phrases(phrases)
-    known = {tuple(twins.words_of(phrase)) for phrase in phrases}
-    for sentence in sentences:
-        expected = twins.words_of(sentence)
-        cover = ngrams.cover(sentence)
-        assert [word for piece in cover for word in piece] == expected
-        assert all(len(piece) == 1 or piece in known for piece in cover)
-        assert len(cover) == twins.least_pieces(expected, known)
-
-
-def test_greedy_is_not_least_for_a_phrase_list():
-    ngrams = KnownNgrams.from_phrases(["a b", "b c d", "x"])
-    assert ngrams.cover("a b c d") == [("a",), ("b", "c", "d")]
-    assert ngrams.words.is_rare("y") and not ngrams.words.is_rare("d")
-    assert "b c d" in ngrams and "b c" not in ngrams
-    for phrases in (["a b", "b c d"], ["a b", "b c d", "c d"]):  # of equal covers, that with the longest last piece
-        assert KnownNgrams.from_phrases(phrases).cover("a b c d") == [("a",), ("b", "c", "d")]
-
-
-def test_a_phrase_list_takes_its_rare_words_from_a_vocabulary():
-    words = Vocabulary.learn(["a a a b b b c"], min_count=3)
-    ngrams = KnownNgrams.from_phrases(["a b", "b z"], words)
-    assert not ngrams.words.is_rare("a") and ngrams.words.is_rare("c") and ngrams.words.is_rare("z")
-    assert len(ngrams.cover("a b z c")) == 3
-
-
 def test_an_example_to_check_by_eye():
     ngrams = KnownNgrams.learn(["the cat sat on the mat", "the dog sat on the mat"], min_count=2)
     assert ngrams.cover("the mat sat on the cat") == [("the", "mat"), ("sat", "on", "the"), ("cat",)]
@@ -215,7 +186,6 @@ def test_equality_hash_and_repr(tmp_path):
     others = (
         KnownNgrams.learn(lines, min_count=1),
         KnownNgrams.learn(["a b x", "a b x", "a b d"], min_count=2),  # sizes are the same
-        KnownNgrams.from_phrases(["a b c"]),
     )
     for other in others:
         assert one != other
@@ -224,14 +194,6 @@ def test_equality_hash_and_repr(tmp_path):
     assert one != "a b c"
     assert repr(one) == "<KnownNgrams: 6 n-grams of 3 words, min_count=2, longest 3>"
     assert repr(one.words) == "<Vocabulary: 3 words, min_count=2>"
-    assert "phrases" in repr(others[2])
-
-
-def test_phrases_of_a_file(tmp_path):
-    (tmp_path / "phrases").write_text("a b\nc\n")
-    listed = KnownNgrams.from_phrases(["a b", "c"])
-    assert KnownNgrams.from_phrases(str(tmp_path / "phrases")) == listed
-    assert KnownNgrams.from_phrases(tmp_path / "phrases") == listed
 
 
 def test_a_list_is_a_list_of_sentences():

@@ -111,7 +111,6 @@ def test_bounds_are_checked_where_there_are_no_digests(tmp_path: Path, name, cha
         ("words.json", "usable", 10**6),
         ("words.json", "words", 2),
         ("words.json", "files", {"../x": "0"}),
-        ("ngrams.json", "closed", False),
         ("ngrams.json", "slots", 8),
         ("ngrams.json", "longest", None),
     ],
@@ -125,10 +124,7 @@ def test_sizes_are_checked(tmp_path: Path, name, key, value):
         KnownNgrams.load(tmp_path)
 
 
-def test_phrase_lists_and_empty_vocabularies_are_saved_too(tmp_path: Path):
-    phrases = KnownNgrams.from_phrases(["a b", "b c d"])
-    phrases.save(tmp_path / "phrases")
-    assert KnownNgrams.load(tmp_path / "phrases").cover("a b c d") == phrases.cover("a b c d")
+def test_empty_vocabularies_are_saved_too(tmp_path: Path):
     Vocabulary.learn([]).save(tmp_path / "empty")
     assert len(Vocabulary.load(tmp_path / "empty")) == 0
 

@@ -76,7 +76,8 @@ def test_the_example_of_covering():
 
 def test_the_example_of_the_table():
     words, slots = 3, np.zeros(16, np.uint64)
-    trie_kernels.build_phrases(np.array([0, 1, 2], np.int32), np.array([0, 3]), words, slots)
+    nodes = np.array([[-1, 1, 0, 0], [0, 2, 0, 0]], np.int32)
+    trie_kernels.build_trie(nodes, np.zeros(0, np.int32), words, slots)
     first = find(0, 1, slots)
     second = find(words + first, 2, slots)
     for row in (

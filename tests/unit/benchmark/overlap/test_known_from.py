@@ -167,7 +167,6 @@ def test_statistics_of_such_a_release(built, tmp_path):
         ({"known_from": "source={}/source", "word_min_count": 5}, "counts are known up to 3, but word_min_count=5"),
         ({"known_from": "{}/target", "lowercase": True}, r"its words were separated differently \(lowercase\)"),
         ({"known_from": "{}/target", "anonymise": "cogs"}, "replaces names pair by pair"),
-        ({"known_from": "{}/target", "ngrams": "{}/target"}, "give only one of them for the target"),
         ({"known_from": "{}/source"}, "row 1 of the target of .*pool.en is not in the text"),
     ],
 )

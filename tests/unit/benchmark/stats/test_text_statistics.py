@@ -35,13 +35,6 @@ def test_min_count_decides_what_is_known():
     assert row(train=[*TRAIN, "see a bird"], min_count=1).pieces.tolist() == [1, 2, 3]
 
 
-def test_known_ngrams_from_a_list():
-    training = Training.learn(Text("train", None, TRAIN), 3, ["we see a", "see a bird"])
-    found = measure_text(training, Text("test", None, TEST), "test", Wanted(), Normalisation(), None, 0)
-    assert found.pieces.tolist() == [4, 3, 4]
-    assert "min:phrases" in str(found.signature)
-
-
 def test_a_plain_file_gives_the_same(tmp_path):
     (tmp_path / "train").write_text("\n".join(TRAIN))
     training = Training.learn(Text("train", None, path=tmp_path / "train"), 3)
