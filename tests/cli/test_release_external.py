@@ -15,6 +15,7 @@ from small_release import build_release
 from cgbench.benchmark.release.clean import clean
 from cgbench.benchmark.release.release import Release
 from cgbench.errors import InputError
+from cgbench.models.servers.answers import cut_reasoning
 
 TEST = "data/test-00000-of-00001.parquet"
 TARGETS = ("inspect", "lm-eval", "mt-metrics-eval")
@@ -339,8 +340,8 @@ def test_lm_eval_runs_the_task_with_its_dummy_model(release, run, tmp_path, monk
         for shot in shots:
             source, target = re.fullmatch("German: (.*)\nEnglish: (.*)", shot).groups()
             assert source not in text(release, "de") and target not in text(release, "en")
-    # An answer that begins with line breaks, and goes on after its first line.
-    answers = iter(f"\n\n{line}\nGerman" for line in text(release, "en"))
+    # An answer that begins with reasoning and line breaks, and goes on after its first line.
+    answers = iter(f"<think>\nHm.\n</think>\n\n{line}\nGerman" for line in text(release, "en"))
     monkeypatch.setattr(
         "lm_eval.models.dummy.DummyLM.generate_until", lambda self, requests, **_: [next(answers) for _ in requests]
     )
@@ -365,6 +366,17 @@ def test_the_task_says_what_the_harness_asks_for(release, run, tmp_path):
     pattern = task["filter_list"][0]["filter"][0]["regex_pattern"]
     for answer in ("the cat", " the cat\nGerman", "\n\n the cat\n(or: a cat)"):
         assert re.findall(pattern, answer)[0].strip() == "the cat"
+    # Reasoning is taken out as `translate` does; the harness takes the fallback "" where nothing matches.
+    for answer in (
+        *(
+            "<think>\nHm.\n</think>\n\nthe cat",
+            "Hm.\n</think> the cat\nor",
+            "<think>a</think>\n<think>b</think>the cat",
+        ),
+        *("<think>Hm.\nthe cat", "<think>Hm.</think>", "the cat <think>Hm"),
+    ):
+        line = next(iter((cut_reasoning(answer) or "").splitlines()), "")
+        assert [match.strip() for match in re.findall(pattern, answer)] == ([line] if line else []), answer
     asked = []
     stub = types.ModuleType("datasets")
     stub.load_dataset = lambda *words, **options: asked.append((words, options))

@@ -241,3 +241,41 @@ def test_an_epoch_is_a_number(texts, tmp_path, run, epoch):
     path.write_text(json.dumps({**header(), "samples": [sample("x", "y"), *samples]}))
     error = run("score", "bleu", "--release", release.folder, "--hyp", f"a={path}", status=2).stderr
     assert "log.json, sample 2: its epoch is not a whole number of at least 1" in error
+
+
+def test_reasoning_in_a_log_is_left_out_as_in_translate(run, texts, tmp_path):
+    """Three answers that a harness cut from the reasoning, and one whose reasoning does not end."""
+    release, lines = texts
+    responses = list(lines)
+    responses[0] = f"<think>\nHm.\n</think>\n\n{lines[0]}"
+    responses[1] = f"Hm.\n</think>\n{lines[1]}"  # the prompt ended in <think>
+    responses[2] = f"<think>\nIs it {lines[2]}?"
+    expected = [*lines[:2], "", *lines[3:]]
+    (tmp_path / "expected.txt").write_text("".join(f"{line}\n" for line in expected), encoding="utf-8")
+    rows = [
+        {"doc_id": row, "doc_hash": "h", "filter": "first-line", "resps": [[text]], "bleu": float(row),
+         "filtered_resps": [text.strip().split("\n")[0]], "metrics": ["bleu"]}
+        for row, text in enumerate(responses)
+    ]  # fmt: skip
+    first_lines = write_rows(tmp_path / "samples_a.jsonl", shuffled(rows))
+    words = ("score", "bleu", "--release", release.folder, "--format", "json", "--hyp")
+    value = json.loads(run(*words, f"a={tmp_path / 'expected.txt'}").stdout)["value"]
+    result = run(*words, f"a={first_lines}")
+    assert json.loads(result.stdout)["value"] == value
+    said = f"3 of {len(lines)} answers contain reasoning (<think>), which was left out; 1 answer had nothing else"
+    assert said in result.stderr
+    # A filter that took it out is believed, also where it changed the text.
+    kept = [{**row, "filtered_resps": [expected[row["doc_id"]]]} for row in rows]
+    assert json.loads(run(*words, f"a={write_rows(tmp_path / 'kept.jsonl', kept)}").stdout)["value"] == value
+    log = {"eval": {}, "samples": [sample(row["line"], text) for row, text in
+                                   zip(release.split(), responses, strict=True)]}  # fmt: skip
+    for one, text in zip(log["samples"], responses, strict=True):
+        one["output"]["completion"], one["scores"]["translation"]["answer"] = text, text.strip().split("\n")[0]
+    (tmp_path / "log.json").write_text(json.dumps(log), encoding="utf-8")
+    for name in ("log.json", "log.json:translation"):
+        result = run(*words, f"a={tmp_path / name}")
+        assert json.loads(result.stdout)["value"] == value and said in result.stderr
+    # Scores of the harness cannot be repaired.
+    for path in (first_lines, tmp_path / "log.json"):
+        result = run("score", "import", "--scores", f"a={path}")
+        assert f"2 of {len(lines)} answers contain reasoning (<think>), which the harness scored" in result.stderr

@@ -14,14 +14,17 @@ import hashlib
 import json
 import lzma
 import struct
+import warnings
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from cgbench.benchmark.outputs.score_files import ScoreColumn, as_score, is_json_lines, parse_scores, read_json
-from cgbench.errors import InputError
+from cgbench.errors import InputError, InputWarning
+from cgbench.models.servers.answers import START
 from cgbench.settings import did_you_mean
 from cgbench.text.limits import Budget
 from cgbench.text.rows import Table, is_array
@@ -32,6 +35,8 @@ LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 """inspect's values of correct, incorrect, partial and no answer."""
 ZSTANDARD = 93  # zip's number of the method
 LARGEST = 128 << 20  # bytes of one sample in a .eval
+MOST_REASONED = 0.02  # answers of a log that may contain reasoning without a warning
+SCORED = "which the harness scored; score the text instead: cgbench score bleu --hyp LOG"
 NAMED = 20  # metrics named in a message
 _DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, LookupError, RuntimeError,
             ValueError)  # fmt: skip
@@ -83,10 +88,11 @@ def _digest(text: str) -> str:
 def _lm_eval(path: Path, table: Table, metric: str | None) -> ScoreColumn:
     """``samples_*.jsonl``: ``doc_id``, ``doc_hash``, ``filter``, and metrics by name."""
     chosen_metric, _, chosen = (metric or "").partition("@")
-    columns = ("doc_id", "doc_hash", "filter", "metrics")
+    columns = ("doc_id", "doc_hash", "filter", "metrics", "filtered_resps")
     fields = [name for name in table.names if name not in _NOT_METRICS]
     name, position = None, 0
     by_filter: dict[str, tuple[list[str], list[str], list[str]]] = {}  # by filter: scores, ids, digests
+    reasoned = Counter[str]()
     for row_number, row in table.read((*columns, *fields)):
         if name is None:
             listed = row[3] if isinstance(row[3], list) else fields
@@ -99,6 +105,7 @@ def _lm_eval(path: Path, table: Table, metric: str | None) -> ScoreColumn:
         values.append(as_score(row[position], path, row_number, name))
         ids.append(identity(row[0], f"{of}: no doc_id"))
         prints.append(row[1])
+        reasoned[str(row[2])] += is_reasoning(row[4])
     if chosen and chosen not in by_filter:
         raise InputError(f"{path}: no filter {chosen!r}{did_you_mean(chosen, by_filter)}")
     if not chosen and len(by_filter) > 1:
@@ -106,7 +113,9 @@ def _lm_eval(path: Path, table: Table, metric: str | None) -> ScoreColumn:
         raise InputError(f"{path}: several filters ({filters}); choose one with {path}:METRIC@{next(iter(by_filter))}")
     if not by_filter:
         raise InputError(f"{path}: no scores")
-    values, ids, prints = by_filter[chosen or next(iter(by_filter))]
+    filter_name = chosen or next(iter(by_filter))
+    values, ids, prints = by_filter[filter_name]
+    warn_of_reasoning(path, reasoned[filter_name], len(ids), SCORED)
     return ScoreColumn(f"{path}:{name}", values, path, ids, prints, _lm_eval_version(path))
 
 
@@ -239,6 +248,7 @@ def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None
     if status not in (None, "success"):
         raise InputError(f"{path}: the evaluation ended with status {str(status)[:40]!r}; its log is incomplete")
     epochs: dict[int, list[tuple[str, str, str]]] = {}
+    reasoned = 0
     name = scorer or None
     for sample_number, sample in enumerate(samples, 1):
         of = f"{path}, sample {sample_number}"
@@ -258,6 +268,7 @@ def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None
             raise InputError(f"{of}: its input is nested too deeply") from None
         row = (as_score(value, path, sample_number, name), identity(sample.get("id"), f"{of}: no id"), print_of)
         epochs.setdefault(epoch, []).append(row)
+        reasoned += isinstance(scores[name], Mapping) and is_reasoning(scores[name].get("answer"))
     label = f"{path}:{name}" if name else str(path)
     columns = []
     for epoch, rows in sorted(epochs.items()):
@@ -266,4 +277,25 @@ def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None
         columns.append(ScoreColumn(run_name, values, None, ids, prints, version))
     if not columns:
         raise InputError(f"{path}: no samples")
+    warn_of_reasoning(path, reasoned, sum(map(len, epochs.values())), SCORED)
     return columns
+
+
+def first_text(answers: Any) -> Any:
+    """The first answer in nested lists."""
+    while isinstance(answers, list) and answers:
+        answers = answers[0]
+    return answers
+
+
+def is_reasoning(answers: Any) -> bool:
+    """Whether the answer that a harness scored begins with a mark of reasoning."""
+    answer = first_text(answers)
+    return isinstance(answer, str) and answer.lstrip().startswith(START)
+
+
+def warn_of_reasoning(path: Path, reasoned: int, answer_count: int, consequence: str) -> None:
+    """Warn if more than :data:`MOST_REASONED` of a log's answers contain reasoning."""
+    if reasoned > MOST_REASONED * answer_count:
+        line = f"{path}: {reasoned:,} of {answer_count:,} answers contain reasoning ({START}), {consequence}"
+        warnings.warn(InputWarning(line), stacklevel=2)

@@ -8,8 +8,8 @@ inspect (.eval, .json)     the completion; with ``FILE:SCORER`` that scorer's an
 WMT (.jsonl)               ``hypothesis``                                              ``doc_id``
 =========================  ==========================================================  ====================
 
-Every epoch of inspect is a run. Line breaks become blanks. The formats are those of lm_eval 0.4.13, inspect_ai 0.3.285
-and WMT 2026.
+Every epoch of inspect is a run. Reasoning is cut as ``cgbench translate`` does, and line breaks become blanks. The
+formats are those of lm_eval 0.4.13, inspect_ai 0.3.285 and WMT 2026.
 """
 
 from __future__ import annotations
@@ -18,10 +18,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cgbench.benchmark.outputs.harness_logs import OF_DOC, epoch_of, identity, read_inspect
+from cgbench.benchmark.outputs.harness_logs import (
+    OF_DOC,
+    epoch_of,
+    first_text,
+    identity,
+    read_inspect,
+    warn_of_reasoning,
+)
 from cgbench.benchmark.outputs.score_files import split_field
 from cgbench.errors import InputError, argument
+from cgbench.models.servers.answers import cut_reasoning
 from cgbench.settings import did_you_mean
+from cgbench.tables import counted
 from cgbench.text.columns import Column
 from cgbench.text.joins import rows_by_id
 from cgbench.text.rows import Table
@@ -41,12 +50,19 @@ def read_outputs(text_name: str) -> list[Column] | None:
     """
     path, field = split_field(text_name)
     runs: _Runs = {}
+    reasoned = empty = 0
 
-    def add(run: Any, text: Any, known: Any, row_number: int) -> None:
+    def add(run: Any, text: Any, known: Any, row_number: int, response: Any = None) -> None:
+        nonlocal reasoned, empty
         of = f"{path}, row {row_number}"
         if not isinstance(text, str):
             raise InputError(f"{of}: the answer is not text")
         texts, ids = runs.setdefault(run, ([], []))
+        full = response if isinstance(response, str) else text
+        if (answer := cut_reasoning(full)) != full:
+            reasoned, empty = reasoned + 1, empty + (not answer)
+            # What the harness extracted from the reasoning is replaced by what follows it.
+            text = (answer or "") if text.strip() in full and text.strip() not in (answer or "") else text
         texts.append(" ".join(filter(None, map(str.strip, text.split("\n")))))
         ids.append(identity(known, f"{of}: no id"))
 
@@ -65,25 +81,25 @@ def read_outputs(text_name: str) -> list[Column] | None:
         return None
     if not runs:
         raise InputError(f"{path}: no answers")
+    remark = f"which was left out; {counted(empty, 'answer')} had nothing else" if empty else "which was left out"
+    warn_of_reasoning(path, reasoned, sum(len(ids) for _, ids in runs.values()), remark)
     names = {run: f"{path}, {run}" if len(runs) > 1 else str(path) for run in runs}
     return [Column(names[run], texts, ids=ids) for run, (texts, ids) in sorted(runs.items())]
 
 
-_Add = Callable[[Any, Any, Any, int], None]
+_Add = Callable[..., None]
 
 
 def _lm_eval(path: Path, table: Table, chosen: str | None, add: _Add) -> None:
     filters: dict[str, None] = {}
-    for row_number, (known, name, answers) in table.read(("doc_id", "filter", "filtered_resps")):
+    for row_number, (known, name, answers, responses) in table.read(("doc_id", "filter", "filtered_resps", "resps")):
         filters.setdefault(str(name))
         if chosen not in (None, str(name)):
             continue
         if chosen is None and len(filters) > 1:
             names = ", ".join(filters)
             raise InputError(f"{path}: several filters ({names}); choose one with {path}:{next(iter(filters))}")
-        while isinstance(answers, list) and answers:
-            answers = answers[0]
-        add("", answers, known, row_number)
+        add("", first_text(answers), known, row_number, first_text(responses))
     if chosen is not None and chosen not in filters:
         raise InputError(f"{path}: no filter {chosen!r}{did_you_mean(chosen, filters)}")
 
@@ -92,13 +108,14 @@ def _inspect(samples: Iterable[Any], path: Path, scorer: str | None, add: _Add) 
     for sample_number, sample in enumerate(samples, 1):
         fields = sample if isinstance(sample, Mapping) else {}
         output, scores = fields.get("output"), fields.get("scores")
-        text = output.get("completion") if isinstance(output, Mapping) else None
+        completion = output.get("completion") if isinstance(output, Mapping) else None
+        text = completion
         if scorer is not None:
             known = scores if isinstance(scores, Mapping) else {}
             if scorer not in known:
                 raise InputError(f"{path}, sample {sample_number}: no scorer {scorer!r}{did_you_mean(scorer, known)}")
             text = known[scorer].get("answer") if isinstance(known[scorer], Mapping) else None
-        add(epoch_of(fields, f"{path}, sample {sample_number}"), text, fields.get("id"), sample_number)
+        add(epoch_of(fields, f"{path}, sample {sample_number}"), text, fields.get("id"), sample_number, completion)
     return True
 
 

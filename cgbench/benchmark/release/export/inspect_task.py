@@ -2,7 +2,7 @@
 
 ``inspect eval FOLDER/NAME.py --model MODEL`` runs it. The id of a sample is the ``line`` of the release's table, so
 ``cgbench score --hyp LOG.eval --release RELEASE`` finds the pair of each answer. The scorer takes the first line of an
-answer that is not empty. Its value is sentence chrF, with a standard error clustered by document.
+answer after any reasoning that is not empty. Its value is sentence chrF, with a standard error clustered by document.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import re
 from pathlib import Path
 
-from cgbench.benchmark.release.export.lm_eval import task_name
+from cgbench.benchmark.release.export.lm_eval import ANSWER, task_name
 from cgbench.benchmark.release.export.pairs import Pairs, write_lines, write_rows
 from cgbench.benchmark.shots.choose import ShotChooser
 from cgbench.text.languages import name_of
@@ -19,6 +19,7 @@ from cgbench.text.languages import name_of
 DATA = "pairs.jsonl"
 TASK = '''"""A test set of cgbench as a task of Inspect: inspect eval {name}.py --model MODEL"""
 
+import re
 from pathlib import Path
 
 from inspect_ai import Task, task
@@ -29,13 +30,13 @@ from inspect_ai.solver import generate
 
 @scorer(metrics=[mean(), stderr(cluster="document")])
 def translation():
-    """Sentence chrF of the first line of an answer, from 0 to 100."""
+    """Sentence chrF of the first line of an answer after any reasoning, from 0 to 100."""
 
     async def score(state, target):
         import sacrebleu
 
-        lines = [line.strip() for line in state.output.completion.splitlines() if line.strip()]
-        answer = lines[0] if lines else ""
+        match = re.search(r"{answer}", state.output.completion)
+        answer = match[1].strip() if match else ""
         return Score(value=sacrebleu.sentence_chrf(answer, [target.text]).score, answer=answer)
 
     return score
@@ -72,6 +73,6 @@ def write_inspect(pairs: Pairs, folder: Path, *, shots: ShotChooser | None = Non
     write_rows(folder / DATA, samples)
     name = task_name(pairs.languages).replace("-", "_")
     # The signature is the only text of the release in the program; as JSON it is a literal, whatever it contains.
-    values = {"name": name, "data": DATA, "version": json.dumps(pairs.release.signature)}
-    text = re.sub("{(name|data|version)}", lambda mark: values[mark[1]], TASK)
+    values = {"name": name, "data": DATA, "answer": ANSWER, "version": json.dumps(pairs.release.signature)}
+    text = re.sub("{(name|data|answer|version)}", lambda mark: values[mark[1]], TASK)
     write_lines(folder / f"{name}.py", text.splitlines())

@@ -8,8 +8,9 @@ selected. If a release has none, a run with few-shot examples ends with the harn
 test document has its own examples in the column ``shots``. The harness tells a sampler the document only if examples
 come from the test split, so that split is named, and the sampler returns the document's own.
 
-An answer ends where the next source would begin, and its first line that is not empty counts: a stop at a line break
-would cut the answer of a chat model that begins with one.
+An answer ends where the next source would begin, and its first line after any reasoning that is not empty counts: a
+stop at a line break would cut the answer of a chat model that begins with one. Reasoning that does not end leaves
+nothing, as in ``cgbench translate``.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from cgbench.benchmark.release.release import SIDES
 from cgbench.benchmark.shots.choose import ShotChooser
 from cgbench.errors import InputWarning
 from cgbench.files import named
+from cgbench.models.servers.answers import END, START
 from cgbench.text.languages import known, name_of
 
 TEST, SHOTS = "test", "fewshot"
@@ -40,6 +42,8 @@ def load(**_):
     files = sorted(Path(__file__).parent.glob("*.parquet"))  # their columns differ, so one call per file
     return {one.stem: datasets.load_dataset("parquet", data_files=str(one), split="train") for one in files}
 '''
+ANSWER = rf"\A(?s:.*{END})?(?!(?s:.*(?:{START}|{END})))\s*(\S.*)"
+"""Of an answer, the first line that is not empty after the last end of reasoning, if no reasoning follows."""
 AGGREGATION = "!function pairs.bleu"
 SCORER = '''
 
@@ -132,7 +136,7 @@ def write_lm_eval(pairs: Pairs, folder: Path, *, shots: ShotChooser | None = Non
             {
                 "name": "first-line",
                 "filter": [
-                    {"function": "regex", "regex_pattern": r"\S.*", "group_select": 0, "fallback": ""},
+                    {"function": "regex", "regex_pattern": ANSWER, "group_select": 0, "fallback": ""},
                     {"function": "take_first"},
                 ],
             }
@@ -140,7 +144,7 @@ def write_lm_eval(pairs: Pairs, folder: Path, *, shots: ShotChooser | None = Non
         "metric_list": metrics,
         "should_decontaminate": True,
         "doc_to_decontamination_query": "{{target}}",
-        "metadata": {"version": 2.0, "cgbench": pairs.release.signature},
+        "metadata": {"version": 3.0, "cgbench": pairs.release.signature},
     }
     text = yaml.safe_dump(task, sort_keys=False, allow_unicode=True, width=1_000)
     for function in (AGGREGATION, SAMPLER):
