@@ -77,7 +77,7 @@ def _next(release: Release) -> str:
 
 
 def kinds_table(kinds: dict[str, dict[str, int]]) -> str:
-    """The demo's record: the share of each planted kind at each stage."""
+    """The demo's record: the share of each planted type at each stage."""
     names = sorted(kinds["pool"])
     words = dict(COUNTS)
     rows = []
@@ -93,7 +93,7 @@ def kinds_table(kinds: dict[str, dict[str, int]]) -> str:
 
 
 def noise_table(noise: dict[str, dict[str, float]]) -> str:
-    """The demo's record: how much noise each way of selection leaves, and how much of what is hard it keeps."""
+    """The demo's record: the noise that each selection leaves, and the share of hard good pairs that it keeps."""
     head = ("share of noise", "drawn from", "in the test set", "hard good pairs kept")
     rows = [(way, *(f"{shares[key]:.1%}" for key in ("window", "test set", "kept"))) for way, shares in noise.items()]
     return render(head, rows)

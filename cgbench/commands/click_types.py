@@ -17,7 +17,7 @@ from cgbench.text.streams import STDIN, form
 class FilesType(click.ParamType):
     """One file or more after an option: ``--train train.de train.en``.
 
-    :param many: any number of files; else they are those of a corpus: one that holds both sides, or two.
+    :param many: any number of files; otherwise those of a corpus: one with both sides, or two.
     """
 
     name = "files"
@@ -28,7 +28,7 @@ class FilesType(click.ParamType):
     def takes(self, word: str, files: Sequence[str], greedy: bool) -> bool:
         """Whether ``word`` may follow ``files`` as a file of the option; ``-``, standard input, is a text.
 
-        :param greedy: whether all words that can be files are the option's.
+        :param greedy: whether the option takes all words that can be files.
         """
         if word.startswith("-") and (word != STDIN or self.many):
             return False
@@ -45,7 +45,7 @@ class FilesType(click.ParamType):
 
 
 class ModelType(click.ParamType):
-    """The name of a model: one word, which is not fetched even if it looks like an address."""
+    """The name of a model: one word that is not downloaded even if it looks like an address."""
 
     name = "model"
 
@@ -57,7 +57,7 @@ class ModelType(click.ParamType):
 class Option(click.Option):
     """An option under a heading of ``--help``; one of :class:`FilesType` takes every word up to the next option.
 
-    Where the command has arguments of its own, a corpus takes the words that can be its own and leaves the others:
+    If the command has arguments of its own, a corpus takes only the words that can be its files:
     ``--out new.tsv train.de train.en``.
     """
 
@@ -84,7 +84,7 @@ class Option(click.Option):
         parser_option.process = process_all
 
     def get_help_extra(self, ctx: click.Context) -> Any:
-        """The default, but not the range, which the message of a wrong value has."""
+        """The default without the range, which the error for a wrong value contains."""
         return {name: value for name, value in super().get_help_extra(ctx).items() if name != "range"}
 
 
@@ -103,9 +103,9 @@ def corpora_words(words: tuple[tuple[Path, ...], ...]) -> list[Any]:
 
 
 def split_systems(items: Sequence[str], option: str = "--hyp", *, bare: bool = False) -> dict[str, list[str]]:
-    """``SYSTEM=FILE[,FILE2...]``, a file per run, as names of files by system.
+    """``SYSTEM=FILE[,FILE2...]``, one file per run, as names of files by system.
 
-    :param bare: keep ``""`` as the name of a system where there is no ``SYSTEM=``; else it is that of the file.
+    :param bare: keep ``""`` as the name of a system without ``SYSTEM=``; otherwise it is that of the file.
     :raises InputError: a system or a file is given twice, or a name is empty.
     """
     from cgbench.text.columns import short_name

@@ -32,7 +32,7 @@ def grouped_option(group: str, *declarations: str, **keywords: Any) -> Callable[
 
 
 class Documented(click.Command):
-    """A command or group whose help has options under headings, and an example at its end."""
+    """A command or group whose help lists options under headings and ends with an example."""
 
     def __init__(self, *arguments: Any, example: str = "", **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)

@@ -39,7 +39,7 @@ def files(context: Any, param: Any, incomplete: str) -> list[CompletionItem]:
 
 
 def completion_of(field: Field) -> Completion | None:
-    """How the value of a field's option is completed; None where any text may be one."""
+    """How to complete the value of a field's option; None if it may be any text."""
     if field.choices:
         return lambda context, param, incomplete: _starting(field.choices, incomplete)
     if field.kind and field.kind.name != "name":

@@ -40,7 +40,7 @@ def make_command(values: dict[str, Any], text: Path) -> None:
 @takes(ConsistencyRequest, but=("items", "seed"))
 @takes(ScoreOutput, but=("reasons",))
 def score_command(values: dict[str, Any], output: dict[str, Any], items: Path) -> None:
-    """Score how alike systems translate what the sentences of ITEMS share.
+    """Score how consistently systems translate the words that the sentences of ITEMS share.
 
     ITEMS is a table of `cgbench consistency make`, or another with the columns source and piece.
     """

@@ -125,7 +125,7 @@ def has_colours(stream: Any) -> bool:
 
 
 def paint(text: str, colour: str) -> str:
-    """A word for the beginning of a line on standard output: in colour, it is written at once and empty here."""
+    """A word at the beginning of a line on standard output; in colour, it is written at once and the result is empty."""
     stream: Any = sys.stdout
     return stream.coloured(text, colour) if isinstance(stream, _Plain) and has_colours(stream) else text
 
@@ -225,7 +225,7 @@ def print_json(value: Any) -> None:
 
 
 def warn_of(findings: Iterable[Finding]) -> None:
-    """Print one warning per finding about texts; scores can still be computed."""
+    """Print one warning per problem in the texts; scores can still be computed."""
     for finding in findings:
         warnings.warn(InputWarning(finding.text), stacklevel=2)
 

@@ -30,7 +30,7 @@ def lm_group() -> None:
 def train_command(request: LmRequest, form: str) -> None:
     """Train an n-gram language model with interpolated modified Kneser-Ney smoothing, as KenLM's lmplz does.
 
-    CORPUS has one sentence per line: a plain or compressed file (.gz, .zst), TABLE:COLUMN, or - for standard input.
+    CORPUS contains one sentence per line: a plain or compressed file (.gz, .zst), TABLE:COLUMN, or - (standard input).
     """
     from cgbench.lm.training import train_lm
 

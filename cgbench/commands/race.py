@@ -19,9 +19,9 @@ from cgbench.commands.options import takes
 def race_command(request: RaceRequest) -> None:
     """Ask servers the same examples in random order, and stop when it is certain which one is better.
 
-    One line per batch: the difference of each pair of systems, its interval and p-value, valid at any stop. The end is
-    that a system is better, that systems are equivalent within --margin, or that the --budget is spent. Statements are
-    about this test set. An interrupted race resumes; answers, scores and the result are in --output.
+    Prints one line per batch: the difference of each pair of systems, its interval and p-value, valid at any stop. The
+    race ends when a system is better, when systems are equivalent within --margin, or when the --budget is spent.
+    Results apply to this test set. An interrupted race resumes; answers, scores and the result are in --output.
     """
     from cgbench.benchmark.race.race import checked
 

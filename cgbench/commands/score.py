@@ -33,10 +33,10 @@ def _example(name: str) -> str:
 
 
 class Scores(Group):
-    """One command per metric, whatever the case of its name (``CTER``, ``BLEU``), and ``import``."""
+    """One command per metric, ignoring the case of its name (``CTER``, ``BLEU``), and ``import``."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The metrics; those of other packages only where they can be loaded."""
+        """The metrics; those of other packages only if they can be loaded."""
         names = [*METRICS, "import", "rules"]
         for name in registered():
             try:
@@ -62,7 +62,7 @@ class Scores(Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The same, where click looks the name up itself."""
+        """The same, for click's own look-up of the name."""
         return super().resolve_command(ctx, [args[0].lower(), *args[1:]] if args else args)
 
 

@@ -29,7 +29,7 @@ from cgbench.commands.score_output import ScoreOutput
 def rules_command(values: Mapping[str, Any], output: Mapping[str, Any]) -> None:
     """Score systems by the rules of each example: what an output must contain, exclude, match or equal.
 
-    An example passes if all of its rules do. Rules that a judge decides have its verdicts in a table.
+    An example passes if all of its rules do. For rules that need a judge, give its verdicts as a table.
     """
     request, printed = RulesRequest(**values), ScoreOutput(**output)
     printed.check(request)

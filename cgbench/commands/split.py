@@ -13,7 +13,7 @@ from cgbench.commands.options import takes
 @takes(SplitRequest)
 @format_option
 def split_command(request: SplitRequest, form: str) -> None:
-    """Split a corpus so that the test set has new combinations of known parts."""
+    """Split a corpus so that the test set contains new combinations of known parts."""
     from cgbench.benchmark.splits.split import split, split_summary
 
     result = split(request)

@@ -24,7 +24,7 @@ def translate_command(request: TranslateRequest, options: PromptOptions) -> None
     With --system, an external model or a server translates, and an interrupted command resumes. A server's raw answers
     are kept in FILE.answers.jsonl. With --shots, each prompt shows examples chosen for its sentence.
 
-    SOURCE has one sentence per line: a plain or compressed file (.gz, .zst), TABLE:COLUMN, or standard input.
+    SOURCE contains one sentence per line: a plain or compressed file (.gz, .zst), TABLE:COLUMN, or standard input.
     """
     from cgbench.models.translation import translated
 

@@ -31,7 +31,7 @@ def translate(request: TranslateRequest) -> list[Any]:
 
     :returns: the best translation of each sentence; with ``format="json"``, dictionaries
         (docs/reference/formats.md); with several prompts, a list of these per prompt;
-        with ``dry_run`` or ``batch_out``, lines that say what would be sent.
+        with ``dry_run`` or ``batch_out``, lines that describe what would be sent.
     :raises InputError: a model cannot be read, a sentence is too long, or arguments are inconsistent.
     """
     if len(request.prompting.prompt) > 1:

@@ -113,7 +113,7 @@ class TranslateRequest:
     device: Literal["auto", "cpu", "cuda"] = option(
         default="auto", help="Device that runs the models", group="Execution"
     )
-    decoding: DecodingOptions = option(default=DecodingOptions(), help="How models search")
+    decoding: DecodingOptions = option(default=DecodingOptions(), help="Search settings")
     prompting: PromptingOptions = option(default=PromptingOptions(), help="Prompts, and how answers are read")
     server: ServerOptions = option(default=ServerOptions(), help="Cost, dry run and batch files of a server")
 

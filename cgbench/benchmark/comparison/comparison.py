@@ -56,8 +56,8 @@ class Comparison:
         group="Comparison", metavar="NAME",
     )  # fmt: skip
     anytime: bool = option(
-        default=False, help="Print differences that stay valid however often results are scored while they grow, if "
-        "examples are in random order", group="Advanced",
+        default=False, help="Print differences that stay valid if growing results are scored repeatedly, with examples "
+        "in random order", group="Advanced",
     )  # fmt: skip
     shared_seeds: bool = option(
         default=False, help="Compare seed by seed: run i of every system has the same seed or checkpoint",

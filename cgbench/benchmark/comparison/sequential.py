@@ -42,13 +42,13 @@ Decision: TypeAlias = Literal["better", "worse", "equivalent", "undecided"]
 
 @dataclass(frozen=True)
 class SequentialResult:
-    """What is known after each value: ``p``, ``low`` and ``high`` float64 ``[n]``, valid wherever one stops.
+    """Results after each value: ``p``, ``low`` and ``high`` float64 ``[n]``, valid at any stop.
 
-    ``p``: of the claim that the mean is 0, never rising; ``low``, ``high``: the interval of the mean, never widening.
-    ``decision``: ``better`` (the mean is above 0), ``worse`` (below 0), ``equivalent`` (within the margin) or
-    ``undecided``; ``decided_after``: the number of values that it took, None if undecided. The interval and every
-    decision together are wrong with probability at most ``level``. If ``low`` is above ``high``, every mean has been
-    ruled out: the values hardly came in random order.
+    ``p``: that of the claim that the mean is 0, which never rises; ``low``, ``high``: the interval of the mean, which
+    never widens. ``decision``: ``better`` (the mean is above 0), ``worse`` (below 0), ``equivalent`` (within the
+    margin) or ``undecided``; ``decided_after``: the number of values that it took, None if undecided. The interval and
+    every decision together are wrong with probability at most ``level``. If ``low`` is above ``high``, every mean has
+    been ruled out: the order of the values was probably not random.
     """
 
     p: np.ndarray

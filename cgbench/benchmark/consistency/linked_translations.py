@@ -179,7 +179,7 @@ def consensus(present: Sequence[set[str]], items: Sequence[np.ndarray]) -> np.nd
 
 @accepts(ConsistencyRequest)
 def consistency(request: ConsistencyRequest) -> Evaluation:
-    """Score how alike systems translate the shared parts of sentences, without references.
+    """Score how consistently systems translate the shared parts of sentences, without references.
 
     Intervals and tests are those of :func:`cgbench.evaluate`, with pieces as clusters.
 

@@ -75,7 +75,7 @@ class Items:
 def make_items(request: ItemsRequest) -> Items:
     """Draw or change sentences of a monolingual text that share pieces, and write them to a table.
 
-    A piece is found whatever its case, in tokenised and other text. Only its first place in a sentence counts.
+    Case is ignored, and the text may be tokenised or raw. Only the first occurrence in a sentence counts.
 
     :raises InputError: a text cannot be read, options do not fit together, or no item can be made.
     """

@@ -47,6 +47,6 @@ class ConsistencyRequest:
     paired: TestName | bool | None = option(default=None)
     comparison: Comparison = option(default=Comparison(), help="Intervals and tests (Comparison)")
     method: Literal["align", "ngrams"] = option(
-        default="align", help="Find what became of a piece by word alignment, or compare n-grams of whole outputs",
+        default="align", help="Find translations of a piece by word alignment, or compare n-grams of whole outputs",
         group="Metric",
     )  # fmt: skip

@@ -137,7 +137,7 @@ class KnownNgrams:
     def cover(self, text: Iterable[str]) -> list[list[tuple[str, ...]]]: ...
 
     def cover(self, text: str | Iterable[str]) -> list[tuple[str, ...]] | list[list[tuple[str, ...]]]:
-        """The pieces of a least cover, from left to right. An unknown word is a piece of its own.
+        """The pieces of a smallest cover, from left to right. An unknown word is a piece of its own.
 
         :param text: a sentence; or a list of sentences, for a list of covers.
         :raises InputError: the list has items that are not strings.
@@ -181,7 +181,7 @@ class KnownNgrams:
         return self.count_pieces(ids, lengths)[0], lengths
 
     def count_pieces(self, ids: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Least covers of sentences given as ids, one after another.
+        """Smallest covers of sentences given as ids, one after another.
 
         :param ids: int32 ``[words of all sentences]``.
         :param lengths: int32 ``[sentences]``.

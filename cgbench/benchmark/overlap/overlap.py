@@ -36,7 +36,7 @@ SIDES = ("source", "target")
 
 @accepts(OverlapRequest)
 def overlap(request: OverlapRequest) -> Overlap:
-    """How much of each example of a test text is in a corpus: known n-grams by order, the longest, the degree.
+    """Measure how much of each example of a test text occurs in a corpus: known n-grams, the longest, the degree.
 
     An n-gram is known if it occurs at least ``min_count`` times within lines (rows) of the corpus. The corpus is read
     once, whatever its size; memory depends on the test text. Both sides of a test text are read alike: rules of one

@@ -18,7 +18,7 @@ class PartsRequest(PairOptions):
     out: Folder = option(help="Folder of the probes", group="Output")
     test: Bitext | None = option(default=None, help="Test set, instead of a release", group="Input")
     train: Bitext | None = option(
-        default=None, help="Training corpus [default: that of the release, if it is still in its place]", group="Input"
+        default=None, help="Training corpus [default: that of the release, if it has not moved]", group="Input"
     )
     corpora: Bitexts | None = option(
         default=None, help="Corpus to take probes from; repeatable [default: the pools of a release; else the training "

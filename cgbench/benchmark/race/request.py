@@ -40,10 +40,10 @@ class RaceRequest:
     )
     cluster: Text | None = option(
         default=None, help="Cluster of each example, such as its document: TABLE:COLUMN, or a file with one per line; "
-        "whole clusters are asked and count as one", group="Input", metavar="FILE",
+        "whole clusters are sent, and each counts as one example", group="Input", metavar="FILE",
     )  # fmt: skip
     rules: File | None = option(
-        default=None, help="Rules of each example, for --metric rules; their `source` is asked", group="Input"
+        default=None, help="Rules of each example, for --metric rules; their `source` is sent", group="Input"
     )
     metric: MetricName = option(default="exact", help="Metric of single examples", group="Comparison")
     level: float = option(
@@ -53,7 +53,7 @@ class RaceRequest:
         default=0.0, help="Differences of at most this are equivalent", least=0, unit="points",
         group="Comparison",
     )  # fmt: skip
-    batch: int = option(default=50, help="Number of examples between two looks", least=1, group="Comparison")
+    batch: int = option(default=50, help="Number of examples between two tests", least=1, group="Comparison")
     seed: int = option(default=0, help="Seed of the order of examples", least=0, group="Comparison")
     prompting: PromptingOptions = option(default=PromptingOptions(), help="Prompts, and how answers are read")
     price: Prices = option(

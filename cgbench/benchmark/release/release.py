@@ -158,7 +158,7 @@ class Release:
 
     @property
     def selection_settings(self) -> dict[str, Any]:
-        """:attr:`configuration`, with the measure by which references were in fact dropped."""
+        """:attr:`configuration`, with the measure that was used to drop references."""
         noise = self.manifest.get("noise")
         return self.configuration | ({"drop_by": noise["cut"]} if noise else {})
 
@@ -196,7 +196,7 @@ class Release:
 
     @property
     def has_text(self) -> bool:
-        """Whether the release has its text; with ``release_text=none`` it has only indices and scores."""
+        """Whether the release contains its text; with ``release_text=none`` it contains only indices and scores."""
         return self.manifest.get("text") != "none"
 
     def path(self, name: str) -> Path:

@@ -56,13 +56,13 @@ Scale: TypeAlias = Annotated[Any, Kind("scale", "the lowest and the highest scor
 
 @request
 class ImportedMetric:
-    """What external scores are."""
+    """Name, scale and direction of external scores."""
 
     _: KW_ONLY
     name: str = option(default="scores", help="Name of the metric, for tables and the signature", group="Metric")
     statistic: str = option(
         default="mean",
-        help="How segment scores are aggregated: their mean, or share:X, the percentage of scores from X up",
+        help="How segment scores are aggregated: their mean, or share:X, the percentage of scores of at least X",
         group="Metric", metavar="mean|share:X",
     )  # fmt: skip
     scale: Scale | None = option(
@@ -97,7 +97,7 @@ class ScoredTexts:
 
 @request
 class HumanJudgements:
-    """Human judgements of some of the examples, or as the scores."""
+    """Human judgements: of some of the examples, or as the scores themselves."""
 
     people: Systems | None = option(
         default=None, help="Human judgements of some examples, to estimate their mean over all with the scores",
@@ -105,7 +105,7 @@ class HumanJudgements:
     )  # fmt: skip
     _: KW_ONLY
     columns_of: ColumnNames | None = option(
-        default=None, help="Columns of a table of ratings whose names are unusual", group="Human judgements",
+        default=None, help="Columns of a table of ratings with unusual names", group="Human judgements",
         metavar="system=COLUMN,rater=COLUMN",
     )  # fmt: skip
     standardise_raters: bool = option(
@@ -127,14 +127,17 @@ class ImportRequest:
     _: KW_ONLY
     name: str = option(default="scores")
     scale: Scale | None = option(default=None)
-    metric: ImportedMetric = option(default=ImportedMetric(), help="What the scores are (ImportedMetric)")
+    metric: ImportedMetric = option(
+        default=ImportedMetric(), help="Name, scale and direction of the scores (ImportedMetric)"
+    )
     texts: ScoredTexts = option(default=ScoredTexts(), help="The texts behind the scores (ScoredTexts)")
     paired: TestName | bool | None = option(default=None)
     by: Grouping | None = option(default=None)
     comparison: Comparison = option(default=Comparison(), help="Intervals and tests (Comparison)")
     breakdown: Breakdown = option(default=Breakdown(), help="Bins and differences (Breakdown)")
     examples: ExampleOptions = option(
-        default=ExampleOptions(), help="How examples are joined and what they stand for (ExampleOptions)"
+        default=ExampleOptions(),
+        help="How examples are joined, and the population that they represent (ExampleOptions)",
     )
     judgements: HumanJudgements = option(default=HumanJudgements(), help="Human judgements (HumanJudgements)")
     control_systems: Systems | None = option(

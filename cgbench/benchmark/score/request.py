@@ -61,7 +61,7 @@ Options: TypeAlias = Annotated[
 
 @request
 class Breakdown:
-    """Where scores come from: bins by a feature, pairs with known parts, and differences between systems."""
+    """Breakdowns of scores: bins by a feature, pairs with known parts, and differences between systems."""
 
     given: ClassVar[frozenset[str]]  # the names that were given
     by: Grouping | None = option(
@@ -83,7 +83,7 @@ class Breakdown:
     )  # fmt: skip
     min_count: int = option(
         default=3,
-        help="Minimum count for an n-gram to be known, for by degree or exposure",
+        help="Minimum count for an n-gram to be known, for --by degree or exposure",
         least=1,
         is_setting=True,
     )
@@ -105,14 +105,14 @@ class Breakdown:
         "order", group="Parts", flag="probe-hyp",
     )  # fmt: skip
     known: int = option(
-        default=4, help="Minimum number of probes in which a piece comes out, for it to be known (all, where it has "
+        default=4, help="Minimum number of probes with the piece in the output, for it to be known (all, if it has "
         "fewer)", least=1, is_setting=True,
     )  # fmt: skip
 
 
 @request
 class ExampleOptions:
-    """How examples are read and joined, and what they stand for."""
+    """How examples are read and joined, and the population that they represent."""
 
     _: KW_ONLY
     given: ClassVar[frozenset[str]]
@@ -154,7 +154,7 @@ class ExampleOptions:
         return "sample" if Release.of(release).has_sample else "test"
 
     def comparison(self, comparison: Comparison, release: Any) -> Comparison:
-        """The comparison of these examples: an estimate has intervals.
+        """The comparison of these examples; an estimate always has intervals.
 
         :raises InputError: an estimate has no release.
         """
@@ -216,7 +216,7 @@ class ScoreRequest:
     comparison: Comparison = option(default=Comparison(), help="Intervals and tests (Comparison)")
     breakdown: Breakdown = option(default=Breakdown(), help="Bins, known parts and differences (Breakdown)")
     examples: ExampleOptions = option(
-        default=ExampleOptions(), help="How examples are read and what they stand for (ExampleOptions)"
+        default=ExampleOptions(), help="How examples are read, and the population that they represent (ExampleOptions)"
     )
     control: Control = option(default=Control(), help="The control set (Control)")
     settings: Options | None = option(

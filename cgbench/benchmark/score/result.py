@@ -69,7 +69,7 @@ class ReportRequest:
 class Evaluation:
     """Scores of one or more systems.
 
-    ``repr`` is what ``cgbench score`` prints; notebooks show it as tables. ``scored`` has all results with their
+    ``repr`` is what ``cgbench score`` prints; notebooks show it as tables. ``scored`` contains all results with their
     types, ``systems`` the hypotheses, ``inputs`` the other inputs, ``analyses`` the results of analyses by name.
     """
 
@@ -133,7 +133,7 @@ class Evaluation:
         return table
 
     def to_json(self) -> list[dict[str, Any]]:
-        """The results as JSON values, one per system; ``docs/reference/formats.md`` has the schema."""
+        """The results as JSON values, one per system; ``docs/reference/formats.md`` describes them."""
         return scores_as_json(self.scored, self.analyses)
 
     def rows(self) -> list[Row]:

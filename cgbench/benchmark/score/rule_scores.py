@@ -33,7 +33,7 @@ from cgbench.text.joins import NONE, Examples
 
 @request
 class RuleJudgements:
-    """Verdicts of a judge on rules of the type ``verdict``, and of people on the judge."""
+    """Verdicts of a judge on rules of the type ``verdict``, and human verdicts that correct them."""
 
     verdicts: File | None = option(
         default=None, help="Verdicts of a judge: a table with id, system, rule and pass", group="Input"
@@ -76,7 +76,7 @@ class RulesRequest:
 
 @accepts(RulesRequest)
 def rules(request: RulesRequest) -> Evaluation:
-    """Score systems by the rules of each example: which share of examples passes all of its rules, and which of rules.
+    """Score systems by the rules of each example: the share of examples that pass all of them, and of rules that pass.
 
     ``systems`` are as in :func:`evaluate`; outputs with ids are joined with the rules by id. ``rules`` is a file
     (:mod:`cgbench.benchmark.rules.rule_file`). Clusters and bins may use its fields (``cluster="document"``,

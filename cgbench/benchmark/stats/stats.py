@@ -102,7 +102,7 @@ class Statistics:
 
 @accepts(StatsRequest)
 def stats(request: StatsRequest) -> Statistics:
-    """New material in a test text: examples, degree, novel n-grams of words and parts of speech.
+    """Measure what is new in a test text: degree, novel n-grams of words and parts of speech.
 
     A training text is a file (plain, .gz, .zst, ``TABLE:COLUMN``, a table with both sides), a corpus of two files,
     ``(source, target)``, or a list of sentences. Test texts have the same forms; several are ``{name: text}`` or a list

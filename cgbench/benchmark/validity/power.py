@@ -427,9 +427,9 @@ class PowerRequest:
 
 @accepts(PowerRequest)
 def power(request: PowerRequest) -> PowerResult:
-    """The smallest difference that a test set can show, and the examples and seeds that differences need.
+    """Compute the smallest difference that a test set can show, and the examples and seeds that differences need.
 
-    :raises InputError: not one of a pilot and a variance is given, or a value is invalid.
+    :raises InputError: not exactly one of a pilot and a variance is given, or a value is invalid.
     """
     return power_of(request)
 

@@ -33,7 +33,7 @@ def validate(request: ValidateRequest) -> Validity:
     Hypotheses have one line per candidate, in the order of ``candidates.parquet``; with ``control_systems`` one line
     per pair of the test set, and of the control set. The family of a system is the part of its name before a ``/``.
 
-    :raises InputError: files have wrong lengths, there are fewer than three systems, or something required is not here.
+    :raises InputError: files have wrong lengths, there are fewer than three systems, or something required is missing.
     """
     systems, control = request.systems, request.control_systems
     opened = request.release if isinstance(request.release, Release) else Release.open(request.release)

@@ -27,7 +27,7 @@ class OverEncoderConfig(TransformerConfig):
     encoder: Literal["own", "roberta", "bart"] = option(
         "own",
         "Encoder: the architecture's ``own`` layers; ``roberta`` from ``--init hf:...``, with its tokeniser for the "
-        "source; or ``bart``, with its decoder too and its tokeniser for both sides",
+        "source; or ``bart``, with its decoder, and its tokeniser for both sides",
     )  # fmt: skip
     encoder_width: int = option(768, "Width of the pre-trained encoder", least=1)
     encoder_feedforward_width: int = option(3072, "Width of the hidden layer of its feed-forward sublayers", least=1)

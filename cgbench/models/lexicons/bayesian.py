@@ -26,7 +26,7 @@ class BayesianSettings:
     runs: int = option(5, "Number of runs of the sampler, each from the empty lexicon", least=1)
     steps: int = option(
         5000,
-        "Number of proposals per run. The paper does not give it; 5000 gives as many samples, 399 per run, as the "
+        "Number of proposals per run. The paper does not state it; 5000 gives as many samples, 399 per run, as the "
         "authors' file for Colors counts",
     )  # fmt: skip
     burn_in: int = option(1000, "Number of proposals before the first sample of a run", least=0)

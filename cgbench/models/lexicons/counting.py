@@ -72,7 +72,7 @@ class PMISettings:
     )  # fmt: skip
     all_pairs: bool = option(
         False,
-        "Whether pairs of words that never co-occur are listed too, as in the authors' files (with values near zero)",
+        "Whether pairs of words that never co-occur are also listed, as in the authors' files (with values near zero)",
     )  # fmt: skip
 
     def __post_init__(self) -> None:

@@ -30,7 +30,7 @@ class ServerSettings:
     top_p: float | None = option(
         None, "Sample from the most probable tokens of this total probability", above=0, most=1
     )
-    seed: int | None = option(None, "Seed of the sampling, where the server has one", least=0)
+    seed: int | None = option(None, "Seed of the sampling, if the server supports one", least=0)
     max_tokens: int | None = option(512, "Maximum number of tokens in a reply", least=1, most=1 << 20)
     max_completion_tokens: int | None = option(
         None, "Maximum number including reasoning, sent instead of max_tokens", least=1, most=1 << 20
