@@ -125,7 +125,7 @@ def has_colours(stream: Any) -> bool:
 
 
 def paint(text: str, colour: str) -> str:
-    """A word at the beginning of a line on standard output; in colour, it is written at once and the result is empty."""
+    """A word at the start of a line on standard output; in colour, it is written at once and the result is empty."""
     stream: Any = sys.stdout
     return stream.coloured(text, colour) if isinstance(stream, _Plain) and has_colours(stream) else text
 
