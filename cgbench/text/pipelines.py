@@ -1,4 +1,4 @@
-"""Load spaCy pipelines by package or folder name, and analyse tokenised sentences with them.
+"""Load spaCy pipelines by package or folder name.
 
 Loading a spaCy pipeline can run any code: load only those that you trust.
 """
@@ -6,32 +6,21 @@ Loading a spaCy pipeline can run any code: load only those that you trust.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from cgbench.checksums import hash_file
 from cgbench.errors import InputError, argument, require
-from cgbench.progress import bar
-from cgbench.text.conllu import ParsedSentence
 
 VECTORS = ("tok2vec", "transformer", "curated_transformer")  # factories that other components may depend on
 BATCH = 256  # sentences; fixed, because rounding depends on the batch size
-TAGGERS = ("tagger", "morphologizer")
-LEMMATIZERS = ("lemmatizer", "trainable_lemmatizer")
 
 
-def load_pipeline(
-    model: str,
-    trust: bool = False,
-    needed: Sequence[str] = ("tagger",),
-    also: Collection[str] = (),
-) -> Any:
-    """Load a spaCy pipeline by the name of its package or folder, with only the components needed.
+def load_pipeline(model: str, trust: bool = False) -> Any:
+    """Load a spaCy pipeline by the name of its package or folder, with only the tagger and what it needs.
 
     :param trust: allow a folder. The code of an installed package has already run; a folder may come from anybody, its
         configuration names functions to call, and its weights may be pickles.
-    :param needed: factories of components, of which it must have one; ``also``: other components to load.
     :raises InputError: spaCy is not installed; the pipeline does not exist, cannot be loaded, or lacks the component.
     """
     spacy = require("spacy", "spacy")
@@ -39,12 +28,12 @@ def load_pipeline(
     try:
         config = spacy.util.load_config(folder / "config.cfg")
         factories = {name: config["components"][name].get("factory") for name in config["nlp"]["pipeline"]}
-        if not any(factory in needed for factory in factories.values()):
+        if "tagger" not in factories.values():
             raise InputError(
-                f"{model}: this pipeline has no {needed[0]}; it has {', '.join(factories) or 'no component'}. "
-                f"Choose one with a {needed[0]}, such as en_core_web_sm"
+                f"{model}: this pipeline has no tagger; it has {', '.join(factories) or 'no component'}. "
+                f"Choose one with a tagger, such as en_core_web_sm"
             )
-        included = {name for name, factory in factories.items() if factory in (*needed, *also, *VECTORS)}
+        included = {name for name, factory in factories.items() if factory in ("tagger", *VECTORS)}
         return spacy.load(folder, exclude=sorted(set(factories) - included))
     except InputError:
         raise
@@ -93,33 +82,3 @@ def hash_folder(folder: Path) -> str:
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         digest.update(f"{path.relative_to(folder).as_posix()}\0{hash_file(path)}\n".encode())
     return digest.hexdigest()
-
-
-def analyse(nlp: Any, sentences: Sequence[Sequence[str]], where: str) -> Iterator[ParsedSentence]:
-    """Analyse sentences into CoNLL-U columns, as far as the pipeline has components for them.
-
-    Universal tags fall back to the pipeline's own. Each distinct sentence is analysed once.
-
-    :param where: name of the text in the progress bar.
-    """
-    from spacy.tokens import Doc
-
-    keys = [tuple(words) for words in sentences]
-    new = list(dict.fromkeys(key for key in keys if key))
-    known: dict[tuple[str, ...], list[list[str]]] = {(): []}
-    docs = (Doc(nlp.vocab, words=list(words)) for words in new)
-    with bar(len(new), f"tag {where}", "sentence") as progress:
-        for words, doc in zip(new, nlp.pipe(docs, batch_size=BATCH), strict=True):
-            known[words] = [_fields(token) for token in doc]
-            progress.update(1)
-    for row, words in enumerate(keys, 1):
-        yield ParsedSentence(known[words], [row] * len(words), row)
-
-
-def _fields(token: Any) -> list[str]:
-    head = "0" if token.head.i == token.i else str(token.head.i + 1)
-    tags = token.pos_ or token.tag_ or "_", token.tag_ or "_"
-    return [
-        str(token.i + 1), token.text, token.lemma_ or "_", *tags, str(token.morph) or "_", head, token.dep_ or "_",
-        "_", "_",
-    ]  # fmt: skip

@@ -2,47 +2,35 @@
 
 ``words`` and ``words:2,3`` (n-grams of these lengths), ``scan``, ``cogs`` and ``lispress`` are read from the text.
 ``triples:FILE`` and ``lemmas:FILE`` read a CoNLL-U file with one sentence per example, ``table:FILE`` a table with one
-row per example. ``triples:spacy:PIPELINE`` and so on use a spaCy pipeline on the words of the texts.
+row per example.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
-from cgbench.benchmark.divergence.form_graphs import FORMS, anonymous
+from cgbench.benchmark.divergence.form_graphs import FORMS
 from cgbench.benchmark.divergence.graphs import Graph, atoms_and_compounds
 from cgbench.benchmark.divergence.occurrences import Occurrences
 from cgbench.benchmark.divergence.word_ngrams import words_and_ngrams
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
 from cgbench.text.conllu import DEPREL, FEATS, FORM, LEMMA, UPOS, ParsedSentence, read_sentences
-from cgbench.text.pipelines import LEMMATIZERS, TAGGERS, analyse, find_pipeline, hash_folder, load_pipeline
-from cgbench.text.plain_text import words_of
 from cgbench.text.streams import read_lines
 
 OF_FILES = ("triples", "lemmas", "table")
 TYPES = ("words", *FORMS, *OF_FILES)
 LONGEST = 16  # of n-grams
-SPACY = "spacy:"
-"""Prefix of a pipeline, in place of files."""
-COMPONENTS = {
-    "lemmas": (LEMMATIZERS, (*TAGGERS, "attribute_ruler")),
-    "triples": (("parser",), (*LEMMATIZERS, *TAGGERS, "attribute_ruler")),
-}
-"""Components of a pipeline by type: one of the first is required, the others run if present."""
 
 
 @dataclass(frozen=True)
 class Elements:
-    """``atoms`` and ``compounds`` of the same examples, and their ``templates``, if their type has any; these
-    can be read once."""
+    """``atoms`` and ``compounds`` of the same examples."""
 
     atoms: Occurrences
     compounds: Occurrences
-    templates: Iterable[str]
 
     @property
     def examples(self) -> int:
@@ -52,43 +40,29 @@ class Elements:
 
 @dataclass(frozen=True)
 class ElementType:
-    """The type of atoms and compounds: one of :data:`TYPES`, lengths of n-grams, files or a spaCy pipeline (its package
-    or folder), and the weights of compounds."""
+    """The type of atoms and compounds: one of :data:`TYPES`, lengths of n-grams, files, and the weights of
+    compounds."""
 
     name: str
     orders: tuple[int, ...] = (2,)
     files: tuple[Path, ...] = ()
     weights: str = "specific"
-    pipeline: str = ""
-    trust: bool = False
 
     @property
     def label(self) -> str:
-        """The user's name for it, without files; for a pipeline, with the start of its checksum."""
-        if self.pipeline:
-            return f"{self.name}:{SPACY}{Path(self.pipeline).name}@{self.pipeline_digest[:8]}"
+        """The user's name for it, without files."""
         return f"words:{','.join(map(str, self.orders))}" if self.name == "words" else self.name
 
-    @cached_property
-    def pipeline_digest(self) -> str:
-        """The SHA-256 of the pipeline."""
-        return hash_folder(find_pipeline(self.pipeline, self.trust))
 
-
-def element_type(value: str, weights: str = "specific", name: str = "compounds", trust: bool = False) -> ElementType:
-    """Parse an element type: ``words:2,3``, ``triples:FILE[,FILE...]``, ``triples:spacy:PIPELINE``, ``scan``.
+def element_type(value: str, weights: str = "specific", name: str = "compounds") -> ElementType:
+    """Parse an element type: ``words:2,3``, ``triples:FILE[,FILE...]``, ``scan``.
 
     :param name: the name of the argument in messages.
-    :param trust: load a pipeline from a folder, which may run any code.
-    :raises InputError: an unknown type or pipeline, a missing file, or invalid lengths.
+    :raises InputError: an unknown type, a missing file, or invalid lengths.
     """
     kind, sign, detail = str(value).partition(":")
     if kind not in TYPES:
         raise InputError(f"{argument(name, value)}: unknown type{did_you_mean(kind, TYPES)}")
-    if kind in COMPONENTS and detail.startswith(SPACY):
-        pipeline = ElementType(kind, (), (), weights, detail.removeprefix(SPACY), trust)
-        find_pipeline(pipeline.pipeline, trust)  # before any text is read
-        return pipeline
     if kind in OF_FILES:
         if not all(detail.split(",")) or not detail:
             raise InputError(f"{argument(name, value)}: name the file: {kind}:FILE")
@@ -115,7 +89,7 @@ def elements_of(kind: ElementType, texts: Sequence[tuple[str, Sequence[str]]]) -
     :raises InputError: a file and its text differ in examples, a line is invalid for the type (with its number), or no
         example has a compound.
     """
-    if kind.name in OF_FILES and not kind.pipeline and len(kind.files) != len(texts):
+    if kind.name in OF_FILES and len(kind.files) != len(texts):
         raise InputError(
             f"{kind.name}: {len(texts)} file(s) are needed, one per text ({', '.join(name for name, _ in texts)}), "
             f"separated by commas; {len(kind.files)} given"
@@ -123,8 +97,7 @@ def elements_of(kind: ElementType, texts: Sequence[tuple[str, Sequence[str]]]) -
     specific = kind.weights == "specific"
     if kind.name == "words":
         lines = [line for _, text in texts for line in text]
-        atoms, compounds = words_and_ngrams(lines, kind.orders, specific=specific)
-        elements = Elements(atoms, compounds, map(anonymous, lines))
+        elements = Elements(*words_and_ngrams(lines, kind.orders, specific=specific))
     else:
         graphs = _graphs_of(kind, texts)
         if kind.name in FORMS:
@@ -150,15 +123,8 @@ def _form_graphs(form: str, name: str, text: Sequence[str]) -> Iterator[Graph]:
 
 
 def _graphs_of(kind: ElementType, texts: Sequence[tuple[str, Sequence[str]]]) -> Iterator[Graph]:
-    """One graph per example, from the files of the texts, or from a pipeline."""
+    """One graph per example, from the files of the texts."""
     read = {"triples": _triples, "lemmas": _lemmas}.get(kind.name)
-    if kind.pipeline:
-        assert read is not None
-        needed, also = COMPONENTS[kind.name]
-        nlp = load_pipeline(kind.pipeline, kind.trust, needed, also)
-        for name, text in texts:
-            yield from read(analyse(nlp, [words_of(line) for line in text], name), f"{kind.label}, {name}")
-        return
     for path, (name, text) in zip(kind.files, texts, strict=True):
         count = 0
         for count, graph in enumerate(read(read_sentences(path), path) if read else _table(path), 1):
@@ -184,7 +150,6 @@ def _triples(sentences: Iterable[ParsedSentence], where: object) -> Iterator[Gra
             graph.atoms.append(relations[child])
             if head:
                 graph.edge(head - 1, relations[child], child)
-        graph.template = " ".join(sentence.column(UPOS))
         yield graph
 
 
@@ -203,13 +168,11 @@ def _lemmas(sentences: Iterable[ParsedSentence], where: object) -> Iterator[Grap
                 continue
             graph.labels += [fields[LEMMA], *features.split("|")]
             graph.extra.append(f"{fields[LEMMA]}|{features}")
-        graph.template = " ".join(sentence.column(UPOS))
         yield graph
 
 
 def _table(path: Path) -> Iterator[Graph]:
-    """One row per example: its name, then its atoms, and its compounds (entries of several words), separated by tabs.
-    The template is the set of these."""
+    """One row per example: its name, then tab-separated atoms and compounds (entries of several words)."""
     for row, line in enumerate(read_lines(path), 1):
         fields = line.rstrip("\r").split("\t")
         names = [" ".join(name.split()) for name in fields[1:]]
@@ -218,4 +181,4 @@ def _table(path: Path) -> Iterator[Graph]:
                 f"{path}, row {row}: give an example, then its atoms and compounds (of several words), tab-separated"
             )
         atoms, compounds = ([name for name in names if (" " in name) == is_compound] for is_compound in (False, True))
-        yield Graph(atoms, extra=compounds, template="\t".join(sorted(set(names))), rules=False)
+        yield Graph(atoms, extra=compounds, rules=False)

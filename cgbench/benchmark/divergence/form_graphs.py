@@ -20,27 +20,17 @@ _SCAN_PHRASE = re.compile(
 _COGS_NOUN = re.compile(r"(?:\* )?(\S+) \( (x _ \d+) \)")
 _COGS_ROLE = re.compile(r"(\S+) \. (\S+(?: \. \S+)*) \( (x _ \d+) , (x _ \d+|[^ ()]+) \)")
 _VARIABLE = re.compile(r"x _ \d+")
-_CONSTANT = re.compile(r"\"[^\"]*\"|(?<![\w.])-?\d+(?:\.\d+)?[Ll]?(?![\w.])|(?<!\w)[Mm]\d+(?!\w)")
-
-
-def anonymous(line: str) -> str:
-    """The template of a line: quoted text, numbers and placeholders of entities (``M0``) are replaced, as in the query
-    split of Finegan-Dollak et al. 2018."""
-    return _CONSTANT.sub("_", line)
 
 
 def scan_graph(line: str, problem: Problem) -> Graph:
-    """A command of SCAN as the derivation of its grammar (Lake and Baroni 2018, supplement).
-
-    The template leaves out verbs and directions.
-    """
+    """A command of SCAN as the derivation of its grammar (Lake and Baroni 2018, supplement)."""
     graph = Graph()
     first, joint, second = line, "", ""
     for word in ("and", "after"):
         if f" {word} " in line:
             first, joint, second = line.partition(f" {word} ")[0], word, line.partition(f" {word} ")[2]
     phrases = [first, second] if joint else [first]
-    numbers, shapes = [], []
+    numbers = []
     for phrase in phrases:
         match = _SCAN_PHRASE.fullmatch(phrase)
         if match is None or (match["way"] and not match["side"]) or (match["verb"] == "turn" and not match["side"]):
@@ -57,12 +47,10 @@ def scan_graph(line: str, problem: Problem) -> Graph:
             graph.edge(times, "of", node)
             node = times
         numbers.append(node)
-        shapes.append(" ".join(filter(None, ("V", match["way"], match["side"] and "D", match["times"]))))
     if joint:
         root = graph.node(joint)
         graph.edge(root, "first", numbers[0])
         graph.edge(root, "second", numbers[1])
-    graph.template = f" {joint} ".join(shapes)
     return graph
 
 
@@ -70,7 +58,7 @@ def cogs_graph(line: str, problem: Problem) -> Graph:
     """A logical form of COGS (Kim and Linzen 2020): predicates, with roles to the nouns, names and predicates that
     their variables stand for.
 
-    The template leaves out nouns, names and predicates. LAMBDA terms and single names are one node.
+    LAMBDA terms and single names are one node.
     """
     graph = Graph()
     form = line.strip()
@@ -78,7 +66,6 @@ def cogs_graph(line: str, problem: Problem) -> Graph:
         if len(form.split()) != 1:
             raise problem(f"{form[:60]!r} is not a logical form of COGS")
         graph.node(form)
-        graph.template = "name"
         return graph
     if form.startswith("LAMBDA "):
         return _lambda_graph(form, problem)
@@ -109,7 +96,6 @@ def cogs_graph(line: str, problem: Problem) -> Graph:
             child = graph.node(argument)
         graph.edge(words[key.partition("\0")[0]], role, child)
     graph.atoms = [role for _, role, _ in roles]
-    graph.template = _cogs_template(form)
     return graph
 
 
@@ -122,23 +108,13 @@ def _lambda_graph(form: str, problem: Problem) -> Graph:
     if match is None:
         raise problem(f"{form[:60]!r} is not a logical form of COGS")
     terms = [term.split(" ( ")[0].split(" . ") for term in match["body"].split(" AND ")]
-    return Graph([terms[0][0]], atoms=[".".join(role) for _, *role in terms if role], template="LAMBDA")
-
-
-def _cogs_template(form: str) -> str:
-    def blank(match: re.Match[str]) -> str:
-        return f"_ . {match[2]} ( {match[3]} , {match[4] if _VARIABLE.fullmatch(match[4]) else '_'} )"
-
-    return _COGS_ROLE.sub(blank, _COGS_NOUN.sub(lambda match: f"_ ( {match[2]} )", form))
+    return Graph([terms[0][0]], atoms=[".".join(role) for _, *role in terms if role])
 
 
 def lispress_graph(line: str, problem: Problem) -> Graph:
-    """An S-expression (Lispress, the plans of SMCalFlow): functions with arguments, by ``:name`` or by position.
-
-    The template leaves out quoted text and numbers.
-    """
+    """An S-expression (Lispress, the plans of SMCalFlow): functions with arguments, by ``:name`` or by position."""
     tokens = re.findall(r"\"(?:[^\"\\]|\\.)*\"|[()]|[^\s()\"]+", line)
-    graph = Graph(template=anonymous(" ".join(tokens)))
+    graph = Graph()
     if not tokens:
         raise problem("the form is empty")
     functions: list[list[int]] = []  # those that are open: node, and number of arguments by position

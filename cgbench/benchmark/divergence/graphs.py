@@ -26,15 +26,13 @@ class Graph:
     """``labels`` of nodes; ``edges`` as (parent, role, child) with numbers of nodes; more ``atoms`` (roles), and more
     compounds (``extra``).
 
-    ``template`` is the graph's shape without what is interchangeable; ``rules``: whether nodes with all their children
-    are also compounds.
+    ``rules``: whether nodes with all their children are also compounds.
     """
 
     labels: list[str] = field(default_factory=list)
     edges: list[tuple[int, str, int]] = field(default_factory=list)
     atoms: list[str] = field(default_factory=list)
     extra: list[str] = field(default_factory=list)
-    template: str = ""
     rules: bool = True
 
     def node(self, label: str) -> int:
@@ -62,8 +60,8 @@ class Graph:
         return names + self.extra, within
 
 
-def atoms_and_compounds(graphs: Iterable[Graph], *, specific: bool) -> tuple[Occurrences, Occurrences, list[str]]:
-    """Atoms, compounds and templates of graphs, one row per graph.
+def atoms_and_compounds(graphs: Iterable[Graph], *, specific: bool) -> tuple[Occurrences, Occurrences]:
+    """Atoms and compounds of graphs, one row per graph.
 
     :param specific: weight the compounds (:func:`occurrence_weights`), the greatest weight in a graph; otherwise each
         occurrence counts 1.
@@ -71,7 +69,7 @@ def atoms_and_compounds(graphs: Iterable[Graph], *, specific: bool) -> tuple[Occ
     atom_numbers, compound_numbers = numbering(), numbering()
     atoms: list[list[int]] = []
     compounds: list[list[int]] = []
-    contained, wholes, templates, seen = [], [], [], 0
+    contained, wholes, seen = [], [], 0
     for graph in graphs:
         atoms.append([atom_numbers[name] for name in (*graph.labels, *graph.atoms)])
         names, within = graph.compounds()
@@ -80,14 +78,13 @@ def atoms_and_compounds(graphs: Iterable[Graph], *, specific: bool) -> tuple[Occ
         contained += [seen + position for position, _ in within]
         wholes += [numbers[compound] for _, compound in within]
         seen += len(numbers)
-        templates.append(graph.template)
-    examples = len(templates)
+    examples = len(atoms)
     first = from_entries(*_flat(atoms), examples, list(atom_numbers))
     rows, ids = _flat(compounds)
     if not specific:
-        return first, from_entries(rows, ids, examples, list(compound_numbers)), templates
+        return first, from_entries(rows, ids, examples, list(compound_numbers))
     weights = occurrence_weights(ids, np.array(contained, np.int64), np.array(wholes, np.int64))
-    return first, from_weights(rows, ids, weights, examples, list(compound_numbers)), templates
+    return first, from_weights(rows, ids, weights, examples, list(compound_numbers))
 
 
 def _flat(lists: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:

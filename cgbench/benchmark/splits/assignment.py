@@ -1,4 +1,4 @@
-"""Assign examples to training and test set: by divergence, at random, by length, by template.
+"""Assign examples to training and test set: by divergence, at random, by length.
 
 Splits by divergence are grown example by example, then improved by exchanges. MCD (Keysers et al. 2020) and DBCA
 (Moisio et al. 2023) grow both sets from nothing, each step with the best of some random examples; DBCA also moves
@@ -9,7 +9,7 @@ the elements of the examples concerned (:mod:`cgbench.benchmark.splits.search_ke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 
@@ -162,28 +162,3 @@ def by_length(lengths: np.ndarray, config: SplitConfig) -> np.ndarray:
     """
     order = _shuffled(len(lengths), config.seed)
     return _sides(order[np.argsort(lengths[order], kind="stable")], *config.sizes(len(lengths)))
-
-
-def by_template(templates: Iterable[str], config: SplitConfig) -> np.ndarray:
-    """A test set whose templates are not in training (Finegan-Dollak et al. 2018: the query split).
-
-    Whole templates, in a random order, fill the test set if they fit; the others are for training."""
-    names: dict[str, int] = {}
-    numbers = np.array([names.setdefault(name, len(names)) for name in templates])
-    train, test = config.sizes(len(numbers))
-    counts = np.bincount(numbers)
-    if len(counts) < 2:
-        raise InputError(f"{argument('method', 'template')}: every example has the same template")
-    in_test, room = np.zeros(len(counts), bool), test
-    for template in _shuffled(len(counts), config.seed):
-        if counts[template] <= room:
-            in_test[template], room = True, room - counts[template]
-    if not in_test.any():
-        raise InputError(
-            f"{argument('test_size')}: {test:,} is less than the size of the rarest template, {counts.min():,}"
-        )
-    is_test = in_test[numbers]
-    order = _shuffled(len(numbers), config.seed)
-    side_of = np.where(is_test, np.int8(TEST), np.int8(REST))
-    side_of[order[~is_test[order]][:train]] = TRAIN
-    return side_of

@@ -24,7 +24,7 @@ class SplitConfig:
     """How a corpus is split."""
 
     _: KW_ONLY
-    method: Literal["random", "length", "template", "mcd", "tmcd", "dbca"] = option(
+    method: Literal["random", "length", "mcd", "tmcd", "dbca"] = option(
         default="mcd", help="Method that chooses the examples", group="Method"
     )
     compounds: str = option(
@@ -154,6 +154,3 @@ class SplitRequest(SplitConfig, CorpusOptions):
         default=None, help="Side whose atoms and compounds count [default: source; tmcd: target]", group="Input"
     )
     licence: str = option(default="", help="Licence of the corpus, for the README", group="Output")
-    trust: bool = option(
-        default=False, help="Load a spaCy pipeline from a folder, which may run any code", group="Advanced"
-    )

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from cgbench import __version__
-from cgbench.benchmark.divergence.elements import SPACY, Elements, ElementType, element_type, elements_of
+from cgbench.benchmark.divergence.elements import Elements, ElementType, element_type, elements_of
 from cgbench.benchmark.divergence.measure import Divergences, divergences
 from cgbench.benchmark.release.release import SIDES, Release
-from cgbench.benchmark.splits.assignment import TEST, TRAIN, at_random, by_length, by_template, search
+from cgbench.benchmark.splits.assignment import TEST, TRAIN, at_random, by_length, search
 from cgbench.benchmark.splits.request import DIVERGENT, SplitConfig, SplitRequest
 from cgbench.benchmark.splits.split_release import holds_split, write_split
 from cgbench.errors import InputError, InputWarning, argument
@@ -54,7 +54,7 @@ def split(request: SplitRequest) -> SplitResult:
         raise InputError(f"{argument('train')}: {request.method} does not use a training set; use dbca, mcd or tmcd")
     check_folder(out, is_earlier=holds_split)
     side = request.side or ("target" if request.method == "tmcd" else "source")
-    kind = element_type(request.compounds, request.weights, trust=request.trust)
+    kind = element_type(request.compounds, request.weights)
     # Read the corpus and the fixed training set.
     pairs = list(read_pairs(corpus))
     train_pairs = list(read_pairs(train)) if train is not None else []
@@ -87,7 +87,7 @@ def split(request: SplitRequest) -> SplitResult:
         "inputs": {
             "pool": [{"files": _inputs(corpus.files), "columns": corpus.columns, "pairs": len(pairs)}],
             "given": _inputs(train.files) if train is not None else None,
-            "elements": _inputs(kind.files) + _pipeline(kind),
+            "elements": _inputs(kind.files),
         },
         "counts": {
             "pool": len(pairs),
@@ -131,8 +131,6 @@ def _sides(elements: Elements, config: SplitConfig, fixed: np.ndarray | None, li
         return at_random(elements.examples, config)
     if config.method == "length":
         return by_length(np.array([len(words_of(line)) for line in lines]), config)
-    if config.method == "template":
-        return by_template(elements.templates, config)
     examples = elements.examples if fixed is None else int((~fixed).sum())
     steps = sum(config.sizes(examples, fixed=fixed is not None))
     total = steps * ((config.method != "tmcd") + (config.tries if fixed is None else 0))
@@ -175,10 +173,6 @@ def _inputs(paths: Sequence[Path]) -> list[dict[str, str]]:
     return [{"path": path.name, "sha256": hash_file(path)} for path in paths]
 
 
-def _pipeline(kind: ElementType) -> list[dict[str, str]]:
-    return [{"path": Path(kind.pipeline).name, "sha256": kind.pipeline_digest}] if kind.pipeline else []
-
-
 def _command(corpus: CorpusSpec, train: CorpusSpec | None, kind: ElementType, config: SplitConfig, side: str) -> str:
     """The command that makes this split again: every setting, files by their names."""
     words = ["cgbench", "split", "--corpus", *(path.name for path in corpus.paths)]
@@ -186,10 +180,10 @@ def _command(corpus: CorpusSpec, train: CorpusSpec | None, kind: ElementType, co
         words += ["--train", *(path.name for path in train.paths)]
     columns = corpus.columns or (train.columns if train else None)
     words += ["--columns", ",".join(columns)] if columns else []
-    names = [path.name for path in kind.files] + [f"{SPACY}{file['path']}" for file in _pipeline(kind)]
+    names = [path.name for path in kind.files]
     elements = f"{kind.name}:{','.join(names)}" if names else kind.label
     defaults = SplitConfig().settings
-    words += ["--side", side, "--out", "DIR"] + (["--trust"] if kind.trust else [])
+    words += ["--side", side, "--out", "DIR"]
     for name, value in (config.settings | {"elements": elements}).items():
         if value != defaults[name]:
             name = "compounds" if name == "elements" else name

@@ -115,7 +115,7 @@ def stats(request: StatsRequest) -> Statistics:
     if request.divergence:
         from cgbench.benchmark.divergence.elements import OF_FILES, element_type
 
-        kind = element_type(request.divergence, request.weights, "divergence", request.trust)
+        kind = element_type(request.divergence, request.weights, "divergence")
         if kind.name in OF_FILES and both_sides:
             option = argument("divergence", request.divergence)
             raise InputError(f"{option}: its files belong to one side; choose one {argument('side')}")

@@ -185,7 +185,7 @@ def _type_of(kind: ElementType, text_number: int) -> ElementType:
     """A type with the files of the training text and of the test text with this number."""
     from cgbench.benchmark.divergence.elements import OF_FILES
 
-    if kind.name not in OF_FILES or kind.pipeline:
+    if kind.name not in OF_FILES:
         return kind
     if len(kind.files) < text_number + 2:
         raise InputError(

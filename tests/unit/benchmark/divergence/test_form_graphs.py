@@ -24,7 +24,6 @@ def test_scan():
         "and ( first twice , second direct )",
     ]
     assert within[:2] == [(0, 7), (1, 7)]
-    assert found.template == "V around D twice and V D"
 
 
 def test_cogs():
@@ -37,7 +36,6 @@ def test_cogs():
     assert edges[:3] == ["give agent Emma", "give recipient dog", "dog nmod.beside cake"]
     assert found.atoms == ["agent", "recipient", "nmod.beside"]
     assert sorted(found.labels) == ["Emma", "cake", "dog", "give"]
-    assert "Emma" not in found.template and "x _ 3" in found.template
 
 
 def test_cogs_words_alone():
@@ -49,7 +47,6 @@ def test_cogs_words_alone():
 def test_lispress():
     found = graph("lispress", '( Yield :output ( Find ( toName " Amy " ) 3 ) )')
     assert sorted(found.compounds()[0][:4]) == ["Find 1 toName", "Find 2 3", "Yield :output Find", 'toName 1 " Amy "']
-    assert found.template == "( Yield :output ( Find ( toName _ ) _ ) )"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from twins_split import Draws, exchanged, grown, score
 
 from cgbench.benchmark.divergence.elements import element_type, elements_of
 from cgbench.benchmark.divergence.measure import divergences
-from cgbench.benchmark.splits.assignment import at_random, by_length, by_template, generator, search
+from cgbench.benchmark.splits.assignment import at_random, by_length, generator, search
 from cgbench.benchmark.splits.request import SplitConfig
 from cgbench.data_recipes.scan import commands
 from cgbench.errors import InputError
@@ -152,19 +152,10 @@ def test_seeds_differ_and_the_same_seed_does_not():
     assert (first != other).any()
 
 
-def test_length_and_template():
+def test_length():
     lengths = np.array([5, 1, 3, 9, 2])
     side_of = by_length(lengths, SplitConfig(method="length", train_size=0.6, test_size=0.4))
     assert side_of.tolist() == [1, 0, 0, 1, 0]
-    templates = ["a"] * 6 + ["b"] * 2 + ["c"] * 2
-    side_of = by_template(templates, SplitConfig(method="template"))
-    assert {templates[one] for one in np.flatnonzero(side_of == 0)} & {
-        templates[one] for one in np.flatnonzero(side_of == 1)
-    } == set()
-    assert (side_of == 1).sum() == 2
-    for wrong, said in ((["a"] * 5, "same template"), (["a"] * 5 + ["b"] * 5, "less than the size of the rarest")):
-        with pytest.raises(InputError, match=said):
-            by_template(wrong, SplitConfig(method="template"))
 
 
 @pytest.mark.parametrize(
