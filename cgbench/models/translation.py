@@ -57,6 +57,10 @@ def translated(request: TranslateRequest) -> list[str]:
         from cgbench.models.servers.server_translation import translate_by_server
 
         return translate_by_server(request)
+    if request.is_memory:
+        from cgbench.models.memory import translate_by_memory
+
+        return translate_by_memory(request)
     if request.system is not None:
         from cgbench.models.external.system_translation import translate_by_system
 
@@ -127,6 +131,10 @@ def _check(request: TranslateRequest) -> None:
             raise InputError(f"{argument('prompt')} needs {system}; a checkpoint has no prompt")
         return
     # ... or an external system, without those of checkpoints.
+    if request.is_memory:
+        unused = (*OF_SEARCH, "nbest", "uncertainty", "truncate", "prompt", "examples")
+        if name := next((name for name in unused if name in options), None):
+            raise InputError(f"{argument(name)} does not work with a memory, which copies translations")
     if request.uncertainty and request.is_server:
         if request.format != "json" or (request.nbest or 1) < 2:
             raise InputError(

@@ -96,8 +96,9 @@ class TranslateRequest:
     )  # fmt: skip
     _: KW_ONLY
     system: Model | None = option(
-        default=None, help="Use an external model instead: hf:ID@REVISION, hf:FOLDER, openai:URL", group="Models"
-    )
+        default=None, help="Use an external model instead: hf:ID@REVISION, hf:FOLDER, openai:URL; or a translation "
+        "memory: memory:TABLE, memory:SOURCE,TARGET", group="Models",
+    )  # fmt: skip
     output: File | None = option(default=None, help="Output file, written when it is complete", group="Output")
     format: Literal["text", "json"] = option(
         default="text", help="Print one translation per line, or one JSON object with its scores", group="Output"
@@ -121,3 +122,8 @@ class TranslateRequest:
     def is_server(self) -> bool:
         """Whether a server translates."""
         return str(self.system or "").startswith("openai:")
+
+    @property
+    def is_memory(self) -> bool:
+        """Whether a translation memory translates."""
+        return str(self.system or "").startswith("memory:")
