@@ -90,7 +90,8 @@ def render(
     lines = [[line[column] for column in keep] for line in lines]
     if form == "text":
         first_of_group = [sum(column < start for column in keep) for start in starts]
-        return _text(lines, left, sum(column < keys for column in keep), first_of_group)
+        left, keys = (sum(column < count for column in keep) for count in (left, keys))
+        return _text(lines, left, keys, first_of_group)
     if form == "latex":
         head, *rows = [[latex_cell(cell) for cell in line] for line in lines]
         return latex_table(head, rows)
@@ -114,9 +115,13 @@ def _text(lines: Sequence[Sequence[str]], left: int, keys: int, starts: Sequence
         for column, cell in enumerate(line):
             wraps = cell.split() and (not line_number or 0 < column < left or len(cell) > _SHORT)
             least[column] = max(least[column], max(map(len, cell.split())) if wraps else len(cell))
-    while sum(widths) + 2 * (len(widths) - 1) > room and (
-        wide := [column for column, width in enumerate(widths) if width > least[column]]
-    ):
+    between = 2 * (len(widths) - 1)
+    if sum(least) + between > room:  # columns follow below: only those that are too wide by themselves are wrapped
+        widths[:keys] = [max(min(width, room // 2), least[key]) for key, width in enumerate(widths[:keys])]
+        rest = room - sum(widths[:keys]) - 2 * keys
+        widths[keys:] = [max(min(width, rest), least[column]) for column, width in enumerate(widths[keys:], keys)]
+    while sum(least) + between <= room < sum(widths) + between:
+        wide = [column for column, width in enumerate(widths) if width > least[column]]
         widths[max(wide, key=widths.__getitem__)] -= 1
     # Cells wrap to their column.
     wrapped = [

@@ -257,14 +257,11 @@ def show_command(
         click.echo(listed)
         return
     texts = []
-    for (table, benchmark, schedule), group in report.grouped(lines).items():
+    for (table, *_), group in report.grouped(lines).items():
         title = f"{table}: {all_tables()[table].title}" if table else "not in a table"
-        texts.append(
-            f"{title}\n{benchmark}; schedule: {schedule}\n\n" + render(report.HEAD, report.line_cells(group), left=2)
-        )
+        texts.append(f"{title}\n{report.text_table(group)}")
     click.echo(
-        "\n\n".join(texts)
-        + "\n\nin percent; 95 %: confidence interval of the difference; within: whether it contains zero"
+        "\n\n".join(texts) + "\n\nin percent; Δ: ours minus published; 95 %: its interval; within: contains zero"
     )
     for path in out:
         click.echo(f"written to {path}")

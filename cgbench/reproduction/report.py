@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
@@ -17,6 +18,7 @@ from cgbench.errors import InputError
 from cgbench.files import check_shape, read_json
 from cgbench.reproduction.running import RESULT, RUNS
 from cgbench.reproduction.tables import PublishedTable, all_benchmarks, all_tables
+from cgbench.tables import columns, render
 
 IID = "IID exact match"
 UNDECIDED = 50.0  # points; an interval this wide is compatible with nearly any score
@@ -273,11 +275,11 @@ def _schedule(runs: Sequence[Result]) -> str:
 
 
 LEGEND = (
-    "In percent; ± is the standard deviation over seeds; 95 %: the confidence interval of the difference, from the\n"
-    "spreads and numbers of runs of both; *within*: it contains zero (not decided if wider than 50)."
+    "In percent; ± is the standard deviation over seeds; Δ: ours minus published; 95 %: its confidence interval, from\n"
+    "the spreads and numbers of runs of both; *within*: it contains zero (not decided if wider than 50)."
 )
 TOO_FEW = "too few updates to compare"
-HEAD = ("system", "metric", "ours", "seeds", "published", "difference", "95 %", "within")
+HEAD = ("system", "metric", "ours", "seeds", "published", "Δ", "95 %", "within")
 
 
 def line_cells(lines: Sequence[Line]) -> list[tuple[str, ...]]:
@@ -295,6 +297,21 @@ def line_cells(lines: Sequence[Line]) -> list[tuple[str, ...]]:
         )
         for line in lines
     ]
+
+
+def text_table(lines: Sequence[Line]) -> str:
+    """A table of one benchmark and schedule for a terminal: above it what all its rows have in common."""
+    rows = line_cells(lines)
+    common = [lines[0].benchmark]
+    metrics = {line.metric.partition(": ")[0] for line in lines}
+    if len(metrics) == 1:
+        common += metrics
+        rows = [(row[0], row[1].partition(": ")[2], *row[2:]) for row in rows]
+    common.append(f"schedule: {lines[0].schedule}")
+    if {row[-1] for row in rows} == {TOO_FEW}:
+        common.append(TOO_FEW)
+        rows = [(*row[:-1], "") for row in rows]
+    return f"{textwrap.fill('; '.join(common), columns())}\n\n{render(HEAD, rows, left=2)}"
 
 
 def _within(line: Line) -> str:

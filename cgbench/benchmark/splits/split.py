@@ -114,16 +114,17 @@ def corpus_or_split(source: Any, columns: tuple[str, str] | None) -> CorpusSpec:
 
 
 def split_summary(result: SplitResult) -> str:
-    """A table row with the target and the results."""
-    head = ["target", "atom divergence", "random", "compound divergence", "random", "train", "test"]
-    head += ["novel compounds", "folder"]
+    """The divergences next to those of random splits, then the sizes."""
     measured, manifest = result.divergences, result.release.manifest
     counts, target = manifest["counts"], manifest["configuration"]["divergence"]
     novel = measured.novel_compounds / measured.compounds if measured.compounds else 0.0
-    row = ["highest" if target is None else f"{target:g}", f"{measured.atom:.4f}", str(measured.atom_chance or "-")]
-    row += [f"{measured.compound:.4f}", str(measured.compound_chance or "-")]
-    row += [f"{counts['train']:,}", f"{counts['selected']:,}", f"{100 * novel:.1f} %", result.release.folder.name]
-    return render(head, [row])
+    rows = [
+        ("atoms", "", f"{measured.atom:.4f}", str(measured.atom_chance or "-")),
+        ("compounds", "highest" if target is None else f"{target:g}", f"{measured.compound:.4f}",
+         str(measured.compound_chance or "-")),
+    ]  # fmt: skip
+    sizes = f"{counts['train']:,} training pairs, {counts['selected']:,} test pairs; {100 * novel:.1f} % new compounds"
+    return f"{render(('divergence', 'target', 'reached', 'random splits'), rows)}\n\n{sizes}"
 
 
 def _sides(elements: Elements, config: SplitConfig, fixed: np.ndarray | None, lines: Sequence[str]) -> np.ndarray:

@@ -26,6 +26,7 @@ LONGEST = 60  # characters of a hypothesis in a table of text
 HOLM = "p (Holm)"
 SPREAD = ["stdev", "95 % interval", "Δ", "95 % of Δ", "p", HOLM, "p (calibrated)"]
 """The columns after a score."""
+OF_DIFFERENCES = ("difference", "difference_low", "difference_high", "p_value")
 AGREEMENT = {
     "precision": "precision of the errors found", "recall": "recall of the errors found",
     "instance": "instance, as humans judge", "aggregate": "aggregate, as humans judge",
@@ -71,14 +72,15 @@ def tables_of(scored: ScoredSystems, width: int, reasons: bool, one_line: bool) 
     :param one_line: print one system with one run as sacrebleu does.
     """
     rows = list(rows_of(scored))
-    line = _one_line(scored, width) if one_line else None
-    blocks: list[OutputTable | Note] = [Note(line) if line else _systems(scored, rows, width)]
+    line = _one_line(scored, width) if one_line and not scored.people else None
+    first = _people(scored, rows, max(width, 1)) if scored.people else _systems(scored, rows, width)
+    blocks: list[OutputTable | Note] = [Note(line) if line else first]
     blocks += [_bins(scored, rows, figure, width) for figure in scored.metric.figures] if scored.by else []
     blocks += _drops(scored, rows, width)
     blocks += [_pairs(scored, rows, figure, width) for figure in scored.metric.figures]
     blocks += [_ranks(scored, width), _types(rows, width), _agreement(rows, width)]
     blocks += [_reasons(rows, result.system) for result in scored.results] if reasons else []
-    blocks += [_published(scored, rows, width), _people(rows, max(width, 1))]
+    blocks += [_published(scored, rows, width)]
     blocks += [Note(f"estimate for {scored.sampling.design.description()}")] if scored.sampling.design else []
     blocks.append(Note(scored.clusters))
     blocks = [without_equal_p(block) if isinstance(block, OutputTable) else block for block in blocks]
@@ -91,7 +93,9 @@ def without_equal_p(table: OutputTable) -> OutputTable:
     equal = [
         column
         for column, name in enumerate(table.head)
-        if name == HOLM and table.head[column - 1] == "p" and all(row[column - 1] == row[column] for row in table.rows)
+        if name == HOLM
+        and table.head[column - 1] == "p"
+        and all(row[column] in ("", row[column - 1]) for row in table.rows)
     ]
     head, *rows = [
         [cell for column, cell in enumerate(line) if column not in equal] for line in (table.head, *table.rows)
@@ -162,7 +166,7 @@ def _systems(scored: ScoredSystems, rows: Sequence[Row], width: int) -> OutputTa
 
     lines = _lines_of(wholes, ("system", "n", "runs"), cells)
     columns = [cell for figure in scored.metric.figures for cell in (scored.metric.label(figure), *SPREAD)]
-    starts = range(3, 3 + len(columns), 1 + len(SPREAD))
+    starts = range(4 + len(SPREAD), 3 + len(columns), 1 + len(SPREAD))  # of all scores but the first
     return OutputTable(["system", "n", "runs", *columns], lines, starts=starts)
 
 
@@ -273,25 +277,34 @@ def _published(scored: ScoredSystems, rows: Sequence[Row], width: int) -> Output
     return OutputTable(head, cells, note="\n".join(f"{paper}: {PAPERS[paper]}" for paper in papers if paper in PAPERS))
 
 
-def _people(rows: Iterable[Row], width: int) -> OutputTable:
-    """Mean human judgements, from judgements alone and with the metric."""
+def _people(scored: ScoredSystems, rows: Sequence[Row], width: int) -> OutputTable:
+    """Mean human judgements with the metric, then those of judgements alone, then the means of the metric."""
     people = [row for row in rows if row.analysis == "people"]
-    lines = []
-    for alone, powered in zip(people[::2], people[1::2], strict=True):
-        cells, widths = [], []
-        for row in (alone, powered):  # of a system, or of a difference
-            sign = "+" if row.baseline else ""
-            low, high = (row.difference_low, row.difference_high) if row.baseline else (row.ci_low, row.ci_high)
-            cells += [fixed(row.difference if row.baseline else row.value, width, sign), span(low, high, width, sign)]
-            widths += [high - low] if low is not None and high is not None else []
-        name = f"{alone.system} - {alone.baseline}" if alone.baseline else alone.system
-        narrower = ""
-        if len(widths) == 2:
-            gain = round(100 * (1 - widths[1] / widths[0]))
-            narrower = f"{gain} %" if gain > 0 else "no: the metric does not help"
-        lines.append([name, f"{alone.n:,} of {powered.n:,}", *cells, narrower, p_text(powered.p_value)])
-    head = ["human mean", "judged", "judgements alone", "95 % interval", "with the metric", "95 % interval"]
-    return OutputTable([*head, "narrower", "p"], lines)
+    differences = {(row.figure, row.system): row for row in people if row.baseline}
+    baseline = next((row.baseline for row in differences.values()), None)
+    metric = scored.metric.name
+    gains = {mean.system: mean.narrower for mean in scored.people if (mean.against is None) == (baseline is None)}
+
+    def cells(row: Row) -> list[str]:
+        gain = gains.get(row.system) if row.figure == labels["with the metric"] else None
+        return [*_score(row, width), "" if gain is None else f"{max(0, round(100 * gain))} %"]
+
+    labels = {"with the metric": f"human + {metric}", "judgements alone": "human"}
+    shown = []
+    for name, label in labels.items():
+        for row in (row for row in people if row.figure == name and not row.baseline):
+            row = replace(row, figure=label, baseline=baseline)
+            if difference := differences.get((name, row.system)):
+                row = replace(row, **{name: getattr(difference, name) for name in OF_DIFFERENCES})
+            shown.append(row)
+    shown += [replace(row, figure=metric) for row in rows if row.analysis == "scores"]
+    note = f"narrower: how much {metric} shortens the interval of {'Δ' if differences else 'the mean'}"
+    return OutputTable(
+        ["mean of", "system", "n", "mean", *SPREAD, "narrower"],
+        _lines_of(shown, ("figure", "system", "n"), cells, once=1),
+        2,
+        note=note,
+    )
 
 
 def _signatures(scored: ScoredSystems, adjusted: bool) -> Note:

@@ -54,6 +54,21 @@ def test_means_of_people_are_rows_of_systems_and_of_differences():
     assert all(row["value"] == "" and row["difference"] for row in rows[-2:])
 
 
+def test_people_and_the_metric_have_one_table_the_estimate_first():
+    scores = {name: [row % more / more for row in range(60)] for name, more in (("a", 7), ("b", 5))}
+    judged = {name: [row % 2 + row % 3 if row < 30 else None for row in range(60)] for name in scores}
+    found = import_scores(scores, judgements={"people": judged}, paired=True, metric={"name": "COMET"})
+    table, *notes = found.report("markdown").split("\n\n")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
+    assert rows[0][:4] == ["mean of", "system", "n", "mean"] and "mean of" not in "".join(notes)
+    assert [row[:3] for row in rows[2:]] == [
+        ["human + COMET", "a", "60"], ["", "b", "60"], ["human", "a", "30"], ["", "b", "30"],
+        ["COMET", "a", "60"], ["", "b", "60"],
+    ]  # fmt: skip
+    mean = next(mean for mean in found.scored.people if mean.against)
+    assert "baseline" in rows[2] and f"{mean.powered:+.4f}" in rows[3][5] and f"{mean.alone:+.4f}" in rows[5][5]
+
+
 def test_the_best_of_several_systems_is_bold_and_stars_are_raised():
     found = evaluate("exact", {"a": READ, "b": REFERENCES}, REFERENCES, paired=True)
     assert r"\textbf{100.0}" in found.to_latex() and "$+$50.0$^{**}$" in found.to_latex()
