@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import math
+import re
+import textwrap
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,26 +26,16 @@ too, with white for black."""
 MARKERS = "osD^vPX*<>"
 SPREAD = 0.4  # of the distance between two labels, for the points of all systems
 LONG = 8  # characters of a label; longer ones are slanted
+MOST_LETTERS = 18  # of a name
+COLUMN = 3.3  # inches: the width of a column of a paper
 # Without the date, the program and random ids, the same figure has the same bytes; text in an SVG stays text.
-RC = {"svg.hashsalt": "cgbench", "svg.fonttype": "none", "pdf.fonttype": 42}
+RC = {"svg.hashsalt": "cgbench", "svg.fonttype": "none", "pdf.fonttype": 42, "font.family": "serif", "font.size": 8,
+      "axes.titlesize": 8, "axes.labelsize": 8}  # fmt: skip
 METADATA: dict[str, dict[str, None]] = {
     ".svg": {"Date": None},
     ".png": {"Software": None},
     ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
-
-
-@dataclass(frozen=True)
-class Heatmap:
-    """A table of weights: how much each column takes of each row.
-
-    :param values: [rows, columns]; nan where nothing can be taken.
-    """
-
-    title: str
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    values: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -83,7 +77,7 @@ class Chart:
     :param counts: number of examples at each label, if any.
     :param joined: a line joins the values of a series.
     :param down: labels are below one another, and values go from left to right.
-    :param decimals: of values in text; ``ends``: of the scale (default: those of the values).
+    :param decimals: of values in text; ``ends``: of the scale (default: those of the values); ``note``: what bars mean.
     """
 
     labels: Sequence[str]
@@ -96,25 +90,21 @@ class Chart:
     down: bool = False
     decimals: int = 1
     ends: tuple[float, float] | None = None
+    note: str = ""
 
     def offset(self, index: int) -> float:
         """How far a series stands from its label, so that all are next to each other."""
         return SPREAD * ((index + 0.5) / len(self.series) - 0.5)
 
 
-def is_picture(path: Path, argument: str, endings: Sequence[str] = ()) -> bool:
-    """Check, before any work, that ``path``, which ``argument`` names, can be written; whether a picture is.
+def check_picture(path: Path, argument: str) -> None:
+    """Check, before any work, that the picture ``path``, which ``argument`` names, can be written.
 
-    :param endings: those of files that are no pictures.
     :raises InputError: its name ends in no known form, or matplotlib is not installed.
     """
-    if path.suffix in endings:
-        return False
     if path.suffix not in METADATA:
-        *first, last = *endings, *METADATA
-        raise InputError(f"{argument}: the name must end in {', '.join(first)} or {last}")
+        raise InputError(f"{argument}: the name must end in .svg, .png or .pdf")
     require("matplotlib", "plots")
-    return True
 
 
 def save_figure(figure: Any, path: Path) -> None:
@@ -130,81 +120,92 @@ def save_figure(figure: Any, path: Path) -> None:
     write_atomic(path, data)
 
 
-def draw_heatmaps(panels: Sequence[Heatmap], down: str = "", across: str = "") -> Any:
-    """A panel beside another, darker for more, on one scale; ``down`` and ``across`` name their axes."""
-    rows, columns = max(len(panel.rows) for panel in panels), max(len(panel.columns) for panel in panels)
-    figure = _figure(len(panels) * (1.2 + 0.4 * columns) + 1, 1.2 + 0.4 * rows)
-    axes = figure.subplots(1, len(panels), squeeze=False)[0]
-    top = max(float(np.nanmax(panel.values)) for panel in panels)
-    colours = require("matplotlib.colors", "plots").LinearSegmentedColormap.from_list("pages", ["white", COLOURS[0]])
-    for ax, panel in zip(axes, panels, strict=True):
-        image = ax.imshow(panel.values, cmap=colours, vmin=0, vmax=top, origin="upper" if down else "lower")
-        ax.set_title(_plain(panel.title))
-        ax.set_xticks(range(len(panel.columns)), map(_plain, panel.columns), rotation=90)
-        ax.set_yticks(range(len(panel.rows)), map(_plain, panel.rows))
-        ax.set_xlabel(across)
-        ax.set_ylabel(down)
-    figure.colorbar(image, ax=list(axes))
-    return figure
-
-
-def draw_charts(charts: Sequence[Chart]) -> Any:
-    """Charts next to each other, or below one another if their labels are; with one legend."""
-    down, sizes = charts[0].down, [max(2, len(chart.labels)) for chart in charts]
-    if down:
-        figure = _figure(7, 0.28 * sum(sizes) + 1.1 * len(charts))
-        axes = figure.subplots(len(charts), 1, squeeze=False, height_ratios=sizes)[:, 0]
-    else:
-        width = max(4.0, 1.5 + (0.7 + 0.1 * len(charts[0].series)) * len(charts[0].labels))
-        figure = _figure(width * len(charts), 3.4)
-        axes = figure.subplots(1, len(charts), squeeze=False)[0]
-    for ax, chart in zip(axes, charts, strict=True):
-        draw_chart_on(ax, chart)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=8)
+def draw_charts(charts: Sequence[Chart], width: float = COLUMN) -> Any:
+    """Charts below one another, ``width`` inches wide, in the font of a paper, with what their bars mean."""
+    heights = [0.6 + 0.24 * len(chart.labels) if chart.down else 2.2 for chart in charts]
+    with require("matplotlib", "plots").rc_context(RC):
+        figure = _figure(width, sum(heights) + 0.2)
+        axes = figure.subplots(len(charts), 1, squeeze=False, height_ratios=heights)[:, 0]
+        for ax, chart in zip(axes, charts, strict=True):
+            draw_chart_on(ax, chart)
+        figure.supxlabel(textwrap.fill(charts[0].note, int(18 * width)), fontsize=7)
     return figure
 
 
 def draw_chart_on(ax: Any, chart: Chart) -> None:
-    """Draw a chart on an axes of matplotlib."""
-    labels, positions = [_plain(label) for label in chart.labels], np.arange(len(chart.labels))
+    """Draw a chart on an axes of matplotlib: labels below one another have their values at the points, other series
+    their names at the end."""
+    # Names as rows wrap, so that they leave room for the values.
+    labels = [_plain(textwrap.fill(label, 22) if chart.down else label) for label in chart.labels]
+    positions = np.arange(len(labels))
     if chart.counts:
-        labels = [f"{label}\n{count:,}" for label, count in zip(labels, chart.counts, strict=True)]
-    for index, series in enumerate(chart.series):
+        labels = [f"{label}\n({count:,})" for label, count in zip(labels, chart.counts, strict=True)]
+    ends: list[tuple[float, str, str]] = []
+    for index, (series, name) in enumerate(
+        zip(chart.series, short_names([row.name for row in chart.series]), strict=True)
+    ):
         # An interval that is missing has length 0.
         values, where = np.array(series.values, float), positions + chart.offset(index)
-        ends = [values - np.array(series.low or values, float), np.array(series.high or values, float) - values]
+        lengths = [values - np.array(series.low or values, float), np.array(series.high or values, float) - values]
         x, y, errors = (values, where, "xerr") if chart.down else (where, values, "yerr")
+        colour, style = COLOURS[index % len(COLOURS)], "-" if chart.joined and not chart.down else "none"
         ax.errorbar(
-            x, y, **{errors: np.nan_to_num(np.array(ends).clip(min=0))}, linestyle="none" if chart.down else "-",
-            linewidth=1, color=COLOURS[index % len(COLOURS)], marker=MARKERS[index % len(MARKERS)], markersize=4,
-            capsize=2, label=_plain(series.name),
+            x, y, **{errors: np.nan_to_num(np.array(lengths).clip(min=0))}, linestyle=style, linewidth=1, color=colour,
+            marker=MARKERS[index % len(MARKERS)], markersize=4, capsize=2, label=_plain(series.name),
         )  # fmt: skip
+        # The value above each point, or the name after the last one.
+        points = [(value, at) for value, at in zip(values, where, strict=True) if np.isfinite(value)]
+        ends += [(value, name, colour) for value, _ in points[-1:]]
+        for value, at in points if chart.down else ():
+            ax.annotate(f"{value:.{chart.decimals}f}", (value, at), (0, 3), textcoords="offset points", ha="center")
+    if not chart.down:
+        _name_lines(ax, sorted(ends))
     # Labels, names of the axes and a grid.
     label_axis, value_axis = (ax.yaxis, ax.xaxis) if chart.down else (ax.xaxis, ax.yaxis)
     slanted = not chart.down and max(len(label.split("\n")[0]) for label in labels) > LONG
-    label_axis.set_ticks(positions, labels, fontsize=8, **({"rotation": 30, "ha": "right"} if slanted else {}))
+    label_axis.set_ticks(positions, labels, **({"rotation": 30, "ha": "right"} if slanted else {}))
     if chart.down:
-        ax.set_ylim(len(labels) - 0.5, -0.5)
-    ax.set_title(_plain(chart.title), fontsize=8)
+        ax.set_ylim(len(labels) - 0.5, -0.7)
+    ax.set_title(_plain(chart.title))
     label_axis.set_label_text(_plain(chart.label_name))
     value_axis.set_label_text(_plain(chart.value_name))
     value_axis.grid(alpha=0.3)
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def draw_cloud(
-    behind: tuple[Any, Any], points: tuple[Any, Any], labels: tuple[str, str], names: tuple[str, str]
-) -> Any:
-    """Many grey points, and some in colour in front of them; ``names`` are those of the axes."""
-    figure = _figure(5.5, 4)
-    ax = figure.subplots()
-    ax.plot(*behind, ".", color=COLOURS[6], alpha=0.3, markersize=4, label=labels[0], rasterized=True)
-    ax.plot(*points, ".", color=COLOURS[0], markersize=5, label=labels[1])
-    ax.set_xlabel(_plain(names[0]))
-    ax.set_ylabel(_plain(names[1]))
-    ax.legend(fontsize=8)
-    ax.spines[["top", "right"]].set_visible(False)
-    return figure
+def _name_lines(ax: Any, ends: Sequence[tuple[float, str, str]]) -> None:
+    """Names right of the axes at the last values, lowest first, moved up until they are apart."""
+    (bottom, top), at = ax.get_ylim(), -np.inf
+    for value, name, colour in ends:
+        at = max(at + 0.07 * (top - bottom), value)
+        ax.annotate(
+            _plain(name), (1, at), xycoords=("axes fraction", "data"), color=colour, va="center", annotation_clip=False
+        )
+
+
+def shorten(name: str) -> str:
+    """A name as a chart has room for."""
+    return name if len(name) <= MOST_LETTERS else name[: MOST_LETTERS - 1] + "…"
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """Names as a chart has room for, and still different: those that would be cut alike are cut in the middle."""
+    alike, half = Counter(map(shorten, names)), MOST_LETTERS // 2
+    short = [name[: half - 1] + "…" + name[-half:] if alike[shorten(name)] > 1 else shorten(name) for name in names]
+    again = Counter(short)
+    return [f"{index}: {name}" if again[name] > 1 else name for index, name in enumerate(short, 1)]
+
+
+def inches(text: str, option: str) -> float:
+    """A width such as ``3.3in``, ``84mm`` or ``8.4cm`` in inches.
+
+    :raises InputError: it is none, or less than an inch or more than 20 inches; ``option`` is its name with it.
+    """
+    match = re.fullmatch(r"([0-9.]+)(in|mm|cm)", text)
+    with contextlib.suppress(ValueError):
+        if match and 1 <= (width := float(match[1]) / {"in": 1, "mm": 25.4, "cm": 2.54}[match[2]]) <= 20:
+            return width
+    raise InputError(f"{option}: give a width from 1in to 20in, such as {COLUMN}in, 84mm or 17cm")
 
 
 def _figure(width: float, height: float) -> Any:
@@ -217,7 +218,7 @@ def _figure(width: float, height: float) -> Any:
 def _picture(figure: Any, ending: str, dots_per_inch: int = 150) -> bytes:
     buffer = io.BytesIO()
     with require("matplotlib", "plots").rc_context(RC):
-        figure.savefig(buffer, format=ending[1:], dpi=dots_per_inch, bbox_inches="tight", metadata=METADATA[ending])
+        figure.savefig(buffer, format=ending[1:], dpi=dots_per_inch, metadata=METADATA[ending])
     return buffer.getvalue()
 
 

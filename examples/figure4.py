@@ -7,18 +7,32 @@ The LRF paper uses 680 pairs of the CG test set; they must be normalised like th
 """
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
+from matplotlib.figure import Figure
 from torch import Tensor
 
 from cgbench.models.architectures.composition import Composition, mixed_sublayers
 from cgbench.models.architectures.lrf import LRF, FuseAttention
 from cgbench.models.checkpoints import load_checkpoint
 from cgbench.models.parts.ragged import Ragged
-from cgbench.plots import Heatmap, draw_heatmaps, save_figure
 from cgbench.text.formats import CorpusSpec, read_pairs
+
+
+@dataclass(frozen=True)
+class Heatmap:
+    """A table of weights: how much each column takes of each row.
+
+    :param values: [rows, columns]; nan where nothing can be taken.
+    """
+
+    title: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: np.ndarray
 
 
 def numbered(name: str, count: int) -> tuple[str, ...]:
@@ -103,6 +117,21 @@ def lrf_panels(model: LRF, sources: list[np.ndarray], targets: list[np.ndarray])
     ]
 
 
+def draw_panels(panels: list[Heatmap]) -> Figure:
+    """A panel beside another, darker for more, on one scale."""
+    rows, columns = max(len(panel.rows) for panel in panels), max(len(panel.columns) for panel in panels)
+    figure = Figure(figsize=(len(panels) * (1.2 + 0.4 * columns) + 1, 1.2 + 0.4 * rows), layout="constrained")
+    axes = figure.subplots(1, len(panels), squeeze=False)[0]
+    top = max(float(np.nanmax(panel.values)) for panel in panels)
+    for ax, panel in zip(axes, panels, strict=True):
+        image = ax.imshow(panel.values, cmap="Blues", vmin=0, vmax=top, origin="lower")
+        ax.set_title(panel.title)
+        ax.set_xticks(range(len(panel.columns)), panel.columns, rotation=90)
+        ax.set_yticks(range(len(panel.rows)), panel.rows)
+    figure.colorbar(image, ax=list(axes))
+    return figure
+
+
 def main() -> None:
     """Draw the panels of a checkpoint, and print them."""
     picture, folder, *files = map(Path, sys.argv[1:])
@@ -118,7 +147,7 @@ def main() -> None:
         print(panel.title, *panel.columns, sep="\t")
         for name, values in zip(panel.rows, panel.values, strict=True):
             print(name, *("" if np.isnan(value) else f"{value:.3f}" for value in values), sep="\t")
-    save_figure(draw_heatmaps(panels), picture)
+    draw_panels(panels).savefig(picture)
 
 
 if __name__ == "__main__":

@@ -9,9 +9,8 @@ from pathlib import Path
 import click
 
 from cgbench.commands.click_types import corpus_words
-from cgbench.commands.command import Command, Group, format_option, grouped_option, print_json
+from cgbench.commands.command import Command, Group, format_option, print_json
 from cgbench.commands.options import takes
-from cgbench.errors import InputError
 from cgbench.models.lexicons.learn import LexiconRequest
 
 PATH = click.Path(path_type=Path)
@@ -28,38 +27,17 @@ def lexicon_group() -> None:
 @lexicon_group.command("learn", cls=Command, example=EXAMPLE)
 @click.argument("corpus", type=PATH, nargs=-1, required=True, metavar="TRAIN...")
 @takes(LexiconRequest, read={"corpus": corpus_words})
-@grouped_option("Output", "--show", type=PATH, metavar="FILE", help="Plot the lexicon (.svg, .png or .pdf)")
-@grouped_option("Output", "--words", metavar="W,W,...", help="Source words in the plot [default: all]")
 @format_option
-def learn_command(request: LexiconRequest, show: Path | None, words: str | None, form: str) -> None:
+def learn_command(request: LexiconRequest, form: str) -> None:
     """Learn a lexicon from TRAIN with a method of Akyürek and Andreas (2021).
 
     TRAIN is two files (source, target), or one with both sides. Words are separated by blanks.
     """
-    from cgbench.files import check_output
     from cgbench.models.lexicons.learn import learn
-    from cgbench.models.lexicons.matrix import lexicon_heatmap
-    from cgbench.plots import draw_heatmaps, is_picture, save_figure
-    from cgbench.text.inputs import as_corpus
 
-    # Check the outputs before any work.
     out = Path(request.out)
-    if words and not show:
-        raise InputError("--words belongs to --show")
-    if show:
-        check_output(show, as_corpus(request.corpus, request.columns).files)
-        is_picture(show, f"--show {show}")
-        if show.absolute() == out.absolute():
-            raise InputError(f"--show {show}: the lexicon itself is written there; give another name")
     learned = learn(request)
     lexicon = learned.lexicon
-    if show:
-        try:
-            save_figure(
-                draw_heatmaps([lexicon_heatmap(lexicon, words.split(",") if words else ())], "source", "target"), show
-            )
-        except InputError as error:
-            raise InputError(f"{error.message}; the lexicon is in {out}, the picture was not drawn") from None
     # Print the counts and the first words.
     figures = {
         "out": str(out),
@@ -85,7 +63,7 @@ def learn_command(request: LexiconRequest, show: Path | None, words: str | None,
         f"\n{counted(len(lexicon), 'entry')} for {counted(len(lexicon.source_words), 'source word')}; the text has "
         f"{learned.source_words:,} and {counted(learned.target_words, 'target word')} in "
         f"{counted(learned.pairs, 'pair')}\n"
-        f"{learned.signature}\nwritten to {out}" + (f" and {show}" if show else "")
+        f"{learned.signature}\nwritten to {out}"
     )
 
 

@@ -216,7 +216,7 @@ def run_command(request: ReproduceRequest, dry_run: bool) -> None:
     type=PATH,
     multiple=True,
     metavar="FILE",
-    help="Also write a .md, .json, .svg, .png or .pdf file; repeatable",
+    help="Also write a .md or .json file; repeatable",
 )
 @format_option
 def show_command(
@@ -224,13 +224,13 @@ def show_command(
 ) -> None:
     """Compare the scores of the runs in FOLDER with the published ones."""
     from cgbench.files import check_output, write_atomic
-    from cgbench.plots import is_picture, save_figure
     from cgbench.reproduction import report
     from cgbench.reproduction.tables import all_tables, find_table
 
     tables = [find_table(name) for name in names]
-    pictures = [path for path in out if is_picture(path, f"--out {path}", (".md", ".json"))]
     for path in out:
+        if path.suffix not in (".md", ".json"):
+            raise InputError(f"--out {path}: the name must end in .md or .json")
         check_output(path, [folder])
     # Read the scores and compare them.
     results, warnings = report.read_results(folder)
@@ -249,10 +249,7 @@ def show_command(
     # Write the files, then print.
     listed = json.dumps(report.lines_as_json(lines), ensure_ascii=False, indent=1)
     for path in out:
-        if path in pictures:
-            save_figure(report.draw(lines), path)
-        else:
-            write_atomic(path, listed + "\n" if path.suffix == ".json" else report.markdown(lines))
+        write_atomic(path, listed + "\n" if path.suffix == ".json" else report.markdown(lines))
     if form == "json":
         click.echo(listed)
         return

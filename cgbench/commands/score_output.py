@@ -30,6 +30,9 @@ class ScoreOutput(ReportRequest):
     plot: File | None = option(
         default=None, help="Plot the scores, in the bins of --by if given (.svg, .png or .pdf)", group="Output"
     )
+    plot_width: str = option(
+        default="3.3in", help="Width of the plot, such as 3.3in (a column), 84mm or 17cm", group="Output"
+    )
     page: File | None = option(
         default=None, help="Write an HTML report", group="Output", flag="report", metavar="FILE.html"
     )
@@ -44,9 +47,10 @@ class ScoreOutput(ReportRequest):
         :raises InputError: they do not, or a file cannot be written there.
         """
         if self.plot:
-            from cgbench.plots import is_picture
+            from cgbench.plots import check_picture, inches
 
-            is_picture(Path(self.plot), f"--plot {self.plot}")
+            check_picture(Path(self.plot), f"--plot {self.plot}")
+            inches(self.plot_width, f"--plot-width {self.plot_width}")
         if self.every_eval_ever and Path(self.every_eval_ever).is_file():
             raise InputError(f"--every-eval-ever {self.every_eval_ever}: it is a file; give a folder")
         written = [Path(path) for path in (self.per_example, self.plot, self.page) if path]
@@ -69,7 +73,7 @@ class ScoreOutput(ReportRequest):
             write_atomic(Path(self.page), score_page(evaluation, command=command_line(), notes=warned))
         click.echo(evaluation.report(self.form, self.width, self.reasons))
         if self.plot:
-            evaluation.plot(self.plot)
+            evaluation.plot(self.plot, width=self.plot_width)
 
 
 def input_files(scored: Any) -> Iterator[Path]:

@@ -17,11 +17,10 @@ import numpy as np
 from markupsafe import Markup
 
 from cgbench.errors import printable
-from cgbench.plots import COLOURS, Chart, Series
+from cgbench.plots import COLOURS, Chart, Series, short_names, shorten
 
 WIDTH = 440
 FEW = 5  # examples
-MOST_LETTERS = 18
 LARGEST_DOT = 14.0  # radius of a dot for many points
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 3", "10 4", "4 2")
 ROW = 68  # height of a histogram
@@ -220,19 +219,6 @@ def shade(value: float | None) -> str:
         return ""
     step = min(5, int(abs(value) * 5 + 0.5))
     return "z" if not step else f"{'p' if value > 0 else 'n'}{step}"
-
-
-def shorten(name: str) -> str:
-    """A name as a chart has room for."""
-    return name if len(name) <= MOST_LETTERS else name[: MOST_LETTERS - 1] + "…"
-
-
-def short_names(names: Sequence[str]) -> list[str]:
-    """Names as a chart has room for, and still different: those that would be cut alike are cut in the middle."""
-    alike, half = Counter(map(shorten, names)), MOST_LETTERS // 2
-    short = [name[: half - 1] + "…" + name[-half:] if alike[shorten(name)] > 1 else shorten(name) for name in names]
-    again = Counter(short)
-    return [f"{index}: {name}" if again[name] > 1 else name for index, name in enumerate(short, 1)]
 
 
 def tick_text(value: float) -> str:

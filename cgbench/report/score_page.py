@@ -21,7 +21,7 @@ from cgbench.benchmark.score.output.tables import differences_tables, span
 from cgbench.benchmark.score.result import Evaluation, EvaluationInputs
 from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.errors import InputError
-from cgbench.plots import Chart, Series
+from cgbench.plots import Chart, Series, shorten
 from cgbench.report import charts
 from cgbench.report.page import BEST, MOST_EXAMPLES, NONE, as_table, render_page
 from cgbench.report.parts_section import parts_section
@@ -320,16 +320,14 @@ def _distribution(scored: ScoredSystems, scores: Sequence[np.ndarray]) -> list[t
     name, base, none = scored.metric.name, base_of(scored), (np.zeros(0), np.zeros(0))
     title = f"{name} of single examples"
     rounded = np.round(means, max(1, scored.metric.width)).tolist()
-    series = [Series(charts.shorten(system), rounded[at], colour=at) for at, system in enumerate(names)]
+    series = [Series(shorten(system), rounded[at], colour=at) for at, system in enumerate(names)]
     pictures = [(charts.histograms(series, name, title, unit="examples"), f"{title}; dashed: the median")]
     for index, system in enumerate(names):
         if index != base:
             points = (means[base], means[index])
             behind, dots = (none, points) if means.shape[1] <= DOTS else (points, none)
             title = f"{system} against {names[base]}"
-            chart = charts.scatter(
-                behind, dots, (charts.shorten(names[base]), charts.shorten(system)), title, pair=f"{index} {base}"
-            )
+            chart = charts.scatter(behind, dots, (shorten(names[base]), shorten(system)), title, pair=f"{index} {base}")
             pictures.append((chart, title))
     return pictures
 

@@ -348,30 +348,6 @@ def _pipes(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
 
 
-def draw(lines: Sequence[Line]) -> Any:
-    """A matplotlib figure of our and published scores, with one panel per table and benchmark."""
-    from cgbench.plots import Chart, Series, draw_charts
-
-    charts = []
-    for (table, benchmark, schedule), group in grouped(lines).items():
-        nan = float("nan")
-        sides = {
-            "ours": [(line.ours, line.deviation or 0.0) for line in group],
-            "published": [(float(line.published or nan), float(line.spread or 0)) for line in group],
-        }
-        series = []
-        for name, scores in sides.items():
-            low, high = ([value + sign * spread for value, spread in scores] for sign in (-1, 1))
-            series.append(Series(name, [value for value, _ in scores], low, high))
-        metrics = [line.metric.removeprefix("exact match").removeprefix(": ") for line in group]
-        labels = [
-            ", ".join(filter(None, (x.best or x.system, metric))) for x, metric in zip(group, metrics, strict=True)
-        ]
-        title = " · ".join(filter(None, (table, benchmark, schedule)))
-        charts.append(Chart(labels, series, title, down=True))
-    return draw_charts(charts)
-
-
 def lines_as_json(lines: Sequence[Line]) -> list[dict[str, Any]]:
     """Lines as JSON values, with scores as numbers."""
     rows = [asdict(line) for line in lines]

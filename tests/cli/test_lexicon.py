@@ -64,22 +64,6 @@ def test_settings_columns_and_lower_case(run, tmp_path):
     assert "nothing was written" in run(*words, "--method", "ibm1", "--set", "iterations=1", status=2).stderr
 
 
-def test_show(train, run, tmp_path):
-    pytest.importorskip("matplotlib")
-    words = ["--show", tmp_path / "x.svg", "--words", "walk,run"]
-    run("lexicon", "learn", train, "--out", tmp_path / "x.json", "--method", "pmi", *words)
-    text = (tmp_path / "x.svg").read_text()
-    assert ">WALK<" in text and ">jump<" not in text
-
-
-def test_a_picture_that_cannot_be_drawn_loses_no_lexicon(train, run, tmp_path):
-    pytest.importorskip("matplotlib")
-    words = ["--out", tmp_path / "x.json", "--show", tmp_path / "x.svg", "--words", "hop"]
-    error = run("lexicon", "learn", train, *words, status=2).stderr
-    assert "no entry for 'hop'; the lexicon is in" in error
-    assert len(json.loads((tmp_path / "x.json").read_text())) == 4 and not (tmp_path / "x.svg").exists()
-
-
 def test_bad_calls_of_learn(train, run, tmp_path):
     out = ["--out", tmp_path / "x.json"]
     (tmp_path / "empty.tsv").write_text("")
@@ -91,9 +75,6 @@ def test_bad_calls_of_learn(train, run, tmp_path):
         ([train, "--out", tmp_path / "no" / "x.json"], "there is no folder"),
         ([train, *out, "--set", "epsilom=2"], "unknown setting epsilom; did you mean epsilon?"),
         ([train, *out, "--set", "epsilon=two"], "epsilon: 'two' is not a whole number"),
-        ([train, *out, "--words", "run"], "--words belongs to --show"),
-        ([train, *out, "--show", tmp_path / "x.gif"], "must end in .svg, .png or .pdf"),
-        ([train, "--out", tmp_path / "x.svg", "--show", tmp_path / "x.svg"], "give another name"),
         ([train, "--out", tmp_path / "x.tsv.gz"], "cannot be compressed"),
     ):
         assert message in run("lexicon", "learn", *words, status=2).stderr

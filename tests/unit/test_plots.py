@@ -1,5 +1,6 @@
 """Pictures: the same bytes, the numbers in them, and what cannot be drawn."""
 
+import itertools
 import re
 from pathlib import Path
 
@@ -8,10 +9,9 @@ import pytest
 
 from cgbench.benchmark.stats.stats import stats
 from cgbench.errors import InputError
-from cgbench.plots import COLOURS, Chart, Heatmap, Series, draw_charts, draw_heatmaps, is_picture, save_figure
+from cgbench.plots import COLOURS, Chart, Series, check_picture, draw_charts, inches, save_figure
 from cgbench.report.page import asset
 
-PANEL = Heatmap("keys", ("$a$", "two"), ("a", "價錢"), np.array([[1.0, 0.5], [np.nan, 0.5]]))
 NAN = float("nan")
 POINTS = [Series("$ours", [1, NAN, 3], [0, NAN, 2], [2, NAN, NAN]), Series("theirs", [2, 2, 2], [2, 2, 2], [2, 2, 2])]
 
@@ -46,9 +46,9 @@ def test_colours_can_be_told_apart(vision):
 @pytest.fixture
 def figures():
     pytest.importorskip("matplotlib")
-    across, down = (Chart(["x", "y", "z"], POINTS, "title", "value", "label", down=down) for down in (False, True))
-    return lambda: {"map": draw_heatmaps([PANEL], "rows", "columns"), "across": draw_charts([across, across]),
-                    "down": draw_charts([down])}  # fmt: skip
+    across = Chart(["x", "y", "價錢"], POINTS, "title", "value", "label", note="what bars mean")
+    down = Chart(["$a$", "y", "z"], POINTS[:1], "title", "value", "label", down=True)
+    return lambda: {"across": draw_charts([across, across]), "down": draw_charts([down])}
 
 
 def test_the_same_figure_is_the_same_bytes_and_text_stays_text(figures, tmp_path):
@@ -58,12 +58,33 @@ def test_the_same_figure_is_the_same_bytes_and_text_stays_text(figures, tmp_path
         save_figure(figure, again := tmp_path / f"{name}-again.svg")
         assert (tmp_path / f"{name}.svg").read_bytes() == again.read_bytes()
     texts = {name: (tmp_path / f"{name}.svg").read_text() for name in figures()}
-    assert all(f">{word}<" in texts["map"] for word in ("keys", "$a$", "價錢", "rows", "columns"))
-    for text in (texts["across"], texts["down"]):
-        assert (
-            all(f">{word}<" in text for word in ("$ours", "theirs", "title", "value", "label")) and COLOURS[1] in text
-        )
-        assert "<dc:date>" not in text
+    # The name of each line, the value at each dot.
+    words = {"across": ("$ours", "theirs", "價錢", "what bars mean"), "down": ("$a$", "1.0", "3.0")}
+    for name, text in texts.items():
+        assert all(f">{word}<" in text for word in (*words[name], "title", "value", "label"))
+        assert "<dc:date>" not in text and "serif" in text
+
+
+def test_a_figure_is_as_wide_as_asked_and_names_are_apart(tmp_path):
+    pytest.importorskip("matplotlib")
+    same = [Series(f"system {number}", [0.0, 50.0]) for number in range(5)] + [Series("top", [0.0, 100.0])]
+    figure = draw_charts([Chart(["x", "y"], same)], inches("84mm", "--plot-width"))
+    save_figure(figure, tmp_path / "x.svg")
+    assert re.search(r'width="([\d.]+)pt"', (tmp_path / "x.svg").read_text())[1].startswith("238.11")
+    names = [text for text in figure.axes[0].texts if text.get_text().startswith("system")]
+    boxes = sorted((text.get_window_extent() for text in names), key=lambda box: box.y0)
+    assert len(boxes) == 5 and all(lower.y1 <= upper.y0 + 1 for lower, upper in itertools.pairwise(boxes))
+    assert max(box.x1 for box in boxes) <= figure.bbox.x1
+
+
+@pytest.mark.parametrize("text", ["3", "3 in", "wide", "0.5in", "30in", "1.2.3in", "nanin", "-4cm"])
+def test_widths_that_are_none(text):
+    with pytest.raises(InputError, match="give a width from 1in to 20in"):
+        inches(text, f"--plot-width {text}")
+
+
+def test_widths():
+    assert [inches(text, "") for text in ("3.3in", "25.4mm", "2.54cm")] == [3.3, 1.0, 1.0]
 
 
 @pytest.mark.parametrize(("form", "begin"), [("png", b"\x89PNG"), ("pdf", b"%PDF")])
@@ -74,22 +95,18 @@ def test_other_forms(figures, tmp_path, form, begin):
     save_figure(figures()["down"], path)
     assert data == path.read_bytes() and data.startswith(begin) and b"CreationDate" not in data
     with pytest.raises(InputError, match="lacks some characters of the words; draw to a .svg file"):
-        save_figure(figures()["map"], path)
+        save_figure(figures()["across"], path)
     assert data == path.read_bytes()
 
 
-def test_what_draws_itself(small_release):
+def test_what_draws_itself():
     pytest.importorskip("matplotlib")
-    figure = small_release.plot()
-    candidates, chosen = (len(line.get_xdata()) for line in figure.axes[0].lines)
-    counts = small_release.manifest["counts"]
-    assert (candidates, chosen) == (counts["candidates"] - counts["selected"], counts["selected"])
+    figure = stats(["a b c"], {"one": ["a b c"], "other": ["a c c b"]}).plot()
     assert figure._repr_png_().startswith(b"\x89PNG") and figure._repr_png_() == figure._repr_png_()
-    (ax,) = stats(["a b c"], {"one": ["a b c"], "other": ["a c c b"]}).plot().axes
+    (ax,) = figure.axes
     assert [list(one.lines[0].get_ydata()) for one in ax.containers] == [[0.0, 0.0], [100.0, 100.0]]
 
 
 def test_names_of_files():
-    assert not is_picture(Path("x.tsv"), "--out x.tsv", (".tsv",))
-    with pytest.raises(InputError, match=r"--out x.gif: the name must end in .tsv, .svg, .png or .pdf"):
-        is_picture(Path("x.gif"), "--out x.gif", (".tsv",))
+    with pytest.raises(InputError, match=r"--out x.gif: the name must end in .svg, .png or .pdf"):
+        check_picture(Path("x.gif"), "--out x.gif")

@@ -281,9 +281,8 @@ class Race:
             missing = [math.nan] * (len(labels) - len(pairs))
             values, low, high = ([*(getattr(pair, name) for pair in pairs), *missing] for name in ENDS)
             series.append(Series(f"{first} - {second}", values, low, high))
-        save_figure(
-            draw_charts([Chart(labels, series, value_name="difference (points)", label_name="examples asked")]), path
-        )
+        note = f"Bars: {100 * (1 - self.request.level):g}% intervals, of all pairs after any batch."
+        save_figure(draw_charts([Chart(labels, series, "", "difference (points)", "examples asked", note=note)]), path)
 
     def dry_run(self) -> list[str]:
         """The expected number of examples for some true differences, from the answers so far or from a guess."""
@@ -346,8 +345,8 @@ def _rules(path: Path, sources: Any) -> tuple[list[list[Rule]], Any]:
 def checked(request: RaceRequest) -> Race:
     """The race of a request; whether the picture can be written is checked before anything is sent."""
     if request.plot is not None:
-        from cgbench.plots import is_picture
+        from cgbench.plots import check_picture
 
-        is_picture(as_path(request.plot), str(argument("plot", request.plot)))
+        check_picture(as_path(request.plot), str(argument("plot", request.plot)))
         check_output(as_path(request.plot), files_of(request.sources, request.references, request.cluster))
     return Race(request)

@@ -393,26 +393,6 @@ class Release:
         folder = self.step("known-ngrams")
         return KnownNgrams.load(folder / "ngrams") if folder else None
 
-    def plot(self) -> Any:
-        """Draw the candidates by degree and uncertainty, the test set in colour.
-
-        :returns: a figure of matplotlib, which a notebook shows; ``figure.savefig("file.svg")`` writes it.
-        :raises InputError: the table of candidates or its uncertainty is missing, or matplotlib is not installed.
-        """
-        import numpy as np
-
-        from cgbench.plots import draw_cloud
-
-        table, measure = self.table(), str(self.configuration.get("uncertainty"))
-        if measure not in table.column_names:
-            raise InputError(f"{self.folder}: the candidates have no uncertainty yet; finish the build first")
-        degree, values = (np.array(table[name].to_pylist(), float) for name in ("degree", measure))
-        chosen = np.zeros(len(degree), bool)
-        if "stage" in table.column_names:
-            chosen = np.array(table["stage"].to_pylist()) == "selected"
-        candidates, test = ((degree[rows], values[rows]) for rows in (~chosen, chosen))
-        return draw_cloud(candidates, test, ("candidates", "test set"), ("degree", measure))
-
     def __repr__(self) -> str:
         return f"Release({str(self.folder)!r}, {self.signature!r})"
 

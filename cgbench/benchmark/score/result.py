@@ -154,29 +154,29 @@ class Evaluation:
         width = self.scored.metric.width if width is None else width
         return FORMS[form](self, width, reasons)
 
-    def plot(self, path: AnyPath | None = None, *, ax: Any = None) -> Any:
-        """Draw the scores of all systems, in the bins of ``by`` if given, with 95 % intervals.
+    def plot(self, path: AnyPath | None = None, *, ax: Any = None, width: str = "3.3in") -> Any:
+        """Draw the scores of all systems, in the bins of ``by`` if given, with 95% intervals.
 
         :param path: also write a .svg, .png or .pdf file.
+        :param width: of the figure, such as ``3.3in``, ``84mm`` or ``17cm``.
         :param ax: draw the first score of the metric on these axes of matplotlib.
         :returns: the figure of matplotlib, with a panel per score of the metric; a notebook shows it.
         :raises InputError: both are given, the file name has another ending, or matplotlib is not installed.
         """
-        from cgbench.plots import draw_chart_on, draw_charts, is_picture, save_figure
+        from cgbench.plots import check_picture, draw_chart_on, draw_charts, inches, save_figure
 
         if path is not None and ax is not None:
             raise InputError(f"give {argument('path')}, a file, or {argument('ax')}, an axes of matplotlib")
         if path is not None:
-            is_picture(Path(path), argument("plot", str(path)))
+            check_picture(Path(path), argument("plot", str(path)))
             check_output(Path(path), [])
         charts = self._charts()
         if ax is not None:
             if not hasattr(ax, "errorbar"):
                 raise InputError(f"{argument('ax', ax)}: it must be an axes of matplotlib")
             draw_chart_on(ax, charts[0])
-            ax.legend(fontsize=8)
             return ax.figure
-        figure = draw_charts(charts)
+        figure = draw_charts(charts, inches(width, argument("width", width)))
         if path is not None:
             save_figure(figure, Path(path))
         return figure
@@ -186,9 +186,10 @@ class Evaluation:
         from cgbench.plots import Chart, Series
 
         scored, metric = self.scored, self.scored.metric
-        bins = [(bin.label, len(bin.rows)) for bin, _ in scored.results[0].bins] or [("all", metric.n)]
+        bins = [(bin.label or "(empty)", len(bin.rows)) for bin, _ in scored.results[0].bins] or [("all", metric.n)]
         labels, counts = zip(*bins, strict=True)
-        by = f"{scored.by} (number of examples)" if scored.by else "(number of examples)"
+        seeds = " and seeds" if any(result.runs > 1 for result in scored.results) else ""
+        note = f"Bars: 95% intervals over examples{seeds}; {metric.n:,} examples."
         subsets_of = [result.parts[-len(bins) :] for result in scored.results]
         if not scored.by and self.inputs is not None:  # intervals, if only scores were asked for
             comparison = replace(self.inputs.comparison, paired=None, baseline=None, all_pairs=False, confidence=True)
@@ -201,8 +202,16 @@ class Evaluation:
                 Series.of(result.system, [subset.figures[name] for subset in subsets], index)
                 for index, (result, subsets) in enumerate(zip(scored.results, subsets_of, strict=True))
             ]
-            if not all(np.isnan(row.values).all() for row in series):
-                charts.append(Chart(labels, series, "", metric.axis(name), by, counts))
+            if all(np.isnan(row.values).all() for row in series):
+                continue
+            if scored.by:
+                joined = scored.results[0].bins[0][0].high is not None
+                axes = metric.axis(name), f"{scored.by} (number of examples)"
+                charts.append(Chart(labels, series, "", *axes, counts, joined, decimals=metric.width, note=note))
+                continue
+            dots = Series.of("", [subsets[0].figures[name] for subsets in subsets_of], 0)
+            names = [row.name for row in series]
+            charts.append(Chart(names, [dots], "", metric.axis(name), down=True, decimals=metric.width, note=note))
         return charts
 
     def write_per_example(self, path: AnyPath) -> None:

@@ -12,18 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.errors import InputError, argument
+from cgbench.errors import InputError
 from cgbench.models.config.lexical import LexicalConfig
 from cgbench.models.lexicons.counting import Entries
 from cgbench.models.lexicons.lexicon import Lexicon
 from cgbench.models.special_ids import SPECIALS
 from cgbench.models.text.subwords import Subwords
-from cgbench.plots import Heatmap
 from cgbench.tables import counted
 
 NO_WORDS = (*SPECIALS, "<copy>")  # tokens that only translate to themselves
 SHOWN = 5  # maximum words in a message
-LARGEST = 80  # maximum words per side in a heat map
 
 
 def load_lexicon(model: Any, config: object, subwords: Subwords, lexicon: Path | None, seed: int) -> None:
@@ -173,24 +171,3 @@ def _missing(words: Collection[str], vocabulary: Collection[str], side: str) -> 
         return ""
     examples = ", ".join(map(repr, lacking[:SHOWN])) + (", ..." if len(lacking) > SHOWN else "")
     return f"{counted(len(lacking), f'{side} word')} ({examples})"
-
-
-def lexicon_heatmap(lexicon: Lexicon, words: Sequence[str] = (), temperature: float = 0.1) -> Heatmap:
-    """A heat map of a lexicon, as in Figures 2 to 5 of the paper: a softmax of the values of each word's entries.
-
-    :param words: source words (default: all).
-    :param temperature: of the softmax (paper: 0.1).
-    :raises InputError: a word has no entry, or there are too many words.
-    """
-    rows, entries = list(words) or list(lexicon.source_words), dict(lexicon.items())
-    if missing := [word for word in rows if word not in entries]:
-        raise InputError(f"the lexicon has no entry for {', '.join(map(repr, missing[:SHOWN]))}")
-    columns = list(dict.fromkeys(target for word in rows for target in entries[word]))
-    if max(len(rows), len(columns)) > LARGEST:
-        raise InputError(
-            f"{len(rows)} source and {len(columns)} target words are too many for a heat map (at most {LARGEST}); "
-            f"choose some with {argument('words')}"
-        )
-    values = np.array([[entries[word].get(target, -np.inf) for target in columns] for word in rows])
-    weights = np.exp((values - values.max(1, keepdims=True)) / temperature)
-    return Heatmap("", tuple(rows), tuple(columns), weights / weights.sum(1, keepdims=True))

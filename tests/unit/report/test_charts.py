@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from cgbench.plots import Chart, Series
+from cgbench.plots import Chart, Series, short_names
 from cgbench.report import charts
 
 NAN = float("nan")
@@ -145,7 +145,7 @@ def test_a_dumbbell_goes_from_the_first_value_to_the_last():
 
 def test_names_that_are_cut_stay_different():
     names = ["transformer-base-seed-1", "transformer-base-seed-2", "short", *["x" * 20 + "middle" + "y" * 20] * 2]
-    short = charts.short_names(names)
+    short = short_names(names)
     assert len(set(short)) == len(names) and short[2] == "short" and short[0].endswith("e-seed-1")
 
 

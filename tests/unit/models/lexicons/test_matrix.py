@@ -6,7 +6,7 @@ import pytest
 from cgbench.errors import InputError
 from cgbench.models.config.lexical import LexicalConfig
 from cgbench.models.lexicons.lexicon import Lexicon
-from cgbench.models.lexicons.matrix import lexicon_heatmap, lexicon_matrix
+from cgbench.models.lexicons.matrix import lexicon_matrix
 
 SPECIALS = ["<s>", "<pad>", "</s>", "<unk>"]
 LEXICON = Lexicon.of({"dax": {"RED": 6}, "lug": {"BLUE": 2, "RED": 1}, "zup": {"TEAL": 1, "RED": 1}})
@@ -141,23 +141,3 @@ def test_mutual_information_may_be_negative():
 def test_what_cannot_be(options, message):
     with pytest.raises(InputError, match=message):
         matrix_of("hard", **options)
-
-
-def test_pictures_show_the_words_that_were_chosen():
-    lexicon = Lexicon.of({"dax": {"RED": 1, "BLUE": 1.1}, "lug": {"BLUE": 1}})
-    found = lexicon_heatmap(lexicon, ["dax"])
-    assert (found.rows, found.columns) == (("dax",), ("RED", "BLUE"))
-    assert found.values[0] == pytest.approx(np.array([1, np.e]) / (1 + np.e))  # a tenth apart, at a temperature of 0.1
-    assert lexicon_heatmap(lexicon).values[1].tolist() == [0, 1]
-
-
-@pytest.mark.parametrize(
-    ("lexicon", "words", "message"),
-    [
-        (LEXICON, ("dax", "kiki"), "no entry for 'kiki'"),
-        (Lexicon.of({f"v{n}": {"RED": 1} for n in range(81)}), (), "81 source and 1 target words are too many"),
-    ],
-)
-def test_pictures_that_cannot_be(lexicon, words, message):
-    with pytest.raises(InputError, match=message):
-        lexicon_heatmap(lexicon, words)
