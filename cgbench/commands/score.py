@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -32,7 +33,47 @@ def _example(name: str) -> str:
     return f"cgbench score {name} --ref test.en --hyp first=first.en --hyp second=second.en --paired"
 
 
-class Scores(Group):
+_FILES_BY_NAME = "name the files: cgbench score {metric} --ref REFERENCES --hyp NAME=HYPOTHESES"
+_METRIC_FIRST = "the metric is the command: cgbench score bleu --ref REFERENCES --hyp NAME=HYPOTHESES"
+HINTS = {
+    **dict.fromkeys(
+        ("comet", "xcomet", "metricx", "bertscore", "bleurt"),
+        "its own program computes this metric; compare its segment scores: cgbench score import --scores NAME=SCORES",
+    ),
+    **dict.fromkeys(("-m", "--metric", "--metrics", "sacrebleu"), _METRIC_FIRST),
+    **dict.fromkeys(("-i", "--input", "-r", "-t"), _FILES_BY_NAME),
+    **dict.fromkeys(
+        ("--lang", "-l", "--language-pair"),
+        "no language is needed; a tokeniser is named: cgbench score bleu --tokenize ja-mecab --ref REFERENCES "
+        "--hyp NAME=HYPOTHESES",
+    ),
+}
+"""What to write instead of words that other programs take (sacrebleu, bert-score)."""
+
+
+class Hinting(click.Command):
+    """A command whose errors tell users of other programs what to write."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words of the command line."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            hint = HINTS.get(getattr(error, "option_name", ""))
+            if hint is None and "extra argument" in error.message:
+                hint = _FILES_BY_NAME
+            if hint is None:
+                raise
+            metric = self.name if self.name in METRICS else "bleu"
+            text = error.format_message().split(" (Did")[0].rstrip(".")
+            ctx.fail(f"{text}: {hint.format(metric=metric)}")
+
+
+class MetricCommand(Hinting, Command):
+    """The command of a metric."""
+
+
+class Scores(Hinting, Group):
     """One command per metric, ignoring the case of its name (``CTER``, ``BLEU``), and ``import``."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -63,7 +104,10 @@ class Scores(Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The same, for click's own look-up of the name."""
-        return super().resolve_command(ctx, [args[0].lower(), *args[1:]] if args else args)
+        name = args[0].lower() if args else ""
+        if args and self.get_command(ctx, name) is None and (Path(args[0]).is_file() or name in HINTS):
+            ctx.fail(f"{args[0]}: {HINTS.get(name, _FILES_BY_NAME).format(metric='bleu')}")
+        return super().resolve_command(ctx, [name, *args[1:]] if args else args)
 
 
 @click.group("score", cls=Scores, example=_example("bleu"))
@@ -76,7 +120,7 @@ def score_command(name: str) -> click.Command:
     kind = metric_class(name)
     unused = OF_REFERENCES if kind.needs == "sources" else OF_SOURCES
 
-    @click.command(name, cls=Command, help=inspect.getdoc(kind), example=EXAMPLES.get(name, _example(name)))
+    @click.command(name, cls=MetricCommand, help=inspect.getdoc(kind), example=EXAMPLES.get(name, _example(name)))
     @takes(ScoreRequest, but=("metric", *unused), settings=kind.option_fields())
     @takes(ScoreOutput, but=() if kind.needs == "sources" else ("reasons",))
     def command(values: Mapping[str, Any], output: ScoreOutput | Mapping[str, Any]) -> None:

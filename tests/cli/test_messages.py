@@ -109,6 +109,14 @@ def test_a_real_terminal(tmp_path):
     ("words", "said"),
     [
         (("scroe",), "no such command 'scroe'; did you mean score?"),
+        (("score", "COMET"), "its own program computes this metric; compare its segment scores: cgbench score import"),
+        (("score", "-m", "bleu"), "no such option '-m': the metric is the command: cgbench score bleu --ref"),
+        (("score", "chrf", "hyp", "ref"), "(hyp ref): name the files: cgbench score chrf --ref REFERENCES --hyp NAME="),
+        (("score", __file__, "-i", "hyp"), "name the files: cgbench score bleu --ref REFERENCES --hyp"),
+        (
+            ("score", "bleu", "--lang", "ja"),
+            "no language is needed; a tokeniser is named: cgbench score bleu --tokenize",
+        ),
         (("score", "blue"), "no such command 'blue'; did you mean bleu?"),
         (("score", "bleu"), "--hyp is missing; give --hyp SYSTEM=FILE[,FILE...]"),
         (("split", "--out", "x"), "--corpus is missing; give --corpus FILE"),

@@ -72,8 +72,10 @@ class Breakdown:
     )  # fmt: skip
     _: KW_ONLY
     bins: BinEdges | None = option(
-        default=None, help="Bins of --by [default: quartiles]", group="Breakdown", metavar="N|quantiles:N|e1,e2,..."
-    )
+        default=None, help="Bins of --by: of equal width, quantiles, or edges [default: one bin per label or per value "
+        "if these are few (below ten examples merged), else quartiles]", group="Breakdown",
+        metavar="N|quantiles:N|e1,e2,...",
+    )  # fmt: skip
     side: Literal["source", "target"] | None = option(
         default=None, help="Side of the text that --by measures [default: target]", group="Breakdown"
     )
