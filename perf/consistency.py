@@ -24,16 +24,16 @@ import numpy as np
 from scan import machine
 from scipy.stats import rankdata
 
-from cgbench.benchmark.consistency.items import Row, Tokens
+from cgbench.benchmark.consistency.items import ItemRow, Tokens
 from cgbench.benchmark.consistency.linked_translations import Consistency
 from cgbench.benchmark.score.evaluate import evaluation_of
 from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.tables import render
 
-Texts = tuple[list[Row], list[str]]
+Texts = tuple[list[ItemRow], list[str]]
 
 
-def judged(folder: Path, kind: str) -> tuple[list[Row], list[str], np.ndarray]:
+def judged(folder: Path, kind: str) -> tuple[list[ItemRow], list[str], np.ndarray]:
     """The items of CoGnition, the outputs of the paper's system, and whether people found the compound right."""
     with gzip.open(folder / f"paper_results_{kind}.tsv.gz", "rt", encoding="utf-8") as file:
         read = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
@@ -42,7 +42,7 @@ def judged(folder: Path, kind: str) -> tuple[list[Row], list[str], np.ndarray]:
         words = Tokens.of(one["compound"]).words
         place = Tokens.of(one["source"]).find(words)
         shared = frozenset(range(place, place + len(words)))
-        rows.append(Row(one["compound"], one["compound"], one["source"], shared))
+        rows.append(ItemRow(one["compound"], one["compound"], one["source"], shared))
     return rows, [one["hypothesis"] for one in read], np.array([int(one["human_correct"]) for one in read])
 
 
@@ -85,7 +85,7 @@ def people(folder: Path) -> None:
     print(render(["set", "variant", "AUC", "95 %"], table, "markdown"))
 
 
-def simulated(draw: np.random.Generator, pieces: int, systems: int) -> tuple[list[Row], list[list[str]]]:
+def simulated(draw: np.random.Generator, pieces: int, systems: int) -> tuple[list[ItemRow], list[list[str]]]:
     """Items, and the outputs of equally good systems, which share what is hard; a character of an output is a word."""
     rows, outputs = [], [list[str]() for _ in range(systems)]
     for number, usual in enumerate(draw.beta(4, 2, pieces)):
@@ -93,7 +93,7 @@ def simulated(draw: np.random.Generator, pieces: int, systems: int) -> tuple[lis
         for _ in range(5):
             words = draw.integers(30, size=3).tolist()
             source = " ".join(f"c{word}" for word in words) + f" {name}"
-            rows.append(Row(name, name, source, frozenset([3])))
+            rows.append(ItemRow(name, name, source, frozenset([3])))
             for own in outputs:
                 said = 2 * number + (draw.random() < usual)
                 own.append("".join(chr(0x3400 + word) for word in words) + chr(0x4E00 + said))

@@ -110,15 +110,12 @@ def timed(engine: Engine, tasks: Sequence[tuple[Any, ...]]) -> float:
 
 
 def run_ensemble(given: argparse.Namespace) -> dict[str, Any]:
+    from cgbench import train_ensemble
     from cgbench.benchmark.candidates.uncertainty import uncertainty_of_candidates
     from cgbench.models.checkpoints import member_folders
-    from cgbench.models.config.presets import load_preset
-    from cgbench.models.training.ensemble_training import build_ensemble
-    from cgbench.text.formats import CorpusSpec
-    from cgbench.text.normalisation import Normalisation
 
-    preset = load_preset("demo").replace({"training.max_updates": given.updates, "training.keep": "last"})
-    train = CorpusSpec((given.corpus / "train.de", given.corpus / "train.en"), None)
+    corpus = (given.corpus / "train.de", given.corpus / "train.en")
+    settings = {"training.max_updates": given.updates, "training.keep": "last"}
     seconds: dict[str, list[float]] = {"members": [], "uncertainty": []}
     with tempfile.TemporaryDirectory() as folder:
         candidates = Path(folder) / "candidates"
@@ -132,7 +129,7 @@ def run_ensemble(given: argparse.Namespace) -> dict[str, Any]:
             with cluster(*[1] * nodes) as engine:
                 list(engine.run(time.sleep, [(0.0,)] * 4))
                 began = time.monotonic()
-                build_ensemble(preset, train, None, Normalisation(), out, members=given.members, engine=engine)
+                train_ensemble(corpus, out, model="demo", members=given.members, engine=engine, settings=settings)
                 seconds["members"].append(round(time.monotonic() - began, 1))
                 began = time.monotonic()
                 uncertainty_of_candidates(member_folders(out), candidates, found, beam=5, device="cpu", engine=engine)
@@ -142,12 +139,9 @@ def run_ensemble(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def run_together(given: argparse.Namespace) -> dict[str, Any]:
-    from cgbench.models.config.presets import load_preset
-    from cgbench.models.training.ensemble_training import build_ensemble
-    from cgbench.text.formats import CorpusSpec
-    from cgbench.text.normalisation import Normalisation
+    from cgbench import train_ensemble
 
-    train = CorpusSpec((given.corpus / "train.de", given.corpus / "train.en"), None)
+    corpus = (given.corpus / "train.de", given.corpus / "train.en")
     spent: dict[int, list[float]] = {1: [], 2: []}
     with tempfile.TemporaryDirectory() as folder:
         for round in range(given.rounds):
@@ -155,10 +149,12 @@ def run_together(given: argparse.Namespace) -> dict[str, Any]:
                 ends = []
                 # Two lengths: their difference has no start in it.
                 for updates in (given.updates // 10, given.updates):
-                    preset = load_preset("demo").replace({"training.max_updates": updates, "training.keep": "last"})
+                    settings = {"training.max_updates": updates, "training.keep": "last"}
                     out = Path(folder) / f"{round}-{processes}-{updates}"
                     began = time.monotonic()
-                    build_ensemble(preset, train, None, Normalisation(), out, members=1, processes=processes)
+                    train_ensemble(
+                        corpus, out, model="demo", members=1, gpus_per_member=processes, device="cpu", settings=settings
+                    )
                     ends.append(time.monotonic() - began)
                 times.append(round_(ends[1] - ends[0]))
     ratios = [one / two for one, two in zip(*spent.values(), strict=True)]

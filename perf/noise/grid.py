@@ -1,5 +1,7 @@
 """A cut given degree, a plain one, and the one that the estimated noise chooses, by the share of planted noise.
 
+    python perf/noise/grid.py real.npz    # what :func:`measure` saved
+
 Every good candidate has a noisy version, so that noise of any share can be planted. On the demo, a quarter is
 misaligned and the source of the rest is garbled as in its pool; on real text, noise is of the types of ``planting``.
 Noise is planted evenly, or five times as often in the highest third by degree.
@@ -8,6 +10,7 @@ Noise is planted evenly, or five times as often in the highest third by degree.
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -129,3 +132,7 @@ def grid(columns: Columns) -> str:
     head = ["planted", "estimated", "in one part", "plain chosen (%)", "plain", "given degree and length", "chosen"]
     tables = [table([cells(columns, share, tilt) for share in SHARES], head) for tilt in TILTS.values()]
     return "\n\n".join(f"{name}:\n\n{text}" for name, text in zip(TILTS, tables, strict=True))
+
+
+if __name__ == "__main__":
+    print(grid(dict(np.load(sys.argv[1]))))
