@@ -61,6 +61,23 @@ def test_gradients_are_those_of_torch(shape, bias):
     torch.testing.assert_close(layer.weight.grad[0], layer.weight.grad[-1])
 
 
+def test_rows_that_are_apart_are_copied(layer, monkeypatch):
+    dense = []
+    multiply = packed._multiply
+
+    def watched(rows, weight, *bias):
+        dense.extend(factor.is_contiguous() or factor.T.is_contiguous() for factor in (rows, weight))
+        return multiply(rows, weight, *bias)
+
+    monkeypatch.setattr(packed, "_multiply", watched)
+    x, weight = torch.randn(3, 256, requires_grad=True), layer.weight[:, 128:]
+    product = linear(x[:, :128], weight)
+    near(product, F.linear(x[:, :128], weight))
+    product.sum().backward()
+    near(x.grad[:, :128], weight.sum(0).expand(3, -1))
+    assert dense == [True] * 6
+
+
 def test_bfloat16_is_left_to_torch(layer):
     with torch.autocast("cpu", torch.bfloat16):
         assert layer(torch.randn(3, 256)).dtype == torch.bfloat16
