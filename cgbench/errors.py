@@ -9,8 +9,9 @@ import sys
 from collections.abc import Callable
 from types import ModuleType
 
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202d\u202e\ud800-\udfff]")
-_LATE = re.compile("[\x7f-\x9f\u202d\u202e\ud800-\udfff]")
+# Control characters, those that turn the direction of text around, and halves of characters.
+_LATE = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROL = re.compile(f"[\x00-\x1f{_LATE.pattern[1:]}")
 # An argument in a message: its name and optionally its value, as text and as its repr.
 _ARGUMENT = re.compile("\x01(\\w+)(?:\x02(.*?)\x02(.*?))?\x03", re.DOTALL)
 
@@ -131,7 +132,7 @@ def _to_install(packages: list[str]) -> MissingPackageError:
 
 
 def printable(text: object, keep: str = "") -> str:
-    """``text`` with control characters (including line ends) escaped, such as ``\\x1b``.
+    """``text`` with control characters (including line ends and changes of direction) escaped, such as ``\\x1b``.
 
     :param keep: characters to keep, such as line ends and tabs.
     """

@@ -94,6 +94,6 @@ def kinds_table(kinds: dict[str, dict[str, int]]) -> str:
 
 def noise_table(noise: dict[str, dict[str, float]]) -> str:
     """The demo's record: the noise that each selection leaves, and the share of hard good pairs that it keeps."""
-    head = ("share of noise", "drawn from", "in the test set", "hard good pairs kept")
+    head = ("share of noise", "window", "in the test set", "hard good pairs kept")
     rows = [(way, *(f"{shares[key]:.1%}" for key in ("window", "test set", "kept"))) for way, shares in noise.items()]
     return render(head, rows)

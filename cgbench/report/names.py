@@ -40,6 +40,12 @@ _MEANING = {
     "joint_cross_entropy": "negative log-probability of source and target together, per word",
 }
 
+_NATS = (
+    *("expected_entropy", "entropy_of_expected", "mutual_information", "epkl", "rmi", "token_du", "token_pe_tu"),
+    *("token_pe_mkl", "pe_stu", "sdu", "pe_smkl", "log_prob", "reverse_pe_stu", "dual_cross_entropy"),
+    "joint_cross_entropy",
+)
+
 
 def meaning(name: str) -> str:
     """The definition of a column; empty for a name that is not one of ours."""
@@ -53,6 +59,12 @@ def meaning(name: str) -> str:
         base = _MEANING.get(name.replace("ep_", "pe_", 1)) or _MEANING.get(name.replace("ep_", "", 1), "")
         of = "members weighted by the probability they give to the preceding words"
     return f"{base}; {of}" if base else ""
+
+
+def with_unit(name: str) -> str:
+    """The name of a column with its unit: likelihoods and entropies are in nats, most of them per token."""
+    base = name.removeprefix("reference_").removesuffix("_nbest").replace("ep_", "pe_", 1)
+    return f"{name} (nats)" if base in _NATS else name
 
 
 def with_meanings(text: str) -> Markup:

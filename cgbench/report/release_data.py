@@ -35,7 +35,7 @@ STAGES = {
     "dropped_perplexity": "dropped: highest perplexity",
     "dropped_reference": "dropped: least likely references",
     "dropped": "dropped: most uncertain",
-    "window": "eligible for the test set (includes it)",
+    "window": "window, which the test set is drawn from",
     "selected": "test set",
 }
 """Stages of the candidates, in the order of the build."""

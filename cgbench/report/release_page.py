@@ -21,7 +21,7 @@ from cgbench.benchmark.release.verify import verify
 from cgbench.errors import InputError, argument
 from cgbench.plots import COLOURS, Chart, Series
 from cgbench.report import charts
-from cgbench.report.names import meaning, with_meanings
+from cgbench.report.names import meaning, with_meanings, with_unit
 from cgbench.report.page import MOST_EXAMPLES, NONE, as_table, render_page
 from cgbench.report.release_data import (
     STAGES,
@@ -171,8 +171,8 @@ def _selection(release: Release) -> str:
     }
     cuts = [f"the {counts[key]:,} {text}" for key, text in reasons.items() if counts.get(key)]
     begin = f"Of the candidates, {' and '.join(cuts)} were dropped." if cuts else "No candidates were dropped."
-    window = f"{counts['window']:,} most {order} of the rest"
-    return f"{begin} The test set is a draw of {counts['selected']:,} from the {window}."
+    window = f"the {counts['window']:,} most {order} of the rest"
+    return f"{begin} The test set is a draw of {counts['selected']:,} from the window: {window}."
 
 
 def _funnel_table(release: Release, columns: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -237,7 +237,7 @@ def _histograms(release: Release, columns: dict[str, np.ndarray]) -> list[tuple[
             series.append(Series("control set", degrees, colour=2))
         caption = f"{name} by stage, each to its own height; dashed: median"
         bins = DEGREE_BINS if name == "degree" else 40
-        histograms.append((charts.histograms(series, name, caption, bins), caption))
+        histograms.append((charts.histograms(series, with_unit(name), caption, bins), caption))
     return histograms
 
 
@@ -251,7 +251,7 @@ def _scatter(release: Release, columns: dict[str, np.ndarray]) -> Any:
     chosen = np.sort(_draw(chosen, DOTS, release))
     behind = fine & (columns["stage"] != "selected")
     title = f"{measure} over degree: candidates as shades of grey, the test set as dots"
-    return charts.scatter((x[behind], y[behind]), (x[chosen], y[chosen]), ("degree", measure), title)
+    return charts.scatter((x[behind], y[behind]), (x[chosen], y[chosen]), ("degree", with_unit(measure)), title)
 
 
 def _draw(rows: np.ndarray, most: int, release: Release) -> np.ndarray:

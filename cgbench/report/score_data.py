@@ -145,7 +145,7 @@ def never_right(evaluation: Evaluation, system_index: int) -> list[list[str]]:
                 right.add(compound)
             reasons.setdefault(compound, Counter()).update(judged.reasons)
     return [
-        [compound, kinds[compound], f"{count // len(system.runs)}",
+        [compound, kinds[compound], f"{count // len(system.runs):,}",
          min(reasons[compound].items(), key=lambda item: (-item[1], item[0]))[0]]
         for compound, count in rows.items()
         if compound not in right

@@ -88,6 +88,7 @@ def test_other_modules_that_are_missing_are_no_input_error():
     ("text", "shown"),
     [
         ("\x1b[2J", r"\x1b[2J"),
+        ("\u202aa\u202e\u2066b\u2069\u200f", "\\u202aa\\u202e\\u2066b\\u2069\u200f"),
         ("a\nb\tc\rd", r"a\nb\tc\rd"),
         ("\x9b31m\x7f", r"\x9b31m\x7f"),
         ("\udc80", r"\udc80"),

@@ -31,7 +31,7 @@ COUNTS = (
     ("dropped_perplexity", "dropped: the highest perplexity"),
     ("dropped_reference", "dropped: the least likely references"),
     ("dropped", "dropped: the most uncertain"),
-    ("window", "next most uncertain, drawn from"),
+    ("window", "window: next most uncertain"),
     ("selected", "in the test set"),
     ("sample", "in the stratified sample of all candidates"),
     ("control", "in the control set: matched in corpus, length and word frequency, of any degree and uncertainty"),

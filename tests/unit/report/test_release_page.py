@@ -19,7 +19,7 @@ from cgbench.benchmark.stats.stats import stats
 from cgbench.errors import InputError
 from cgbench.files import write_json
 from cgbench.report import release_page as module
-from cgbench.report.names import meaning
+from cgbench.report.names import meaning, with_unit
 from cgbench.report.release_data import find_material, funnel, novelty_curves, numeric_columns
 from cgbench.report.release_page import release_page
 
@@ -95,7 +95,7 @@ def test_the_funnel_adds_up(candidates):
         (
             {"dropped": 0},
             "uncertainty",
-            "No candidates were dropped. The test set is a draw of 3 from the 9 ",
+            "No candidates were dropped. The test set is a draw of 3 from the window: the 9 ",
         ),
         ({"dropped": 20}, "uncertainty", "Of the candidates, the 20 most uncertain were dropped."),
         ({"dropped": 0, "dropped_reference": 8}, "easiness", "the 8 with the least likely references were dropped."),
@@ -201,3 +201,10 @@ def test_correlations_are_those_of_the_figures(candidates):
     cells = re.findall(r"<td[^>]*>([^<]*)</td>", row)
     assert cells[0] == f"{spearman(columns['source_length'], columns['degree']):+.2f}"
     assert cells[1] == "\N{EN DASH}"  # of a measure with itself
+
+
+def test_likelihoods_have_a_unit():
+    names = ("rmi", "reference_pe_stu", "token_ep_tu", "rmi_nbest", "dual_cross_entropy", "log_prob")
+    assert [with_unit(name) for name in names] == [f"{name} (nats)" for name in names]
+    others = ("degree", "perplexity", "var", "logvar", "source_length", "rank")
+    assert [with_unit(name) for name in others] == list(others)
