@@ -60,7 +60,7 @@ class CterOptions:
     lowercase: bool = option(default=False, help="Ignore case", group="Metric")
     group_size: int = option(default=5, help="Number of contexts per compound", group="Advanced", least=1)
     keep_blanks: bool = option(
-        default=False, help="Keep blanks in hypotheses (for languages other than Chinese)", group="Metric"
+        default=False, help="Keep blanks in hypotheses (for languages other than Chinese)", group="Advanced"
     )
     human: Text | None = option(default=None, help="Human judgements: 1 right, 0 wrong", is_setting=True)
 

@@ -62,6 +62,8 @@ def evaluate(request: ScoreRequest) -> Evaluation:
 def evaluation_of(request: ScoreRequest, context: MetricContext | None = None) -> Evaluation:
     """:func:`evaluate`; ``context``: what belongs to a metric that is passed as an object."""
     request = with_open_release(request)
+    if request.memory is not None:
+        request = import_module(f"{__package__}.with_memory").with_memory(request)
     # Read the test set and the control set.
     test = read_test_set(request, context)
     check_effects(request, test)

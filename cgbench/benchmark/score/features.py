@@ -28,7 +28,7 @@ REFERENCE = "reference_pe_stu"
 class FeatureInputs:
     """The inputs of features.
 
-    ``text``: the side measured by length, degree, frequency and perplexity, if given; ``train``: training text of that
+    ``text``: the side measured by features of texts, if given; ``train``: training text of that
     side; ``table``: a table with one row per example; ``lm``: a language model; ``metric``: a metric, which may have
     its own features; ``columns``: what is known of each example without a table, by name (rater, document).
     ``examples``: to join the table with them. ``exposure``: a corpus that a model may have seen.
@@ -152,6 +152,16 @@ def _one_shot(name: str, inputs: FeatureInputs, n: int) -> Feature:
     return Feature(name, labels=tuple(labels))
 
 
+def _neighbour(name: str, inputs: FeatureInputs, n: int) -> Feature:
+    """The similarity of the nearest training text; 0 for a text that shares no word with training."""
+    if inputs.train is None:
+        raise InputError(f"{argument('by', name)} needs the training text; give {argument('train')}")
+    from cgbench.text.nearest import NearestSources
+
+    neighbours = NearestSources(training_lines(inputs.train)).nearest(_text(inputs, name).values)
+    return Feature(name, np.array([neighbour.similarity for neighbour in neighbours]))
+
+
 def _perplexity(name: str, inputs: FeatureInputs, n: int) -> Feature:
     if inputs.lm is None:
         if inputs.table is None:
@@ -180,6 +190,7 @@ FEATURES: dict[str, Callable[[str, FeatureInputs, int], Feature]] = {
     "degree": _degree,
     "frequency": _frequency,
     "one-shot": _one_shot,
+    "neighbour": _neighbour,
     "uncertainty": _of_table(*UNCERTAINTIES),
     "reference": _of_table(REFERENCE),
     "prompt_degree": _of_table("prompt_degree"),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from cgbench.argument_types import AnyRelease, File, Folder, Kind, Name, Systems, Text
+from cgbench.argument_types import AnyRelease, Bitext, File, Folder, Kind, Name, Systems, Text
 from cgbench.benchmark.comparison.comparison import Comparison, TestName
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.metrics.registry import metric_class
@@ -14,11 +14,11 @@ from cgbench.errors import InputError, argument
 from cgbench.requests import KW_ONLY, changed, option, read_field, request
 from cgbench.text.inputs import is_path
 
-TEXT_FEATURES = ("length", "degree", "frequency", "one-shot", "perplexity", "exposure")
+TEXT_FEATURES = ("length", "degree", "frequency", "one-shot", "neighbour", "perplexity", "exposure")
 FEATURES_OF: dict[str, tuple[str, ...] | None] = {
     "bins": None,
     "side": TEXT_FEATURES,
-    "train": ("degree", "frequency", "one-shot", "exposure"),
+    "train": ("degree", "frequency", "one-shot", "neighbour", "exposure"),
     "min_count": ("degree", "exposure"),
     "exposure": ("exposure",),
     "table": ("degree", "uncertainty", "difficulty", "perplexity", "prompt_degree", "column:"),
@@ -66,8 +66,8 @@ class Breakdown:
     given: ClassVar[frozenset[str]]  # the names that were given
     by: Grouping | None = option(
         default=None,
-        help="Break scores down by length, degree, prompt_degree, frequency, one-shot, uncertainty, difficulty, "
-        "reference, perplexity, exposure, column:NAME or a feature of the metric",
+        help="Break scores down by length, degree, prompt_degree, frequency, one-shot, neighbour, uncertainty, "
+        "difficulty, reference, perplexity, exposure, column:NAME or a feature of the metric",
         group="Breakdown", metavar="NAME",
     )  # fmt: skip
     _: KW_ONLY
@@ -80,7 +80,8 @@ class Breakdown:
         default=None, help="Side of the text that --by measures [default: target]", group="Breakdown"
     )
     train: Text | None = option(
-        default=None, help="Training text of that side, for --by degree, frequency, one-shot or exposure",
+        default=None, help="Training text of that side, for --by degree, frequency, one-shot, neighbour or "
+        "exposure",
         group="Breakdown",
     )  # fmt: skip
     min_count: int = option(
@@ -213,6 +214,10 @@ class ScoreRequest:
     release: AnyRelease | None = option(
         default=None, help="Release whose test set gives --ref, --source and --table", group="Input"
     )
+    memory: Bitext | None = option(
+        default=None, help="Training corpus (a table with both sides, or SOURCE TARGET): add a system that gives the "
+        "target of the nearest training source", group="Comparison", metavar="FILES",
+    )  # fmt: skip
     paired: TestName | bool | None = option(default=None)
     by: Grouping | None = option(default=None)
     comparison: Comparison = option(default=Comparison(), help="Intervals and tests (Comparison)")
