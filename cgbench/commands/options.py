@@ -44,10 +44,11 @@ def takes(
     fields = {name: field for name, field in leaves_of(kind).items() if name not in but and (not only or name in only)}
     fields |= settings or {}
     visible = [field for field in fields.values() if not field.python_only and not field.is_setting]
-    names = [field.name for field in fields.values() if field.is_setting]
-    settable = not only and (hasattr(kind, "open_field") or bool(names))
-    of_preset = "those of the model preset (see `cgbench models NAME`)" if "model" in fields else ""
-    listed = "; ".join(filter(None, (", ".join(names), of_preset if hasattr(kind, "open_field") else "")))
+    changeable = [field for field in fields.values() if field.is_setting]
+    settable = not only and (hasattr(kind, "open_field") or bool(changeable))
+    listed = ["each that --help-settings lists"] if changeable else []
+    if hasattr(kind, "open_field") and "model" in fields:
+        listed.append("those of the model preset (see `cgbench models NAME`)")
     group = "Selection" if hasattr(kind, "presets") else "Advanced"
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -76,7 +77,10 @@ def takes(
             group, "--config", type=click.Path(path_type=Path), metavar="FILE", help="Read settings from a YAML file"
         )
         decorators = [_option(field, required=field.required and not only) for field in visible]
-        return options(*decorators, *((config_option, set_option(group, listed)) if settable else ()))(run)
+        more = [config_option, set_option(group, "; ".join(listed))] if settable else []
+        return options(*decorators, *more, *([_help_settings(group, changeable)] if settable and changeable else []))(
+            run
+        )
 
     return decorate
 
@@ -85,6 +89,23 @@ def set_option(group: str, names: str = "") -> Callable[[Any], Any]:
     """``--set KEY=VALUE``, the argument ``assignments`` for :func:`parse_assignments`."""
     help = f"Change a setting (repeatable){': ' if names else ''}{names}"
     return grouped_option(group, "--set", "assignments", multiple=True, metavar="KEY=VALUE", help=help)
+
+
+def _help_settings(group: str, fields: Sequence[Field]) -> Callable[[Any], Any]:
+    """``--help-settings``: print each setting with its meaning and default."""
+
+    def show(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+        if value and not ctx.resilient_parsing:
+            formatter = click.HelpFormatter(max_width=80)
+            with formatter.section("Settings, for --set KEY=VALUE"):
+                formatter.write_dl([(field.name, _help_of(field)) for field in fields])
+            click.echo(formatter.getvalue().rstrip())
+            ctx.exit()
+
+    return grouped_option(
+        group, "--help-settings", is_flag=True, is_eager=True, expose_value=False, callback=show,
+        help="Show the settings for --set with meanings and defaults",
+    )  # fmt: skip
 
 
 def parse_assignments(items: Sequence[str]) -> dict[str, str]:
@@ -101,11 +122,8 @@ def parse_assignments(items: Sequence[str]) -> dict[str, str]:
 
 def _option(field: Field, required: bool) -> Callable[[Any], Any]:
     """The option of a field; numbers of a list may also be separated by commas."""
-    types, kind, help, default = [*choices_of(field.type)], field.kind, field.help, field.default
-    if required:
-        help += " [required]"
-    elif not field.required and default not in (None, "", (), []) and default is not False and "default" not in help:
-        help += f" [default: {','.join(map(str, default)) if isinstance(default, (list, tuple)) else default}]"
+    types, kind = [*choices_of(field.type)], field.kind
+    help = f"{field.help} [required]" if required else _help_of(field)
     keywords: dict[str, Any] = {"help": help, "shell_complete": completion_of(field)}
     if {*types} - {NONE} == {bool}:
         keywords |= {"is_flag": True, "default": None}
@@ -121,6 +139,14 @@ def _option(field: Field, required: bool) -> Callable[[Any], Any]:
             keywords |= {"is_flag": False, "flag_value": "true"}
     short = ("-o",) if field.name == "output" else ()
     return grouped_option(field.group, field.flag, *short, field.name, required=False, **keywords)
+
+
+def _help_of(field: Field) -> str:
+    """The help of a field with its default."""
+    default, help = field.default, field.help
+    if field.required or default in (None, "", (), []) or default is False or "default" in help:
+        return help
+    return f"{help} [default: {','.join(map(str, default)) if isinstance(default, (list, tuple)) else default}]"
 
 
 def _metavar(field: Field, types: Sequence[Any], lists: Sequence[Any]) -> str:

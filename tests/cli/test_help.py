@@ -110,3 +110,17 @@ def test_lists_fit_a_terminal_of_80_columns(run, words):
 @pytest.mark.parametrize("path", [("train",), ("train-ensemble",), ("build-react",)], ids=" ".join)
 def test_a_method_is_a_name(run, path):
     assert "  --method NAME " in _help(run, path)
+
+
+def test_help_settings_is_a_table_of_the_request(run):
+    from cgbench.benchmark.react.request import BuildRequest
+    from cgbench.requests import leaves_of
+
+    page = run("build-react", "--help-settings").stdout
+    assert max(map(len, page.splitlines())) <= 80
+    settings = [field for field in leaves_of(BuildRequest).values() if field.is_setting]
+    assert re.findall(r"^  (\w+)", page, re.MULTILINE) == [field.name for field in settings]
+    text = " ".join(page.split())
+    assert len(settings) > 20 and all(" ".join(field.help.split()) in text for field in settings)
+    assert "Maximum number of strata by uncertainty [default: 10]" in text
+    assert "--help-settings" in _help(run, ("build-react",))
