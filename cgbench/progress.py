@@ -6,6 +6,7 @@ import contextlib
 import math
 import os
 import sys
+import textwrap
 import threading
 import warnings
 from collections.abc import Iterable, Iterator
@@ -17,8 +18,10 @@ EVERY = "CGBENCH_LOG_EVERY"
 """Environment variable with the seconds between lines, also for worker processes; 0: no lines."""
 
 USUAL = 30.0
-_FORMAT = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{postfix}, {rate_fmt}]"
-"""The postfix, such as the loss, comes before the rate because a narrow terminal cuts the end."""
+_FORMAT = "{desc}: {percentage:3.0f}%, {rate_fmt}, {remaining} left, {n_fmt}/{total_fmt}{postfix} |{bar}|"
+"""A narrow terminal cuts the end: the bar, then the postfix, such as the loss."""
+_LONGEST = 40
+"""Characters of a description before a bar: in 80 columns, percentage, rate and time left stay whole."""
 _LINE = "{desc}: {n_fmt} of {total_fmt}, {rate_fmt}, {remaining} left{postfix}"
 _LINE_WITHOUT_TOTAL = "{desc}: {n_fmt}, {rate_fmt}, {elapsed} so far{postfix}"
 
@@ -57,6 +60,7 @@ def bar(total: float | None, description: str, unit: str = "it", show: bool = Tr
     options |= {"total": total, "desc": printable(prefix + description), "unit": unit, "unit_scale": True}
     if not show or tqdm is not plain_tqdm or (sys.stderr and sys.stderr.isatty()):
         hidden = None if show else True
+        options["desc"] = textwrap.shorten(options["desc"], _LONGEST, placeholder="…")
         return tqdm(disable=hidden, dynamic_ncols=True, bar_format=None if total is None else _FORMAT, **options)
     every = lines_every()
     lines = _LINE_WITHOUT_TOTAL if total is None else _LINE

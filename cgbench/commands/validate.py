@@ -49,7 +49,7 @@ def validate_command(
         write_atomic(sources, "".join(f"{line}\n" for line in candidate_texts(opened)[0]))
         return
     if page and not values.get("measures"):
-        raise InputError("--report belongs to --measures")
+        raise InputError("--report needs --measures")
     if page:
         check_output(page, [opened.folder])
     result = validate(ValidateRequest(opened, name=family, **values))

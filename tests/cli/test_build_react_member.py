@@ -117,7 +117,7 @@ def test_what_members_do_not_go_with(corpora, members, run, tmp_path, monkeypatc
         ((*members, "--ensemble", tmp_path), "--member and --ensemble: give one"),
         ((*members, "--members", 2), "--member takes members as they are; leave --members out"),
         ((*members, "--set", "uncertainty=rmi_nbest"), "needs cgbench's own search"),
-        (("--prompt", "{source}"), "--prompt belongs to --member"),
+        (("--prompt", "{source}"), "--prompt needs --member"),
         ((*members[:2],), "measures the disagreement of members"),
     ):
         assert said in run(*command, *words, status=2).stderr, words

@@ -73,13 +73,13 @@ def test_right_and_wrong_examples_need_more_than_their_variance_says(run):
             ["--variance", "9", "--examples", "10", "--seed-variance", "4"],
             "give --seeds 2 or more",
         ),
-        (["--scores", "a1", "--scores", "b1", "--binary"], "--binary belongs to --variance"),
+        (["--scores", "a1", "--scores", "b1", "--binary"], "--binary needs --variance"),
         (["--scores", "a1", "--scores", "b=a1"], "differ by the same amount on every example"),
         (["--hyp", "a1"], "references are needed"),
         (["--scores", "a1"], "a pilot needs two systems, not 1;"),
         (["--scores", "a1", "--scores", "b=b1,b2"], "a pilot needs the same number of runs of each system: a1 1, b 2"),
         (["--scores", "a1", "--scores", "b1", "--seeds", "3"], "--seeds 3: a pilot with one run"),
-        (["--scores", "a1", "--scores", "b1", "--seed-variance", "3"], "--seed-variance belongs to --variance"),
+        (["--scores", "a1", "--scores", "b1", "--seed-variance", "3"], "--seed-variance needs --variance"),
     ],
 )
 def test_bad_calls_are_one_line(pilot, run, monkeypatch, words, message):

@@ -405,9 +405,9 @@ def test_cter_in_bins(compounds, run, by, labels):
         (["--hyp", "{}/a1", "--ref", "{}/short"], "short has 1: each needs one reference per example"),
         (["--hyp", "{}/a1", "--source", "{}/short"], "short has 1 lines and {}/ref has 12"),
         (["--hyp", "{}/a1", "--by", "modifier"], "for cgbench score cter"),
-        (["--hyp", "{}/a1", "--train", "{}/train"], "--train belongs to --by"),
+        (["--hyp", "{}/a1", "--train", "{}/train"], "--train needs --by"),
         (["--hyp", "{}/a1", "--by", "length", "--train", "{}/train"], "--train has no effect on --by length"),
-        (["--hyp", "{}/a1", "--samples", "100"], "--samples belongs to --confidence, --paired or --by"),
+        (["--hyp", "{}/a1", "--samples", "100"], "--samples needs --confidence, --paired or --by"),
         (["--hyp", "{}/a1", "--by", "length", "--side", "source"], "give --source"),
     ],
 )

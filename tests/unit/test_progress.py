@@ -63,18 +63,24 @@ def test_a_bar_names_the_number_of_its_step(monkeypatch):
     monkeypatch.setattr(sys, "stderr", stream := Terminal())
     with progress.numbered_steps(["known", "scan-1"]), progress.working("scan-1"):
         with bar(2, "scan pool.en", "pair"):
-            assert "step 2 of 2: scan pool.en:   0%|" in stream.getvalue()
+            assert "step 2 of 2: scan pool.en:   0%, " in stream.getvalue()
         assert progress.step_number("known") == "step 1 of 2"
     assert progress.step_number("known") == ""
 
 
-def test_the_loss_comes_before_the_rate(monkeypatch):
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_bar_fits_the_terminal_with_its_rate_whole(monkeypatch, width):
     monkeypatch.setattr(sys, "stderr", stream := Terminal())
-    with bar(3, "train", "update", ncols=200) as shown:
-        shown.update(1)
-        shown.set_postfix_str("loss 3.1")
-    last = stream.getvalue().split("\r")[-1]
-    assert last.index("loss 3.1") < last.index("update/s")
+    name = "step 12 of 15: train member 3 of 4 of transformer_relative on two-devices"
+    monkeypatch.setattr("tqdm.std._screen_shape_wrapper", lambda: lambda stream: (width, 24))
+    with bar(10**7, name, "update", smoothing=0) as shown:
+        now = shown.start_t
+        monkeypatch.setattr(shown, "_time", lambda: now + 80)
+        shown.update(8000)
+        shown.set_postfix_str("loss 3.1415, valid 2.7182")
+    last = stream.getvalue().split("\r")[-1].rstrip()
+    assert len(last) <= width and "step 12 of 15: train member 3 of 4 of…:   0%, 100update/s, 27:45:20 left" in last
+    assert ("loss 3.1" in last) is (width == 120)
 
 
 @pytest.mark.parametrize("text", ["often", "-1", "inf", "nan"])

@@ -70,7 +70,7 @@ def _ask_index(request: OverlapRequest, lines: list[str]) -> tuple[Any, ...]:
     """Words, ids, lengths, ends and corpus, from a source of counts."""
     for name in ("out", "skip_bad"):
         if getattr(request, name):
-            raise InputError(f"{argument(name)} belongs to {argument('corpus')}")
+            raise InputError(f"{argument(name)} needs {argument('corpus')}")
     source: Any = request.infini_gram
     source = InfiniGram.named(source) if isinstance(source, str) else source
     ends = ends_from(source, [words_of(line) for line in lines], request.min_count)

@@ -86,7 +86,7 @@ def _external_members(request: BuildRequest) -> tuple[Planned, ...]:
     names = _listed(request.ensemble_options.member)
     if not names:
         if request.ensemble_options.prompt is not None:
-            raise InputError(f"{argument('prompt')} belongs to {argument('member')}")
+            raise InputError(f"{argument('prompt')} needs {argument('member')}")
         return ()
     if request.ensemble_options.ensemble is not None:
         raise InputError(f"{argument('member')} and {argument('ensemble')}: give one; a member may be a checkpoint")

@@ -185,7 +185,7 @@ def check_effects(request: ScoreRequest, test: ExampleSet) -> None:
         if elsewhere.get(name):
             continue
         if by is None:
-            raise InputError(f"{argument(name)} belongs to {argument('by')}")
+            raise InputError(f"{argument(name)} needs {argument('by')}")
         if features and not (isinstance(by, str) and by.startswith(features)):
             by_argument = argument("by", by) if isinstance(by, str) else "given values"
             raise InputError(f"{argument(name)} has no effect on {by_argument}; leave it out")
@@ -196,7 +196,7 @@ def _check_parts(breakdown: Breakdown) -> None:
     if breakdown.parts is None:
         for name in ("probe_systems", "known"):
             if name in breakdown.given and getattr(breakdown, name) is not None:
-                raise InputError(f"{argument(name)} belongs to {argument('parts')}")
+                raise InputError(f"{argument(name)} needs {argument('parts')}")
     elif breakdown.probe_systems is None:
         raise InputError(
             f"{argument('parts', str(breakdown.parts))} needs the translations of its probes; give "
@@ -212,7 +212,7 @@ def check_resampled(request: ScoreRequest, control: ExampleSet | None) -> None:
     for name in ("samples", "seed"):
         if name in comparison.given and getattr(comparison, name) is not None:
             raise InputError(
-                f"{argument(name)} belongs to {argument('confidence')}, {argument('paired')} or {argument('by')}"
+                f"{argument(name)} needs {argument('confidence')}, {argument('paired')} or {argument('by')}"
             )
 
 

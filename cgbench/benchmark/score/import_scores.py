@@ -232,7 +232,7 @@ def evaluation_of_scores(request: ImportRequest) -> Evaluation:
     evaluation = evaluation_of(score_request, context)
     if people is None:
         if judgements.strata:
-            raise InputError(f"{argument('strata', judgements.strata)} belongs to {argument('people')}")
+            raise InputError(f"{argument('strata', judgements.strata)} needs {argument('people')}")
         return evaluation
     return replace(
         evaluation,

@@ -68,7 +68,7 @@ class SplitConfig:
         for name in ("divergence", "atom_divergence"):
             value = getattr(self, name)
             if value is not None and self.method not in DIVERGENT:
-                raise InputError(f"{argument(name, value)} belongs to {argument('method', 'mcd')}, tmcd or dbca")
+                raise InputError(f"{argument(name, value)} needs {argument('method', 'mcd')}, tmcd or dbca")
         for name in ("train_size", "test_size"):
             value = getattr(self, name)
             if value <= 0 or (value > 1 and value != int(value)):

@@ -120,7 +120,7 @@ def stats(request: StatsRequest) -> Statistics:
             option = argument("divergence", request.divergence)
             raise InputError(f"{option}: its files belong to one side; choose one {argument('side')}")
     elif request.weights != "specific":
-        raise InputError(f"{argument('weights', request.weights)} belongs to {argument('divergence')}")
+        raise InputError(f"{argument('weights', request.weights)} needs {argument('divergence')}")
     check_random_splits(request.random_splits)
     counts = Wanted(tuple(sorted(set(request.orders))), request.show, kind, request.random_splits)
     rows = _of_release(request, counts) if request.release is not None else _of_texts(request, counts)
@@ -172,7 +172,7 @@ def _of_texts(request: StatsRequest, counts: Wanted) -> Iterable[StatsRow]:
 def _tags(request: StatsRequest, tests: int, sides: int) -> Tags | None:
     if not request.pos:
         if request.tags != "xpos":
-            raise InputError(f"{argument('tags', request.tags)} belongs to {argument('pos', 'conllu:FILES')}")
+            raise InputError(f"{argument('tags', request.tags)} needs {argument('pos', 'conllu:FILES')}")
         return None
     if sides > 1:
         raise InputError(

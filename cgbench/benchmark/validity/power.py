@@ -453,7 +453,7 @@ def power_of(request: PowerRequest) -> PowerResult:
     assert pilot is not None
     for name, is_given in (("seed_variance", request.seed_variance is not None), ("binary", request.binary)):
         if is_given:
-            raise InputError(f"{argument(name)} belongs to {argument('variance')}; a pilot has its own")
+            raise InputError(f"{argument(name)} needs {argument('variance')}; a pilot has its own")
     metric = pilot.scored.metric
     pilot_variance = variance_of(metric, pilot.results, pilot.scored.sampling, samples=request.samples)
     if pilot_variance.clusters.name:

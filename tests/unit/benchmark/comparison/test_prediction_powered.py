@@ -165,7 +165,7 @@ def test_what_people_cannot_tell_is_one_line(tmp_path):
         )
     with pytest.raises(InputError, match="no scores of a system of that name"):
         import_scores({"a": scores}, judgements={"people": {"b": scores}})
-    with pytest.raises(InputError, match="strata='x' belongs to people"):
+    with pytest.raises(InputError, match="strata='x' needs people"):
         import_scores({"a": scores}, judgements={"strata": "x"})
     with pytest.raises(InputError, match="has 29 rows for 30 examples"):
         import_scores({"a": scores}, judgements={"people": {"a": scores[:29]}})

@@ -186,11 +186,11 @@ def test_warnings_speak_of_arguments():
 @pytest.mark.parametrize(
     ("given", "message", "shown"),
     [
-        ({"bins": 3}, "bins belongs to by", "--bins belongs to --by"),
+        ({"bins": 3}, "bins needs by", "--bins needs --by"),
         (
             {"seed": 3},
-            "seed belongs to confidence, paired or by",
-            "--set seed belongs to --confidence, --paired or --by",
+            "seed needs confidence, paired or by",
+            "--set seed needs --confidence, --paired or --by",
         ),
         ({"paired": "bootstrap"}, "paired='bootstrap' compares systems; give a second systems", "give a second --hyp"),
         ({"by": "frequency"}, "by='frequency' needs the training text; give train", "--by frequency needs"),

@@ -238,5 +238,5 @@ def test_the_command_reports_bins_and_the_comparison(tmp_path):
     assert found.to_json()[0]["exposure"]["figures"]["difference"]["value"] == pytest.approx(one.value)
     with pytest.raises(InputError, match="needs the corpus; give exposure"):
         cgbench.evaluate("exact", {"one": outputs}, lines, by="exposure", breakdown={"train": train})
-    with pytest.raises(InputError, match="exposure belongs to by"):
+    with pytest.raises(InputError, match="exposure needs by"):
         cgbench.evaluate("exact", {"one": outputs}, lines, breakdown={"exposure": seen})

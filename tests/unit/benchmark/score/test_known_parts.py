@@ -241,7 +241,7 @@ def test_compounds_are_judged_as_cter_does(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"parts": None}, "probe_systems belongs to parts"),
+        ({"parts": None}, "probe_systems needs parts"),
         ({"probe_systems": None}, "give probe_systems"),
         ({"probe_systems": ["a"]}, "probes: hypotheses has 1 lines"),
         ({"probe_systems": {"other": ["a"] * 8}}, "name the systems in both"),

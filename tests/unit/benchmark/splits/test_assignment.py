@@ -162,7 +162,7 @@ def test_length():
     ("options", "said"),
     [
         ({"method": "mdc"}, "did you mean mcd"),
-        ({"method": "random", "divergence": 0.5}, "belongs to"),
+        ({"method": "random", "divergence": 0.5}, "needs"),
         ({"train_size": 2.5}, "whole number"),
     ],
 )

@@ -143,7 +143,7 @@ def test_atoms_that_the_test_set_alone_has(tmp_path):
 
 def test_what_does_not_belong_together(corpus, tmp_path):
     for options, said in (
-        (("--method", "random", "--divergence", "0.1"), "belongs to --method mcd"),
+        (("--method", "random", "--divergence", "0.1"), "needs --method mcd"),
         (("--method", "length", "--train", str(corpus.paths[0]), str(corpus.paths[1])), "does not use a training set"),
         (("--divergence", "a"), "a number from 0 to 1"),
         (("--set", "compunds=scan"), "compounds"),

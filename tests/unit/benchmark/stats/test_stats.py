@@ -52,7 +52,7 @@ def test_html_is_escaped():
     ("given", "message", "shown"),
     [
         ({"tests": None}, "train and tests", "--train and --test (or --release)"),
-        ({"tags": "upos"}, "tags='upos' belongs to pos='conllu:FILES'", "--tags upos belongs to --pos conllu:FILES"),
+        ({"tags": "upos"}, "tags='upos' needs pos='conllu:FILES'", "--tags upos needs --pos conllu:FILES"),
         ({"side": "target"}, "test: is a single text; leave side='target' out", "leave --side target out"),
         ({"tests": [3]}, "test, row 1: 3 is not a string", "is not a string"),
         ({"tests": ["a", " "]}, "test, row 2: an empty sentence", "row 2"),
@@ -83,7 +83,7 @@ def test_divergence_with_the_other_statistics(tmp_path):
     [
         ({"divergence": "wrods"}, "did you mean words"),
         ({"divergence": "table:one"}, "needs a file for the training text and one per test text"),
-        ({"weights": "count"}, "belongs to --divergence"),
+        ({"weights": "count"}, "needs --divergence"),
         ({"divergence": "table:one,two", "side": "both"}, "its files belong to one side"),
     ],
 )

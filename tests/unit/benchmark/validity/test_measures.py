@@ -271,7 +271,7 @@ def test_the_command(tmp_path, monkeypatch):
     assert clustered.measures[0].prr == result.measures[0].measures[0].prr
     assert clustered.measures[0].intervals != result.measures[0].measures[0].intervals
     refused = CliRunner().invoke(main, ["validate", str(release.folder), "--report", str(page)])
-    assert refused.exit_code == 2 and "--report belongs to --measures" in refused.output
+    assert refused.exit_code == 2 and "--report needs --measures" in refused.output
     with pytest.raises(InputError, match="measures needs the hypotheses of all candidates"):
         cgbench.validate(release, {"y": "y"}, control_systems={"y": "y"}, measures=True)
 
