@@ -220,25 +220,6 @@ class RunningMeasures:
         return weight, decay
 
 
-def importance_weighted(values: Any, log_probs: Any, temperature: float = 1.0) -> np.ndarray:
-    """Average a measure over the n-best list of each input, weighted by the hypotheses' probabilities.
-
-    The weights are softmax(log_probs / temperature): Malinin and Gales (2021), section 4.
-
-    :param values: ``[N, B]`` a sequence measure of each hypothesis.
-    :param log_probs: ``[N, B]`` log-probabilities, not normalised by length; -inf marks a missing hypothesis, whose
-        value is ignored.
-    :returns: ``[N]`` float64.
-    """
-    value, log_prob = np.asarray(values, np.float64), np.asarray(log_probs, np.float64)
-    if value.shape != log_prob.shape or value.ndim != 2:
-        raise ValueError(f"values {value.shape} and log_probs {log_prob.shape} must both be [inputs, hypotheses]")
-    if not temperature > 0:
-        raise ValueError(f"temperature is {temperature}; it must be above 0")
-    weight = np.exp((log_prob - log_prob.max(1, keepdims=True)) / temperature)
-    return (weight * np.where(weight > 0, value, 0)).sum(1) / weight.sum(1)
-
-
 def _checked(log_probs: Any, tokens: Any) -> tuple[np.ndarray, np.ndarray]:
     log_p = log_probs.detach().cpu().to(torch.float64).numpy() if isinstance(log_probs, Tensor) else log_probs
     y = np.asarray(tokens.detach().cpu() if isinstance(tokens, Tensor) else tokens)

@@ -53,8 +53,6 @@ def meaning(name: str) -> str:
         return _MEANING[name]
     if name.startswith("reference_"):
         base, of = meaning(name.removeprefix("reference_")), "of the given translation"
-    elif name.endswith("_nbest"):
-        base, of = meaning(name.removesuffix("_nbest")), "over the n-best list"
     else:
         base = _MEANING.get(name.replace("ep_", "pe_", 1)) or _MEANING.get(name.replace("ep_", "", 1), "")
         of = "members weighted by the probability they give to the preceding words"
@@ -63,7 +61,7 @@ def meaning(name: str) -> str:
 
 def with_unit(name: str) -> str:
     """The name of a column with its unit: likelihoods and entropies are in nats, most of them per token."""
-    base = name.removeprefix("reference_").removesuffix("_nbest").replace("ep_", "pe_", 1)
+    base = name.removeprefix("reference_").replace("ep_", "pe_", 1)
     return f"{name} (nats)" if base in _NATS else name
 
 

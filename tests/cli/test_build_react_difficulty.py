@@ -1,9 +1,8 @@
-"""build-react with a difficulty from outside: a figure, what candidates are ranked by; RMI over the n-best list."""
+"""build-react with a difficulty from outside: a figure, what candidates are ranked by."""
 
 import json
 import random
 
-import numpy as np
 import pytest
 from small_build import SMALL, copy_build
 from small_release import build_release
@@ -13,12 +12,12 @@ from cgbench.benchmark.release.release import Release
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, small_release, corpora, demo):
-    """A release whose candidates are ranked by a difficulty, measured with RMI over the n-best list."""
+    """A release whose candidates are ranked by a difficulty."""
     folder = tmp_path_factory.mktemp("difficulty")
     lines = (demo / "pool.en").read_text().count("\n")
     values = [random.Random(number).uniform(-1, 1) for number in range(lines)]
     (folder / "easy.txt").write_text("".join(f"{value!r}\n" for value in values))
-    words = ("--difficulty", folder / "easy.txt", "--set", "select_by=easiness", "--set", "uncertainty=rmi_nbest")
+    words = ("--difficulty", folder / "easy.txt", "--set", "select_by=easiness")
     _, result = build_release(corpora, copy_build(small_release.folder, folder / "release"), *words)
     assert "difficulty of the test set" in result.output
     return folder
@@ -41,14 +40,6 @@ def test_candidates_are_ranked_by_it_and_keep_every_other_figure(folder, run):
     )
     text = run("verify", folder / "release", "--recompute", "5").stdout
     assert "DIFFERS" not in text and "easy.txt" in text
-
-
-def test_rmi_of_the_n_best_list_goes_with_rmi(folder):
-    table = Release.open(folder / "release").table().to_pydict()
-    one, other = np.array(table["rmi"]), np.array(table["rmi_nbest"])
-    assert np.all(other >= 0) and not np.array_equal(one, other)
-    ranks = [np.argsort(np.argsort(values)) for values in (one, other)]
-    assert np.corrcoef(*ranks)[0, 1] > 0.5
 
 
 def test_score_by_difficulty(folder, run):
@@ -85,8 +76,7 @@ def test_values_that_do_not_fit_are_one_line(folder, corpora, run, tmp_path, cha
             ["--difficulty", "a", "--difficulty", "b"],
             "--difficulty: 2 files for 1 corpora of the pool; give",
         ),
-        (["--set", "uncertainty=rmi_nbest", "--members", "1"], "members: rmi_nbest measures the disagreement"),
-        (["--set", "uncertainty=rmi_nbest", "--set", "beam=1"], "a beam of 1 has no n-best list"),
+        (["--members", "1"], "members: rmi measures the disagreement"),
     ],
 )
 def test_what_cannot_be_selected_by_is_one_line(corpora, run, tmp_path, words, message):
@@ -96,6 +86,6 @@ def test_what_cannot_be_selected_by_is_one_line(corpora, run, tmp_path, words, m
 def test_the_same_candidates_without_a_difficulty_keep_their_steps(folder, corpora, run):
     """What is given beside the pool is no part of what the ensemble does."""
     copy_build(folder / "release", folder / "again")
-    words = ("--set", "uncertainty=rmi_nbest", "--explain", "--out", folder / "again")
+    words = ("--explain", "--out", folder / "again")
     said = run("build-react", *corpora, *SMALL, *words).stderr
     assert "uncertainty: kept" in said and "runs" not in said

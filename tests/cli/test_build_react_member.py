@@ -116,7 +116,6 @@ def test_what_members_do_not_go_with(corpora, members, run, tmp_path, monkeypatc
     for words, said in (
         ((*members, "--ensemble", tmp_path), "--member and --ensemble: give one"),
         ((*members, "--members", 2), "--member takes members as they are; leave --members out"),
-        ((*members, "--set", "uncertainty=rmi_nbest"), "needs cgbench's own search"),
         (("--prompt", "{source}"), "--prompt needs --member"),
         ((*members[:2],), "measures the disagreement of members"),
     ):

@@ -356,8 +356,6 @@ def test_special_characters_are_said_not_to_be_a_regular_expression(compounds, r
     (tmp_path / "lexicon").write_text("the\t/\ndog\tD./H\n")
     result = run("score", "cter", *compounds)
     assert "lexicon, line 2: 'D./H' is searched literally" in result.stderr and "(4 of 4 rows" in result.stdout
-    result = run("score", "cter", *compounds, "--match", "regex")
-    assert "as it stands" not in result.stderr and "(2 of 4 rows" in result.stdout
 
 
 def test_types_are_means_of_the_runs_and_reasons_their_sum(compounds, run, tmp_path):
@@ -453,9 +451,6 @@ def test_one_example_is_said(files, run):
 def test_bad_compounds(compounds, run, tmp_path):
     write(tmp_path / "source", ["the dog ran", "a red cat .", "see the dog", "saw the dog now"])
     assert "compounds, row 2: 'dog' is not in its source" in run("score", "cter", *compounds, status=2).stderr
-    (tmp_path / "lexicon").write_text("dog\t(\n")
-    words = [*compounds, "--match", "regex"]
-    assert "lexicon, line 1: '(' is not a valid pattern" in run("score", "cter", *words, status=2).stderr
     words = [*compounds, "--match", "word", "--keep-blanks"]
     assert "leave --keep-blanks out" in run("score", "cter", *words, status=2).stderr
     (tmp_path / "grammar").write_text("type\tDET\nafter\tDET\tN\n")

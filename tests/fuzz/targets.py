@@ -220,7 +220,6 @@ def cter():
     words += ("--hyp", "a={}/h", "--group-size", "1")
     for name, form in (("l", "lexicon"), ("a", "atoms"), ("c", "compounds"), ("h", "hypotheses")):
         yield Target("score cter", form, files, name, m.text, words)
-    yield Target("score cter --match regex", "lexicon", files, "l", m.text, (*words, "--match", "regex"))
 
 
 def statistics():

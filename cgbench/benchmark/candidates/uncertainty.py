@@ -16,8 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cgbench.benchmark.candidates.pair_measures import REVERSE_LIKELIHOOD
 from cgbench.engines import Engine, Needs
 from cgbench.errors import InputError
@@ -26,7 +24,7 @@ from cgbench.models.checkpoints import member_folders, read_config
 from cgbench.progress import bar
 
 if TYPE_CHECKING:
-    from cgbench.models.ensemble import Ensemble, Translation
+    from cgbench.models.ensemble import Ensemble
     from cgbench.text.corpus import ParallelText
 
 SHARD = 500  # maximum number of candidates; part of the step's key, because batches are formed inside a shard
@@ -34,15 +32,10 @@ LEAST = 100  # candidates of a shard, if there are enough: fewer do not fill a b
 PLACES = 64  # workers that should all get a shard
 REFERENCE = "reference_"  # prefix of the measures of the reference
 
-NBEST = "rmi_nbest"
-"""RMI of all hypotheses of the beam, weighted by their probabilities (Malinin and Gales 2021, section 4)."""
-
 
 def search_settings(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """The search settings of a build that are not the default: limits of the length; ``nbest`` if the measure that
-    selects is of the n-best list."""
-    settings = {key: configuration[key] for key in ("max_length_ratio", "max_length_extra") if key in configuration}
-    return settings | ({"nbest": True} if configuration.get("uncertainty") == NBEST else {})
+    """The search settings of a build that are not the default: limits of the length."""
+    return {key: configuration[key] for key in ("max_length_ratio", "max_length_extra") if key in configuration}
 
 
 def uncertainty_of_candidates(
@@ -143,7 +136,6 @@ def measure_sources(
     *,
     beam: int,
     device: str,
-    nbest: bool = False,
     **limits: Any,
 ) -> list[dict[str, Any]]:
     """Translate sources and score the translations: ``hypothesis`` and the measures of each by name.
@@ -151,10 +143,9 @@ def measure_sources(
     The ensemble of the last call stays open, so a worker loads the members once for all its shards.
 
     :param references: their measures have names that begin with ``reference_``.
-    :param nbest: also :data:`NBEST`, of all hypotheses of the beam.
     :param limits: as for :func:`uncertainty_of_candidates`.
     """
-    return measure_with(open_ensemble(tuple(members), device), lines, references, beam=beam, nbest=nbest, **limits)
+    return measure_with(open_ensemble(tuple(members), device), lines, references, beam=beam, **limits)
 
 
 def measure_with(
@@ -163,15 +154,11 @@ def measure_with(
     references: Sequence[str] | None = None,
     *,
     beam: int,
-    nbest: bool = False,
     **limits: Any,
 ) -> list[dict[str, Any]]:
     """:func:`measure_sources` with an open ensemble."""
-    lists = ensemble.search(lines, beam=beam, **limits) if nbest else []
-    translations = [best for best, *_ in lists] if nbest else ensemble.translate(lines, beam=beam, **limits)
+    translations = ensemble.translate(lines, beam=beam, **limits)
     measures = ensemble.score(lines, [translation.tokens for translation in translations])
-    if nbest:
-        measures[NBEST] = _of_nbest(ensemble, lines, lists)
     if references is not None:
         of_references = ensemble.score(lines, ensemble.subwords.encode_target(references))
         measures |= {f"{REFERENCE}{name}": values for name, values in of_references.items()}
@@ -179,22 +166,6 @@ def measure_with(
         {"hypothesis": translation.text, **{name: float(values[row]) for name, values in measures.items()}}
         for row, translation in enumerate(translations)
     ]
-
-
-def _of_nbest(ensemble: Ensemble, lines: Sequence[str], nbest_lists: Sequence[Sequence[Translation]]) -> np.ndarray:
-    """RMI of each line over its n-best list, float64 ``[lines]``."""
-    from cgbench.models.uncertainty import importance_weighted
-
-    rows = [row for row, hypotheses in enumerate(nbest_lists) for _ in hypotheses]
-    ranks = [rank for hypotheses in nbest_lists for rank in range(len(hypotheses))]
-    flat = [hypothesis for hypotheses in nbest_lists for hypothesis in hypotheses]
-    values = np.zeros((len(lines), max(map(len, nbest_lists))))
-    log_probs = np.full_like(values, -np.inf)  # where a list is shorter
-    values[rows, ranks] = ensemble.score([lines[row] for row in rows], [hypothesis.tokens for hypothesis in flat])[
-        "rmi"
-    ]
-    log_probs[rows, ranks] = [hypothesis.log_prob for hypothesis in flat]
-    return importance_weighted(values, log_probs)
 
 
 def check_reverse(ensemble: Path, train: ParallelText) -> None:

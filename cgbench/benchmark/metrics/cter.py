@@ -53,10 +53,9 @@ class CterOptions:
     )  # fmt: skip
     atoms: TableOrObject = option(default="cognition", help="Atoms by type", group="Input")
     grammar: TableOrObject = option(default="cognition", help="Types of atoms and their order", group="Advanced")
-    match: Literal["substring", "word", "regex"] = option(
-        default="substring", help="Find translations as characters, as whole words or as regular expressions",
-        group="Metric",
-    )  # fmt: skip
+    match: Literal["substring", "word"] = option(
+        default="substring", help="Find translations as characters or as whole words", group="Metric"
+    )
     lowercase: bool = option(default=False, help="Ignore case", group="Metric")
     group_size: int = option(default=5, help="Number of contexts per compound", group="Advanced", least=1)
     keep_blanks: bool = option(
@@ -239,8 +238,6 @@ class Cter(Metric):
         rules: list[dict[str, Any]] = []
         for kind, name in self.parsed[compound]:
             translations = self.lexicon.entries[name]
-            if translations.patterns:
-                raise InputError(f"{self.lexicon.path}: the translations of {name!r} are patterns, which rules are not")
             literals = list(map(str.strip, translations.literals))
             if not translations.free:
                 texts.setdefault(kind, []).extend(literals)
@@ -403,8 +400,7 @@ class Cter(Metric):
             ]
         if self.lexicon.match == "substring" and self.lexicon.special:
             lines.append(
-                f"{self.lexicon.special} is searched literally; CoGnition's evaluator treats it as a regular "
-                f"expression, as {argument('match', 'regex')} does"
+                f"{self.lexicon.special} is searched literally; CoGnition's evaluator treats it as a regular expression"
             )
         if paired == "mcnemar" and self.group_size > 1:
             lines.append(

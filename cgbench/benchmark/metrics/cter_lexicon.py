@@ -9,14 +9,11 @@ CoGnition, which treats translations as regular expressions; its own lexicon has
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import sys
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from cgbench.benchmark.metrics.cter_grammar import Grammar, cognition, content_hash, shipped
 from cgbench.errors import InputError, argument
@@ -24,13 +21,9 @@ from cgbench.settings import did_you_mean
 from cgbench.text.plain_text import words_of
 from cgbench.text.streams import read_lines
 
-MATCHES = ("substring", "word", "regex")
-"""How to find a translation: as a substring, as whole words, or as a regular expression."""
+MATCHES = ("substring", "word")
+"""How to find a translation: as a substring or as whole words."""
 _SPECIAL = re.compile(r"[\\.^$*+?{}\[\]|()]")
-_BRACE = re.compile(r"(?<!\\)(?:\\\\)*\{(?![0-9]*,?[0-9]*\})")
-_COUNT = re.compile(r"\{([0-9]*)(?:,([0-9]*))?\}")
-SECONDS = 1.0  # time limit of one pattern on one hypothesis
-LONGEST, MOST_COUNT = 10_000, 10_000
 Spans = tuple[int, int] | None
 """The first and the last position where a translation begins."""
 
@@ -90,57 +83,27 @@ class Atoms:
         return names
 
 
-def _compiled(pattern: str, flags: int) -> Any:
-    """A pattern valid in re, compiled by the regex package, which supports time limits.
-
-    regex expands counts, so nested ones could fill the memory, and treats other braces as fuzzy matching.
-
-    :raises re.error: it is invalid in re, or uses one of these.
-    """
-    re.compile(pattern, flags)
-    if len(pattern) > LONGEST:
-        raise re.error(f"longer than {LONGEST:,} characters")
-    if _BRACE.search(pattern):
-        raise re.error(r"a { that does not begin a count; write \{")
-    counts = [int(most or least or 0) for least, most in _COUNT.findall(pattern)]
-    if math.prod(max(count, 1) for count in counts) > MOST_COUNT:
-        raise re.error(f"the product of its counts is over {MOST_COUNT:,}")
-    import regex
-
-    options = regex.V0 | (regex.IGNORECASE if flags & re.IGNORECASE else 0)
-    try:
-        return regex.compile(pattern, options, cache_pattern=False)
-    except regex.error as error:
-        raise re.error(str(error)) from None
-
-
 @dataclass(frozen=True)
 class Translations:
     """The alternative translations of an atom. ``free``: it needs none."""
 
     free: bool
     literals: tuple[str, ...] = ()
-    patterns: tuple[Any, ...] = ()
     words: bool = False
 
     @classmethod
     def parse(cls, entry: str, match: str = "substring", lowercase: bool = False) -> Translations:
-        """Read an entry of the lexicon; raises :class:`re.error` for a bad regular expression."""
+        """Read an entry of the lexicon."""
         if entry == "/":
             return cls(True)
         texts = entry.split("/")
-        if match == "regex":
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")  # refuse patterns whose meaning may change in a later Python
-                flags = re.IGNORECASE if lowercase else 0
-                return cls(False, patterns=tuple(_compiled(text, flags) for text in texts))
         texts = [part.lower() for part in texts] if lowercase else texts
         return cls(False, tuple(map(_in_words, texts) if match == "word" else texts), words=match == "word")
 
     @property
     def has_blank(self) -> bool:
         """Whether an alternative contains a blank."""
-        return any(" " in text_ for text_ in (*self.literals, *(pattern.pattern for pattern in self.patterns)))
+        return any(" " in literal for literal in self.literals)
 
     def find(self, text: str) -> Spans:
         """The first and last position where an alternative begins in the :meth:`~TranslationLexicon.text`."""
@@ -156,14 +119,6 @@ class Translations:
             while literal and at >= 0:
                 begins.append(at)
                 at = text.find(literal, at + step)
-        for pattern in self.patterns:
-            try:
-                begins += [match.start() for match in pattern.finditer(text, timeout=SECONDS)]
-            except TimeoutError:
-                raise InputError(
-                    f"the pattern {pattern.pattern!r} of the lexicon takes longer than {SECONDS:g} s on {text[:60]!r}; "
-                    "simplify it"
-                ) from None
         return (min(begins), max(begins)) if begins else None
 
 
@@ -205,10 +160,7 @@ class TranslationLexicon:
             row = line.strip().split("\t")
             if len(row) != 2 or not all(row):
                 raise InputError(f"{path}, line {line_number}: write an atom, a tab, and translations separated by /")
-            try:
-                entries[row[0]] = Translations.parse(row[1], match, lowercase)
-            except (re.error, RecursionError, OverflowError, Warning) as error:
-                raise InputError(f"{path}, line {line_number}: {row[1]!r} is not a valid pattern ({error})") from None
+            entries[row[0]] = Translations.parse(row[1], match, lowercase)
             if special is None and _SPECIAL.search(row[1]):
                 special = f"{path}, line {line_number}: {row[1]!r}"
         if not entries:
@@ -218,7 +170,7 @@ class TranslationLexicon:
     def text(self, hypothesis: str, keep_blanks: bool = False) -> str:
         """A hypothesis prepared for searching; empty if it has no words."""
         text = hypothesis.rstrip().replace("@@ ", "")  # in the published order: a final "@@" stays
-        text = text.lower() if self.lowercase and self.match != "regex" else text
+        text = text.lower() if self.lowercase else text
         if self.match == "word":
             return _in_words(text)
         return text.strip() if keep_blanks else text.replace(" ", "")

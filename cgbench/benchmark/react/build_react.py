@@ -345,7 +345,7 @@ def _check_quality(
     held_out: Path | None,
     engine: Engine,
 ) -> None:
-    limits = {key: value for key, value in search_settings(plan.request.as_dict()).items() if key != "nbest"}
+    limits = search_settings(plan.request.as_dict())
     measure_quality(
         out,
         rows,

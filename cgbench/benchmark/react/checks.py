@@ -12,7 +12,7 @@ from cgbench.benchmark.candidates.pair_measures import JOINT, NEEDS, REFERENCE_L
 from cgbench.benchmark.candidates.selection import DROPS, GIVEN_DEGREE, selection_sizes
 from cgbench.benchmark.candidates.strata import FEWEST
 from cgbench.benchmark.candidates.table import DIFFICULTY
-from cgbench.benchmark.candidates.uncertainty import NBEST, REFERENCE
+from cgbench.benchmark.candidates.uncertainty import REFERENCE
 from cgbench.benchmark.react.build_inputs import Inputs
 from cgbench.benchmark.react.request import BuildRequest
 from cgbench.errors import InputError, argument
@@ -44,20 +44,15 @@ def check_difficulty(files: Sequence[Path], pools: int, select_by: str) -> None:
 def check_measures(request: BuildRequest, inputs: Inputs) -> None:
     """Check the measures that select and drop before any model is trained.
 
-    :raises InputError: an unknown measure; its input is missing; it is constant with a single member; or it needs an
-        n-best list that does not exist.
+    :raises InputError: an unknown measure; its input is missing; or it is constant with a single member.
     """
     from cgbench.models.uncertainty import DISAGREEMENT, SEQUENCE_MEASURES
 
-    name, known = request.ranking.uncertainty, (*SEQUENCE_MEASURES, NBEST)
-    if name not in known:
-        raise InputError(f"uncertainty: unknown measure {name}{did_you_mean(name, known)}")
-    if inputs.members and name == NBEST:
-        raise InputError(f"uncertainty={NBEST} needs cgbench's own search; with {argument('member')}, use rmi")
-    if request.members < 2 and name in (*DISAGREEMENT, NBEST):
+    name = request.ranking.uncertainty
+    if name not in SEQUENCE_MEASURES:
+        raise InputError(f"uncertainty: unknown measure {name}{did_you_mean(name, SEQUENCE_MEASURES)}")
+    if request.members < 2 and name in DISAGREEMENT:
         raise _one_member(name, "uncertainty=expected_entropy")
-    if name == NBEST and request.ensemble_options.beam < 2:
-        raise InputError(f"uncertainty={name}: a beam of 1 has no n-best list; raise beam, or use rmi")
     name = request.ranking.drop_by.removesuffix(GIVEN_DEGREE)
     references = (*(f"{REFERENCE}{measure}" for measure in SEQUENCE_MEASURES), *NEEDS)
     if name not in references:

@@ -145,8 +145,8 @@ class RankingOptions:
     _: KW_ONLY
     uncertainty: str = option(
         default="rmi",
-        help="Measure that ranks the candidates: rmi (reverse mutual information), rmi_nbest (over the n-best list), "
-        "or another measure of the ensemble", is_setting=True,
+        help="Measure that ranks the candidates: rmi (reverse mutual information) or another measure "
+        "of the ensemble", is_setting=True,
     )  # fmt: skip
     select_by: Literal["uncertainty", "difficulty", "easiness"] = option(
         default="uncertainty",

@@ -18,7 +18,6 @@ from cgbench.models.uncertainty import (
     SEQUENCE_MEASURES,
     TOKEN_MEASURES,
     RunningMeasures,
-    importance_weighted,
     token_measures,
 )
 
@@ -82,15 +81,6 @@ def test_worked_example_of_the_sequence():
     for name, value in OF_SEQUENCE.items():
         assert values[name] == pytest.approx(value, abs=PRINTED, rel=0), name
     assert -2 * values["ep_stu"] == pytest.approx(-1.31552529, abs=PRINTED, rel=0)
-
-
-def test_worked_example_of_importance_weights():
-    values, log_probs = [[0.2, 0.3, 0.6]], [[-1, -1.5, -3]]
-    assert importance_weighted(values, log_probs) == pytest.approx([0.26589897], abs=PRINTED, rel=0)
-    assert importance_weighted(values, log_probs, temperature=10) == pytest.approx([0.35257087], abs=PRINTED, rel=0)
-    assert importance_weighted([[0.2, np.nan]], [[-1, -np.inf]]) == pytest.approx([0.2])
-    with pytest.raises(ValueError, match="temperature"):
-        importance_weighted(values, log_probs, temperature=0)
 
 
 def test_torch_and_numpy_input_agree():

@@ -204,7 +204,7 @@ def test_correlations_are_those_of_the_figures(candidates):
 
 
 def test_likelihoods_have_a_unit():
-    names = ("rmi", "reference_pe_stu", "token_ep_tu", "rmi_nbest", "dual_cross_entropy", "log_prob")
+    names = ("rmi", "reference_pe_stu", "token_ep_tu", "dual_cross_entropy", "log_prob")
     assert [with_unit(name) for name in names] == [f"{name} (nats)" for name in names]
     others = ("degree", "perplexity", "var", "logvar", "source_length", "rank")
     assert [with_unit(name) for name in others] == list(others)

@@ -112,7 +112,6 @@ def test_places_agree_with_a_slow_search():
         text = "".join(rng.choices("ab", k=rng.randrange(9)))
         slow = places(entry, text)
         assert Translations.parse(entry).find(text) == ((min(slow), max(slow)) if slow else None), (entry, text)
-        assert Translations.parse(entry, "regex").find(text) == Translations.parse(entry).find(text)
 
 
 def test_places_of_words_agree_with_a_slow_search(tmp_path):
@@ -175,25 +174,14 @@ def test_languages_with_blanks(tmp_path, atoms):
     assert "blanks:keep" in str(metric.signature())
 
 
-def test_translations_stand_as_they_are_unless_they_are_called_regular_expressions(tmp_path, atoms):
+def test_translations_stand_as_they_are(tmp_path, atoms):
     assert Translations.parse("a.c/x").find("zabcada.c") == (6, 6)
-    assert Translations.parse("a.c/x", "regex").find("zabcadc") == (1, 4)
-    assert Translations.parse("/").free and Translations.parse("/", "regex").free
-    assert Translations.parse("A/b", "regex", lowercase=True).find("aB") == (0, 1)
+    assert Translations.parse("/").free
     (tmp_path / "lexicon").write_text("the\t/\ndog\tD/[DE]\n")
     column = Column("c", ["the dog"])
-    found = {}
-    for match in ("substring", "regex"):
-        metric = Cter(column, column, TranslationLexicon.read(str(tmp_path / "lexicon"), match), atoms, group_size=1)
-        found[match] = metric.judge("the dog", "E").wrong
-        assert f"|match:{match}|" in str(metric.signature())  # the lexicon reads otherwise in CoGnition's evaluator
-    assert found == {"substring": True, "regex": False}
-
-
-def test_a_pattern_without_end_is_plain_text():
-    """As a regular expression this looks for a match in "aaa..." for longer than anybody waits."""
-    translations = Translations.parse("(a+)+b")
-    assert translations.patterns == () and translations.find("a(a+)+b") == (1, 1)
+    metric = Cter(column, column, TranslationLexicon.read(str(tmp_path / "lexicon")), atoms, group_size=1)
+    assert metric.judge("the dog", "E").wrong
+    assert "|match:substring|" in str(metric.signature())  # the lexicon reads otherwise in CoGnition's evaluator
 
 
 def test_signatures_say_what_is_not_as_in_cognition(tmp_path, atoms):
@@ -208,7 +196,7 @@ def test_signatures_say_what_is_not_as_in_cognition(tmp_path, atoms):
 
     assert re.fullmatch(r"lexicon:\w{8}\|atoms:atoms@\w{8}\|group:1\|version:.*", signature())
     assert "|group:1|match:word|case:lc|version:" in signature(match="word", lowercase=True)
-    assert "|g:1|match:regex|v:" in signature(match="regex", short=True)
+    assert "|g:1|match:word|v:" in signature(match="word", short=True)
     small = Atoms.read(str(tmp_path / "small"), Grammar.read(str(tmp_path / "grammar")))
     assert re.search(r"\|atoms:small@\w{8}\|grammar:grammar@\w{8}\|group:1\|", signature(small))
     with pytest.raises(InputError, match="match 'words'; did you mean word"):
@@ -241,16 +229,14 @@ def test_bad_input(lexicon, tmp_path, change, message):
     ("text", "message"),
     [
         ("dog\t狗\nthe(", "line 2: write an atom, a tab"),
-        ("dog\t狗\nthe\t(", r"line 2: '\(' is not a valid pattern"),
         ("dog\t", "line 1: write an atom"),
         ("", "no atoms"),
-        ("dog\t[[D]", "line 1: '\\[\\[D\\]' is not a valid pattern"),
     ],
 )
 def test_bad_lexicons(tmp_path, text, message):
     (tmp_path / "lexicon").write_text(text)
     with pytest.raises(InputError, match=message):
-        TranslationLexicon.read(str(tmp_path / "lexicon"), "regex")
+        TranslationLexicon.read(str(tmp_path / "lexicon"))
 
 
 @pytest.mark.parametrize(
@@ -331,37 +317,3 @@ def test_the_references_as_hypotheses(name):
     )  # fmt: skip
     value = metric.value(metric.statistics(read_column(folder / f"{name}.zh").values))
     assert value == pytest.approx(FLOOR[name], abs=5e-4)
-
-
-def test_a_pattern_that_never_ends_is_stopped(monkeypatch):
-    from cgbench.benchmark.metrics import cter_lexicon
-
-    monkeypatch.setattr(cter_lexicon, "SECONDS", 0.01)
-    with pytest.raises(InputError, match=r"'\(a\|aa\)\+\$' of the lexicon takes longer than 0\.01 s on 'aaaa"):
-        Translations.parse("(a|aa)+$", "regex").find("a" * 60 + "!")
-
-
-@pytest.mark.parametrize(
-    ("entry", "said"),
-    [
-        ("(?:a{999}){999}", "is over 10,000"),
-        ("a{1000000}", "product of its counts"),
-        ("a{e<=1}", "does not begin a count"),
-        ("a" * 10_001, "longer than"),
-    ],
-)
-def test_patterns_that_fill_the_memory_or_mean_something_else(tmp_path, entry, said):
-    (tmp_path / "lexicon").write_text(f"dog\t{entry}\n")
-    with pytest.raises(InputError, match=rf"line 1: .* is not a valid pattern .*{said}"):
-        TranslationLexicon.read(str(tmp_path / "lexicon"), "regex")
-
-
-@pytest.mark.parametrize(
-    "pattern", ["a*", "b|", "", "a{2,3}?", r"\{e\}", "[ab]{2}", "^a|b$", "(a)(b)?", "(?i)AB", r"a\\{2}"]
-)
-def test_patterns_are_found_where_re_finds_them(pattern):
-    (compiled,) = Translations.parse(pattern, "regex").patterns
-    for text in ("", "aabbab", "xaay", "{e}ab", "a\\\\b"):
-        assert [found.span() for found in compiled.finditer(text)] == [
-            found.span() for found in re.finditer(pattern, text)
-        ], text
