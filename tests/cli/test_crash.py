@@ -16,14 +16,16 @@ from small_build import MORE, SMALL, copy_build, release_bytes
 
 @pytest.fixture
 def start(corpora, tmp_path):
-    """Start a build by two workers in the folder ``tmp_path / "killed"``; what it prints goes to ``tmp_path / "log"``.
+    """Start a build in the folder ``tmp_path / "killed"``; what it prints goes to ``tmp_path / "log"``.
 
     It has a process group of its own: the workers, too, must not outlive a kill of the command.
     """
-    words = ["build-react", *corpora, *SMALL, *MORE, "--jobs", "2", "--out", tmp_path / "killed"]
+    words = ["build-react", *corpora, *SMALL, *MORE, "--out", tmp_path / "killed"]
     command = [sys.executable, "-m", "cgbench", *map(str, words)]
     with (tmp_path / "log").open("wb") as log:
-        yield lambda: subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+        yield lambda jobs=2: subprocess.Popen(
+            [*command, "--jobs", str(jobs)], stdout=log, stderr=log, start_new_session=True
+        )
 
 
 def kill(process):
@@ -48,7 +50,7 @@ def test_a_kill_in_training_and_one_in_translation(start, small_release, tmp_pat
             time.sleep(0.02)
         kill(process)
         assert not (tmp_path / "killed").exists()
-    assert start().wait(300) == 0, (tmp_path / "log").read_text()
+    assert start(jobs=1).wait(300) == 0, (tmp_path / "log").read_text()
     assert release_bytes(tmp_path / "killed") == release_bytes(small_release.folder)
 
 

@@ -29,7 +29,10 @@ NO_ROWS = {"train", "lm", "items", "text", "texts", "out", "others", "lexicon", 
 N = 12
 TEXTS = [f"a {row} b" for row in range(N)]
 ORDER = random.Random(1).sample(range(N), N)
-MANIFEST = {"side": "target", "match": "words", "k": 1, "pieces": "ngrams", "settings": {}, "inputs": {}, "test": {}}
+SETTINGS = {"normalisation": {"tokenize": "none", "lowercase": False, "languages": None}}
+MANIFEST = {
+    "side": "target", "match": "words", "k": 1, "pieces": "ngrams", "settings": SETTINGS, "inputs": {}, "test": {},
+}  # fmt: skip
 
 
 def table(column, texts=TEXTS, order=ORDER):

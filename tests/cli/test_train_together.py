@@ -8,7 +8,6 @@ import sys
 import time
 
 import pytest
-from few import few
 from processes_together import children, files_of, is_there
 from small_build import SMALL
 
@@ -68,7 +67,8 @@ def wait_for(process, condition):
 STOPS = [(), ((signal.SIGTERM, -signal.SIGTERM, ""), (signal.SIGINT, 130, "stopped; the same command"))]
 
 
-@pytest.mark.parametrize("stops", few(STOPS, ()), ids=["killed", "stopped"])
+@pytest.mark.slow
+@pytest.mark.parametrize("stops", STOPS, ids=["killed", "stopped"])
 def test_two_processes_a_member(corpus, of_torchrun, tmp_path, stops):
     """Stopped, then one of the processes killed, each time given again: the bytes of torchrun."""
     out = tmp_path / "ensemble"
@@ -126,6 +126,7 @@ def test_their_number_and_the_method_are_part_of_what_a_member_is(corpus):
     assert keys() == plans[0]
 
 
+@pytest.mark.slow
 def test_torchrun_trains_one_model_and_its_first_process_alone_prints(of_torchrun):
     assert of_torchrun.stdout.count("next:") == 1
     assert json.loads((of_torchrun.out / "config.json").read_text())["processes"] == 2
