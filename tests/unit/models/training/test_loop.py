@@ -53,6 +53,17 @@ def test_a_run_killed_between_any_two_writes_ends_in_the_same_bytes(corpus, undi
     assert contents(tmp_path / "model") == contents(undisturbed)
 
 
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_killed_run_ends_in_the_same_bytes_in_both_precisions(corpus, tmp_path, monkeypatch, precision):
+    preset = PRESET.replace({"training.precision": precision})
+    train(corpus, tmp_path / "undisturbed", preset=preset)
+    with killed_before(monkeypatch, 9):
+        train(corpus, tmp_path / "killed", preset=preset)
+    assert "model.safetensors" not in contents(tmp_path / "killed")
+    train(corpus, tmp_path / "killed", preset=preset)
+    assert contents(tmp_path / "killed") == contents(tmp_path / "undisturbed")
+
+
 def test_a_process_killed_by_sigkill_ends_in_the_same_bytes(corpus, undisturbed, tmp_path):
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path; from training_runs import train;"
