@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -103,29 +104,39 @@ class Scores(Hinting, Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The same, for click's own look-up of the name."""
+        """The same, for click's own look-up of the name; several metrics are one command."""
         name = args[0].lower() if args else ""
         if args and self.get_command(ctx, name) is None and (Path(args[0]).is_file() or name in HINTS):
             ctx.fail(f"{args[0]}: {HINTS.get(name, _FILES_BY_NAME).format(metric='bleu')}")
+        known = {*METRICS, *registered()}
+        names = [word.lower() for word in takewhile(lambda word: word.lower() in known, args)]
+        if len(names) > 1:
+            return " ".join(names), score_command(*names), args[len(names) :]
         return super().resolve_command(ctx, [name, *args[1:]] if args else args)
 
 
 @click.group("score", cls=Scores, example=_example("bleu"))
 def score_group() -> None:
-    """Score systems, with confidence intervals, significance tests and breakdowns."""
+    """Score systems, with confidence intervals, significance tests and breakdowns.
+
+    Several metrics make one table: cgbench score bleu chrf ter --ref ...
+    """
 
 
-def score_command(name: str) -> click.Command:
-    """The command of a metric: the options of the request that the metric takes."""
-    kind = metric_class(name)
-    unused = OF_REFERENCES if kind.needs == "sources" else OF_SOURCES
+def score_command(*names: str) -> click.Command:
+    """The command of one or more metrics: the options of the request that these take."""
+    name, kind = " ".join(names), metric_class(names[0])
+    needs = {metric_class(name).needs for name in names}
+    unused = () if len(needs) > 1 else OF_REFERENCES if kind.needs == "sources" else OF_SOURCES
+    settings = {option: field for name in names for option, field in metric_class(name).option_fields().items()}
+    help = inspect.getdoc(kind) if len(names) == 1 else f"Score systems by {', '.join(names)}."
 
-    @click.command(name, cls=MetricCommand, help=inspect.getdoc(kind), example=EXAMPLES.get(name, _example(name)))
-    @takes(ScoreRequest, but=("metric", *unused), settings=kind.option_fields())
+    @click.command(name, cls=MetricCommand, help=help, example=EXAMPLES.get(name, _example(name)))
+    @takes(ScoreRequest, but=("metric", *unused), settings=settings)
     @takes(ScoreOutput, but=() if kind.needs == "sources" else ("reasons",))
     def command(values: Mapping[str, Any], output: ScoreOutput | Mapping[str, Any]) -> None:
-        jobs = {"jobs": usable_cores()} if "jobs" in kind.option_fields() else {}
-        request = ScoreRequest(**{"metric": name, **jobs, **values})
+        jobs = {"jobs": usable_cores()} if "jobs" in settings else {}
+        request = ScoreRequest(**{"metric": names, **jobs, **values})
         if kind.needs == "references" and not request.references and not request.release:
             raise InputError("references are needed: --ref FILE (or --release DIR)")
         output = output if isinstance(output, ScoreOutput) else ScoreOutput(**output)

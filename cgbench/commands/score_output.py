@@ -13,7 +13,7 @@ from cgbench.benchmark.score.example_sets import release_files
 from cgbench.benchmark.score.result import Evaluation, ReportRequest
 from cgbench.commands.command import command_line
 from cgbench.commands.lines import as_options
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.files import check_output, write_atomic
 from cgbench.requests import KW_ONLY, given_values, leaves_of, option, request
 from cgbench.text.streams import split_name
@@ -46,6 +46,10 @@ class ScoreOutput(ReportRequest):
 
         :raises InputError: they do not, or a file cannot be written there.
         """
+        if len(getattr(scored, "metrics", ())) > 1:
+            for name in ("per_example", "every_eval_ever"):
+                if getattr(self, name):
+                    raise InputError(f"{argument(name)} is for one metric, not for {' and '.join(scored.metrics)}")
         if self.plot:
             from cgbench.plots import check_picture, inches
 
@@ -69,7 +73,7 @@ class ScoreOutput(ReportRequest):
         if self.page:
             from cgbench.report.score_page import score_page
 
-            warned = [as_options(warning.message) for warning in evaluation.inputs.warned] if evaluation.inputs else []
+            warned = [as_options(warning.message) for warning in evaluation.warned]
             write_atomic(Path(self.page), score_page(evaluation, command=command_line(), notes=warned))
         click.echo(evaluation.report(self.form, self.width, self.reasons))
         if self.plot:

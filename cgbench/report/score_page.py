@@ -72,6 +72,14 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
     # Scores over all examples and in bins, with intervals and tests that were not asked for.
     figures, name = scored.metric.figures, scored.metric.name
     whole_scores, systems = wholes(evaluation, inputs), evaluation.systems
+    of_figures = [
+        (metric.scored, metric_scores, figure)
+        for metric in (evaluation, *evaluation.more)
+        for metric_scores in [whole_scores if metric is evaluation else wholes(metric, metric.inputs or inputs)]
+        for figure in metric.scored.metric.figures
+    ]
+    of_metrics = [metric.scored for metric in (evaluation, *evaluation.more)]
+    names = ", ".join(metric.metric.name for metric in of_metrics)
     pairs = compare_all(scored.metric, [result.system for result in scored.results], whole_scores)
     binned = breakdowns(evaluation, inputs)
     results, references = scored.results[:MOST_LINES], inputs.references
@@ -85,7 +93,9 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
     # Scores of single examples, and what the head of the page warns of.
     scores = example_scores(scored.metric, systems, scored.results)
     examples, distribution = _examples(evaluation, inputs, scores, binned), _distribution(scored, scores)
-    lines = [str(warning) for warning in inputs.warned] if notes is None else list(notes)
+    lines = [str(warning) for warning in evaluation.warned] if notes is None else list(notes)
+    if evaluation.more:
+        lines.append(f"Sections below that of the systems are by {name}.")
     if examples["shown"] < examples["all"]:
         lines.append(
             f"{examples['shown']:,} of {examples['all']:,} examples are listed: those on which the systems differ most."
@@ -113,27 +123,30 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
     }
     # The variables of the template.
     context = {
-        "title": f"{name}: {', '.join(system.name for system in systems[:4])}"
+        "title": f"{names}: {', '.join(system.name for system in systems[:4])}"
         + (" and others" if len(systems) > 4 else ""),
         "sections": [(key, text) for key, (text, here) in sections.items() if here],
         "notes": [("", line) for line in lines],
         "facts": [
-            ("metric", f"{name}, {'lower' if scored.metric.lower_is_better else 'higher'} is better"),
+            *(
+                ("metric", f"{metric.name}, {'lower' if metric.lower_is_better else 'higher'} is better")
+                for metric in (metric.metric for metric in of_metrics)
+            ),
             ("examples", f"{scored.metric.n:,}"),
             *([("clusters", scored.clusters.removeprefix("clusters: "))] if scored.clusters else []),
             *([("estimate", scored.sampling.design.description())] if scored.sampling.design else []),
-            ("signature", f"{name}|{scored.signature}"),
+            *(("signature", f"{metric.metric.name}|{metric.signature}") for metric in of_metrics),
         ],
-        "systems": [_systems_table(scored, whole_scores, figure) for figure in figures],
-        "charts": [_systems_chart(scored, whole_scores, figure) for figure in figures],
-        "forests": [_forest(scored, whole_scores, figure) for figure in figures] if scored.baseline is not None else [],
+        "systems": [_systems_table(*of_figure) for of_figure in of_figures],
+        "charts": [_systems_chart(*of_figure) for of_figure in of_figures],
+        "forests": [_forest(*of_figure) for of_figure in of_figures] if scored.baseline is not None else [],
         "baseline": scored.baseline,
         "level": LEVEL,
         "compared_with": systems[base_of(scored)].name,
         "few": len(systems) <= MOST_LINES,
         "rows_drawn": drawn(scored, MOST_ROWS),
         "lines_drawn": drawn(scored, MOST_LINES),
-        "details": _details(scored),
+        "details": [details for metric in of_metrics if (details := _details(metric))],
         "drops": [_drops(scored, figure) for figure in figures] if scored.drops else [],
         "control_examples": scored.control,
         "known": parts_section(evaluation, inputs, _places(scored)),
@@ -151,8 +164,11 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
         "compounds": _compounds(evaluation),
         "examples": examples,
         "command": command,
-        "signature": f"{name}|{scored.signature}",
-        "short": f"{name}|{scored.signature.format(short=True)}",
+        "signatures": [
+            f"{metric.metric.name}|{metric.signature.format(short=short)}"
+            for metric in of_metrics
+            for short in (False, True)
+        ],
     }
     return render_page("scores.html", context, examples["data"])
 

@@ -45,13 +45,14 @@ R = TypeVar("R")
 
 @accepts(ScoreRequest)
 def evaluate(request: ScoreRequest) -> Evaluation:
-    """Score systems by any metric, with confidence intervals and significance tests.
+    """Score systems by one or more metrics, with confidence intervals and significance tests.
 
     A text is a file (``str`` or path: plain, .gz, .zst, ``TABLE:COLUMN``) or a list of strings, one per example.
     ``systems`` are the hypotheses of one system, or ``{name: hypotheses}``. Several runs (seeds) of a system are a list
     of texts; files in it must be :class:`pathlib.Path`, since a list of ``str`` is a text. ``references`` are a text, a
     list of paths (each with one reference per example), or a list with the references of each example; CTER has none.
-    pandas Series are joined by their index.
+    pandas Series are joined by their index. Of several metrics (``["bleu", "chrf"]``) the result has one table; it is
+    the :class:`Evaluation` by the first, with the others as ``more``.
 
     :raises InputError: lengths differ, arguments contradict each other, or the form of hypotheses would make their
         score meaningless.
@@ -61,9 +62,17 @@ def evaluate(request: ScoreRequest) -> Evaluation:
 
 def evaluation_of(request: ScoreRequest, context: MetricContext | None = None) -> Evaluation:
     """:func:`evaluate`; ``context``: what belongs to a metric that is passed as an object."""
-    request = with_open_release(request)
+    request, context = with_open_release(request), context or MetricContext()
     if request.memory is not None:
         request = import_module(f"{__package__}.with_memory").with_memory(request)
+    first, *more = (_by_one_metric(of_metric, context) for of_metric in request.by_metric())
+    evaluation = replace(first, more=tuple(more))
+    for warning in evaluation.warned:
+        warnings.warn(warning, stacklevel=2)
+    return evaluation
+
+
+def _by_one_metric(request: ScoreRequest, context: MetricContext) -> Evaluation:
     # Read the test set and the control set.
     test = read_test_set(request, context)
     check_effects(request, test)
@@ -71,16 +80,18 @@ def evaluation_of(request: ScoreRequest, context: MetricContext | None = None) -
     check_resampled(request, control)
     comparison, breakdown = request.comparison, request.breakdown
     # How examples were drawn and count, in both sets.
-    systems, lines = with_outputs(request, test, context.outputs if context else {})
+    systems, lines = with_outputs(request, test, context.outputs)
     inputs = feature_inputs(request, test)
-    sampling = sampling_of(request, test, inputs)
+    sampling = context.once("sampling", lambda: sampling_of(request, test, inputs))
     control_set = None
     if control:
         control_inputs = replace(
             inputs, table=control.table, metric=control.metric, examples=control.examples, columns=control.columns
         )
         control_set = ControlSet(
-            control.metric, sampling_of(request, control, control_inputs, control=True), control.systems
+            control.metric,
+            context.once("control sampling", lambda: sampling_of(request, control, control_inputs, control=True)),
+            control.systems,
         )
     if breakdown.train is not None and inputs.text is not None:
         lines += check_training(request, inputs.text, breakdown.train)
@@ -111,8 +122,6 @@ def evaluation_of(request: ScoreRequest, context: MetricContext | None = None) -
     if binning and (line := coinciding(binning.feature, binning.how)):
         lines.append(line)
     warned = tuple(map(InputWarning, [*lines, *disagreements(scored), *out_of_reach(scored, comparison)]))
-    for warning in warned:
-        warnings.warn(warning, stacklevel=2)
     made_from = EvaluationInputs(comparison, inputs, sources, references, warned, _benchmark(request, test))
     return Evaluation(scored, systems, made_from, analyses)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cgbench.benchmark.metrics.metric import ExampleTexts, Metric
 from cgbench.benchmark.metrics.registry import make_metric, metric_class
@@ -30,6 +30,7 @@ from cgbench.text.joins import Examples
 from cgbench.text.rows import Table
 from cgbench.text.streams import split_name
 
+T = TypeVar("T")
 OF_METRIC = ("compounds", "human")
 """Texts among the options of a metric, which are joined with the other texts."""
 
@@ -42,12 +43,21 @@ class MetricContext:
     :param columns: what is known of each example, by name (rater, document); ``control_columns``: the same of the
         control set.
     :param control: the metric of the control set.
+    :param shared: what several metrics of one request read once: texts and systems, clusters and designs.
     """
 
     outputs: Mapping[str, tuple[Sequence[str], ...]] = field(default_factory=dict)
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     control: Metric | None = None
     control_columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    shared: dict[str, Any] = field(default_factory=dict)
+
+    def once(self, name: str, read: Callable[[], T]) -> T:
+        """What ``read`` returned the first time."""
+        if name not in self.shared:
+            self.shared[name] = read()
+        value: T = self.shared[name]
+        return value
 
 
 @dataclass(frozen=True)
@@ -95,7 +105,7 @@ def with_open_release(request: ScoreRequest) -> ScoreRequest:
     return replace(request, release=Release.of(request.release))
 
 
-def read_test_set(request: ScoreRequest, context: MetricContext | None = None) -> ExampleSet:
+def read_test_set(request: ScoreRequest, context: MetricContext) -> ExampleSet:
     """The test set of a request.
 
     :raises InputError: a text is missing or has another length, or an option does not suit the metric.
@@ -108,11 +118,10 @@ def read_test_set(request: ScoreRequest, context: MetricContext | None = None) -
         texts = _with_release(request, texts, files)
         table = files["table"] if table is None else table
     metric = request.metric if isinstance(request.metric, Metric) else None
-    columns = context.columns if context else {}
-    return _read(request, metric, texts, request.systems, table, columns=columns)
+    return _read(request, metric, texts, request.systems, table, context)
 
 
-def read_control_set(request: ScoreRequest, context: MetricContext | None = None) -> ExampleSet | None:
+def read_control_set(request: ScoreRequest, context: MetricContext) -> ExampleSet | None:
     """The control set of a request, with systems in the order of the test set, or None.
 
     :raises InputError: something is missing, or the systems are not those of the test set.
@@ -133,12 +142,11 @@ def read_control_set(request: ScoreRequest, context: MetricContext | None = None
         if absent(texts["references"]):
             table = files["table"]
             texts = _with_release(request, texts, files)
-    metric = context.control if context else None
+    metric = context.control
     if not by_name and metric is None:
         raise InputError(f"{argument('control_systems')}: the given Metric has no metric for the control set")
     systems = same_systems("control_systems", control.control_systems, request.systems)
-    columns = context.control_columns if context else {}
-    return _read(request, metric, texts, systems, table, columns=columns, control=True)
+    return _read(request, metric, texts, systems, table, context, control=True)
 
 
 def _with_release(request: ScoreRequest, texts: Mapping[str, Any], files: Mapping[str, Path]) -> dict[str, Any]:
@@ -160,19 +168,22 @@ def _read(
     texts: dict[str, Any],
     systems: Any,
     table: AnyPath | None,
+    context: MetricContext,
     *,
-    columns: Mapping[str, Sequence[str]],
     control: bool = False,
 ) -> ExampleSet:
     """The set of these texts and systems; ``metric``: None if the request names it."""
     metric_name, by_name = request.metric, metric is None
     options = {name: value for name, value in (request.settings or {}).items() if name not in OF_METRIC}
-    joined, runs, examples = join_texts(
-        request.examples.ids,
-        texts,
-        systems,
-        leads=metric is not None,
-        lines=lines_of_release(request.release, request.examples, control=control),
+    joined, runs, examples = context.once(
+        f"texts, control: {control}",
+        lambda: join_texts(
+            request.examples.ids,
+            texts,
+            systems,
+            leads=metric is not None,
+            lines=lines_of_release(request.release, request.examples, control=control),
+        ),
     )
     roles = {
         name: None
@@ -236,7 +247,7 @@ def _read(
     table = table or _table_of(files)
     return ExampleSet(
         metric, tuple(prepared), references, names, sources, roles["human"], examples, table, warnings, control,
-        normalised, columns,
+        normalised, context.control_columns if control else context.columns,
     )  # fmt: skip
 
 

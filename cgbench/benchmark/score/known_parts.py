@@ -24,7 +24,7 @@ from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.outputs.systems import System, same_systems
 from cgbench.benchmark.parts.folder import SIDES, PartsFolder
-from cgbench.benchmark.score.example_sets import ExampleSet, read_test_set
+from cgbench.benchmark.score.example_sets import ExampleSet, MetricContext, read_test_set
 from cgbench.benchmark.score.hypotheses import RELEASE, normalise_systems
 from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.benchmark.score.residual import Incidence, Outcomes, Parts, compare_composition, gate_of
@@ -209,7 +209,7 @@ def _read_probes(request: ScoreRequest, folder: PartsFolder, test: ExampleSet) -
         values["release"] = request.release
         examples["normalise"] = RELEASE
     try:
-        return read_test_set(ScoreRequest(**values))
+        return read_test_set(ScoreRequest(**values), MetricContext())
     except InputError as error:
         raise InputError(f"probes: {error.message}") from None
 

@@ -50,10 +50,17 @@ References: TypeAlias = Annotated[
 ]
 Grouping: TypeAlias = Annotated[Any, Kind("by", "the name of a feature, or one value per example", _is_series)]
 BinEdges: TypeAlias = Annotated[Any, Kind("bins", "a number of bins, quantiles:N, or rising edges", _is_bins)]
-MetricOrName: TypeAlias = Annotated[
-    Any, Kind("metric", "the name of a metric, or a Metric", lambda value: isinstance(value, (str, Metric)))
-]
 
+
+def _is_metric(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return bool(value) and all(isinstance(name, str) for name in value)
+    return isinstance(value, (str, Metric))
+
+
+MetricOrNames: TypeAlias = Annotated[
+    Any, Kind("metric", "the name of a metric, a list of names, or a Metric", _is_metric)
+]
 Options: TypeAlias = Annotated[
     Any, Kind("options", "a mapping of names to values", lambda value: isinstance(value, Mapping))
 ]
@@ -198,8 +205,8 @@ class ScoreRequest:
 
     open_field = "settings"
 
-    metric: MetricOrName = option(
-        help="Metric: bleu, chrf, ter, exact, cter, one that another package registers, or a Metric",
+    metric: MetricOrNames = option(
+        help="Metric: bleu, chrf, ter, exact, cter, one that another package registers, a list of these, or a Metric",
         python_only=True,
     )  # fmt: skip
     systems: Systems = option(help="Hypotheses of a system, one file per seed; repeatable", group="Input", flag="hyp")
@@ -234,9 +241,45 @@ class ScoreRequest:
     def __post_init__(self) -> None:
         object.__setattr__(self, "comparison", self.examples.comparison(self.comparison, self.release))
         options = {name: value for name, value in (self.settings or {}).items() if value is not None}
-        if isinstance(self.metric, str):
-            fields = metric_class(self.metric).option_fields()
+        if len(self.metrics) == 1:
+            object.__setattr__(self, "metric", self.metrics[0])
+        for metric in self.metrics:
+            fields = metric_class(metric).option_fields()
             options = {
                 name: read_field(fields[name], value) if name in fields else value for name, value in options.items()
             }
         object.__setattr__(self, "settings", options)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The names of the metrics, each once; empty for a Metric."""
+        if isinstance(self.metric, Metric):
+            return ()
+        return (self.metric,) if isinstance(self.metric, str) else tuple(dict.fromkeys(self.metric))
+
+    def by_metric(self) -> list[ScoreRequest]:
+        """A request for each metric, with those of the options that it has.
+
+        :raises InputError: an option or an analysis is of one metric only.
+        """
+        if len(self.metrics) < 2:
+            return [self]
+        several = " and ".join(self.metrics)
+        classes = {name: metric_class(name) for name in self.metrics}
+        if len({kind.needs for kind in classes.values()}) > 1:
+            raise InputError(f"{several}: cter has sources, other metrics have references; score them one by one")
+        given = [name for name in self.breakdown.given if getattr(self.breakdown, name) not in (None, False)]
+        if given:
+            raise InputError(f"{argument(sorted(given)[0])} is for one metric, not for {several}; give one")
+        of_metric = {name: [*kind.options()[0], *kind.option_fields()] for name, kind in classes.items()}
+        for name in self.settings or ():
+            if not any(name in names for names in of_metric.values()):
+                raise InputError(f"{argument(name)}: which of {several} has it is not known; score them one by one")
+        return [
+            changed(
+                self,
+                metric=metric,
+                settings={name: self.settings[name] for name in self.settings or {} if name in names},
+            )
+            for metric, names in of_metric.items()
+        ]

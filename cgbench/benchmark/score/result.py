@@ -70,13 +70,15 @@ class Evaluation:
     """Scores of one or more systems.
 
     ``repr`` is what ``cgbench score`` prints; notebooks show it as tables. ``scored`` contains all results with their
-    types, ``systems`` the hypotheses, ``inputs`` the other inputs, ``analyses`` the results of analyses by name.
+    types, ``systems`` the hypotheses, ``inputs`` the other inputs, ``analyses`` the results of analyses by name,
+    ``more`` the evaluations by further metrics. Rows, JSON, tables and pages are of all metrics.
     """
 
     scored: ScoredSystems
     systems: tuple[System, ...]
     inputs: EvaluationInputs | None = None
     analyses: Mapping[str, Any] = field(default_factory=dict)
+    more: tuple[Evaluation, ...] = ()
 
     @property
     def differences(self) -> Any:
@@ -92,6 +94,12 @@ class Evaluation:
     def exposure(self) -> ScoredSystems | None:
         """The comparison of exposed pairs with others."""
         return self.analyses.get("exposure")
+
+    @property
+    def warned(self) -> list[InputWarning]:
+        """The warnings of all metrics, each once."""
+        warned = [warning for one in (self, *self.more) if one.inputs for warning in one.inputs.warned]
+        return list({str(warning): warning for warning in warned}.values())
 
     @property
     def score(self) -> float:
@@ -134,11 +142,11 @@ class Evaluation:
 
     def to_json(self) -> list[dict[str, Any]]:
         """The results as JSON values, one per system; ``docs/reference/formats.md`` describes them."""
-        return scores_as_json(self.scored, self.analyses)
+        return [row for one in (self, *self.more) for row in scores_as_json(one.scored, one.analyses)]
 
     def rows(self) -> list[Row]:
         """The long table: a row per score, system and bin, and those of all analyses."""
-        return long_table(self.scored, self.analyses)
+        return [row for one in (self, *self.more) for row in long_table(one.scored, one.analyses)]
 
     def to_latex(self, width: int | None = None) -> str:
         """The tables in LaTeX (booktabs), with ``width`` decimals (by default one; four for scores up to 1)."""
@@ -151,7 +159,8 @@ class Evaluation:
         """
         options: dict[str, Any] = {"form": form, "width": width, "reasons": reasons}
         ReportRequest(**options)  # checks them
-        width = self.scored.metric.width if width is None else width
+        if width is None:
+            width = max(one.scored.metric.width for one in (self, *self.more))
         return FORMS[form](self, width, reasons)
 
     def plot(self, path: AnyPath | None = None, *, ax: Any = None, width: str = "3.3in") -> Any:
@@ -170,7 +179,7 @@ class Evaluation:
         if path is not None:
             check_picture(Path(path), argument("plot", str(path)))
             check_output(Path(path), [])
-        charts = self._charts()
+        charts = [chart for one in (self, *self.more) for chart in one._charts()]
         if ax is not None:
             if not hasattr(ax, "errorbar"):
                 raise InputError(f"{argument('ax', ax)}: it must be an axes of matplotlib")
@@ -217,8 +226,12 @@ class Evaluation:
     def write_per_example(self, path: AnyPath) -> None:
         """Write a tab-separated row for each example, system and run, with a header. Rows and runs count from 1.
 
-        :raises InputError: no file can be written there.
+        :raises InputError: no file can be written there, or there are several metrics.
         """
+        if self.more:
+            raise InputError(
+                f"{argument('per_example', str(path))} is for one metric; its columns differ between metrics"
+            )
         check_output(Path(path), [])
         rows = [
             {"row": row_number, "system": system.name, "run": run, **row}
@@ -250,8 +263,11 @@ def _tables(form: str) -> Callable[[Evaluation, int, bool], str]:
 
     def tables(evaluation: Evaluation, width: int, reasons: bool) -> str:
         one_line = form == "text"
-        blocks = tables_of(evaluation.scored, width, reasons, one_line)
-        return as_text([*blocks, *analysis_blocks(evaluation.analyses, width, one_line)], form)
+        more = [further.scored for further in evaluation.more]
+        blocks = tables_of(evaluation.scored, width, reasons, one_line, more)
+        for one in (evaluation, *evaluation.more):
+            blocks += analysis_blocks(one.analyses, width, one_line)
+        return as_text(blocks, form)
 
     return tables
 

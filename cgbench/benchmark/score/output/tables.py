@@ -66,15 +66,47 @@ def _spread(row: Row, width: int) -> list[str]:
     return [stdev, _interval(row, width), *_difference(row, width), *map(p_text, p_values)]
 
 
-def tables_of(scored: ScoredSystems, width: int, reasons: bool, one_line: bool) -> list[OutputTable | Note]:
+def tables_of(
+    scored: ScoredSystems, width: int, reasons: bool, one_line: bool, more: Sequence[ScoredSystems] = ()
+) -> list[OutputTable | Note]:
     """Everything about some systems, in the order in which it is printed.
 
     :param one_line: print one system with one run as sacrebleu does.
+    :param more: the same systems by further metrics.
     """
-    rows = list(rows_of(scored))
-    line = _one_line(scored, width) if one_line and not scored.people else None
+    of_metrics = [(metric, list(rows_of(metric))) for metric in (scored, *more)]
+    rows = of_metrics[0][1]
+    line = _one_line(scored, width) if one_line and not scored.people and not more else None
     first = _people(scored, rows, max(width, 1)) if scored.people else _systems(scored, rows, width)
+    if more:
+        first = _side_by_side([_systems(metric, rows, width) for metric, rows in of_metrics])
     blocks: list[OutputTable | Note] = [Note(line) if line else first]
+    for metric, rows in of_metrics:
+        blocks += _further_tables(metric, rows, width, reasons)
+    blocks = [without_equal_p(block) if isinstance(block, OutputTable) else block for block in blocks]
+    if line:
+        return blocks
+    adjusted = any(HOLM in block.head for block in blocks if isinstance(block, OutputTable) and block.rows)
+    if more:  # the stars alone tell of p-values
+        adjusted |= any(row.p_holm != row.p_value for _, rows in of_metrics for row in rows)
+    return [*blocks, _signatures([metric for metric, _ in of_metrics], adjusted)]
+
+
+def _side_by_side(tables: Sequence[OutputTable]) -> OutputTable:
+    """The tables of systems by several metrics as one: each score with its interval and its difference."""
+    per_score, kept = 1 + len(SPREAD), (0, 1 + SPREAD.index("95 % interval"), 1 + SPREAD.index("Δ"))
+
+    def join(lines: Sequence[Sequence[str]]) -> list[str]:
+        cells = [cell for line in lines for column, cell in enumerate(line[3:]) if column % per_score in kept]
+        return [*lines[0][:3], *cells]
+
+    head, *rows = [join(lines) for lines in zip(*((table.head, *table.rows) for table in tables), strict=True)]
+    return OutputTable(head, rows, starts=range(3 + len(kept), len(head), len(kept)))
+
+
+def _further_tables(scored: ScoredSystems, rows: Sequence[Row], width: int, reasons: bool) -> list[OutputTable | Note]:
+    """What follows the table of systems: bins, the control set, pairs, and what is of one metric."""
+    blocks: list[OutputTable | Note] = []
     blocks += [_bins(scored, rows, figure, width) for figure in scored.metric.figures] if scored.by else []
     blocks += _drops(scored, rows, width)
     blocks += [_pairs(scored, rows, figure, width) for figure in scored.metric.figures]
@@ -82,10 +114,7 @@ def tables_of(scored: ScoredSystems, width: int, reasons: bool, one_line: bool) 
     blocks += [_reasons(rows, result.system) for result in scored.results] if reasons else []
     blocks += [_published(scored, rows, width)]
     blocks += [Note(f"estimate for {scored.sampling.design.description()}")] if scored.sampling.design else []
-    blocks.append(Note(scored.clusters))
-    blocks = [without_equal_p(block) if isinstance(block, OutputTable) else block for block in blocks]
-    adjusted = any(HOLM in block.head for block in blocks if isinstance(block, OutputTable) and block.rows)
-    return blocks if line else [*blocks, _signatures(scored, adjusted)]
+    return [*blocks, Note(scored.clusters)]
 
 
 def without_equal_p(table: OutputTable) -> OutputTable:
@@ -307,13 +336,15 @@ def _people(scored: ScoredSystems, rows: Sequence[Row], width: int) -> OutputTab
     )
 
 
-def _signatures(scored: ScoredSystems, adjusted: bool) -> Note:
-    name = scored.metric.name
-    lines = [
-        f"signature  {name}|{scored.signature}",
-        f"short      {name}|{scored.signature.format(short=True)}",
-    ]
-    return Note("\n".join([legend(scored, adjusted), *lines] if scored.test else lines), code=True)
+def _signatures(of_metrics: Sequence[ScoredSystems], adjusted: bool) -> Note:
+    lines = list(dict.fromkeys(legend(scored, adjusted) for scored in of_metrics if scored.test))
+    for scored in of_metrics:
+        name = scored.metric.name
+        lines += [
+            f"signature  {name}|{scored.signature}",
+            f"short      {name}|{scored.signature.format(short=True)}",
+        ]
+    return Note("\n".join(lines), code=True)
 
 
 def table_of_rows(rows: Iterable[Row], width: int) -> OutputTable:
