@@ -83,6 +83,38 @@ def test_the_sources_to_translate(releases, run, tmp_path):
     assert (tmp_path / "sources").read_text(encoding="utf-8").splitlines()[4] == "die katze sieht 4 vögel"
 
 
+def test_a_memory_as_a_control(small_release, run, tmp_path):
+    """A memory of the control set falls further than a system that is always right; one of the test set falls less."""
+    release = small_release
+
+    def write(name, lines):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        return tmp_path / name
+
+    targets = {"test": release.lines("target"), "control": release.control_lines("target")}
+    pairs = {
+        "reversed": list(zip(release.lines("source"), targets["test"], strict=True)),
+        "yes": list(zip(release.control_lines("source"), targets["control"], strict=True)),
+    }
+    systems = ("--hyp", f"right={write('test', targets['test'])}")
+    systems += ("--control-hyp", f"right={write('control', targets['control'])}")
+    for verdict, corpus in pairs.items():
+        path = write("train.tsv", ["\t".join(pair) for pair in corpus])
+        words = ("validate", release.folder, *systems, "--metric", "chrf", "--controls", path)
+        found = json.loads(run(*words, "--format", "json").stdout)
+        assert found["scored"] is None  # too few systems for a ranking
+        memory, system = found["controls"]["systems"]["memory"], found["controls"]["systems"]["right"]
+        assert memory["test" if verdict == "reversed" else "control"] == 100
+        assert system["separated"] == verdict and memory["separated"] is None
+        assert system["difference"] == pytest.approx(memory["drop"] - system["drop"])
+        low, high = system["difference_interval"]
+        assert low < system["difference"] < high
+        text = run(*words).stdout
+        assert found["controls"]["card"] in text and "does the test set separate systems" in text
+    refused = run("validate", release.folder, "--controls", path, status=2).stderr
+    assert "--controls compares a memory with systems; give --hyp and --control-hyp" in refused
+
+
 def test_bad_input_is_one_line(releases, run, tmp_path):
     a, b = releases / "a", releases / "b"
     (tmp_path / "short").write_text("one\n")

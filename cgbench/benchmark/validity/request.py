@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from cgbench.argument_types import AnyRelease, Kind, Name
+from cgbench.argument_types import AnyRelease, Bitext, Kind, Name
 from cgbench.requests import KW_ONLY, option, request
 
 _SYSTEMS = Kind("systems", "hypotheses by system", lambda it: isinstance(it, Mapping), many=True)
@@ -29,6 +29,10 @@ class ValidateRequest:
     measures: bool = option(
         default=False, help="Show how well each measure of the candidates predicts errors of the ensemble and of --hyp",
         group="Systems",
+    )  # fmt: skip
+    controls: Bitext | None = option(
+        default=None, help="Training corpus of a translation memory: does the test set separate it from the systems of "
+        "--hyp and --control-hyp?", group="Systems", metavar="FILES",
     )  # fmt: skip
     metric: Literal["bleu", "chrf", "ter", "exact"] = option(default="bleu", help="Metric", group="Systems")
     preset: str = option(

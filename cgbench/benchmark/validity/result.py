@@ -11,6 +11,7 @@ from cgbench.benchmark.candidates.correlations import Correlation, correlation_t
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.validity.measures import ENSEMBLE, OUTSIDE, SystemMeasures
 from cgbench.benchmark.validity.ranking import PartScores, Ranking
+from cgbench.benchmark.validity.separation import Separation
 from cgbench.errors import InputError, argument
 from cgbench.tables import render
 
@@ -39,6 +40,7 @@ class Validity:
     scored: RankedSystems | None
     notes: tuple[str, ...]
     measures: tuple[SystemMeasures, ...] = ()
+    separation: Separation | None = None
 
     def report(self, form: str = "text") -> str:
         """As text, or as JSON."""
@@ -54,6 +56,7 @@ def _as_json(validity: Validity) -> str:
             "signature": validity.release.signature,
             "correlations": [item.as_dict() for item in validity.correlations],
             "scored": _scored_dict(validity.scored) if validity.scored else None,
+            "controls": validity.separation.as_dict() if validity.separation else None,
             "measures": [dataclasses.asdict(item) for item in validity.measures],
             "notes": list(validity.notes),
         },
@@ -87,6 +90,8 @@ def _as_text(validity: Validity) -> str:
             _scores(validity.scored),
             *(_ranking(set_name, validity.scored) for set_name in validity.scored.rankings),
         ]
+    if validity.separation:
+        blocks.append(validity.separation.report())
     has_families = any(
         measures.system == OUTSIDE for measures in validity.measures
     )  # a table per system is too much to read

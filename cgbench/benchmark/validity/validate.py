@@ -9,6 +9,7 @@ import numpy as np
 
 from cgbench.benchmark.candidates.selection import selecting_measure
 from cgbench.benchmark.candidates.uncertainty import candidate_lines
+from cgbench.benchmark.comparison.comparison import Comparison
 from cgbench.benchmark.comparison.design import Clusters
 from cgbench.benchmark.comparison.significance import SAMPLES
 from cgbench.benchmark.metrics.metric import ExampleTexts, Metric
@@ -17,10 +18,12 @@ from cgbench.benchmark.outputs.systems import Runs, System, read_systems
 from cgbench.benchmark.release.manifest import CONTROL, SPLIT, table_file
 from cgbench.benchmark.release.recompute import reads_originals
 from cgbench.benchmark.release.release import Release
+from cgbench.benchmark.score.with_memory import NAME
 from cgbench.benchmark.validity.measures import ENSEMBLE, SystemMeasures, losses_of, measure_errors
 from cgbench.benchmark.validity.ranking import FEWEST_SYSTEMS, rank, score_parts
 from cgbench.benchmark.validity.request import ValidateRequest
 from cgbench.benchmark.validity.result import RankedSystems, Validity
+from cgbench.benchmark.validity.separation import separate
 from cgbench.errors import InputError, argument
 from cgbench.requests import accepts
 from cgbench.text.joins import Examples
@@ -45,10 +48,15 @@ def validate(request: ValidateRequest) -> Validity:
         raise InputError(
             f"{argument('measures')} needs the hypotheses of all candidates, without {argument('control_systems')}"
         )
+    if request.controls is not None and not control:
+        raise InputError(
+            f"{argument('controls')} compares a memory with systems; give {argument('systems')} and "
+            f"{argument('control_systems')}"
+        )
     # How measures order errors, and how sets of pairs rank systems.
     measures = _measures(opened, request) if request.measures else ()
     scored = None
-    if systems and not (request.measures and len(systems) < FEWEST_SYSTEMS):
+    if systems and not ((request.measures or request.controls is not None) and len(systems) < FEWEST_SYSTEMS):
         sets, references = (
             _test_and_control(opened, systems, control)
             if control
@@ -59,7 +67,13 @@ def validate(request: ValidateRequest) -> Validity:
         clusters, samples = _clusters(opened, request), request.samples or SAMPLES["bootstrap"]
         scored = _score(metric, clusters, read, sets, samples=samples, seed=request.seed)
     notes = tuple(_cautions(scored)) if scored else ()
-    return Validity(opened, opened.correlations(), scored, notes, tuple(measures))
+    separation = None
+    if request.controls is not None and systems and control:
+        cluster = (request.cluster,) if request.cluster else ()
+        comparison = Comparison(paired=True, baseline=NAME, cluster=cluster, samples=request.samples, seed=request.seed)
+        options = _options(request)
+        separation = separate(opened, systems, control, request.controls, request.metric, options, comparison)
+    return Validity(opened, opened.correlations(), scored, notes, tuple(measures), separation)
 
 
 def candidate_texts(release: Release) -> tuple[list[str], list[str]]:
@@ -82,9 +96,12 @@ def _selected(release: Release) -> np.ndarray:
 
 
 def _metric(request: ValidateRequest, references: Sequence[str]) -> Metric:
+    return make_metric(request.metric, ExampleTexts([[reference] for reference in references]), _options(request))
+
+
+def _options(request: ValidateRequest) -> dict[str, str]:
     options = {} if request.metric == "exact" else {"preset": request.preset}
-    options |= {"tokenize": request.tokenize} if request.tokenize else {}
-    return make_metric(request.metric, ExampleTexts([[reference] for reference in references]), options)
+    return options | ({"tokenize": request.tokenize} if request.tokenize else {})
 
 
 def _measures(release: Release, request: ValidateRequest) -> list[SystemMeasures]:
