@@ -136,7 +136,9 @@ def check_enough(request: BuildRequest, counts: Mapping[str, int], train: Parall
     if drop + sizes["window"] > counts["candidates"] or sizes["select"] > sizes["window"]:
         raise InputError(
             f"too few candidates to drop {drop:,} and draw {sizes['select']:,} of the next "
-            f"{sizes['window']:,} (left: {stages}); give a larger pool, or lower {_lowerable(sizes)}"
+            f"{sizes['window']:,} (left: {stages}); give a larger pool, or lower {_lowerable(sizes)}; for more "
+            f"candidates, lower word_min_count={request.filters.word_min_count} or "
+            f"min_length={request.filters.min_length}"
         )
     strata = request.drawing.strata * request.drawing.degree_strata
     if "sample" in sizes and not FEWEST * strata <= sizes["sample"] <= counts["candidates"]:

@@ -105,6 +105,14 @@ def test_shares_that_cannot_fit(changes, pool, expected):
         check_shares(settings_of(**changes), pool)
 
 
+def test_too_few_candidates_for_the_window_name_the_filters_to_loosen(train):
+    config = settings_of(candidates=90, drop=0, window=60, select=10, min_length=4)
+    with pytest.raises(InputError) as error:
+        check_enough(config, {**COUNTS, "candidates": 50}, train())
+    assert "draw 10 of the next 60 (left: pool 100, " in error.value.message
+    assert error.value.message.endswith("for more candidates, lower word_min_count=3 or min_length=4")
+
+
 @pytest.mark.parametrize(
     ("config", "counts", "said"),
     [
