@@ -12,6 +12,8 @@ probes.norm.*  (if text was normalised) both in the normalised form that pieces 
 pieces.jsonl   each distinct :class:`Piece`; ``probes`` are lines of ``probes.source``, from 1
 rows.jsonl     the pieces of each test row: ``[piece, start, end]``, the line of the piece in ``pieces.jsonl`` (from 1)
                and its place as in :class:`Place`
+control.jsonl  (of a release with a control set) the same of the rows of the control set
+train.*        (if pairs were held back) source and target of the training corpus without them
 manifest.json  ``side`` (of the pieces), ``k``, ``pieces`` (their type), ``match`` (how an output shows that a piece is
                known), all settings, inputs and files with checksums, ``test`` (:func:`text_digest` of both sides of the
                test set), counts, the reasons, a digest
@@ -24,6 +26,7 @@ from __future__ import annotations
 
 import html
 import os
+import shutil
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -42,7 +45,7 @@ from cgbench.text.formats import Pair
 from cgbench.text.normalisation import Normalisation
 from cgbench.text.streams import read_lines
 
-FORMAT, KIND = 3, "parts"
+FORMAT, KIND = 4, "parts"
 SIDES = ("source", "target")
 REASONS = {
     "unknown": "not known from the training text",
@@ -52,6 +55,7 @@ REASONS = {
 """Why a piece has fewer than k probes; with ``few`` it has some."""
 _REMEDY = "run cgbench parts again"
 _FILES = ("probes.source", "probes.target", "pieces.jsonl", "rows.jsonl")
+_CONTROL = "control.jsonl"
 _NORMALISED = ("probes.norm.source", "probes.norm.target")
 _SHAPE = {
     "side": lambda value: value in SIDES,
@@ -90,8 +94,8 @@ class Piece:
 @dataclass(frozen=True, repr=False)
 class PartsFolder:
     """The result of ``cgbench parts``: ``probes`` are pairs of source and target, ``normalised`` the same in normalised
-    form; ``rows[i]`` has the places of pieces in test row i, with indices of ``pieces``. ``manifest`` is that of the
-    folder."""
+    form; ``rows[i]`` has the places of pieces in test row i, with indices of ``pieces``; ``control`` those in the rows
+    of the control set. ``manifest`` is that of the folder."""
 
     folder: Path
     manifest: dict[str, Any]
@@ -99,6 +103,7 @@ class PartsFolder:
     probes: tuple[Pair, ...]
     rows: tuple[tuple[Place, ...], ...]
     normalised: tuple[Pair, ...]
+    control: tuple[tuple[Place, ...], ...] = ()
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> PartsFolder:
@@ -118,15 +123,16 @@ class PartsFolder:
         if manifest.get("digest") != digest(manifest):
             raise InputError(f"{path / MANIFEST}: was changed: its digest differs; {_REMEDY}")
         check_shape(manifest, _SHAPE, path / MANIFEST, _REMEDY)
-        names = [*_FILES, *(name for name in _NORMALISED if name in manifest["files"])]
+        names = [*_FILES, *(name for name in (*_NORMALISED, _CONTROL) if name in manifest["files"])]
         check_digests(path, {name: manifest["files"][name] for name in names}, _REMEDY)
         probes = _read_probe_files(path, _FILES[:2])
-        normalised = _read_probe_files(path, _NORMALISED) if len(names) == len(_FILES) + 2 else probes
+        normalised = _read_probe_files(path, _NORMALISED) if _NORMALISED[0] in names else probes
         if len(normalised) != len(probes):
             raise InputError(f"{path}: {len(probes):,} probes, but {len(normalised):,} normalised ones; {_REMEDY}")
         pieces = _read_pieces(path / "pieces.jsonl", len(probes))
         rows = _read_rows(path / "rows.jsonl", len(pieces))
-        return cls(path, manifest, tuple(pieces), probes, tuple(rows), normalised)
+        control = _read_rows(path / _CONTROL, len(pieces)) if _CONTROL in names else []
+        return cls(path, manifest, tuple(pieces), probes, tuple(rows), normalised, tuple(control))
 
     @property
     def side(self) -> str:
@@ -164,10 +170,15 @@ def write_parts(
     rows: Sequence[Sequence[Place]],
     manifest: dict[str, Any],
     normalised: Sequence[Pair] | None = None,
+    control: Sequence[Sequence[Place]] = (),
+    trained: int = 0,
+    remaining: Sequence[Path] = (),
 ) -> PartsFolder:
     """Write a folder, completely or not at all; an earlier one of ``cgbench parts`` is replaced.
 
     :param normalised: the probes in normalised form, if text was normalised.
+    :param control: the pieces of the control set; ``trained``: the number of probes in the training corpus;
+        ``remaining``: the files of that corpus without the pairs held back, to be copied.
     :param manifest: ``side``, ``match``, ``k``, ``pieces``, ``settings``, ``inputs`` and what else describes the run.
     """
     lacking = [piece.reason for piece in pieces if piece.reason]
@@ -178,6 +189,7 @@ def write_parts(
         "full": sum(len(piece.probes) >= manifest["k"] for piece in pieces),
         "rows_probed": sum(bool(row) and all(pieces[position.piece].probes for position in row) for row in rows),
         "probes": len(probes),
+        "trained": trained,
     }
     reasons = {name: lacking.count(name) for name in REASONS if name in lacking}
     manifest = {"kind": KIND, "format": FORMAT, **manifest, "counts": counts, "reasons": reasons}
@@ -189,12 +201,17 @@ def write_parts(
                 write_lines(folder / names[at], (pair[at] for pair in pairs))
         listed = (asdict(one) | {"probes": [number + 1 for number in one.probes]} for one in pieces)
         write_rows(folder / "pieces.jsonl", listed)
-        write_rows(folder / "rows.jsonl", ([[number + 1, *words] for number, *words in row] for row in rows))
+        for name, places in (("rows.jsonl", rows), *([(_CONTROL, control)] if control else [])):
+            write_rows(folder / name, ([[number + 1, *words] for number, *words in row] for row in places))
+        for file in remaining:
+            shutil.copyfile(file, folder / file.name)
         manifest["files"] = digests_of(folder, sorted(path.name for path in folder.iterdir()))
         manifest["digest"] = digest(manifest)
         write_json(folder / MANIFEST, manifest)
     normalised = tuple(probes if normalised is None else normalised)
-    return PartsFolder(out, manifest, tuple(pieces), tuple(probes), tuple(map(tuple, rows)), normalised)
+    return PartsFolder(
+        out, manifest, tuple(pieces), tuple(probes), tuple(map(tuple, rows)), normalised, tuple(map(tuple, control))
+    )
 
 
 def check_output_folder(out: Path) -> None:

@@ -24,7 +24,7 @@ def element_candidates(
     test: Pairs,
     train: Pairs,
     corpora: Sequence[Pairs],
-    excluded: Sequence[np.ndarray],
+    excluded: Sequence[Sequence[np.ndarray]],
     *,
     max_length: int,
     k: int,
@@ -32,7 +32,7 @@ def element_candidates(
     """The atoms of a test set, and the rows of corpora that may be their probes: those whose atoms and compounds are
     all in the training set, so that an error in one of them is not an error in a new combination.
 
-    :param excluded: the hashes of sources and of targets that may not be probes.
+    :param excluded: of each corpus the hashes of sources and of targets that may not be probes.
     :raises InputError: a row is not valid for the type of elements.
     """
     side_index = SIDES.index(side)
@@ -63,10 +63,15 @@ def element_candidates(
     # The rows that may be probes.
     pairs = [pair for _, corpus in corpora for pair in corpus]
     hashes = [line_hashes(texts) for texts in zip(*pairs, strict=True)]
+    ends = np.cumsum([len(corpus) for _, corpus in corpora])[:-1]
+    allowed = [
+        np.concatenate(
+            [~np.isin(part, codes[at]) for part, codes in zip(np.split(hashes[at], ends), excluded, strict=True)]
+        )
+        for at in (0, 1)
+    ]
     words = np.array([len(words_of(source)) for source, _ in pairs])
-    good = (
-        (words <= max_length) & (new[first:] == 0) & ~np.isin(hashes[0], excluded[0]) & ~np.isin(hashes[1], excluded[1])
-    )
+    good = (words <= max_length) & (new[first:] == 0) & allowed[0] & allowed[1]
     order = np.lexsort([pair_hash(*hashes), words])  # the shortest first
     ordered = order[good[order]].tolist()
     served = [

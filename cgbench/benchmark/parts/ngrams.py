@@ -75,12 +75,21 @@ class NgramPieces:
 class Search:
     """The search in corpora for the best pairs of each piece.
 
-    :param side: that of the pieces. ``held``: the hashes of sources and of targets that may not be probes.
+    :param side: that of the pieces. ``excluded``: of each corpus the hashes of sources and of targets that may not be
+        probes.
     :param max_length: of a source, in words. ``k``: the probes wanted per piece.
     """
 
-    def __init__(self, pieces: NgramPieces, side: str, excluded: Sequence[np.ndarray], max_length: int, k: int) -> None:
-        self.pieces, self.held, self.own, self.max_length, self.k = pieces, excluded, SIDES.index(side), max_length, k
+    def __init__(
+        self, pieces: NgramPieces, side: str, excluded: Sequence[Sequence[np.ndarray]], max_length: int, k: int
+    ) -> None:
+        self.pieces, self.excluded, self.own, self.max_length, self.k = (
+            pieces,
+            excluded,
+            SIDES.index(side),
+            max_length,
+            k,
+        )
         self.words = [filter_arrays(pieces.known.words if name == side else None, False) for name in SIDES]
         self._worst = np.full(len(pieces), _NO_RANK)  # pairs of a higher rank are not kept
 
@@ -121,7 +130,8 @@ class Search:
             offsets[at] += start - text.begin
         ids = ids[:filled]
         fits = lengths[0] <= self.max_length
-        fits &= ~(np.isin(codes[0], self.held[0]) | np.isin(codes[1], self.held[1]))
+        for hashes, excluded in zip(codes, self.excluded[corpus_number], strict=True):
+            fits &= ~np.isin(hashes, excluded)
         content, own_lengths = pair_hash(*codes), lengths[self.own]
         rank = _rank(self.pieces.known.count_pieces(ids, own_lengths)[0], lengths[0] + lengths[1], content)
         lines, pieces, starts = self.pieces.find(ids, own_lengths)
@@ -169,7 +179,7 @@ def ngram_candidates(
     train: ParallelText,
     corpora: Sequence[ParallelText],
     side: str,
-    excluded: Sequence[np.ndarray],
+    excluded: Sequence[Sequence[np.ndarray]],
     *,
     min_count: int,
     max_length: int,

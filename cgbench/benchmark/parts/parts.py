@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 from cgbench import __version__
 from cgbench.argument_types import as_path
 from cgbench.benchmark.candidates.originals import original_of
-from cgbench.benchmark.candidates.scan import line_hashes
+from cgbench.benchmark.candidates.scan import line_hashes, mix
 from cgbench.benchmark.divergence.elements import element_type
 from cgbench.benchmark.parts.folder import REASONS, SIDES, PartsFolder, check_output_folder, text_digest, write_parts
 from cgbench.benchmark.parts.forms import compound_candidates, element_candidates
@@ -22,6 +23,7 @@ from cgbench.benchmark.parts.request import PartsRequest
 from cgbench.benchmark.parts.select import Candidates, bound
 from cgbench.benchmark.release.manifest import SPLIT
 from cgbench.benchmark.release.release import Release
+from cgbench.checksums import hash_file
 from cgbench.errors import InputError, argument
 from cgbench.requests import accepts
 from cgbench.steps import Workspace, hash_value
@@ -72,7 +74,11 @@ def parts(request: PartsRequest) -> PartsFolder:
             "bound": round(bound(candidates.served), 6),
         }
         normalised = None if texts.normalisation.is_identity else probes
-        return write_parts(out, pieces, texts.originals(probes), candidates.rows, manifest, normalised)
+        rows, control = candidates.rows[: len(texts.test)], candidates.rows[len(texts.test) :]
+        trained = texts.count_trained(probes)
+        return write_parts(
+            out, pieces, texts.originals(probes), rows, manifest, normalised, control, trained, texts.remaining
+        )
 
 
 def report(folder: PartsFolder) -> str:
@@ -90,6 +96,7 @@ def report(folder: PartsFolder) -> str:
         [f"  with {folder.k} probes", share(counts["full"], "pieces")],
         *([f"  {REASONS[name]}", share(reasons[name], "pieces")] for name in ("unknown", "absent") if name in reasons),
         ["probes to translate", f"{counts['probes']:,}"],
+        *([["  in the training corpus", share(counts["trained"], "probes")]] if counts["trained"] else []),
     ]
     return render([], rows)
 
@@ -102,11 +109,17 @@ class _Texts:
         self.release = None if request.release is None else Release.of(request.release)
         self.inputs: dict[str, Any] = {}
         self.read: dict[str, tuple[CorpusSpec, ParallelText]] = {}  # by role
+        self.control: Sequence[Pair] = ()
+        self.remaining: Sequence[Path] = ()  # the training corpus without the pairs held back
+        self.held_back: CorpusSpec | None = None
+        self._trained = np.zeros(0, np.uint64)
         if self.release is not None:
             config = self.release.configuration
             self.normalisation, self.side = self.release.normalisation, request.side or str(config["degree_side"])
             self.min_count = int(request.min_count or config["ngram_min_count"])
             self.test = self.release.pairs(normalised=True)
+            if self.release.has_control and request.compounds is None:
+                self.control = self.release.pairs("control", normalised=True)
             self.inputs["release"] = self.release.signature
         else:
             spec = as_corpus(request.test, request.columns, "test", folder)
@@ -121,46 +134,68 @@ class _Texts:
         return {side: text_digest(lines) for side, lines in zip(SIDES, zip(*self.test, strict=True), strict=True)}
 
     def train(self) -> ParallelText:
-        """The training corpus, which says what is known."""
-        release = self.release
+        """The training corpus, which says what is known, without the pairs held back."""
+        release, count = self.release, self.request.hold_back
         if self.request.train is not None:
-            return self._plain("train", as_corpus(self.request.train, self.request.columns, "train", self.folder))
-        if release is None:
+            spec = as_corpus(self.request.train, self.request.columns, "train", self.folder)
+        elif release is None:
             raise InputError(f"what is known follows from the training corpus: give {argument('train')}")
-        if release.is_split:
-            return self._plain("train", CorpusSpec(tuple(map(release.train_path, SIDES))))
-        if "known_from" in release.manifest["inputs"]:
+        elif release.is_split:
+            spec = CorpusSpec(tuple(map(release.train_path, SIDES)))
+        elif "known_from" in release.manifest["inputs"]:
             raise InputError(
                 f"{release.folder}: its known n-grams come from other text than its training corpus; give the text "
                 f"that decides what is known ({argument('train')})"
             )
-        return self._recorded("train", release.manifest["inputs"]["train"], "train")
+        else:
+            spec = self._recorded("train", release.manifest["inputs"]["train"], "train")
+        if count is not None:
+            if self.request.corpora or not (release is None or release.is_split):
+                raise InputError(
+                    f"{argument('hold_back', count)} has no effect: probes come from other text; leave it out"
+                )
+            spec, self.held_back = hold_back(spec, count, self.folder)
+            self.remaining = spec.paths
+        text = self._plain("train", spec)
+        self._trained = line_hashes(read_lines(text.source.path))
+        return text
 
-    def corpora(self) -> list[ParallelText]:
-        """The corpora that probes are taken from."""
+    def corpora(self) -> list[tuple[ParallelText, list[np.ndarray]]]:
+        """The corpora that probes are taken from, each with the hashes of sources and targets that may not be probes.
+
+        These are the test set, the control set and the sources of the training corpus. A given corpus that contains
+        training sources only was asked for, so its probes may be of training.
+        """
         request, release = self.request, self.release
-        if request.corpora:
+        if self.held_back is not None:
+            specs = [self.held_back]
+        elif request.corpora:
             specs = corpora_of(request.corpora, "from", columns=request.columns, texts=self.folder)
-            return [self._plain(f"from-{position}", spec) for position, spec in enumerate(specs, 1)]
-        if release is None or release.is_split:
-            return [self.train()]
-        entries = release.manifest["inputs"]["pool"]
-        return [self._recorded(f"pool-{position}", entry, "corpora") for position, entry in enumerate(entries, 1)]
+        elif release is None or release.is_split:
+            raise InputError(
+                "probes from the training corpus show what a system remembers, not what it knows: give other text "
+                f"({argument('corpora')}), or keep pairs out of training ({argument('hold_back')}); "
+                f"{argument('corpora')} with the training corpus takes them from there all the same"
+            )
+        else:
+            entries = release.manifest["inputs"]["pool"]
+            specs = [self._recorded(f"pool-{n}", entry, "corpora") for n, entry in enumerate(entries, 1)]
+        role = "from" if self.held_back is not None or request.corpora else "pool"
+        tested = [line_hashes(pair[at] for pair in (*self.test, *self.control)) for at in (0, 1)]
+        corpora = []
+        for position, spec in enumerate(specs, 1):
+            text = self._plain(f"{role}-{position}", spec)
+            asked = bool(request.corpora) and self._are_trained(iter_pairs(text)).all()
+            sources = tested[0] if asked else np.concatenate([tested[0], self._trained])
+            corpora.append((text, [sources, tested[1]]))
+        return corpora
 
-    def held(self) -> list[np.ndarray]:
-        """The hashes of the sources and of the targets that are never probes."""
-        pairs = list(self.test)
-        if self.release is not None and self.release.has_control:
-            pairs += self.release.pairs("control", normalised=True)
-        specs = corpora_of(self.request.exclude, "exclude", columns=self.request.columns, texts=self.folder)
-        texts = [self._plain(f"exclude-{position}", spec) for position, spec in enumerate(specs, 1)]
-        return [
-            np.concatenate([
-                line_hashes(pair[at] for pair in pairs),
-                *(line_hashes(read_lines(getattr(text, side).path)) for text in texts),
-            ])
-            for at, side in enumerate(SIDES)
-        ]  # fmt: skip
+    def count_trained(self, probes: Sequence[Pair]) -> int:
+        """The number of probes that are in the training corpus."""
+        return int(self._are_trained(probes).sum())
+
+    def _are_trained(self, pairs: Iterable[Pair]) -> np.ndarray:
+        return np.isin(line_hashes(source for source, _ in pairs), self._trained)
 
     def originals(self, probes: Sequence[Pair]) -> list[Pair]:
         """Probes as their files have them; of those with the same normalised form, the first in alphabetical order."""
@@ -179,7 +214,7 @@ class _Texts:
                 originals[key] = min(original, originals.get(key, original))
         return [originals[_joined_words(probe)] for probe in probes]
 
-    def _recorded(self, role: str, entry: dict[str, Any], name: str) -> ParallelText:
+    def _recorded(self, role: str, entry: dict[str, Any], name: str) -> CorpusSpec:
         """A corpus that the release was built from; ``name``: the argument that replaces it."""
         assert self.release is not None
         paths = tuple(self.release.input_path(file["path"]) for file in entry["files"])
@@ -189,10 +224,9 @@ class _Texts:
         )
         if missing := next((path for path in spec.files if not path.is_file()), None):
             raise InputError(f"{missing}: no such file, and the release was built from it; {remedy}")
-        text = self._plain(role, spec)
-        if [file["sha256"] for file in self.inputs[role]] != [file["sha256"] for file in entry["files"]]:
+        if list(map(hash_file, spec.paths)) != [file["sha256"] for file in entry["files"]]:
             raise InputError(f"{spec}: not the text that the release was built from; {remedy}")
-        return text
+        return spec
 
     def _plain(self, role: str, spec: CorpusSpec) -> ParallelText:
         planned = plan_text(role, spec, self.normalisation)
@@ -218,13 +252,13 @@ def _candidates(texts: _Texts) -> Candidates:
         texts.inputs["compounds"] = hash_value(compounds.values)
         return compound_candidates(texts.test, compounds.values)
     kind = None if request.pieces == "ngrams" else element_type(request.pieces, name="pieces")
-    train, corpora, excluded = texts.train(), texts.corpora(), texts.held()
+    train, (corpora, excluded) = texts.train(), zip(*texts.corpora(), strict=True)
     limits = {"max_length": request.max_length, "k": request.k}
     if kind is None:
-        lines = [pair[SIDES.index(texts.side)] for pair in texts.test]
+        lines = [pair[SIDES.index(texts.side)] for pair in (*texts.test, *texts.control)]
         return ngram_candidates(lines, train, corpora, texts.side, excluded, min_count=texts.min_count, **limits)
     named_corpora = [(f"corpus {position}", pairs_of(text)) for position, text in enumerate(corpora, 1)]
-    test, trained = ("the test set", texts.test), ("the training corpus", pairs_of(train))
+    test, trained = ("the test set", [*texts.test, *texts.control]), ("the training corpus", pairs_of(train))
     return element_candidates(kind, texts.side, test, trained, named_corpora, excluded, **limits)
 
 
@@ -236,6 +270,31 @@ def pairs_of(text: ParallelText) -> list[Pair]:
 def iter_pairs(text: ParallelText) -> Iterator[Pair]:
     """The pairs of a corpus, one at a time."""
     return zip(*map(read_lines, (text.source.path, text.target.path)), strict=True)
+
+
+def hold_back(spec: CorpusSpec, count: int, folder: Path) -> tuple[CorpusSpec, CorpusSpec]:
+    """Divide a corpus into the rest and random pairs, written to a folder as they are.
+
+    A hash of the source decides, so the order of the corpus does not, and no source is in both. The pairs of the last
+    source may make a few more than ``count``.
+
+    :raises InputError: there are not more than ``count`` pairs.
+    """
+    keys = mix(line_hashes(source for source, _ in read_pairs(spec)))
+    distinct, sizes = np.unique(keys, return_counts=True)
+    end = int(np.searchsorted(np.cumsum(sizes), count)) + 1
+    if end >= len(distinct):
+        raise InputError(f"{argument('hold_back', count)}: {spec} has {len(keys):,} pairs, and some must remain")
+    parts = [CorpusSpec(tuple(folder / f"{name}.{side}" for side in SIDES)) for name in ("train", "held-back")]
+    with ExitStack() as stack:
+        files = [
+            [stack.enter_context(path.open("w", encoding="utf-8", newline="\n")) for path in part.paths]
+            for part in parts
+        ]
+        for pair, held in zip(read_pairs(spec), keys < distinct[end], strict=True):
+            for file, line in zip(files[int(held)], pair, strict=True):
+                file.write(f"{line}\n")
+    return parts[0], parts[1]
 
 
 def _joined_words(pair: Pair) -> Pair:

@@ -21,12 +21,12 @@ class PartsRequest(PairOptions):
         default=None, help="Training corpus [default: that of the release, if it has not moved]", group="Input"
     )
     corpora: Bitexts | None = option(
-        default=None, help="Corpus to take probes from; repeatable [default: the pools of a release; else the training "
-        "corpus]", flag="from", group="Input",
+        default=None, help="Corpus to take probes from, without what is in the training corpus unless all of it is; "
+        "repeatable [default: the pools of a release]", flag="from", group="Input",
     )  # fmt: skip
-    exclude: Bitexts = option(
-        default=(), help="Corpus whose sentences are never probes, such as the training corpus; repeatable",
-        group="Input",
+    hold_back: int | None = option(
+        default=None, help="Take probes from this many random pairs of the training corpus, and write the rest, to be "
+        "trained on, to OUT/train.source and OUT/train.target", least=1, unit="pairs", group="Input",
     )  # fmt: skip
     compounds: Text | None = option(
         default=None,

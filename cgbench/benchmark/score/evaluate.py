@@ -112,7 +112,8 @@ def _by_one_metric(request: ScoreRequest, context: MetricContext) -> Evaluation:
     lines += made_otherwise(systems, control.systems if control else ())
     sources, references = test.sources.values if test.sources else None, test.references or None
     values = {
-        "request": request, "test": test, "systems": systems, "references": references, "material": inputs,
+        "request": request, "test": test, "control": control, "systems": systems, "references": references,
+        "material": inputs,
         "text": inputs.text,
         "binning": binning, "comparison": comparison, "metric": test.metric, "sampling": sampling, "scored": scored,
         "results": scored.results,

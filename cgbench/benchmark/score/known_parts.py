@@ -23,7 +23,7 @@ from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.outputs.systems import System, same_systems
-from cgbench.benchmark.parts.folder import SIDES, PartsFolder
+from cgbench.benchmark.parts.folder import SIDES, PartsFolder, Place
 from cgbench.benchmark.score.example_sets import ExampleSet, MetricContext, read_test_set
 from cgbench.benchmark.score.hypotheses import RELEASE, normalise_systems
 from cgbench.benchmark.score.request import ScoreRequest
@@ -38,8 +38,8 @@ from cgbench.text.plain_text import words_of
 @dataclass(frozen=True)
 class PartsScores:
     """The scores by known pieces. ``least``: the probes in which a piece must come out; ``outcomes``: what came out, by
-    system and run; ``residual``: the residual composition error; ``scored``: the scores on given pairs, on the rest,
-    and on given pairs by degree, as bins."""
+    system and run; ``residual``: the residual composition error; ``beyond``: its difference from that of the control
+    set, if there is one; ``scored``: the scores on given pairs, on the rest, and on given pairs by degree, as bins."""
 
     folder: PartsFolder
     parts: Parts
@@ -47,6 +47,7 @@ class PartsScores:
     outcomes: tuple[tuple[Outcomes, ...], ...]
     residual: ScoredSystems
     scored: ScoredSystems
+    beyond: ScoredSystems | None = None
     warnings: tuple[str, ...] = ()
 
     @property
@@ -56,7 +57,9 @@ class PartsScores:
         return sum(not row or any(not self.folder.pieces[position.piece].probes for position in row) for row in rows)
 
 
-def score_known_parts(request: ScoreRequest, test: ExampleSet, scored: ScoredSystems) -> PartsScores:
+def score_known_parts(
+    request: ScoreRequest, test: ExampleSet, control: ExampleSet | None, scored: ScoredSystems
+) -> PartsScores:
     """The scores by parts.
 
     :param scored: the scores of the systems on the whole test set.
@@ -86,27 +89,37 @@ def score_known_parts(request: ScoreRequest, test: ExampleSet, scored: ScoredSys
                 f"{argument('probe_systems')}: {system.name} has {len(other.runs)} runs on the probes and "
                 f"{len(system.runs)} on the test set; give the same seeds in the same order"
             )
-    texts = [example_set.targets.values for example_set in (test, probes) if example_set.targets is not None]
-    if len(texts) < 2:
+    # The test set, the probes and, if the folder has its pieces, the control set; pieces are in normalised form.
+    sets = [test, probes, *([control] if control and len(folder.control) == control.metric.n else [])]
+    searched = [_in_form_of_pieces(folder, example_set) for example_set in sets]
+    texts = [example_set.targets.values for example_set in sets if example_set.targets is not None]
+    if len(texts) < len(sets):
         raise InputError(f"{folder_name}: the lengths of test pairs are needed; give {argument('references')}")
     match = _matcher(request, folder)
-    # Pieces are in normalised form, so outputs are searched in it.
-    searched = [_in_form_of_pieces(folder, example_set) for example_set in (test, probes)]
-    parts = Parts(
-        Incidence.of([(position.piece, row) for row, places in enumerate(folder.rows) for position in places]),
-        Incidence.of([(piece, probe) for piece, piece_ in enumerate(folder.pieces) for probe in piece_.probes]),
-        np.array([piece.count for piece in folder.pieces], np.int64), lengths(texts[0]), lengths(texts[1]),
-        match is None,
-    )  # fmt: skip
-    outcomes = tuple(
-        tuple(
-            Outcomes(_right(parts.probes, match, probes.metric, of_probes), _right(parts.rows, match, test.metric, run))
-            for run, of_probes in zip(system.runs, probe_outputs.runs, strict=True)
+    of_probes = Incidence.of([(piece, probe) for piece, piece_ in enumerate(folder.pieces) for probe in piece_.probes])
+    probe_outputs = [[_right(of_probes, match, probes.metric, run) for run in system.runs] for system in searched[1]]
+    frequency = np.array([piece.count for piece in folder.pieces], np.int64)
+
+    def measured(place: int, rows: Sequence[Sequence[Place]]) -> tuple[Parts, tuple[tuple[Outcomes, ...], ...]]:
+        """The pieces of a set, and what came out in it."""
+        in_rows = Incidence.of([(position.piece, row) for row, places in enumerate(rows) for position in places])
+        parts = Parts(in_rows, of_probes, frequency, lengths(texts[place]), lengths(texts[1]), match is None)
+        metric, systems = sets[place].metric, searched[place]
+        outcomes = tuple(
+            tuple(
+                Outcomes(out, _right(in_rows, match, metric, run)) for run, out in zip(system.runs, outs, strict=True)
+            )
+            for system, outs in zip(systems, probe_outputs, strict=True)
         )
-        for system, probe_outputs in zip(*searched, strict=True)
-    )
+        return parts, outcomes
+
+    parts, outcomes = measured(0, folder.rows)
     outcomes_by_system = list(zip([system.name for system in test.systems], outcomes, strict=True))
     residual = compare_composition(parts, outcomes_by_system, breakdown.known, request.comparison)
+    beyond = None
+    if len(sets) > 2:
+        of_control = measured(2, folder.control)
+        beyond = compare_composition(parts, outcomes_by_system, breakdown.known, request.comparison, of_control)
     bins = []
     if folder.manifest["pieces"] == "ngrams":  # which cover the row
         degrees = np.array([len(row) / row[-1].end if row and row[-1].end > 0 else 0.0 for row in folder.rows])
@@ -114,7 +127,7 @@ def score_known_parts(request: ScoreRequest, test: ExampleSet, scored: ScoredSys
         bins = [replace(degree_bin, label=f"given, degree {degree_bin.label}") for degree_bin in bins]
     given_pairs = [np.stack([gate_of(parts, run.probes, breakdown.known).given for run in runs]) for runs in outcomes]
     scores = PartsScores(
-        folder, parts, breakdown.known, outcomes, residual, _by_parts(scored, given_pairs, bins, request)
+        folder, parts, breakdown.known, outcomes, residual, _by_parts(scored, given_pairs, bins, request), beyond
     )
     return replace(scores, warnings=(*(f"probes: {line}" for line in probes.warnings), *_warnings(scores)))
 
@@ -148,7 +161,19 @@ def _by_parts(
 
 
 def _warnings(scores: PartsScores) -> list[str]:
-    lines = []
+    lines, counts = [], scores.folder.manifest["counts"]
+    if trained := counts["trained"]:
+        compared = "the difference from the control set cancels this" if scores.beyond else "give a control set"
+        lines.append(
+            f"{trained:,} of {counts['probes']:,} probes are in the training text: memorisation alone gives a residual "
+            f"above zero; {compared}"
+        )
+    outside = int((~scores.parts.in_span).sum())
+    if outside:
+        lines.append(
+            f"{len(scores.parts.length) - outside:,} of {len(scores.parts.length):,} test pairs are as long as probes "
+            f"({scores.parts.span[0]} to {scores.parts.span[1]} words); the other {outside:,} count as not given"
+        )
     if untested := scores.untested:
         lines.append(
             f"{untested:,} of {len(scores.folder.rows):,} test pairs with a piece without a probe (or without pieces) "

@@ -12,6 +12,9 @@ sentences). docs/explanation/is-it-the-composition.md has the reasons for the th
   maximum likelihood. A weak prior, worth a tenth of a probe, draws c to 0, and b to 0 for pieces and to 1 for whole
   sentences (where it says that words fail independently).
 
+Test rows longer or shorter than all probes are never given, since a curve says little beyond its points. Where there is
+a control set, :class:`BeyondControl` compares the residuals of both.
+
 The variance is that of :mod:`variance`, by piece and by sentence; in its samples the curve is fitted by one Newton step
 from the fit to all probes. ``perf/composition.py`` simulates bias and coverage.
 """
@@ -69,6 +72,17 @@ class Parts:
     whole: bool
 
     @property
+    def span(self) -> tuple[int, int]:
+        """The lengths of the shortest and of the longest probe."""
+        return int(self.probe_length.min(initial=2**31)), int(self.probe_length.max(initial=0))
+
+    @property
+    def in_span(self) -> np.ndarray:
+        """Which test rows are as long as probes, bool ``[rows]``."""
+        shortest, longest = self.span
+        return np.asarray((self.length >= shortest) & (self.length <= longest))
+
+    @property
     def counts(self) -> np.ndarray:
         """The probes of each piece, ``[pieces]``."""
         return np.bincount(self.probes.piece, minlength=len(self.frequency))
@@ -108,21 +122,33 @@ def _known(passed: np.ndarray, counts: np.ndarray, least: int) -> np.ndarray:
 def _given(parts: Parts, known: np.ndarray) -> np.ndarray:
     lacking = np.bincount(parts.rows.sentence, ~known[parts.rows.piece], len(parts.length))
     pieces = np.bincount(parts.rows.sentence, minlength=len(parts.length))
-    return np.asarray((lacking == 0) & (pieces > 0))
+    return np.asarray((lacking == 0) & (pieces > 0) & parts.in_span)
 
 
 def compare_composition(
-    parts: Parts, systems: Sequence[tuple[str, Sequence[Outcomes]]], least: int, comparison: Comparison
+    parts: Parts,
+    systems: Sequence[tuple[str, Sequence[Outcomes]]],
+    least: int,
+    comparison: Comparison,
+    control: tuple[Parts, Sequence[Sequence[Outcomes]]] | None = None,
 ) -> ScoredSystems:
-    """:data:`FIGURES` of every system in percent, with intervals and tests.
+    """:data:`FIGURES` of every system in percent, with intervals and tests; or those of :class:`BeyondControl`.
 
     Tests compare systems with the baseline, or all pairs, if ``comparison`` asks for tests; by Student's t of variance
     components (:mod:`contrast`) with Holm's correction.
 
     :param systems: the names of the systems, and what came out in each of their runs.
+    :param control: the same probes with the rows of the control set, and what came out, by system and run.
     """
-    model, names = Residual(parts, least), [name for name, _ in systems]
-    statistics = [np.stack(list(map(model.statistics, runs))) for _, runs in systems]
+    names, outcomes = [name for name, _ in systems], [list(runs) for _, runs in systems]
+    model: Residual | BeyondControl = Residual(parts, least)
+    statistics = [np.stack(list(map(model.statistics, runs))) for runs in outcomes]
+    if control is not None:
+        model = BeyondControl(model, Residual(control[0], least))
+        statistics = [
+            np.stack(list(map(model.statistics, runs, others)))
+            for runs, others in zip(outcomes, control[1], strict=True)
+        ]
     comparison = replace(comparison, paired=CALIBRATED if comparison.paired else None)
     sampling = Sampling(model.clusters)
     subset_scores = compare_statistics(model, sampling, names, statistics, comparison, True, model.interval)
@@ -280,6 +306,59 @@ class Residual(Metric):
         per = slope / (p * (1 - p))
         gradient = (per * (wrong - count * p))[:, None] * self._of_probes
         return gradient, np.einsum("n,ni,nj->nij", per * slope * count, self._of_probes, self._of_probes)
+
+
+class BeyondControl(Metric):
+    """The residual of the test set minus that of its control set, and the latter, by the same probes.
+
+    What makes every new sentence harder than the probes, such as probes from the training text, is in both.
+    A unit is a piece in a test row, in a control row or in a probe.
+    """
+
+    name, figures, lower_is_better = "composition", ("beyond_control", "control_residual"), True
+
+    def __init__(self, test: Residual, control: Residual) -> None:
+        self.models = test, control
+        sizes = [len(model.parts.rows.piece) for model in self.models]
+        probes = sum(sizes) + np.arange(test.n - sizes[0])
+        self._units = [np.r_[0 : sizes[0], probes], np.r_[sizes[0] : sum(sizes), probes]]
+        labels = np.zeros((2, sum(sizes) + len(probes)), np.int64)
+        for place, model in enumerate(self.models):
+            labels[:, self._units[place]] = model.clusters.labels
+        # The sentences of the control set are others than those of the test set; the probes are the same.
+        labels[1, sum(sizes) :] += labels[1].max(initial=0) + 1
+        labels[1, sizes[0] : sum(sizes)] += labels[1].max(initial=0) + 1
+        self.clusters = Clusters(("piece", "sentence"), tuple(labels))
+
+    @property
+    def n(self) -> int:
+        """The number of units."""
+        return len(self.clusters.labels[0])
+
+    def signature(self) -> Signature:
+        """That of the residual of the test set."""
+        return self.models[0].signature()
+
+    def statistics(self, run: Outcomes, control: Outcomes) -> np.ndarray:  # type: ignore[override]
+        """The statistics of all units of a run: those of the test set, then those of the control set."""
+        of_sets = [model.statistics(outcomes) for model, outcomes in zip(self.models, (run, control), strict=True)]
+        width = of_sets[0].shape[1]
+        statistics = np.zeros((self.n, 2 * width))
+        for place, values in enumerate(of_sets):
+            statistics[self._units[place], place * width : (place + 1) * width] = values
+        return statistics
+
+    def compute(self, sums: np.ndarray) -> np.ndarray:
+        """Both figures in points, ``[m, 2]``; NaN where a residual is."""
+        halves = np.split(sums, 2, axis=1)
+        test, control = (model.compute(half)[:, 0] for model, half in zip(self.models, halves, strict=True))
+        return np.stack([test - control, control], axis=1)
+
+    def interval(
+        self, figure: int, covariance: Callable[[int], ExampleCovariance], values: np.ndarray
+    ) -> tuple[float, float] | None:
+        """The 95 % interval of a figure."""
+        return score_interval(covariance(figure), values[:, figure], None, None)
 
 
 def _curve(eta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -36,12 +36,18 @@ class AnalysisLayout:
 
 
 def _parts_rows(parts: Any, scored: ScoredSystems) -> list[Row]:
-    return [*rows_of(parts.residual), *(row for row in rows_of(parts.scored) if row.by == "parts")]
+    beyond = rows_of(parts.beyond) if parts.beyond else ()
+    return [*rows_of(parts.residual), *beyond, *(row for row in rows_of(parts.scored) if row.by == "parts")]
 
 
 def _parts_json(parts: Any, systems: Sequence[str]) -> list[Any]:
-    both = zip(as_json(parts.residual), as_json(parts.scored), strict=True)
-    return [residual | {"by": "parts", "bins": scores["bins"]} for residual, scores in both]
+    rows = [
+        residual | {"by": "parts", "bins": scores["bins"]}
+        for residual, scores in zip(as_json(parts.residual), as_json(parts.scored), strict=True)
+    ]
+    for row, beyond in zip(rows, as_json(parts.beyond) if parts.beyond else (), strict=False):
+        row["beyond_control"] = beyond
+    return rows
 
 
 LAYOUTS = {

@@ -392,6 +392,19 @@ def parts_tables(scores: PartsScores, width: int) -> list[OutputTable]:
             "Differences of the residual composition error, all pairs",
         ),
     ]  # fmt: skip
+    if scores.beyond:
+        beyond = [row for row in rows_of(scores.beyond) if row.analysis == "scores"]
+        head = ["beyond the control set", "control set", "95 % interval", "test - control", "95 % interval"]
+        lines = [
+            [
+                first.system,
+                *(cell for row in (of_control, first) for cell in (number(row.value, 1), _interval(row, 1, "+"))),
+            ]
+            for first, of_control in zip(beyond[::2], beyond[1::2], strict=True)
+        ]
+        tables.append(
+            OutputTable(head, lines, title="Residual of the control set, and the difference from it, in percent")
+        )
     # the scores on given pairs and on the rest
     bins = [row for row in rows_of(scores.scored) if row.analysis == "bins"]
     lines = _lines_of(

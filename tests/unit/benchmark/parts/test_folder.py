@@ -35,7 +35,7 @@ def test_a_folder_is_read_as_it_was_written(tmp_path):
     assert found.manifest == written.manifest
     assert (found.side, found.k, found.match) == ("target", 2, "words")
     assert found.manifest["counts"] == {
-        "rows": 3, "pieces": 3, "probed": 2, "full": 1, "rows_probed": 1, "probes": 2,
+        "rows": 3, "pieces": 3, "probed": 2, "full": 1, "rows_probed": 1, "probes": 2, "trained": 0,
     }  # fmt: skip
     assert found.manifest["reasons"] == {"absent": 1, "few": 1}
     rows = [json.loads(line) for line in (tmp_path / "parts/rows.jsonl").read_text().splitlines()]
@@ -94,7 +94,7 @@ def test_a_folder_that_is_listed_right_but_makes_no_sense_is_refused(tmp_path, n
         ("pieces.jsonl", '"count": 4', '"count": 3', "pieces.jsonl: is damaged"),
         ("probes.source", "ein", "kein", "probes.source: is damaged"),
         ("manifest.json", '"k": 2', '"k": 1', "its digest differs"),
-        ("manifest.json", '"format": 3', '"format": 2', "format 2, but this version reads 3; run cgbench parts again"),
+        ("manifest.json", '"format": 4', '"format": 3', "format 3, but this version reads 4; run cgbench parts again"),
     ],
 )
 def test_a_changed_file_is_named(tmp_path, name, old, new, said):

@@ -1,5 +1,6 @@
 """Probes for atoms of forms, and for CTER's compounds."""
 
+import itertools
 import random
 
 import pytest
@@ -29,10 +30,12 @@ def test_commands_whose_parts_are_in_training(tmp_path):
         tmp_path,
         train=[(line, "x") for line in COMMANDS],
         test=[("jump twice", "JUMP JUMP"), ("look left", "L LOOK")],
-        held=[("walk twice", "x"), ("run left", "x"), ("jump left", "x"), ("look twice", "x"), ("jump", "x")],
+        held=[("jump left", "x"), ("look twice", "x")],
+        seen=[("walk twice", "x"), ("run left", "x"), ("jump", "x")],
     )
+    corpora = [texts["held"], texts["seen"]]
     found = cgbench.parts(
-        test=texts["test"], train=texts["train"], corpora=texts["held"], pieces="scan", out=tmp_path / "parts", k=1
+        test=texts["test"], train=texts["train"], corpora=corpora, pieces="scan", out=tmp_path / "parts", k=1
     )
     assert (found.side, found.match) == ("source", "exact")
     # "jump left" and "look twice" are new combinations themselves.
@@ -45,18 +48,45 @@ def test_commands_whose_parts_are_in_training(tmp_path):
     assert sorted(places) == [("direct", -1, -1), ("left", 1, 2), ("look", 0, 1)]
 
 
-def test_the_training_set_is_what_there_is(tmp_path):
-    texts = _texts(tmp_path, train=[(line, "x") for line in COMMANDS], test=[("jump twice", "y"), ("fly", "y")])
-    given = {"test": texts["test"], "train": texts["train"], "pieces": "words", "k": 9}
-    found = cgbench.parts(**given, out=tmp_path / "parts")
+def test_training_pairs_are_probes_only_if_asked_for(tmp_path):
+    texts = _texts(
+        tmp_path,
+        train=[(line, "x") for line in COMMANDS],
+        test=[("jump twice", "y"), ("fly", "y")],
+        pool=[("jump", "x"), ("walk twice after run left", "x"), ("run twice", "x")],
+    )
+    given = {"test": texts["test"], "train": texts["train"], "pieces": "words", "k": 9, "out": tmp_path / "parts"}
+    with pytest.raises(InputError, match=r"what a system remembers.*give other text \(corpora\), or keep pairs out"):
+        cgbench.parts(**given)
+    # The training corpus itself was asked for; of another one, only new sources are probes.
+    found = cgbench.parts(**given, corpora=texts["train"])
     assert _probes_of(found) == {"jump": ["jump"], "twice": ["walk twice", "run twice after walk twice"], "fly": []}
     assert next(piece for piece in found.pieces if piece.text == "fly").reason == "unknown"
-    found = cgbench.parts(**given, out=tmp_path / "parts", exclude=texts["train"])
-    assert {piece.text: piece.reason for piece in found.pieces} == {
-        "jump": "absent", "twice": "absent", "fly": "unknown",
-    }  # fmt: skip
-    found = cgbench.parts(**given, out=tmp_path / "parts", max_length=2, exclude=(["jump"], ["nothing"]))
-    assert _probes_of(found)["twice"] == ["walk twice"]
+    assert found.manifest["counts"]["trained"] == len(found.probes) == 3
+    found = cgbench.parts(**given, corpora=texts["pool"])
+    assert _probes_of(found) == {"jump": [], "twice": ["run twice"], "fly": []}
+    assert found.manifest["counts"]["trained"] == 0
+    assert cgbench.parts(**given, corpora=texts["train"], max_length=2).probes == (("jump", "x"), ("walk twice", "x"))
+
+
+def test_pairs_held_back_are_probes_and_the_rest_is_to_be_trained_on(tmp_path):
+    pairs = [(" ".join(words), "t") for words in itertools.product("abcd", "abc", "abc")] * 2
+    texts = _texts(tmp_path, train=pairs, test=[("d d", "y")])
+    given = {"test": texts["test"], "pieces": "words", "k": 9, "out": tmp_path / "parts"}
+    found = cgbench.parts(**given, train=texts["train"], hold_back=30)
+    sides = [(tmp_path / f"parts/train.{side}").read_text().splitlines() for side in ("source", "target")]
+    rest = list(zip(*sides, strict=True))
+    # Copies of a source are together on one side.
+    held = {pair for pair in pairs if pair not in set(rest)}
+    assert rest == [pair for pair in pairs if pair not in held] and len(rest) == 72 - 30
+    assert found.probes and set(found.probes) <= held
+    assert found.pieces[0].count == sum("d" in source for source, _ in rest)
+    again = _texts(tmp_path, train=pairs[::-1])["train"]
+    assert cgbench.parts(**given, train=again, hold_back=30).probes == found.probes
+    with pytest.raises(InputError, match="72 pairs, and some must remain"):
+        cgbench.parts(**given, train=texts["train"], hold_back=72)
+    with pytest.raises(InputError, match="hold_back=3 has no effect: probes come from other text"):
+        cgbench.parts(**given, train=texts["train"], hold_back=3, corpora=texts["test"])
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -78,7 +108,7 @@ def test_words_against_the_definition(tmp_path, seed):
     fine = {
         source
         for source, target in texts["pool"]
-        if source not in held[0] and target not in held[1]
+        if source not in held[0] and target not in held[1] and source not in {source for source, _ in texts["train"]}
         and set(source.split()) <= words and set(zip(source.split(), source.split()[1:], strict=False)) <= pairs
     }  # fmt: skip
     assert {piece.text for piece in found.pieces} == {word for source, _ in texts["test"] for word in source.split()}

@@ -101,8 +101,11 @@ def test_a_split_has_its_training_set(run, tmp_path):
     (tmp_path / "all.yy").write_text("".join(f"{line.upper()}\n" for line in lines))
     files = tmp_path / "all.xx", tmp_path / "all.yy"
     run("split", "--corpus", *files, "--method", "random", "--test-size", 2, "--train-size", 6, "--out", tmp_path / "s")
-    made = cgbench.parts(tmp_path / "s", pieces="words", out=tmp_path / "parts")
     release = Release.open(tmp_path / "s")
+    with pytest.raises(InputError, match="what a system remembers"):
+        cgbench.parts(release, pieces="words", out=tmp_path / "parts")
+    train = [release.train_path(side) for side in SIDES]
+    made = cgbench.parts(release, corpora=train, pieces="words", out=tmp_path / "parts")
     assert made.side == "source" and made.match == "exact"
     assert {source for source, _ in made.probes} <= set(release.train_lines("source"))
     assert {piece.text for piece in made.pieces} == {word for line in release.lines("source") for word in line.split()}

@@ -45,7 +45,7 @@ def of_bins(found, system=0):
 def folder_of(path: Path, **manifest: str) -> Path:
     """Two probes of each piece but the last, which has none."""
     places = [[Place(*place) for place in row] for row in ROWS]
-    probes = [(f"quelle {number}", f"so {PIECES[number // 2]} is {number}") for number in range(8)]
+    probes = [(f"quelle {number}", f"so {PIECES[number // 2]} {number}") for number in range(8)]
     pieces = [
         Piece(text, 9, probes=(2 * number, 2 * number + 1) if number < 4 else ()) for number, text in enumerate(PIECES)
     ]
@@ -173,9 +173,55 @@ def test_why_there_is_no_residual(tmp_path):
                 MANIFEST)  # fmt: skip
     for probe, said in (("the red", "a: too few known pieces"), ("a red", "a: no pair is given")):
         with pytest.warns(InputWarning, match=said):
-            found = of_parts(tmp_path, ["the red one"] * 20, [probe])
+            found = of_parts(tmp_path, ["the red"] * 20, [probe])
         empty = of_bins(found)["rest" if probe == "the red" else "given"]  # no pairs have no score
         assert empty.examples == 0 and [one.value for one in empty.figures.values()] == [None]
+
+
+def test_pairs_that_are_longer_than_all_probes_are_not_given(tmp_path):
+    texts = ["the red", "the red one", "the red one here", "the red", "red"] * 8
+    places = [[Place(0, 0, 2)]] * 40
+    probes = [("q", "the red"), ("r", "the red too")]
+    write_parts(tmp_path / "parts", [Piece("the red", 9, probes=(0, 1))], probes, places, MANIFEST, trained=1)
+    with pytest.warns(InputWarning) as warned:
+        found = of_parts(tmp_path, texts, ["the red", "the red too"])
+    assert gate(found).given.tolist() == [True, True, False, True, False] * 8
+    said = [str(one.message) for one in warned]
+    assert "24 of 40 test pairs are as long as probes (2 to 3 words); the other 16 count as not given" in said
+    assert any(line.startswith("1 of 2 probes are in the training text: memorisation alone") for line in said)
+
+
+def test_the_control_set_is_compared_by_the_same_probes(tmp_path):
+    """A system that remembers its probes and errs alike on every new sentence has a residual, but none beyond it."""
+    pieces = [f"a{number} b{number}" for number in range(40)]
+    probes = [(f"q{number} {n}", f"{piece} c") for number, piece in enumerate(pieces) for n in range(3)]
+    listed = [Piece(piece, 9, probes=tuple(range(3 * n, 3 * n + 3))) for n, piece in enumerate(pieces)]
+    rows = [[Place(number % 40, 0, 2)] for number in range(400)]
+    write_parts(tmp_path / "parts", listed, probes, rows, MANIFEST, control=rows[:200], trained=120)
+    texts = [f"{pieces[number % 40]} d" for number in range(400)]
+
+    def of_system(size, wrong):
+        return ["x" if number % 10 < wrong else text for number, text in enumerate(texts[:size])]
+
+    found = evaluate(
+        "bleu",
+        {"a": of_system(400, 1), "b": of_system(400, 3)},
+        texts,
+        comparison={"paired": True},
+        control={
+            "control_systems": {"a": of_system(200, 1), "b": of_system(200, 1)}, "control_references": texts[:200]
+        },
+        breakdown={"parts": tmp_path / "parts", "probe_systems": {name: [text for _, text in probes] for name in "ab"}},
+    )  # fmt: skip
+    for result, residual, beyond in zip(found.parts.beyond.results, (10, 30), (0, 20), strict=True):
+        figures = result.whole.figures
+        assert figures["control_residual"].value == pytest.approx(10, abs=0.1)
+        score = figures["beyond_control"]
+        assert score.value == pytest.approx(beyond, abs=0.1)
+        assert score.ci_low < beyond < score.ci_high and score.ci_low > beyond - 15
+        assert figures_of(found, int(residual == 30))["residual"] == pytest.approx(residual, abs=0.1)
+    (table,) = (one for one in parts_tables(found.parts, 1) if one.head[0] == "beyond the control set")
+    assert [line[:2] + line[3:4] for line in table.rows] == [["a", "10.0", "0.0"], ["b", "10.0", "20.0"]]
 
 
 def test_no_given_pair_is_explained_by_the_share_of_known_pieces(tmp_path):
@@ -193,7 +239,7 @@ def test_pairs_given_to_one_of_three_runs_count(tmp_path):
     write_parts(tmp_path / "parts", pieces, [("q", "the red"), ("r", "the red"), ("s", "no bird")], places, MANIFEST)
     right, wrong = ["the red", "the red", "a bird"], ["a", "a", "a bird"]
     with pytest.warns(InputWarning, match="a: too few known pieces"):  # and not "no pair is given"
-        found = of_parts(tmp_path, ["the red one"] * 20, right, wrong, wrong)
+        found = of_parts(tmp_path, ["the red"] * 20, right, wrong, wrong)
     assert of_bins(found)["given"].examples == 1
 
 
@@ -203,7 +249,7 @@ def test_a_piece_that_only_the_gate_without_a_probe_knows(tmp_path):
     probes = [("q", "the red"), ("r", "the red")]
     write_parts(tmp_path / "parts", [Piece("the red", 9, probes=(0, 1))], probes, places, MANIFEST)
     with pytest.warns(InputWarning, match="a: only 0 given pairs, fewer than 20"):
-        found = of_parts(tmp_path, ["the red one"] * 20, ["the red", "a red"])
+        found = of_parts(tmp_path, ["the red"] * 20, ["the red", "a red"])
     assert figures_of(found)["given"] == 0 and figures_of(found)["error"] == 0
     assert figures_of(found)["predicted"] > 50
 
@@ -213,7 +259,7 @@ def test_compounds_are_judged_as_cter_does(tmp_path):
     (tmp_path / "atoms").write_text("N\tdog\tdog\nDET\tthe\tthe\nADJ\tsmall\tsmall\n")
     sources = [f"he saw the small dog {number}" for number in range(10)]
     places = [[Place(0, -1, -1)]] * 10
-    probes = [(f"the dog ran {n}", "") for n in range(3)]
+    probes = [(f"the dog ran {'away ' * 2 * n}{n}", "") for n in range(3)]
     write_parts(tmp_path / "parts", [Piece("the dog", 3, probes=(0, 1, 2))], probes, places,
                 MANIFEST | {"match": "compound", "side": "source", "pieces": "compounds"})  # fmt: skip
     given = {"sources": sources, "compounds": ["the small dog"] * 10, "lexicon": tmp_path / "lexicon",

@@ -25,7 +25,7 @@ def drawn(seed, whole=False, rows=30, pieces=12):
     in_probes = [(piece, probe) for probe, piece in enumerate(owners)]
     parts = Parts(
         Incidence.of(in_rows), Incidence.of(in_probes), random.integers(1, 50, pieces),
-        random.integers(5, 15, rows), random.integers(2, 8, len(owners)), whole,
+        random.integers(5, 15, rows), random.integers(2, 14, len(owners)), whole,
     )  # fmt: skip
     came, plain = random.random(rows) < 0.7, random.random(len(in_rows)) < 0.8
     out = came[parts.rows.sentence] if whole else plain
@@ -52,7 +52,8 @@ def by_hand(parts, run, least):
                 if out is not None:
                     held[out] = held.get(out, 0.0) + 1 / folds
         for row, own in rows.items():
-            if own and all(piece in known for piece in own):
+            inside = parts.probe_length.min() <= parts.length[row] <= parts.probe_length.max()
+            if own and inside and all(piece in known for piece in own):
                 given[row] += 1 / folds
     weight = {}
     for piece, own in probes.items():
