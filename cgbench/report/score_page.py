@@ -11,7 +11,7 @@ import numpy as np
 
 from cgbench.benchmark.comparison.comparison import CALIBRATED, SubsetScores
 from cgbench.benchmark.comparison.significance import LEVEL
-from cgbench.benchmark.comparison.tiers import AllPairs, compare_all, winners_of
+from cgbench.benchmark.comparison.tiers import AllPairs, compare_all
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.score.differences import Differences, example_scores, find_differences
 from cgbench.benchmark.score.output.analyses import LAYOUTS, analysis_blocks
@@ -182,30 +182,28 @@ def _systems_table(scored: ScoredSystems, whole_scores: Sequence[SubsetScores], 
     # The columns that have anything in them.
     decimals = _places(scored)
     tested, has_seeds = scored.baseline is not None, any(result.runs > 1 for result in scored.results)
-    scores = {
-        result.system: subset.figures[figure] for result, subset in zip(scored.results, whole_scores, strict=True)
-    }
-    best = winners_of(scores, scored.baseline, lower_is_better=scored.metric.lower_is_better)
-    is_adjusted = any(score.p_value != score.p_holm for score in scores.values())
+    scores = [subset.figures[figure] for subset in whole_scores]
+    best = scored.winners(scores)
+    is_adjusted = any(score.p_value != score.p_holm for score in scores)
     name = scored.metric.axis(figure)
     columns = {"system": True, "seeds": has_seeds, scored.metric.name: True, "stdev": has_seeds, "95 % interval": True}
     columns |= {
         "Δ": tested,
-        "95 % of Δ": any(score.difference_low is not None for score in scores.values()),
+        "95 % of Δ": any(score.difference_low is not None for score in scores),
         "p": tested,
         "p (Holm)": is_adjusted,
     }
     # A row per system.
     rows = []
-    for result, score in zip(scored.results, scores.values(), strict=True):
+    for result, score in zip(scored.results, scores, strict=True):
         compared = score.difference is not None
         cells = [
-            scored.title(result.system),
+            result.system,
             str(result.runs),
             fixed(score.value, decimals, none=NONE) + BEST * (result.system in best),
             fixed(score.stdev, decimals, none=NONE),
             span(score.ci_low, score.ci_high, decimals) or NONE,
-            fixed(score.difference, decimals, "+"),
+            "baseline" if result.system == scored.baseline else fixed(score.difference, decimals, "+"),
             span(score.difference_low, score.difference_high, decimals, "+"),
             p_text(score.p_value, NONE) if compared else "",
             p_text(score.p_holm, NONE) if compared else "",
@@ -303,7 +301,7 @@ def _breakdown(scored: ScoredSystems, figure: str, feature_number: int) -> dict[
     rows = [["examples", *(f"{count:,}" for _, count in bins)]]
     for series in marks:
         values = [None if math.isnan(value) else value for value in series.values]
-        rows.append([scored.title(series.name), *(fixed(value, _places(scored), none=NONE) for value in values)])
+        rows.append([series.name, *(fixed(value, _places(scored), none=NONE) for value in values)])
     label = f"{by} ({UNITS[by]})" if by in UNITS else by
     caption = f"{name} by {label}"
     table = as_table(caption, caption, [by, *(text for text, _ in bins)], rows, bins_table(scored, figure, width))
@@ -322,7 +320,7 @@ def _details(scored: ScoredSystems) -> dict[str, Any] | None:
         runs = [metric.details(metric.collect(of_run, np.arange(metric.n)).sum(axis=0)) for of_run in result.statistics]
         head = ["system", *runs[0]]
         means = [(name, float(np.mean([run[name] for run in runs]))) for name in runs[0]]
-        rows.append([scored.title(result.system), *(f"{value:.{1 if '%' in name else 3}f}" for name, value in means)])
+        rows.append([result.system, *(f"{value:.{1 if '%' in name else 3}f}" for name, value in means)])
     return as_table("Parts", f"Parts of {metric.name}, means of seeds", head, rows) if len(head) > 1 else None
 
 

@@ -271,15 +271,12 @@ class ScoreRequest:
         given = [name for name in self.breakdown.given if getattr(self.breakdown, name) not in (None, False)]
         if given:
             raise InputError(f"{argument(sorted(given)[0])} is for one metric, not for {several}; give one")
+        options: Any = self.settings or {}
         of_metric = {name: [*kind.options()[0], *kind.option_fields()] for name, kind in classes.items()}
-        for name in self.settings or ():
+        for name in options:
             if not any(name in names for names in of_metric.values()):
                 raise InputError(f"{argument(name)}: which of {several} has it is not known; score them one by one")
         return [
-            changed(
-                self,
-                metric=metric,
-                settings={name: self.settings[name] for name in self.settings or {} if name in names},
-            )
+            changed(self, metric=metric, settings={name: options[name] for name in options if name in names})
             for metric, names in of_metric.items()
         ]

@@ -25,6 +25,7 @@ from cgbench.benchmark.comparison.intervals import FEWEST
 from cgbench.benchmark.comparison.prediction_powered import HumanMean
 from cgbench.benchmark.comparison.seeds_test import FEWEST_UNITS
 from cgbench.benchmark.comparison.significance import LEVEL, SEVERAL_RUNS, calibrated_test
+from cgbench.benchmark.comparison.tiers import winners_of
 from cgbench.benchmark.metrics.bins import Bin, Feature, make_bins
 from cgbench.benchmark.metrics.metric import Metric, Signature
 from cgbench.benchmark.metrics.published import PublishedScore
@@ -80,9 +81,10 @@ class ScoredSystems:
         by_rule = any(test.p_calibrated is not None for test in tests)
         return CALIBRATED if by_rule else self.test
 
-    def title(self, system: str) -> str:
-        """The name of a system in tables, which mark the baseline."""
-        return f"{system} (baseline)" if system == self.baseline else system
+    def winners(self, scores: Sequence[Score]) -> set[str]:
+        """The best systems by the test (:func:`winners_of`), from a score of each."""
+        by_system = dict(zip((result.system for result in self.results), scores, strict=True))
+        return winners_of(by_system, self.baseline, lower_is_better=self.metric.lower_is_better)
 
     @property
     def clusters(self) -> str:

@@ -8,23 +8,16 @@ from the baseline with a small p-value, adjusted by Holm's method.
 from __future__ import annotations
 
 from cgbench.benchmark.comparison.significance import MARKS, stars
-from cgbench.benchmark.comparison.tiers import winners_of
 from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.tables import Best, Ready, fixed, latex_cell, latex_table, raised
 
 
 def bins_table(scored: ScoredSystems, figure: str, width: int) -> str:
     """A score of every system, over all examples and in each bin; empty if no bin has one."""
-    names = [result.system for result in scored.results]
     systems = [[subset.figures[figure] for subset in result.parts] for result in scored.results]
     if all(score.value is None for scores in systems for score in scores[1:]):
         return ""
-    best = [
-        winners_of(
-            dict(zip(names, column, strict=True)), scored.baseline, lower_is_better=scored.metric.lower_is_better
-        )
-        for column in zip(*systems, strict=True)
-    ]
+    best = [scored.winners(column) for column in zip(*systems, strict=True)]
     labels = [
         f"{scored.metric.label(figure)} by {scored.by}",
         "all",

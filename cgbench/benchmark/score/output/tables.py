@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cgbench.benchmark.comparison.comparison import Pair, Score
 from cgbench.benchmark.comparison.drop import Drop
 from cgbench.benchmark.comparison.significance import LEVEL, stars
-from cgbench.benchmark.comparison.tiers import ranks, winners_of
+from cgbench.benchmark.comparison.tiers import ranks
 from cgbench.benchmark.metrics.published import PAPERS
 from cgbench.benchmark.score.output.forms import Note, OutputTable
 from cgbench.benchmark.score.output.latex import bins_table, legend
@@ -181,13 +181,8 @@ def _score(row: Row, width: int) -> list[str]:
 def _systems(scored: ScoredSystems, rows: Sequence[Row], width: int) -> OutputTable:
     """One line per system; the best of each score are marked, as far as the test says which they are."""
     wholes = [row for row in rows if row.analysis == "scores"]
-    best = {
-        figure: winners_of(
-            {result.system: result.whole.figures[figure] for result in scored.results},
-            scored.baseline, lower_is_better=scored.metric.lower_is_better,
-        )
-        for figure in scored.metric.figures
-    }  # fmt: skip
+    figures = scored.metric.figures
+    best = {name: scored.winners([result.whole.figures[name] for result in scored.results]) for name in figures}
 
     def cells(row: Row) -> list[str]:
         value, *spread = _score(row, width)
