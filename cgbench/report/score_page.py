@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,9 @@ from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.score.differences import Differences, example_scores, find_differences
 from cgbench.benchmark.score.output.analyses import LAYOUTS, analysis_blocks
 from cgbench.benchmark.score.output.forms import OutputTable
-from cgbench.benchmark.score.output.latex import bins_table
-from cgbench.benchmark.score.output.tables import differences_tables, span
+from cgbench.benchmark.score.output.latex import bins_table, legend
+from cgbench.benchmark.score.output.rows import rows_of
+from cgbench.benchmark.score.output.tables import HOLM, differences_tables, span, systems_table, without_equal_p
 from cgbench.benchmark.score.result import Evaluation, EvaluationInputs
 from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.errors import InputError
@@ -38,7 +40,7 @@ from cgbench.report.score_data import (
     ranked,
     wholes,
 )
-from cgbench.tables import fixed, p_text
+from cgbench.tables import Best, fixed, p_text
 from cgbench.text.profile import is_unspaced
 
 FEW = 20
@@ -179,41 +181,26 @@ def _places(scored: ScoredSystems) -> int:
 
 
 def _systems_table(scored: ScoredSystems, whole_scores: Sequence[SubsetScores], figure: str) -> dict[str, Any]:
-    # The columns that have anything in them.
-    decimals = _places(scored)
-    tested, has_seeds = scored.baseline is not None, any(result.runs > 1 for result in scored.results)
-    scores = [subset.figures[figure] for subset in whole_scores]
-    best = scored.winners(scores)
-    is_adjusted = any(score.p_value != score.p_holm for score in scores)
+    whole_results = zip(scored.results, whole_scores, strict=True)
+    scored = replace(scored, results=tuple(replace(result, whole=whole) for result, whole in whole_results))
+    table = without_equal_p(systems_table(scored, list(rows_of(scored)), _places(scored), [figure]))
+    # The columns that have anything in them; the runs of a page are seeds.
+    hidden = {"n"} if any(result.runs > 1 for result in scored.results) else {"n", "runs"}
+    columns = [
+        column for column, (head, *cells) in enumerate(zip(table.head, *table.rows, strict=True))
+        if head not in hidden and any(cells)
+    ]  # fmt: skip
+    rows = [[f"{cell}{BEST}" if isinstance(cell, Best) else cell or NONE for cell in row] for row in table.rows]
+    head = ["seeds" if name == "runs" else name for name in table.head]
+    # What the marks and columns mean.
     name = scored.metric.axis(figure)
-    columns = {"system": True, "seeds": has_seeds, scored.metric.name: True, "stdev": has_seeds, "95 % interval": True}
-    columns |= {
-        "Δ": tested,
-        "95 % of Δ": any(score.difference_low is not None for score in scores),
-        "p": tested,
-        "p (Holm)": is_adjusted,
-    }
-    # A row per system.
-    rows = []
-    for result, score in zip(scored.results, scores, strict=True):
-        compared = score.difference is not None
-        cells = [
-            result.system,
-            str(result.runs),
-            fixed(score.value, decimals, none=NONE) + BEST * (result.system in best),
-            fixed(score.stdev, decimals, none=NONE),
-            span(score.ci_low, score.ci_high, decimals) or NONE,
-            "baseline" if result.system == scored.baseline else fixed(score.difference, decimals, "+"),
-            span(score.difference_low, score.difference_high, decimals, "+"),
-            p_text(score.p_value, NONE) if compared else "",
-            p_text(score.p_holm, NONE) if compared else "",
-        ]
-        rows.append([cell for cell, here in zip(cells, columns.values(), strict=True) if here])
-    caption = f"{name}; {BEST.strip()}: the best, and not significantly worse than it" if best else name
-    if tested:
-        caption += f"; Δ: difference from {scored.baseline}; p: {scored.test} test"
-        caption += "; p (Holm): corrected for all comparisons" * is_adjusted
-    return as_table(name, caption, [head for head, here in columns.items() if here], rows)
+    caption = name
+    if any(isinstance(cell, Best) for row in table.rows for cell in row):
+        caption += f"; {BEST.strip()}: the best, and not significantly worse than it"
+    if scored.baseline is not None:
+        caption += f"; Δ: difference from {scored.baseline}; p: {scored.test} test; {legend(scored, HOLM in head)}"
+    rows = [[row[column] for column in columns] for row in rows]
+    return as_table(name, caption, [head[column] for column in columns], rows)
 
 
 def _systems_chart(scored: ScoredSystems, whole_scores: Sequence[SubsetScores], figure: str) -> tuple[Any, str]:

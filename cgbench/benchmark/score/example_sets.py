@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from cgbench.benchmark.metrics.metric import ExampleTexts, Metric
 from cgbench.benchmark.metrics.registry import make_metric, metric_class
@@ -30,7 +30,6 @@ from cgbench.text.joins import Examples
 from cgbench.text.rows import Table
 from cgbench.text.streams import split_name
 
-T = TypeVar("T")
 OF_METRIC = ("compounds", "human")
 """Texts among the options of a metric, which are joined with the other texts."""
 
@@ -52,12 +51,11 @@ class MetricContext:
     control_columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     shared: dict[str, Any] = field(default_factory=dict)
 
-    def once(self, name: str, read: Callable[[], T]) -> T:
+    def once(self, name: str, read: Callable[[], Any]) -> Any:
         """What ``read`` returned the first time."""
         if name not in self.shared:
             self.shared[name] = read()
-        value: T = self.shared[name]
-        return value
+        return self.shared[name]
 
 
 @dataclass(frozen=True)

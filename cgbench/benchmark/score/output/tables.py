@@ -77,9 +77,9 @@ def tables_of(
     of_metrics = [(metric, list(rows_of(metric))) for metric in (scored, *more)]
     rows = of_metrics[0][1]
     line = _one_line(scored, width) if one_line and not scored.people and not more else None
-    first = _people(scored, rows, max(width, 1)) if scored.people else _systems(scored, rows, width)
+    first = _people(scored, rows, max(width, 1)) if scored.people else systems_table(scored, rows, width)
     if more:
-        first = _side_by_side([_systems(metric, rows, width) for metric, rows in of_metrics])
+        first = _side_by_side([systems_table(metric, rows, width) for metric, rows in of_metrics])
     blocks: list[OutputTable | Note] = [Note(line) if line else first]
     for metric, rows in of_metrics:
         blocks += _further_tables(metric, rows, width, reasons)
@@ -178,10 +178,12 @@ def _score(row: Row, width: int) -> list[str]:
     return [number(row.value, width), *_spread(row, width)]
 
 
-def _systems(scored: ScoredSystems, rows: Sequence[Row], width: int) -> OutputTable:
+def systems_table(
+    scored: ScoredSystems, rows: Sequence[Row], width: int, figures: Sequence[str] | None = None
+) -> OutputTable:
     """One line per system; the best of each score are marked, as far as the test says which they are."""
-    wholes = [row for row in rows if row.analysis == "scores"]
-    figures = scored.metric.figures
+    figures = figures or scored.metric.figures
+    wholes = [row for row in rows if row.analysis == "scores" and row.figure in figures]
     best = {name: scored.winners([result.whole.figures[name] for result in scored.results]) for name in figures}
 
     def cells(row: Row) -> list[str]:
@@ -189,7 +191,7 @@ def _systems(scored: ScoredSystems, rows: Sequence[Row], width: int) -> OutputTa
         return [Best(value) if row.system in best[row.figure] else value, *spread]
 
     lines = _lines_of(wholes, ("system", "n", "runs"), cells)
-    columns = [cell for figure in scored.metric.figures for cell in (scored.metric.label(figure), *SPREAD)]
+    columns = [cell for figure in figures for cell in (scored.metric.label(figure), *SPREAD)]
     starts = range(4 + len(SPREAD), 3 + len(columns), 1 + len(SPREAD))  # of all scores but the first
     return OutputTable(["system", "n", "runs", *columns], lines, starts=starts)
 
