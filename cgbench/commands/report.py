@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from cgbench.benchmark.release.release import Release
-from cgbench.commands.command import Command
+from cgbench.commands.command import Command, command_line
 from cgbench.commands.options import takes
 from cgbench.files import check_output, write_atomic
+from cgbench.report.curves_page import curves_page, find_logs
 from cgbench.report.release_page import ReleasePageRequest, release_page
 
 
@@ -24,8 +25,16 @@ from cgbench.report.release_page import ReleasePageRequest, release_page
     help="Report, one self-contained HTML file",
 )
 def report_command(request: ReleasePageRequest, out: Path) -> None:
-    """Write an HTML report on a release: selection funnel, distributions, novelty, examples and checks."""
+    """Write an HTML report on a release: selection funnel, distributions, novelty, examples and checks.
+
+    Of a training folder or an ensemble, it draws the learning curves.
+    """
     folder = Path(request.release)
+    if logs := find_logs(folder):
+        check_output(out, logs)
+        write_atomic(out, curves_page(logs, command_line()))
+        click.echo(f"written to {out}")
+        return
     files = [folder / name for name in (*Release.open(folder, check=False).manifest["files"], "manifest.json")]
     check_output(out, [*(request.train or ()), *(path for pool in request.pools for path in pool), *files])
     write_atomic(out, release_page(request))

@@ -27,7 +27,8 @@ def measures_page(validity: Validity, command: str) -> str:
     ]
     context = {
         "title": "Which measure predicts errors?",
-        "release": validity.release.signature,
+        "lead": f"How well the measures of the candidates of {validity.release.signature} predict errors. Risk: the "
+        "mean loss of the candidates that a measure ranks easiest. The lower the curve, the better.",
         "notes": [],
         "sections": [*((section["id"], section["title"]) for section in sections), ("origin", "Origin")],
         "systems": sections,
