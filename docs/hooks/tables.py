@@ -34,6 +34,7 @@ BOOST = {
     "reference/api/": 0.3,
     "reference/options/": 0.3,
     "how-to/add-": 2.0,
+    "how-to/memory": 0.5,  # a translation memory; who asks for memory mostly means that of a GPU
     "tutorial/": 1.3,
     "how-to/": 1.2,
     "explanation/": 1.3,
