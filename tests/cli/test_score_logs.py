@@ -247,7 +247,7 @@ def test_reasoning_in_a_log_is_left_out_as_in_translate(run, texts, tmp_path):
     """Three answers that a harness cut from the reasoning, and one whose reasoning does not end."""
     release, lines = texts
     responses = list(lines)
-    responses[0] = f"<think>\nHm.\n</think>\n\n{lines[0]}"
+    responses[0] = f"<think>\nHm.\n</think>\n\n{lines[0]}\nGerman"
     responses[1] = f"Hm.\n</think>\n{lines[1]}"  # the prompt ended in <think>
     responses[2] = f"<think>\nIs it {lines[2]}?"
     expected = [*lines[:2], "", *lines[3:]]
@@ -270,7 +270,10 @@ def test_reasoning_in_a_log_is_left_out_as_in_translate(run, texts, tmp_path):
     log = {"eval": {}, "samples": [sample(row["line"], text) for row, text in
                                    zip(release.split(), responses, strict=True)]}  # fmt: skip
     for one, text in zip(log["samples"], responses, strict=True):
-        one["output"]["completion"], one["scores"]["translation"]["answer"] = text, text.strip().split("\n")[0]
+        one["output"]["completion"], one["scores"]["translation"]["answer"] = (
+            text.replace("\nGerman", ""),
+            text.strip().split("\n")[0],
+        )
     (tmp_path / "log.json").write_text(json.dumps(log), encoding="utf-8")
     for name in ("log.json", "log.json:translation"):
         result = run(*words, f"a={tmp_path / name}")

@@ -61,8 +61,9 @@ def read_outputs(text_name: str) -> list[Column] | None:
         full = response if isinstance(response, str) else text
         if (answer := cut_reasoning(full)) != full:
             reasoned, empty = reasoned + 1, empty + (not answer)
-            # What the harness extracted from the reasoning is replaced by what follows it.
-            text = (answer or "") if text.strip() in full and text.strip() not in (answer or "") else text
+            # What the harness extracted from the reasoning, a line of it, is replaced by the first line after it.
+            if text.strip() in full and text.strip() not in (answer := answer or ""):
+                text = answer if text == full else next(iter(answer.splitlines()), "")
         texts.append(" ".join(filter(None, map(str.strip, text.split("\n")))))
         ids.append(identity(known, f"{of}: no id"))
 
