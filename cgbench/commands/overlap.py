@@ -46,9 +46,8 @@ def overlap_command(
         raise InputError(f"{len(test)} test texts are given; give one text, or source and target")
     request = OverlapRequest(test[0] if len(test) == 1 else test, engine=engine, **values)
     if per_example:
-        check_output(per_example, [split_name(name)[0] for name in (*test, *map(str, request.corpus or ()))])
-    if request.corpus:
-        _inspect(test, request)
+        check_output(per_example, [split_name(name)[0] for name in (*test, *map(str, request.corpus))])
+    _inspect(test, request)
     result = overlap(request)
     if per_example:
         write_atomic(per_example, result.table())
@@ -61,6 +60,6 @@ def _inspect(test: tuple[str, ...], request: OverlapRequest) -> None:
     from cgbench.text.shards import find_files
 
     with contextlib.suppress(InputError):  # errors are raised, or skipped, when the whole corpus is read
-        files = find_files(request.corpus or (), request.column)
+        files = find_files(request.corpus, request.column)
         names = [f"{file.path}:{file.column}" if file.column else str(file.path) for file in files[:SAMPLED]]
         warn_of(look_at_texts(names[0], [*test, *names[1:]], request.normalisation))

@@ -77,8 +77,7 @@ def test_what_is_wrong(texts, run):
     for words, said in (
         ((test, test, test, "--corpus", corpus), "3 test texts are given"),
         ((test, "--corpus", corpus, "--orders", "3-1"), "--orders 3-1: lengths go from 1"),
-        ((test,), "give what to search in: --corpus FILES, or --infini-gram INDEX"),
-        ((test, "--infini-gram", "x", "--skip-bad"), "--skip-bad needs --corpus"),
+        ((test,), "--corpus is missing; give --corpus FILES"),
         ((test, "--corpus", corpus, "--per-example", texts), "a folder; give the name of a file"),
         ((test, "--corpus", corpus, "--orders", "x"), "--orders x: numbers are needed"),
         ((test, "--corpus", test, "--per-example", test), "test.en: is also an input"),

@@ -9,7 +9,6 @@ import mutators as m
 from target import Target
 
 LINES = ["a b", "c d e"]
-COUNT = {"count": 3, "approx": False, "latency": 0.5}
 CHAT = {
     "id": "1", "object": "chat.completion", "created": 1, "model": "m", "usage": {"total_tokens": 9},
     "choices": [{"index": 0, "message": {"role": "assistant", "content": "ä b"}, "finish_reason": "stop"}],
@@ -72,16 +71,6 @@ def _as_many(folder):
     return "" if texts == again else "read otherwise than it was answered"
 
 
-def _count(folder):
-    from raw_web import answering
-
-    from cgbench.benchmark.overlap import count_sources
-
-    count_sources.WAIT, count_sources.ATTEMPTS, count_sources.TIMEOUT = 0.0, 2, 5.0
-    with answering(_pieces(folder)) as (url, _):
-        count_sources.InfiniGram("v4_test", f"{url}/").count(["the", "house"])
-
-
 def _address(folder):
     from cgbench.models.servers.address import parse_server
     from cgbench.text.web import check_url
@@ -98,14 +87,13 @@ def _kept(folder):
 
 
 def servers():
-    """Replies of servers of chat completions and of counts, what is kept of them, and addresses."""
+    """Replies of servers of chat completions, what is kept of them, and addresses."""
     for packing in ("plain", "gzip"):
         body, headers = json.dumps(CHAT).encode(), []
         if packing == "gzip":
             body, headers = m._compressed(body), [b"Content-Encoding: gzip"]
         how = reply if packing == "plain" else m.http
         yield Target("openai", packing, {"reply": _reply(body, *headers)}, "reply", how, _chat, _as_many)
-    yield Target("infini-gram", "plain", {"reply": _reply(COUNT)}, "reply", reply, _count)
     address = {"address": b"openai:http://127.0.0.1:8000/v1?model=a%2Fb&temperature=0.5&max_tokens=9&timeout=5"}
     yield Target("openai", "address", address, "address", m.text, _address)
     rows = [{"format": 1, "url": "http://127.0.0.1:9/v1"}]

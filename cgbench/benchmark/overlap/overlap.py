@@ -14,7 +14,6 @@ import numpy as np
 from cgbench.argument_types import as_path
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.overlap.automaton import Automaton
-from cgbench.benchmark.overlap.count_sources import InfiniGram, ends_from
 from cgbench.benchmark.overlap.known_of_test import save_known
 from cgbench.benchmark.overlap.reading import ReadingRules, read_corpus, test_step
 from cgbench.benchmark.overlap.request import OverlapRequest
@@ -27,7 +26,6 @@ from cgbench.requests import accepts
 from cgbench.steps import STEPS, Workspace, check_folder
 from cgbench.text.inputs import as_column, is_path
 from cgbench.text.normalisation import Normalisation, normaliser
-from cgbench.text.plain_text import words_of
 from cgbench.text.remote import as_given, local
 from cgbench.text.shards import SHARD, Shard, cut_files, find_files
 
@@ -44,14 +42,9 @@ def overlap(request: OverlapRequest) -> Overlap:
 
     :raises InputError: a text cannot be read, the sides are not aligned, or arguments do not fit together.
     """
-    if (request.corpus is None) == (request.infini_gram is None):
-        raise InputError(f"give what to search in: {argument('corpus')} FILES, or {argument('infini_gram')} INDEX")
     rules = ReadingRules(request.normalisation, request.column, request.skip_bad, max(3, request.min_count))
     sides = _sides(request.test, request.normalisation)
-    if request.infini_gram is not None:
-        lines = [line for side in sides.values() for line in side]
-        return _result(request, rules, list(sides), *_ask_index(request, lines))
-    corpus = [request.corpus] if is_path(request.corpus) else list(request.corpus or ())
+    corpus = [request.corpus] if is_path(request.corpus) else list(request.corpus)
     shards = cut_files(find_files([local(str(path)) for path in corpus], request.column), request.shard_bytes or SHARD)
     with _folder(request.out) as folder, request.engine or Local() as engine:
         engine.share(folder)
@@ -64,19 +57,6 @@ def overlap(request: OverlapRequest) -> Overlap:
                 write_json(folder / "overlap.json", result.as_dict())
                 write_atomic(folder / "examples.tsv", result.table())
     return result
-
-
-def _ask_index(request: OverlapRequest, lines: list[str]) -> tuple[Any, ...]:
-    """Words, ids, lengths, ends and corpus, from a source of counts."""
-    for name in ("out", "skip_bad"):
-        if getattr(request, name):
-            raise InputError(f"{argument(name)} needs {argument('corpus')}")
-    source: Any = request.infini_gram
-    source = InfiniGram.named(source) if isinstance(source, str) else source
-    ends = ends_from(source, [words_of(line) for line in lines], request.min_count)
-    corpus = {"source": source.name, "documents": 0, "words": 0, "bytes": 0, "skipped": 0, "files": []}
-    words = Vocabulary.learn(lines, min_count=1)
-    return words, *words.read_lines(lines), ends, corpus
 
 
 def _read_corpus(

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-from cgbench.argument_types import AnyEngine, Files, Folder, Kind, Text
+from cgbench.argument_types import AnyEngine, Files, Folder, Text
 from cgbench.requests import KW_ONLY, option, request
 from cgbench.text.normalisation import TextOptions
-
-_INDEX = Kind(
-    "", "the name of an index, or an object with count()", lambda it: isinstance(it, str) or hasattr(it, "count")
-)
 
 
 @request
@@ -18,14 +12,10 @@ class OverlapRequest(TextOptions):
     """What :func:`~cgbench.benchmark.overlap.overlap.overlap` is asked for."""
 
     test: Text = option(help="Test text, one example per line, or its two sides as a tuple", python_only=True)
-    corpus: Files | None = option(
-        default=None, help="Corpus: files, TABLE:COLUMN, folders, quoted 'patterns*'", group="Input", metavar="FILES"
+    corpus: Files = option(
+        help="Corpus: files, TABLE:COLUMN, folders, quoted 'patterns*'", group="Input", metavar="FILES"
     )
     _: KW_ONLY
-    infini_gram: Annotated[Any, _INDEX] | None = option(
-        default=None, help="Get counts from an infini-gram index instead of a corpus", group="Input",
-        metavar="INDEX[@URL]",
-    )  # fmt: skip
     column: str = option(default="text", help="Text column of tables (.jsonl, .parquet)", group="Input")
     skip_bad: bool = option(default=False, help="Skip and count unreadable parts of the corpus", group="Advanced")
     orders: list[int] = option(

@@ -96,8 +96,6 @@ class Overlap:
         read, totals = self.corpus, {side.name: self._side(side) for side in self.sides}
         words = counted(read["words"], "word")
         corpus_size = f"{counted(len(read['files']), 'file')}, {counted(read['documents'], 'document')}, {words}"
-        if "source" in read:
-            corpus_size = f"counts of {read['source']}"
         lines = [f"{corpus_size}; known: at least {counted(self.min_count, 'time')}"]
         if read["skipped"]:
             lines.append(f"left out: {read['skipped']:,} lines or ends of files (--skip-bad)")

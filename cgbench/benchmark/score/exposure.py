@@ -26,14 +26,12 @@ from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.metrics.bins import lengths
 from cgbench.benchmark.metrics.metric import Metric, Signature
 from cgbench.benchmark.outputs.systems import System
-from cgbench.benchmark.overlap.count_sources import InfiniGram, ends_from
 from cgbench.benchmark.overlap.known_of_test import KnownOfTest
 from cgbench.benchmark.score.scored import Binning, ScoredSystems, score
 from cgbench.requests import changed
 from cgbench.text.columns import Column
 from cgbench.text.plain_text import words_of
 
-INDEX = "infini-gram:"
 EXPOSED = 0.5
 """Share of the new combinations in the corpus from which a pair is exposed."""
 FEWEST, MOST_STRATA = 5, 20
@@ -52,17 +50,13 @@ def new_combinations(line: str, known: KnownNgrams) -> list[tuple[int, int]]:
 def exposure_of(lines: Sequence[str], given: AnyPath, train: Sequence[str] | None, min_count: int) -> np.ndarray:
     """The share of new combinations that a corpus has, float64 ``[lines]``; NaN for lines without new combinations.
 
-    :param given: a folder of ``cgbench overlap --out``, or ``infini-gram:INDEX[@URL]``.
+    :param given: a folder of ``cgbench overlap --out``.
     :param train: None: the share of words in the longest span that the corpus has, instead.
     :param min_count: the smallest count in ``train`` of a known n-gram.
     :raises InputError: ``given`` is something else, or has counts of another text.
     """
-    texts = [words_of(line) for line in lines]
-    if str(given).startswith(INDEX):
-        longest = ends_from(InfiniGram.named(str(given).removeprefix(INDEX)), texts, 1)
-    else:
-        longest = KnownOfTest.load(Path(given)).ends(lines, 1)[2]
-    ends = np.split(longest, np.cumsum([len(words) for words in texts])[:-1])
+    longest = KnownOfTest.load(Path(given)).ends(lines, 1)[2]
+    ends = np.split(longest, np.cumsum([len(words_of(line)) for line in lines])[:-1])
     if train is None:
         return np.array([line_ends.max() / len(line_ends) if len(line_ends) else np.nan for line_ends in ends])
     known = KnownNgrams.learn(train, min_count=min_count)

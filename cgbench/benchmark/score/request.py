@@ -99,7 +99,7 @@ class Breakdown:
     )
     exposure: Folder | None = option(
         default=None, help="Corpus that a model may have seen, for --by exposure: a folder of overlap --out on "
-        "this text, or infini-gram:INDEX[@URL]", group="Breakdown", metavar="FOLDER|infini-gram:INDEX",
+        "this text", group="Breakdown",
     )  # fmt: skip
     lm: File | None = option(default=None, help="Language model, for --by perplexity", group="Breakdown")
     differences: bool = option(
