@@ -5,14 +5,14 @@ from __future__ import annotations
 import click
 
 from cgbench.benchmark.release.restore import RestoreRequest, restore
-from cgbench.commands.click_types import corpora_words, corpus_words
+from cgbench.commands.click_types import corpora_words
 from cgbench.commands.command import Command, format_option, print_json
 from cgbench.commands.options import takes
 from cgbench.tables import counted
 
 
 @click.command("restore", cls=Command, example="cgbench restore release --pool pool.de pool.en")
-@takes(RestoreRequest, read={"pools": corpora_words, "train": corpus_words})
+@takes(RestoreRequest, read={"pools": corpora_words})
 @click.argument("release", metavar="RELEASE", type=click.Path())
 @format_option
 def restore_command(request: RestoreRequest, form: str) -> None:

@@ -183,8 +183,7 @@ def test_text_that_comes_back_is_found_by_its_hash(without_text, built, demo, ru
     sides = [(demo / f"pool.{side}").read_text().splitlines() for side in ("de", "en")]
     rows = [("x", "y"), *zip(*sides, strict=True)]
     (tmp_path / "pool.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in rows))
-    train = demo / "train.de", demo / "train.en"
-    said = run("restore", out, "--pool", tmp_path / "pool.tsv", "--columns", "1,2", "--train", *train).stdout
+    said = run("restore", out, "--pool", tmp_path / "pool.tsv", "--columns", "1,2").stdout
     assert "restored the text of 700 pairs" in said
     for name in ("test.de", "test.en"):
         assert (out / name).read_bytes() == (built / name).read_bytes()
@@ -202,7 +201,6 @@ def test_text_that_comes_back_is_found_by_its_hash(without_text, built, demo, ru
         (["--pool", "valid.de", "valid.en"], "700 of the 700 pairs of this pool in the release are not in it"),
         (["--pool", "changed.de", "pool.en"], "1 of the 700 pairs of this pool in the release are not in it"),
         (["--pool", "pool.de", "pool.en", "--pool", "valid.de", "valid.en"], "2 given, but the release has 1: "),
-        (["--pool", "pool.de", "pool.en", "--train", "valid.de", "valid.en"], "not the training text of the release"),
         (["--pool", "nowhere.de", "pool.en"], "nowhere.de: no such file"),
     ],
 )

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cgbench.argument_types import AnyRelease, Bitext, Bitexts
+from cgbench.argument_types import AnyRelease, Bitexts
 from cgbench.benchmark.candidates.originals import original_of
 from cgbench.benchmark.candidates.scan import content_of
 from cgbench.benchmark.release.data_tables import with_text, write_table
@@ -50,7 +50,6 @@ class RestoreRequest(TableOptions):
 
     release: AnyRelease = option(help="Release without text", python_only=True)
     pools: Bitexts = option(help="Your copy of a pool; repeatable, in the order of the release", flag="pool")
-    train: Bitext | None = option(default=None, help="Your copy of the training corpus, to check that it is the same")
 
 
 @accepts(RestoreRequest)
@@ -59,7 +58,7 @@ def restore(request: RestoreRequest) -> Release:
 
     The release gets all of its text or none. An interrupted run is completed by the next one.
 
-    :raises InputError: the release has its text, or fails its checks; a pool lacks pairs; the training text differs.
+    :raises InputError: the release has its text, or fails its checks; or a pool lacks pairs.
     """
     release = Release.of(request.release, check=False)  # check_verified checks it
     copies = request.pools if isinstance(request.pools, list) else [request.pools]
@@ -74,25 +73,12 @@ def restore(request: RestoreRequest) -> Release:
     if len(pools) != len(entries):
         names = "; ".join(" ".join(file["path"] for file in entry["files"]) for entry in entries)
         raise InputError(f"{argument('pools')}: {len(pools)} given, but the release has {len(entries)}: {names}")
-    if request.train is not None:
-        _check_train(release, as_corpus(request.train, request.columns))
     tables = {name: release.table(name) for name in table_names(release.manifest)}
     texts = _find(release, [table for name, table in tables.items() if name != "test"], pools)
     shutil.rmtree(arriving, ignore_errors=True)
     (arriving / DATA).mkdir(parents=True)
     _write(release, tables, texts, arriving)
     return _move(arriving, release.folder)
-
-
-def _check_train(release: Release, train: CorpusSpec) -> None:
-    recorded = [file["sha256"] for file in release.manifest["inputs"]["train"]["files"]]
-    for path, sha256 in zip(train.files, recorded, strict=False):
-        if not path.is_file():
-            raise InputError(f"{path}: no such file")
-        if hash_file(path) != sha256:
-            raise InputError(f"{path}: not the training text of the release (the SHA-256 differs)")
-    if len(train.files) != len(recorded):
-        raise InputError(f"{argument('train')}: the release was built from {len(recorded)} file(s); give as many")
 
 
 class RestoredText(NamedTuple):
