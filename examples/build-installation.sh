@@ -19,5 +19,5 @@ cgbench report "$out/release" --out "$out/release.html"
 cgbench stats --train "$data/train.en" --test "$data/pool.en"
 
 cgbench lm train "$data/train.en" --out "$out/lm.arpa" --order 3
-cgbench lexicon learn "$data/train.de" "$data/train.en" --out "$out/lexicon.tsv"
+cgbench lexicon learn "$data/train.de" "$data/train.en" --out "$out/lexicon.json"
 cgbench augment geca "$data/train.de" "$data/train.en" --out "$out/new.de" "$out/new.en"

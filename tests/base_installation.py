@@ -44,7 +44,7 @@ LACKS = {  # command: what it says instead
     f"{REACT} --until candidates --out whole": BUILD,
     "score exact --ref pool.en --hyp mine=pool.en --by degree --train train.en": BUILD,
     "lm train train.en --out other.arpa": BUILD,
-    "lexicon learn train.de train.en --out other.tsv": BUILD,
+    "lexicon learn train.de train.en --out other.json": BUILD,
     "report release --out release.html": BUILD,
     "demo --out demo": MODELS,
     "train --train train.de train.en --model small --out model": MODELS,
@@ -71,7 +71,7 @@ STILL_LACKS = {
     "lm score --lm built/lm.arpa pool.en": "kenlm is not installed; run: pip install kenlm",
     "degree --train raw.en --tokenize moses raw.en": "sacremoses is not installed; run: pip install sacremoses",
     "degree --train train.zst pool.en": "zstandard is not installed; run: pip install zstandard",
-    "lexicon learn train.de train.en --out other.tsv --show lexicon.png": "pip install matplotlib",
+    "lexicon learn train.de train.en --out other.json --show lexicon.png": "pip install matplotlib",
 }
 FILES = {
     "train.zst": "",

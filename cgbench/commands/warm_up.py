@@ -40,7 +40,7 @@ def warm_up_command(context: click.Context) -> None:
             ("split", "--corpus", source, target, "--out", folder / "split", "--set", "exchanges=1"),
             ("lm", "train", source, "--order", 3, "--out", folder / "lm.arpa", "--jobs", 1),
             ("lm", "train", source, "--order", 3, "--out", folder / "lm.arpa", "--jobs", 1),
-            ("lexicon", "learn", source, target, "--out", folder / "lexicon.tsv", "--method", "ibm2"),
+            ("lexicon", "learn", source, target, "--out", folder / "lexicon.json", "--method", "ibm2"),
             (
                 *("build-react", "--train", source, target, "--pool", *pool, "--out", folder / "build"),
                 *("--until", "candidates", "--jobs", 1, "--set", "min_length=1", "--set", "candidates=2"),

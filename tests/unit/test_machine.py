@@ -66,7 +66,7 @@ def test_words_are_estimated_by_samples(tmp_path, monkeypatch):
     "words",
     [
         ("lm", "train", "--order", "2", "--out", "{}/m.arpa", "{}/x"),
-        ("lexicon", "learn", "{}/x.de", "{}/x.en", "--out", "{}/l.tsv"),
+        ("lexicon", "learn", "{}/x.de", "{}/x.en", "--out", "{}/l.json"),
     ],
 )
 def test_commands_say_so_before_they_start(tmp_path, run, monkeypatch, words):

@@ -24,7 +24,7 @@ class LexiconRequest(PairOptions):
 
     open_field = "settings"
     corpus: Bitext = option(help="Training corpus: two files, or one with both sides", python_only=True)
-    out: File = option(help="Lexicon file, .json or .tsv", group="Output")
+    out: File = option(help="Lexicon file, .json", group="Output")
     _: KW_ONLY
     method: Literal["simple", "pmi", "ibm1", "ibm2", "bayesian"] = option(
         default="simple", help="Learning method", group="Method"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,9 +26,7 @@ from cgbench.models.lexicons.counting import PMISettings, SimpleSettings, pmi, s
 from cgbench.requests import check_path
 from cgbench.settings import did_you_mean, make_settings
 from cgbench.text.formats import Pair
-from cgbench.text.streams import read_lines
 
-HEADER = "source\ttarget\tvalue"
 
 
 @dataclass(frozen=True)
@@ -83,7 +80,7 @@ class Lexicon:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Lexicon:
-        """Read a lexicon: .tsv, or JSON in the format of the paper's authors (``{"dax": {"RED": 6}}``).
+        """Read a lexicon: JSON in the format of the paper's authors (``{"dax": {"RED": 6}}``).
 
         If there is a checksum file (``dax.json.sha256``), as from :meth:`save`, it must match.
 
@@ -94,61 +91,27 @@ class Lexicon:
         check_suffix(path)
         ordinary_file(path, link=True)
         check_recorded(path, sums_beside(path))
-        if path.suffix == ".tsv":
-            lexicon = cls.of(_read_tsv(path))
-        else:
-            entries = read_json(path)
-            check_shape(entries, {str: {str: float}}, path, 'a lexicon looks like {"dax": {"RED": 6}}')
-            lexicon = cls.of(entries)
+        entries = read_json(path)
+        check_shape(entries, {str: {str: float}}, path, 'a lexicon looks like {"dax": {"RED": 6}}')
+        lexicon = cls.of(entries)
         if not len(lexicon):
             raise InputError(f"{path}: the lexicon is empty")
         return lexicon
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a .tsv file (a header, one row per entry), else JSON; and its checksum file."""
-        path = Path(path)
-        if path.suffix == ".tsv":
-            rows = (f"{source}\t{target}\t{value}" for source, row in self.items() for target, value in row.items())
-            write_recorded(path, "\n".join([HEADER, *rows]) + "\n")
-        else:
-            rows = (f"{_json(source)}: {_json(row)}" for source, row in self.items())
-            write_recorded(path, "{" + ",\n".join(rows) + "}\n")
+        """Write JSON, one source word per line; and its checksum file."""
+        rows = (f"{_json(source)}: {_json(row)}" for source, row in self.items())
+        write_recorded(Path(path), "{" + ",\n".join(rows) + "}\n")
 
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _read_tsv(path: Path) -> dict[str, dict[str, float]]:
-    entries: dict[str, dict[str, float]] = {}
-    for row_number, line in enumerate(read_lines(path), 1):
-        if row_number == 1 and line == HEADER:
-            continue
-        try:
-            source, target, value = line.split("\t")
-            strength = _number(value)
-        except ValueError:
-            raise InputError(
-                f"{path}, row {row_number}: needs a source word, a target word and a number, separated by tabs"
-            ) from None
-        row = entries.setdefault(source, {})
-        if target in row:
-            raise InputError(f"{path}, row {row_number}: {source!r} has {target!r} twice; keep one of the two rows")
-        row[target] = strength
-    return entries
-
-
-def _number(text: str) -> float:
-    value = float(text)
-    if not np.isfinite(value):
-        raise ValueError
-    return int(text) if re.fullmatch("-?[0-9]+", text) else value
-
-
 def check_suffix(path: Path) -> None:
-    """Check that the name of a lexicon is not that of a compressed file."""
-    if path.suffix in (".gz", ".zst"):
-        raise InputError(f"{path}: a lexicon cannot be compressed; use .json or .tsv")
+    """Check that the name of a lexicon is not that of a compressed file or of a table."""
+    if path.suffix in (".gz", ".zst", ".tsv"):
+        raise InputError(f"{path}: a lexicon is JSON, not compressed; use .json")
 
 
 @dataclass(frozen=True)
