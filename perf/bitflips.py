@@ -7,7 +7,7 @@ and what reads the flipped file is asked:
 
 - a file of a step: does the workspace name it? Every ``--rebuild``-th time the build is run again, and has to end in
   the bytes of the undisturbed release; and always where nothing was named.
-- a file of the release: does ``cgbench verify`` refuse it? ``timings.json`` is no part of the result.
+- a file of the release: does ``cgbench verify`` refuse it?
 - anything else: the build is run again.
 
 A line a flip goes to FOLDER/flips.jsonl; the same command goes on after the last line. A flip that ended the process is
@@ -73,8 +73,8 @@ def make(folder: Path) -> None:
 
 
 def release_bytes(folder: Path) -> dict[str, bytes]:
-    """Every file of a build's release but the timings, by its name in the release."""
-    paths = [path for path in (folder / OUT).rglob("*") if path.is_file() and path.name != "timings.json"]
+    """Every file of a build's release, by its name in the release."""
+    paths = [path for path in (folder / OUT).rglob("*") if path.is_file()]
     return {str(path.relative_to(folder / OUT)): path.read_bytes() for path in paths}
 
 
@@ -121,7 +121,7 @@ def judge(folder: Path, path: Path, bit: int, work: Path, rebuild: bool) -> tupl
     shutil.rmtree(copy, ignore_errors=True)
     flipped_copy(build, copy, path, bit)
     if path.parts[:2] != (WORK, STEPS):
-        if path.name in ("timings.json", ".gitignore"):
+        if path.name == ".gitignore":
             return "no result", ""
         status, said = call("verify", copy / OUT)
         return ("unnoticed" if status == 0 else one_line("refused", status, said)), said

@@ -36,10 +36,9 @@ def test_the_release_is_whole_and_consistent(release, demo):
         assert 0 < row["rank"] <= 245  # of all; up to 35 of those before it may have been dropped for their reference
         assert row["rmi"] > 0 and abs(row["epkl"] - row["mutual_information"] - row["rmi"]) < 1e-4
         assert isinstance(row["hypothesis"], str)
-    for key in ("configuration", "inputs", "versions", "seeds", "timings", "command", "signature", "files"):
+    for key in ("configuration", "inputs", "versions", "seeds", "command", "signature", "files"):
         assert manifest[key]
     assert manifest["seeds"]["members"] == [1, 2]
-    assert json.loads((release / "timings.json").read_text())["seconds"]["member-0"] > 0
     assert len(list(release.parent.glob("release.work/.cgbench/uncertainty/*/part-*.jsonl"))) == 7
 
 

@@ -23,7 +23,6 @@ FORMS = {
     "data/test-00000-of-00001.parquet": m.parquet_file,
     "croissant.json": m.json_file,
     "split.jsonl": m.json_lines,
-    "timings.json": m.json_file,
 }
 BUILD = ("build-react", "--preset", "demo", "--jobs", "1", "--device", "cpu", "--set", "min_length=4")
 

@@ -24,8 +24,8 @@ def settings_of(preset="react", **changes):
 
 
 def release_bytes(folder):
-    """Every file of a release but the timings, by its name in the folder."""
-    paths = [path for path in folder.rglob("*") if path.is_file() and path.name != "timings.json"]
+    """Every file of a release, by its name in the folder."""
+    paths = [path for path in folder.rglob("*") if path.is_file()]
     return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 

@@ -48,7 +48,7 @@ from cgbench.benchmark.react.build_plan import Built, Plan, plan_build
 from cgbench.benchmark.react.checks import check_enough, size_warnings
 from cgbench.benchmark.react.control import draw_control
 from cgbench.benchmark.react.request import SIDES, BuildRequest
-from cgbench.benchmark.react.write_release import write_release, write_timings
+from cgbench.benchmark.react.write_release import write_release
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.work_folder import find_work, keep_private
 from cgbench.engines import Engine, Local, saying_where
@@ -106,7 +106,6 @@ def run_build(plan: Plan, engine: Engine, say: Callable[[str], None] | None = No
         keep_private(beside)
         built = find_pairs(plan, workspace, engine=engine)
         release = write_release(built, out, workspace, plan.notes)
-        write_timings(built, out, workspace)
     for warning in built.warnings:  # with the caller's paths; the manifest has file names only
         warnings.warn(InputWarning(warning), stacklevel=2)
     return release

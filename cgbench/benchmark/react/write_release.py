@@ -1,7 +1,7 @@
 """Write a finished release: the test set, the split, all measures of the candidates, a manifest and a card.
 
-Everything except ``timings.json`` is a function of the inputs and the settings: two builds give the same bytes. The
-selection is already in the table of candidates; nothing is decided here.
+It is a function of the inputs and the settings: two builds give the same bytes. The selection is already in the table
+of candidates; nothing is decided here.
 """
 
 from __future__ import annotations
@@ -44,7 +44,6 @@ from cgbench.benchmark.release.manifest import (
     MANIFEST,
     SAMPLE,
     SPLIT,
-    TIMINGS,
     control_text,
     keeps_normalised,
     normalised_text,
@@ -57,10 +56,10 @@ from cgbench.benchmark.release.publishing import move_into_place, write_manifest
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.work_folder import shown_names
 from cgbench.errors import InputWarning
-from cgbench.files import to_json, write_atomic
+from cgbench.files import write_atomic
 from cgbench.models.checkpoints import ensemble_identity
 from cgbench.models.external.addresses import placed_name, shown_name
-from cgbench.steps import Workspace, hash_file, hash_value
+from cgbench.steps import Workspace, hash_file
 from cgbench.text.remote import as_given, is_address
 from cgbench.text.streams import split_name
 from cgbench.text.tokenizers import versions as tokenizer_versions
@@ -228,7 +227,6 @@ def _manifest(built: Built, rows: list[dict[str, Any]], names: Mapping[str, str]
         "seeds": seeds,
         "command": command(built, names),
         "warnings": [_renamed(as_given(str(InputWarning(warning))), names) for warning in built.warnings],
-        "timings": TIMINGS,
     }
 
 
@@ -237,12 +235,6 @@ def _renamed(text: str, names: Mapping[str, str]) -> str:
     for path in sorted(names, key=len, reverse=True):
         text = text.replace(path, names[path]) if path != names[path] else text
     return text
-
-
-def write_timings(built: Built, out: Path, workspace: Workspace) -> None:
-    """Write ``timings.json``: the seconds that each step took, over all its runs."""
-    seconds = {step.name: workspace.seconds(step) for step in built.plan.steps}
-    write_atomic(out / TIMINGS, to_json({"seconds": seconds, "digest": hash_value(seconds)}))
 
 
 def _input_paths(built: Built) -> list[str]:

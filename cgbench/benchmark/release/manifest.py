@@ -12,8 +12,8 @@ import numpy as np
 from cgbench.steps import hash_value
 
 FORMAT = 4
-MANIFEST, TIMINGS, CARD, SPLIT, CONTROL, CORRELATIONS, CROISSANT = (
-    *("manifest.json", "timings.json", "README.md", "split.jsonl"),
+MANIFEST, CARD, SPLIT, CONTROL, CORRELATIONS, CROISSANT = (
+    *("manifest.json", "README.md", "split.jsonl"),
     *("control.jsonl", "correlations.jsonl", "croissant.json"),
 )
 SAMPLE = "sample.jsonl"  # of a stratified sample of the candidates

@@ -34,7 +34,6 @@ from cgbench.benchmark.release.manifest import (
     SAMPLE,
     SETS_FILE,
     SPLIT,
-    TIMINGS,
     Check,
     Findings,
     control_text,
@@ -121,7 +120,7 @@ def _checks(release: Release, again: int) -> Iterator[tuple[str, Callable[[Relea
         yield from (("files", _check_files), ("counts", _check_sets), ("tables", _check_sets_tables))
         yield "metadata", _check_croissant
         return
-    yield from ((TIMINGS, _check_timings), ("files", _check_files), ("counts", _check_counts))
+    yield from (("files", _check_files), ("counts", _check_counts))
     yield from (("statistics", _check_statistics), ("text", _check_text), ("pair measures", _check_pairs))
     yield "correlations", _check_correlations
     yield from (("tables", _check_tables), ("metadata", _check_croissant))
@@ -148,19 +147,6 @@ def _check_manifest(release: Release) -> str:
     if manifest["digest"] != digest(manifest):
         return "was changed: the digest does not match"
     return "" if plain else "is not in the format that cgbench writes"
-
-
-def _check_timings(release: Release) -> Found:
-    """``timings.json`` belongs to a run, not to the benchmark: it may be missing, but not changed."""
-    if not os.path.lexists(release.folder / TIMINGS):
-        return [Check(TIMINGS, None, "not here")]
-    path = release.path(TIMINGS)
-    timings = read_json(path)
-    if not isinstance(timings, dict) or path.read_bytes() != to_json(timings).encode("utf-8"):
-        return "was changed: not in the format that cgbench writes"
-    seconds = timings.get("seconds")
-    same = timings == {"seconds": seconds, "digest": hash_value(seconds)}
-    return "" if same else "was changed: the digest does not match"
 
 
 def _check_file(name: str, release: Release) -> str:
