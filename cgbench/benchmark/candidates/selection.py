@@ -147,7 +147,7 @@ def selection_sizes(config: Mapping[str, Any], candidates: int) -> dict[str, int
     sample, if there is one."""
     sizes = {key: resolve_amount(key, config.get(key, 0), candidates) for key in (*DROPS, "window", "select")}
     if config.get("design") == "stratified":
-        sizes["sample"] = resolve_amount("sample", config.get("sample", config["select"]), candidates)
+        sizes["sample"] = resolve_amount("sample", config.get("sample") or config["select"], candidates)
     return sizes
 
 

@@ -235,7 +235,7 @@ def _plan_known(
 def _plan_perplexity(inputs: Inputs, request: BuildRequest, candidates: Step) -> Step | None:
     """The step that scores the candidates with the language model, if there is one."""
     if inputs.lm is None:
-        if needless := sorted(set(LM_SETTINGS) & set(request.as_dict())):
+        if needless := sorted(name for name in LM_SETTINGS if request.as_dict()[name]):
             raise InputError(f"{needless[0]}: needs a language model; give one with {argument('lm')}")
         return None
     side = request.ranking.lm_side or request.filters.degree_side

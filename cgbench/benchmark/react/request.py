@@ -34,12 +34,6 @@ KnownFrom: TypeAlias = Annotated[
         many=True,
     ),
 ]
-_LATER = (
-    *LM_SETTINGS, "detokenize", "anonymise", "max_length_ratio", "max_length_extra", "select_by", "drop_reference",
-    "drop_by", "control", "release_text", "document", "draw_by", "design", "sample", "strata", "degree_strata",
-    "allocation",
-)  # fmt: skip
-"""Settings that are stored only if they differ from the default."""
 _INPUTS = (
     "train", "pools", "out", "exclude", "preset", "columns", "languages", "known_from", "arch", "method",
     "gpus_per_member", "ensemble", "member", "prompt", "reverse_ensemble", "lm", "difficulty", "card_notes", "until",
@@ -329,15 +323,14 @@ class BuildRequest:
         return dict(sorted(changes.items()))
 
     def as_dict(self) -> dict[str, Any]:
-        """The settings as in the manifest, model settings flat; those of :data:`_LATER` only if they are set."""
+        """The settings as in the manifest, model settings flat."""
         values = {name: value for name, value in flat_values(self).items() if name not in _INPUTS}
-        unset = {name for name in _LATER if values[name] == _leaves()[name].default}
-        return {name: value for name, value in values.items() if name not in unset} | self.model_settings
+        return values | self.model_settings
 
 
 def default_settings() -> dict[str, Any]:
     """The settings of a build as in the manifest, without a preset: those of the paper."""
-    return {name: field.default for name, field in _leaves().items() if name not in (*_INPUTS, *_LATER)}
+    return {name: field.default for name, field in _leaves().items() if name not in _INPUTS}
 
 
 def _leaves() -> dict[str, Field]:
