@@ -10,7 +10,6 @@ from cgbench.commands.command import JOBS, Command, Group, Resumable, format_opt
 from cgbench.commands.completion import names
 from cgbench.commands.options import takes
 from cgbench.data_recipes.prepared import DataRequest
-from cgbench.requests import changed
 from cgbench.tables import columns, counted, render
 
 SHOWN = 6  # missing splits or files that are named
@@ -80,11 +79,13 @@ def get_command(request: DataRequest, form: str) -> None:
 
     The same command resumes an interrupted download. A complete, unchanged data set is kept.
     """
-    from cgbench.data_recipes.prepared import get_data
+    from cgbench.data_recipes.prepared import get
     from cgbench.data_recipes.registry import find_recipe
+    from cgbench.engines import Local
 
     name, out, recipe = request.name, request.folder, find_recipe(request.name)
-    prepared = get_data(changed(request, say=None if form == "json" else note))
+    work = {"engine": request.engine or Local(request.jobs), "say": None if form == "json" else note}
+    prepared = get(recipe, out, mirror=request.mirror, offline=request.offline, **work)
     record = prepared.record
     missing = record["missing"]
     # name the missing splits and files

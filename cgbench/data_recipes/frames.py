@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cgbench.data_recipes.prepared import DataRequest, get_data
+from cgbench.data_recipes.prepared import DataRequest, get
 from cgbench.data_recipes.registry import find_recipe
+from cgbench.engines import Local
 from cgbench.errors import InputError, argument, require
 from cgbench.requests import accepts, option, request
 from cgbench.settings import did_you_mean
@@ -38,7 +39,8 @@ def load_data(request: LoadRequest) -> DataFrame | dict[str, DataFrame]:
     names = [split.name for split in find_recipe(name).splits]
     if split is not None and split not in names:
         raise InputError(f"{name}: {argument('split', split)}{did_you_mean(split, names)}")
-    record = get_data(request).record
+    work = {"engine": request.engine or Local(request.jobs), "say": request.say}
+    record = get(find_recipe(name), request.folder, mirror=request.mirror, offline=request.offline, **work).record
     if split is not None and split not in record["splits"]:
         raise InputError(f"{name}: {split} could not be prepared; run cgbench data get {name} for the missing files")
     frames = {
