@@ -43,14 +43,14 @@ def test_every_method_from_two_files_to_the_same_bytes(train, run, tmp_path, met
     words = ["lexicon", "learn", "--method", method, "--format", "json"]
     if method == "bayesian":
         words += ["--set", "steps=600", "--set", "burn_in=100"]
-    first = run(*words, train, "--out", tmp_path / "1.tsv")
-    second = run(*words, tmp_path / "s.txt", tmp_path / "t.txt", "--out", tmp_path / "2.tsv")
-    assert (tmp_path / "1.tsv").read_bytes() == (tmp_path / "2.tsv").read_bytes()
+    first = run(*words, train, "--out", tmp_path / "1.json")
+    second = run(*words, tmp_path / "s.txt", tmp_path / "t.txt", "--out", tmp_path / "2.json")
+    assert (tmp_path / "1.json").read_bytes() == (tmp_path / "2.json").read_bytes()
     figures, other = json.loads(first.stdout), json.loads(second.stdout)
     assert figures.pop("out") != other.pop("out") and figures == other
     assert figures["method"] == method and figures["signature"].startswith(f"lexicon:{method}|")
-    rows = (tmp_path / "1.tsv").read_text().splitlines()
-    assert figures["entries"] == len(rows) - 1 and "run\tRUN" in "".join(rows)
+    entries = json.loads((tmp_path / "1.json").read_text())
+    assert figures["entries"] == sum(map(len, entries.values())) and "RUN" in entries["run"]
 
 
 def test_settings_columns_and_lower_case(run, tmp_path):
@@ -75,7 +75,7 @@ def test_bad_calls_of_learn(train, run, tmp_path):
         ([train, "--out", tmp_path / "no" / "x.json"], "there is no folder"),
         ([train, *out, "--set", "epsilom=2"], "unknown setting epsilom; did you mean epsilon?"),
         ([train, *out, "--set", "epsilon=two"], "epsilon: 'two' is not a whole number"),
-        ([train, "--out", tmp_path / "x.tsv.gz"], "cannot be compressed"),
+        ([train, "--out", tmp_path / "x.json.gz"], "not compressed; use .json"),
     ):
         assert message in run("lexicon", "learn", *words, status=2).stderr
     assert not (tmp_path / "x.json").exists()

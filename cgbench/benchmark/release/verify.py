@@ -52,7 +52,7 @@ from cgbench.errors import InputError, MissingPackageError, argument, missing_pa
 from cgbench.files import read_json, to_json
 from cgbench.models.checkpoints import MEMBER, holds_members
 from cgbench.requests import KW_ONLY, accepts, option, request
-from cgbench.steps import hash_file, hash_value
+from cgbench.steps import hash_file
 from cgbench.text.normalisation import normalise_pairs
 from cgbench.text.plain_text import words_of
 from cgbench.text.remote import is_address

@@ -28,7 +28,6 @@ from cgbench.settings import did_you_mean, make_settings
 from cgbench.text.formats import Pair
 
 
-
 @dataclass(frozen=True)
 class Lexicon:
     """Strengths of pairs of source and target words; their meaning depends on the learner.

@@ -287,7 +287,7 @@ def test_the_strongest_stand_first_and_words_as_they_occur():
     assert [(word, list(row)) for word, row in lexicon.items()] == [("b", ["Y", "X"]), ("a", ["X"])]
 
 
-@pytest.mark.parametrize("name", ["x.json", "x.tsv"])
+@pytest.mark.parametrize("name", ["x.json"])
 def test_every_changed_byte_is_found_where_the_digest_is_beside(tmp_path, name):
     path, sums = tmp_path / name, tmp_path / f"{name}.sha256"
     LEXICON.save(path)
@@ -310,11 +310,6 @@ def test_a_pipe_gets_no_digest(tmp_path, capfd):
     LEXICON.save("/dev/stdout")
     assert capfd.readouterr().out.startswith("{")
     assert not Path("/dev/stdout.sha256").exists()
-
-
-def test_tsv_is_readable(tmp_path):
-    LEXICON.save(tmp_path / "x.tsv")
-    assert (tmp_path / "x.tsv").read_text() == 'source\ttarget\tvalue\ndax\tRED\t6\ndax\tBLUE\t5\n"q"\tÉ\t-1\n'
 
 
 @pytest.mark.parametrize(
