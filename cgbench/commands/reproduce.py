@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import textwrap
 from pathlib import Path
@@ -191,12 +190,11 @@ def run_command(request: ReproduceRequest, dry_run: bool) -> None:
     failed = run_all(runs, changed(request, say=note))
     if failed:
         raise InputError(f"{counted(len(failed), 'problem')}, listed above; finished runs are in {out}")
-    has_others = any(run.system.name not in published.systems for run in runs)
-    options = ("" if scale == "full" else f" --scale {scale}") + (" --others" if has_others else "")
-    click.echo(f"{counted(len(runs), 'run')} in {out}\nnext:  cgbench reproduce show {out}{options}")
+    option = "" if scale == "full" else f" --scale {scale}"
+    click.echo(f"{counted(len(runs), 'run')} in {out}\nnext:  cgbench reproduce show {out}{option}")
 
 
-@reproduce_group.command("show", cls=Command, example="cgbench reproduce show runs --table lexicon-8 --out table.md")
+@reproduce_group.command("show", cls=Command, example="cgbench reproduce show runs --table lexicon-8")
 @click.argument("folder", type=PATH, metavar="FOLDER")
 @click.option(
     "--table",
@@ -210,55 +208,29 @@ def run_command(request: ReproduceRequest, dry_run: bool) -> None:
     "--scale", type=click.Choice(["full", "short", "smoke"]), default="full", show_default=True,
     help="Training schedule of the runs to show",
 )  # fmt: skip
-@click.option("--others", is_flag=True, help="Also show scores without a published counterpart")
 @click.option(
-    "--out",
-    type=PATH,
-    multiple=True,
-    metavar="FILE",
-    help="Also write a .md or .json file; repeatable",
-)
-@format_option
-def show_command(
-    folder: Path, names: tuple[str, ...], scale: str, others: bool, out: tuple[Path, ...], form: str
-) -> None:
+    "--format", "form", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True,
+    help="Output format",
+)  # fmt: skip
+def show_command(folder: Path, names: tuple[str, ...], scale: str, form: str) -> None:
     """Compare the scores of the runs in FOLDER with the published ones."""
-    from cgbench.files import check_output, write_atomic
+    from cgbench.benchmark.score.output.forms import as_text
     from cgbench.reproduction import report
-    from cgbench.reproduction.tables import all_tables, find_table
+    from cgbench.reproduction.tables import find_table
 
     tables = [find_table(name) for name in names]
-    for path in out:
-        if path.suffix not in (".md", ".json"):
-            raise InputError(f"--out {path}: the name must end in .md or .json")
-        check_output(path, [folder])
-    # Read the scores and compare them.
     results, warnings = report.read_results(folder)
     for warning in warnings:
         note(f"warning: {warning}")
     lines = report.compare_runs(results, scale, tables)
-    if others:
-        lines += report.extra_lines(results, scale, lines)
     if not lines:
         there = sorted({f"{result.benchmark}, {result.system} (--scale {result.scale})" for result in results})
         raise InputError(
-            f"{folder}: no run with --scale {scale} that {'--table' if names else 'a table'} shows; there is "
-            + f"{'; '.join(there[:5])}{'; ...' if len(there) > 5 else ''}"
-            + ("" if others else "; --others shows what no table does")
+            f"{folder}: no run with --scale {scale}{' that --table shows' if names else ''}; there is "
+            f"{'; '.join(there[:5])}{'; ...' if len(there) > 5 else ''}"
         )
-    # Write the files, then print.
-    listed = json.dumps(report.lines_as_json(lines), ensure_ascii=False, indent=1)
-    for path in out:
-        write_atomic(path, listed + "\n" if path.suffix == ".json" else report.markdown(lines))
     if form == "json":
-        click.echo(listed)
-        return
-    texts = []
-    for (table, *_), group in report.grouped(lines).items():
-        title = f"{table}: {all_tables()[table].title}" if table else "not in a table"
-        texts.append(f"{title}\n{report.text_table(group)}")
-    click.echo(
-        "\n\n".join(texts) + "\n\nin percent; Δ: ours minus published; 95 %: its interval; within: contains zero"
-    )
-    for path in out:
-        click.echo(f"written to {path}")
+        print_json(report.lines_as_json(lines))
+    else:
+        blocks = report.tables_of(lines, columns()) if form == "text" else report.tables_of(lines)
+        click.echo(as_text(blocks, form))

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from cgbench.benchmark.metrics.metric import Metric
+from cgbench.benchmark.metrics.bleu import Bleu
+from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.reproduction.tables import Benchmark
 from cgbench.reproduction.texts import read_side
 from cgbench.text.plain_text import words_of
@@ -51,8 +52,6 @@ def bleu_one_shot(tested: Translated) -> dict[str, float]:
 
     The references of a source are all its targets in the set.
     """
-    from cgbench.benchmark.metrics.bleu import Bleu
-
     source, target = tested.sides
     references: dict[str, dict[str, None]] = defaultdict(dict)
     for split in (*tested.training, tested.split):
@@ -101,36 +100,19 @@ def cter_scores(tested: Translated) -> dict[str, float]:
     return scores
 
 
-def _exact(tested: Translated) -> Metric:
-    from cgbench.benchmark.metrics.exact_match import ExactMatch
-
-    return ExactMatch([[reference] for reference in tested.references])
-
-
-def _bleu(tested: Translated) -> Metric:
-    from cgbench.benchmark.metrics.bleu import Bleu
-
-    return Bleu([[reference] for reference in tested.references], preset="react")
-
-
-def _bleu_of_characters(tested: Translated) -> Metric:
-    from cgbench.benchmark.metrics.bleu import Bleu
-
-    return Bleu([[reference] for reference in tested.references], preset="cognition")
-
-
-def _whole(figure: str, metric: Callable[[Translated], Metric]) -> Callable[[Translated], dict[str, float]]:
-    """The main score of a metric, under its name in the published tables."""
+def _whole(figure: str, preset: str = "") -> Callable[[Translated], dict[str, float]]:
+    """Exact match, or BLEU with a preset, under its name in the published tables."""
 
     def measured(tested: Translated) -> dict[str, float]:
-        scorer = metric(tested)
+        references = [[reference] for reference in tested.references]
+        scorer = Bleu(references, preset=preset) if preset else ExactMatch(references)
         return {figure: float(scorer.value(scorer.statistics(tested.hypotheses))[0])}
 
     return measured
 
 
 def _grouped(tested: Translated, keys: Sequence[str]) -> dict[str, float]:
-    right = _exact(tested).statistics(tested.hypotheses)[:, 0]
+    right = ExactMatch([[reference] for reference in tested.references]).statistics(tested.hypotheses)[:, 0]
     rows: dict[str, list[int]] = defaultdict(list)
     for row, key in enumerate(keys):
         rows[key].append(row)
@@ -138,15 +120,15 @@ def _grouped(tested: Translated, keys: Sequence[str]) -> dict[str, float]:
 
 
 MEASURES: dict[str, Callable[[Translated], dict[str, float]]] = {
-    "exact match": _whole("exact match", _exact),
-    "IID exact match": _whole("IID exact match", _exact),  # on a test set with the distribution of training
+    "exact match": _whole("exact match"),
+    "IID exact match": _whole("IID exact match"),  # on a test set with the distribution of training
     "exact match by source": lambda tested: _grouped(tested, tested.sources),
     "exact match by type": lambda tested: _grouped(tested, tested.column("type")),
-    "BLEU": _whole("BLEU", _bleu),
-    "BLEU in-domain": _whole("BLEU in-domain", _bleu),
-    "BLEU cg-test": _whole("BLEU cg-test", _bleu),
-    "BLEU in-domain (characters)": _whole("BLEU in-domain", _bleu_of_characters),
-    "BLEU cg-test (characters)": _whole("BLEU cg-test", _bleu_of_characters),
+    "BLEU": _whole("BLEU", "react"),
+    "BLEU in-domain": _whole("BLEU in-domain", "react"),
+    "BLEU cg-test": _whole("BLEU cg-test", "react"),
+    "BLEU in-domain (characters)": _whole("BLEU in-domain", "cognition"),
+    "BLEU cg-test (characters)": _whole("BLEU cg-test", "cognition"),
     "BLEU with one-shot words": bleu_one_shot,
     "CTER": cter_scores,
 }

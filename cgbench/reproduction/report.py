@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import statistics
+import sys
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
 from decimal import Decimal
 from pathlib import Path
@@ -14,11 +15,13 @@ from typing import Any, get_type_hints
 
 from cgbench.benchmark.comparison.intervals import student_quantile
 from cgbench.benchmark.metrics.published import PublishedScore
+from cgbench.benchmark.score.output.forms import Note, OutputTable
+from cgbench.benchmark.score.output.tables import span
 from cgbench.errors import InputError
 from cgbench.files import check_shape, read_json
 from cgbench.reproduction.running import RESULT, RUNS
 from cgbench.reproduction.tables import PublishedTable, all_benchmarks, all_tables
-from cgbench.tables import columns, render
+from cgbench.tables import fixed
 
 IID = "IID exact match"
 UNDECIDED = 50.0  # points; an interval this wide is compatible with nearly any score
@@ -129,29 +132,25 @@ _RESULT |= {"figures": {str: _is_figure}, "generated?": [str]}
 
 
 def compare_runs(results: Iterable[Result], scale: str, tables: Sequence[PublishedTable] = ()) -> list[Line]:
-    """Every published score of ``tables`` (default: all that can be run) for which there is a run at ``scale``."""
+    """Every published score of ``tables`` for which there is a run at ``scale``; by default of all tables, and the
+    scores that no table has."""
     runs: dict[tuple[str, str], list[Result]] = defaultdict(list)
     for result in results:
         if result.scale == scale:
             runs[result.benchmark, result.system].append(result)
     chosen = tables or [table for table in all_tables().values() if table.runs]
-    return [line for table in chosen for row in table.figures if (line := _line(table, row, runs))]
+    lines = [line for table in chosen for row in table.figures if (line := _line(table, row, runs))]
+    return lines if tables else [*lines, *_unpublished(runs, lines)]
 
 
-def extra_lines(results: Iterable[Result], scale: str, lines: Sequence[Line]) -> list[Line]:
-    """Scores of runs at ``scale`` without a published counterpart: our own systems and variants."""
+def _unpublished(runs: dict[tuple[str, str], list[Result]], lines: Sequence[Line]) -> Iterator[Line]:
+    """Scores without a published counterpart: our own systems and variants."""
     published = {(line.benchmark, line.best or line.system) for line in lines}
-    groups: dict[tuple[str, str], list[Result]] = defaultdict(list)
-    for result in results:
-        if result.scale == scale and (result.benchmark, result.system) not in published:
-            groups[result.benchmark, result.system].append(result)
-    lines_found = []
-    for (benchmark, system), runs in groups.items():
-        for metric in runs[0].figures:
-            if ":" not in metric and all(metric in run.figures for run in runs):
-                summary = _summary([run.figures[metric] for run in runs])
-                lines_found.append(Line("", benchmark, system, metric, *summary, len(runs), _schedule(runs), "", ""))
-    return lines_found
+    for (benchmark, system), own in runs.items():
+        for metric in own[0].figures if (benchmark, system) not in published else ():
+            if ":" not in metric and all(metric in run.figures for run in own):
+                summary = _summary([run.figures[metric] for run in own])
+                yield Line("", benchmark, system, metric, *summary, len(own), _schedule(own), "", "")
 
 
 def _line(table: PublishedTable, row: PublishedScore, runs: dict[tuple[str, str], list[Result]]) -> Line | None:
@@ -225,26 +224,16 @@ def welch_interval(runs_sample: Sample, published: Sample) -> tuple[float, float
     A side with an unknown spread (one run, or none printed) is assumed to have the spread of the other. None if both
     are unknown.
     """
-    known = [
-        (sample.deviation**2, sample.runs - 1)
-        for sample in (runs_sample, published)
-        if sample.deviation is not None and sample.runs > 1
-    ]
+    sides = (runs_sample, published)
+    known = [(side.deviation**2, side.runs - 1) for side in sides if side.deviation is not None and side.runs > 1]
     if not known:
         return None
     # A mean of an unknown number of runs is treated as exact.
-    variances = known[0][0], known[-1][0]
-    variances_of_means = [
-        variance / sample.runs if sample.runs else 0.0
-        for variance, sample in zip(variances, (runs_sample, published), strict=True)
-    ]
-    error = math.sqrt(sum(variances_of_means))
+    first, second = (known[at][0] / side.runs if side.runs else 0.0 for at, side in zip((0, -1), sides, strict=True))
     degrees = float(sum(freedom for _, freedom in known))
-    if len(known) == 2 and error:
-        degrees = sum(variances_of_means) ** 2 / sum(
-            variance**2 / freedom for variance, (_, freedom) in zip(variances_of_means, known, strict=True)
-        )
-    half = student_quantile(degrees) * error + (runs_sample.unit + published.unit) / 2
+    if len(known) == 2 and first + second:
+        degrees = (first + second) ** 2 / (first**2 / known[0][1] + second**2 / known[1][1])
+    half = student_quantile(degrees) * math.sqrt(first + second) + (runs_sample.unit + published.unit) / 2
     difference = runs_sample.mean - published.mean
     return difference - half, difference + half
 
@@ -276,76 +265,49 @@ def _schedule(runs: Sequence[Result]) -> str:
 
 LEGEND = (
     "In percent; ± is the standard deviation over seeds; Δ: ours minus published; 95 %: its confidence interval, from\n"
-    "the spreads and numbers of runs of both; *within*: it contains zero (not decided if wider than 50)."
+    "the spreads and numbers of runs of both; within: it contains zero (not decided if wider than 50)."
 )
 TOO_FEW = "too few updates to compare"
 HEAD = ("system", "metric", "ours", "seeds", "published", "Δ", "95 %", "within")
 
 
-def line_cells(lines: Sequence[Line]) -> list[tuple[str, ...]]:
-    """Lines as rows of text, for a table of one benchmark and schedule."""
-    return [
-        (
-            line.system + (f" ({line.best}{f', {line.ran} run' if line.ran else ''})" if line.best else ""),
-            line.metric,
-            _text(line, line.ours) + ("" if line.deviation is None else f" ± {_text(line, line.deviation)}"),
-            str(line.seeds),
-            line.published + (f" ± {line.spread}" if line.spread else ""),
-            "" if line.difference is None else _text(line, line.difference, "+"),
-            "" if line.low is None else f"{_text(line, line.low, '+')} to {_text(line, line.high or 0.0, '+')}",
-            _within(line),
-        )
-        for line in lines
-    ]
+def tables_of(lines: Sequence[Line], width: int = sys.maxsize) -> list[OutputTable | Note]:
+    """One table for each published table, benchmark and schedule, below what all its rows have in common.
 
-
-def text_table(lines: Sequence[Line]) -> str:
-    """A table of one benchmark and schedule for a terminal: above it what all its rows have in common."""
-    rows = line_cells(lines)
-    common = [lines[0].benchmark]
-    metrics = {line.metric.partition(": ")[0] for line in lines}
-    if len(metrics) == 1:
-        common += metrics
-        rows = [(row[0], row[1].partition(": ")[2], *row[2:]) for row in rows]
-    common.append(f"schedule: {lines[0].schedule}")
-    if {row[-1] for row in rows} == {TOO_FEW}:
-        common.append(TOO_FEW)
-        rows = [(*row[:-1], "") for row in rows]
-    return f"{textwrap.fill('; '.join(common), columns())}\n\n{render(HEAD, rows, left=2)}"
-
-
-def _within(line: Line) -> str:
-    if line.published and line.schedule.startswith("smoke"):
-        return TOO_FEW
-    return {None: "" if line.low is None else "not decided", True: "yes", False: "no"}[line.within]
-
-
-def _text(line: Line, value: float, sign: str = "") -> str:
-    digits = 0 if line.metric.startswith("novel") else 3 if line.metric == "degree" else 1
-    return f"{value:{sign},.{digits}f}"
-
-
-def grouped(lines: Iterable[Line]) -> dict[tuple[str, str, str], list[Line]]:
-    """Lines by table, benchmark and schedule."""
+    :param width: of a line between tables.
+    """
     groups: dict[tuple[str, str, str], list[Line]] = defaultdict(list)
     for line in lines:
         groups[line.table, line.benchmark, line.schedule].append(line)
-    return dict(groups)
+    blocks: list[OutputTable | Note] = []
+    for (table, benchmark, schedule), group in groups.items():
+        rows, common = list(map(_cells, group)), [benchmark]
+        if len(metrics := {line.metric.partition(": ")[0] for line in group}) == 1:
+            common += metrics
+            rows = [[row[0], row[1].partition(": ")[2], *row[2:]] for row in rows]
+        common.append(f"schedule: {schedule}")
+        if {row[-1] for row in rows} == {TOO_FEW}:
+            common.append(TOO_FEW)
+            rows = [[*row[:-1], ""] for row in rows]
+        title = f"{table}: {all_tables()[table].title}" if table else "not in a table"
+        blocks += [Note(f"{title}\n{textwrap.fill('; '.join(common), width)}"), OutputTable(HEAD, rows, keys=2)]
+    return [*blocks, Note(LEGEND)]
 
 
-def markdown(lines: Sequence[Line]) -> str:
-    """A report in Markdown, with one table per published table and benchmark."""
-    sections = [f"# Reproduction\n\n{LEGEND}\n"]
-    for (table, benchmark, schedule), group in grouped(lines).items():
-        title = f"{table}: {all_tables()[table].title}" if table else "Other forms"
-        sections.append(f"## {title}\n\n{benchmark}; schedule: {schedule}\n")
-        sections.append(_pipes([HEAD, *line_cells(group)]) + "\n")
-    return "\n".join(sections)
-
-
-def _pipes(rows: Sequence[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
-    return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
+def _cells(line: Line) -> list[str]:
+    ran = f", {line.ran} run" if line.ran else ""
+    within = {None: "" if line.low is None else "not decided", True: "yes", False: "no"}[line.within]
+    digits = 0 if line.metric.startswith("novel") else 3 if line.metric == "degree" else 1
+    return [
+        line.system + (f" ({line.best}{ran})" if line.best else ""),
+        line.metric,
+        fixed(line.ours, digits) + (f" ± {fixed(line.deviation, digits)}" if line.deviation is not None else ""),
+        str(line.seeds),
+        line.published + (f" ± {line.spread}" if line.spread else ""),
+        fixed(line.difference, digits, "+"),
+        span(line.low, line.high, digits, "+"),
+        TOO_FEW if line.published and line.schedule.startswith("smoke") else within,
+    ]
 
 
 def lines_as_json(lines: Sequence[Line]) -> list[dict[str, Any]]:

@@ -209,7 +209,7 @@ def test_runs_of_which_one_has_a_figure_that_others_lack(run, folder, tmp_path):
         path.write_text(
             json.dumps(data | {"system": "ours", "figures": data["figures"] | {f"only {data['seed']}": 1.0}})
         )
-    assert "only" not in run("reproduce", "show", out, "--scale", "smoke", "--others").stdout
+    assert "only" not in run("reproduce", "show", out, "--scale", "smoke").stdout
 
 
 def test_ctrl_c_says_that_the_command_goes_on(run, tmp_path, monkeypatch):
@@ -248,11 +248,10 @@ def test_a_run_that_another_process_makes_is_not_made_twice(folder, tmp_path):
 
 
 def test_show_puts_ours_beside_the_published_ones(run, folder, tmp_path):
-    files = [tmp_path / f"report.{ending}" for ending in ("md", "json", "svg")]
-    words = [word for file in files for word in ("--out", file)]
-    text = run("reproduce", "show", folder, "--scale", "smoke", *words, env={"COLUMNS": "200"}).stdout
+    words = ("reproduce", "show", folder, "--scale", "smoke")
+    text = run(*words, env={"COLUMNS": "200"}).stdout
     assert "lexicon-8" in text and "lexicon-3" in text and "zup kiki dax" in text and "100 ± 0" in text
-    rows = json.loads(files[1].read_text())
+    rows = json.loads(run(*words, "--format", "json").stdout)
     line = next(row for row in rows if (row["table"], row["system"]) == ("lexicon-3", "LSTM+Lex Simple"))
     values = [
         json.loads(path.read_text())["figures"]["exact match"]
@@ -260,8 +259,7 @@ def test_show_puts_ours_beside_the_published_ones(run, folder, tmp_path):
     ]
     assert line["ours"] == pytest.approx(sum(values) / 2) and line["seeds"] == 2 and line["published"] == 78
     assert line["difference"] == pytest.approx(line["ours"] - 78) and line["schedule"].startswith("smoke")
-    assert "| LSTM+Lex Simple |" in files[0].read_text()
-    assert ">published<" in files[2].read_text()
+    assert "| LSTM+Lex Simple |" in run(*words, "--format", "markdown").stdout
 
 
 def test_older_settings_are_left_out_with_a_warning(run, folder, tmp_path):
