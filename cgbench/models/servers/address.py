@@ -37,7 +37,6 @@ class ServerSettings:
     )
     parallel: int = option(8, "Number of parallel requests, which does not change the replies", least=1, most=256)
     timeout: float = option(120.0, "Timeout of a request, in seconds", least=1, most=86_400)
-    tokens_per_minute: float | None = option(None, "Maximum number of tokens per minute", above=0)
     key: str = option("", f"Environment variable with the key, or none [default: {' or '.join(KEYS)}]")
 
 

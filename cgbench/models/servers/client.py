@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -26,7 +27,6 @@ from cgbench.models.servers.exchange import (
     read_usage,
 )
 from cgbench.models.servers.journal import REMEDY, Journal
-from cgbench.models.servers.pace import Pace
 from cgbench.progress import bar
 from cgbench.text.web import NoReply, Reply, post_json
 
@@ -66,7 +66,7 @@ class Client:
         self._free = threading.Condition()  # guards the journal, and waits for room in the budget
         self._flying = 0
         self._stop = threading.Event()
-        self._pace = Pace(server.tokens_per_minute, self._stop)
+        self._resume = 0.0  # when the server wants the next request, by time.monotonic
         self._seen: dict[str, tuple[str, str]] = {}  # model and software that answer, by the model asked for
         for answer in self.journal.replies.values():
             self._check_same(answer["model"], answer["reply"], answer["server"])
@@ -177,7 +177,8 @@ class Client:
         """Ask until there is an answer; false if the run stops before."""
         most, wrong = request.most, 0
         for attempt in range(TRIES):
-            self._pace.wait(most.total)
+            while (delay := self._resume - time.monotonic()) > 0 and not self._stop.wait(delay):
+                pass
             if not self._reserve(request, most):
                 return False
             try:
@@ -241,8 +242,6 @@ class Client:
             with self._free:
                 self._flying -= 1
                 self._free.notify_all()
-        if used:
-            self._pace.spent(most.total - used.total)
 
     def _read(self, reply: Reply) -> Any:
         """Parse a reply; the server's refusal of a prompt by its filter is an answer."""
@@ -261,4 +260,5 @@ class Client:
         elif after > LONGEST_PAUSE:
             raise InputError(f"{self.server.text}: the server asks to wait {after:,.0f} seconds; {_KEPT} then")
         else:
-            self._pace.pause(after)
+            with self._free:
+                self._resume = max(self._resume, time.monotonic() + after)

@@ -20,7 +20,6 @@ from cgbench.models.servers.address import parse_server
         ("openai:http://x/v1?model=m&temperature=nan", "temperature: 'nan' is not a number from 0 to 2"),
         ("openai:http://x/v1?model=m&top_p=0", "top_p: '0' is not a number, at most 1 and above 0"),
         ("openai:http://x/v1?model=m&endpoint=text", "endpoint: 'text' is not one of chat, completions"),
-        ("openai:http://x/v1?model=m&tokens_per_minute=0", "tokens_per_minute: '0' is not a number, above 0"),
         ("openai:http://x/v1?model=m&parallel=\u0663", "parallel: '\u0663' is not a whole number"),
         ("openai:http://x/v1?model=m&model=n", "an option is given twice"),
         ("openai:http://[::1?model=m", "not the address of a server"),
@@ -48,7 +47,7 @@ def test_a_server_is_no_member(text):
 
 
 def test_identity_has_what_changes_answers():
-    plain = parse_server("openai:http://x/v1/?model=m&parallel=3&timeout=9&tokens_per_minute=5&key=none").identity
+    plain = parse_server("openai:http://x/v1/?model=m&parallel=3&timeout=9&key=none").identity
     assert plain == {
         "kind": "openai", "url": "http://x/v1/chat/completions", "model": "m", "temperature": 0.0, "max_tokens": 512,
     }  # fmt: skip

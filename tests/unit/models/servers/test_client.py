@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import time
 
 import pytest
 from fake_openai import Fake, reply_to, serving, translation
@@ -13,7 +14,6 @@ from cgbench.models.servers.address import parse_server
 from cgbench.models.servers.client import Client
 from cgbench.models.servers.exchange import BadAnswerError, Request, Usage, read_answer, read_usage
 from cgbench.models.servers.journal import Spending, _digest, cost_of
-from cgbench.models.servers.pace import Pace
 
 LINES = ["a b", "c d e", "f", "g h"]
 PRICE = Price(2.5, 10, 1.25)
@@ -155,45 +155,18 @@ def test_a_server_without_several_choices_is_not_paid_for_ever(tmp_path):
     assert len(fake.asked) == 3
 
 
-class Clock:
-    """Time that passes only while somebody waits."""
-
-    def __init__(self, monkeypatch):
-        self.now = 0.0
-        monkeypatch.setattr("cgbench.models.servers.pace.time", self)
-
-    def monotonic(self):
-        return self.now
-
-    def wait(self, seconds):
-        self.now += seconds
-
-
-def test_nothing_is_sent_in_a_pause(monkeypatch):
-    pace = Pace(None, clock := Clock(monkeypatch))
-    pace.pause(3)
-    pace.pause(1)  # a shorter one does not end the longer one
-    pace.wait(9)
-    assert clock.now == 3
-
-
-def test_a_rate_is_kept(monkeypatch):
-    pace, times = Pace(60, clock := Clock(monkeypatch)), []
-    for fewer in (0, 4, 10, 0):
-        pace.wait(10)
-        times.append(clock.now)
-        pace.spent(fewer)
-    assert times == [0, 10, 16, 16]
-
-
-def test_requests_keep_to_the_rate_and_the_pauses(tmp_path, monkeypatch):
-    calls = []
-    for name in ("wait", "spent", "pause"):
-        monkeypatch.setattr(Pace, name, lambda self, value, name=name: calls.append((name, value)))
-    (request,), fake = requests_for(["w0"], max_tokens=2000), Fake({"w0": [429, 429]})
-    ask(fake, tmp_path / "j", ["w0"], max_tokens=2000)
-    most = request.most.total
-    assert calls == [*[("wait", most), ("pause", 0.02)] * 2, ("wait", most), ("spent", most - fake.input - fake.output)]
+def test_nothing_is_sent_before_the_time_that_the_server_names(tmp_path, monkeypatch):
+    """A shorter pause does not end a longer one."""
+    fake = Fake({"w0": [429, 429]})
+    monkeypatch.setattr(clients.time, "monotonic", lambda: sent[-1])
+    client, sent = Client(parse_server("openai:http://x/v1?model=m"), tmp_path / "j"), [0.0]
+    for after, resume in ((3, 3), (1, 3), (5, 5)):
+        client._rest(0, after)
+        assert client._resume == resume
+    monkeypatch.undo()
+    began = time.monotonic()
+    ask(fake, tmp_path / "k", ["w0"])
+    assert len(fake.asked) == 3 and time.monotonic() - began >= 0.04
 
 
 def test_a_reply_that_names_no_model_does_not_hide_a_change(tmp_path):
