@@ -27,13 +27,12 @@ BLOCK = 2 << 20
 class Block:
     """Whole lines: ``buffer[:size]`` ends with a newline, and padding newlines follow.
 
-    ``line`` is the number of the first line in its file, from 0; ``flags`` are those of ``word_kernels.text_flags``.
+    ``line`` is the number of the first line in its file, from 0.
     """
 
     buffer: np.ndarray
     size: int
     line: int
-    flags: int
 
     def count_lines(self) -> int:
         """The number of lines."""
@@ -58,10 +57,9 @@ def check_text(buffer: np.ndarray, filled: int, line: int, name: object) -> Bloc
         buffer[filled] = 10
         filled += 1
     buffer[filled : filled + word_kernels.PAD] = 10
-    flags = word_kernels.text_flags(buffer, filled)
-    if flags & word_kernels.NOT_UTF8:
+    if not word_kernels.is_utf8(buffer, filled):
         raise not_utf8(buffer[:filled].tobytes(), name, line + 1)
-    return Block(buffer, filled, line, flags)
+    return Block(buffer, filled, line)
 
 
 def padded(capacity: int) -> np.ndarray:

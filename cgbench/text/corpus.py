@@ -6,7 +6,6 @@ import hashlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from cgbench.text.formats import CorpusSpec, read_pairs, unequal_sides
 from cgbench.text.limits import check_line, check_lines, limit
 from cgbench.text.normalisation import Normalisation, normalise_pairs
 from cgbench.text.plain_text import MARK, skip_mark
-from cgbench.text.streams import begins_with_mark, is_stdin, split_name
+from cgbench.text.streams import is_stdin, split_name
 
 CHUNK = 1 << 20
 
@@ -26,14 +25,12 @@ CHUNK = 1 << 20
 class TextFile:
     """A plain text file on disk, one sentence per line (``plain_text.py``).
 
-    ``sha256`` is the checksum of the text without a byte order mark, ``file_sha256`` that of the file. ``bytes`` is the
-    size of the file. ``milestones`` is an int64 array ``[k, 2]`` of (line number from 0, byte offset of that line in
+    ``sha256`` is the checksum of the file, ``bytes`` its size. ``milestones`` is an int64 array ``[k, 2]`` of (line number from 0, byte offset of that line in
     the file), about one per MiB, starting with line 0, so that any line can be found without reading the whole file.
     """
 
     path: Path
     sha256: str
-    file_sha256: str
     bytes: int
     lines: int
     milestones: np.ndarray
@@ -52,7 +49,6 @@ def index_text(path: Path) -> TextFile:
     :raises InputError: the file is missing or not a file.
     """
     digest = hashlib.sha256()
-    marked = None  # digest of all bytes of a file with a byte order mark
     lines = offset = begin = 0
     buffer = bytearray(CHUNK)  # one for all chunks: fresh memory costs as much as reading into it
     view = np.frombuffer(buffer, np.uint8)
@@ -60,15 +56,13 @@ def index_text(path: Path) -> TextFile:
     try:
         with path.open("rb", buffering=0) as file:
             if begin := skip_mark(file.read(len(MARK)), path):
-                marked = hashlib.sha256(MARK)
+                digest.update(MARK)
             file.seek(begin)
             offset = begin
             milestones = [(0, begin)]
             longest = limit("CGBENCH_MAX_LINE")
             while length := file.readinto(buffer):
                 digest.update(memoryview(buffer)[:length])
-                if marked:
-                    marked.update(memoryview(buffer)[:length])
                 # several times as fast as bytearray.count, and without the interpreter lock
                 lines += int(np.count_nonzero(view[:length] == 10))
                 end = buffer.rfind(b"\n", 0, length)
@@ -90,9 +84,7 @@ def index_text(path: Path) -> TextFile:
         raise InputError(f"{path}: a folder, not a text file") from None
     if last != 10 and offset > begin:
         lines += 1
-    text = digest.hexdigest()
-    file_digest = marked.hexdigest() if marked else text
-    return TextFile(path, text, file_digest, offset, lines, np.array(milestones, np.int64))
+    return TextFile(path, digest.hexdigest(), offset, lines, np.array(milestones, np.int64))
 
 
 @dataclass(frozen=True)
@@ -109,7 +101,7 @@ class ParallelText:
 
     @property
     def hashes(self) -> dict[str, str]:
-        """The SHA-256 of each side's text."""
+        """The SHA-256 of each side."""
         return {"source": self.source.sha256, "target": self.target.sha256}
 
 
@@ -125,33 +117,6 @@ def index_pair(source: Path, target: Path) -> ParallelText:
     if first.lines == 0:
         raise InputError(f"{source}: the corpus is empty")
     return ParallelText(first, second)
-
-
-def odd_characters(text: ParallelText) -> list[dict[str, Any]]:
-    """Tabs and CRs, which separate words but seldom belong in a sentence.
-
-    :returns: ``side`` (0 source, 1 target), ``name``, first ``line`` from 1, and number of ``lines`` of each
-    """
-    planned = []
-    for side, path in enumerate((text.source.path, text.target.path)):
-        for name, byte in (("tab", b"\t"), ("CR", b"\r")):
-            with path.open("rb") as file:
-                if not any(byte in chunk for chunk in iter(lambda: file.read(CHUNK), b"")):
-                    continue
-                file.seek(0)
-                lines = [line_number for line_number, line in enumerate(file, 1) if byte in line]
-            planned.append({"side": side, "name": name, "line": lines[0], "lines": len(lines)})
-    return planned
-
-
-def character_warnings(odd: list[dict[str, Any]], spec: CorpusSpec) -> list[str]:
-    """A line of warning for each of ``odd``, with the file that the user named."""
-    return [
-        f"{spec.paths[blank['side'] if len(spec.paths) == 2 else 0]}, line {blank['line']}: unexpected {blank['name']} "
-        f"({'1 line has' if blank['lines'] == 1 else format(blank['lines'], ',') + ' lines have'} one); "
-        "it was read as a blank"
-        for blank in odd
-    ]
 
 
 @dataclass(frozen=True)
@@ -201,7 +166,7 @@ def plan_text(role: str, spec: CorpusSpec, normalisation: Normalisation) -> Plan
     """
     if spec.is_plain and normalisation.is_identity:
         plain = index_pair(*spec.paths)
-        return PlannedText(spec, normalisation, (plain.source.file_sha256, plain.target.file_sha256), plain, None)
+        return PlannedText(spec, normalisation, (plain.source.sha256, plain.target.sha256), plain, None)
     for path in spec.files:
         if is_stdin(path):
             raise InputError("standard input (-) can be read once, but this text is read again; write it to a file")
@@ -210,7 +175,6 @@ def plan_text(role: str, spec: CorpusSpec, normalisation: Normalisation) -> Plan
         if not path.is_file():
             raise InputError(f"{path}: no such file")
     hashes = tuple(map(hash_file, spec.files))
-    marked = [begins_with_mark(path) for path in spec.files]
     sides = [split_name(path)[1] for path in spec.paths]
     step = Step(
         name=f"text-{role}",
@@ -218,8 +182,6 @@ def plan_text(role: str, spec: CorpusSpec, normalisation: Normalisation) -> Plan
             **normalisation.settings,
             "columns": list(spec.columns) if spec.columns else None,
             "forms": ["".join(path.suffixes[-2:]) for path in spec.files],
-            # Only where there is one, so that the keys of other texts do not change.
-            **({"byte_order_mark": marked} if any(marked) else {}),
             **({"sides": sides} if any(sides) else {}),
         },
         inputs={f"file-{line_number}": value for line_number, value in enumerate(hashes, 1)},

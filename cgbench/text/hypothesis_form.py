@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 from cgbench.errors import argument
 from cgbench.text.damage import displacement, forms_of
-from cgbench.text.languages import LEAST, contradicts, name_of
 from cgbench.text.profile import CASE, Profile, contrasts, lacks_escapes
 
 BLANKS, MARKS, CHARACTERS = "blanks", "marks", "characters"
@@ -59,10 +58,8 @@ def differences(hypotheses: Profile, references: Profile, reading: Reading) -> l
     """Differences in form between hypotheses and references; those that stop come first."""
     if _variety(hypotheses, references) < FEWEST_WORDS * _variety(references, references):
         return []  # a few words repeated: a bad system, whose form cannot be judged
-    checks = (_language, _blanks, _contrasts)
-    in_form = [difference for check in checks for difference in check(hypotheses, references, reading)]
-    wrong_language = [first for first in in_form[:1] if not first.normalises]
-    return wrong_language or sorted(in_form, key=lambda difference: not difference.stops)
+    in_form = [*_blanks(hypotheses, references, reading), *_contrasts(hypotheses, references, reading)]
+    return sorted(in_form, key=lambda difference: not difference.stops)
 
 
 def damages(hypotheses: Sequence[str], references: Sequence[str], reading: Reading) -> list[Difference]:
@@ -84,19 +81,6 @@ def damages(hypotheses: Sequence[str], references: Sequence[str], reading: Readi
 def _variety(text: Profile, references: Profile) -> int:
     """Number of distinct words; of characters, if the references are unsegmented."""
     return len(set().union(*text.words)) if references.unspaced else len(text.words)
-
-
-def _language_of(text: Profile) -> str:
-    likely = text.likely
-    best = max(likely, key=lambda code: (likely[code], code), default=None)
-    return best if best and likely[best] >= LEAST else "LANG"
-
-
-def _language(hypotheses: Profile, references: Profile, reading: Reading) -> Iterator[Difference]:
-    language = _language_of(references)
-    if likelier := contradicts(language, hypotheses.likely):  # None for LANG
-        text = f"in {name_of(likelier)}, unlike the references, which are in {name_of(language)}"
-        yield Difference(text, "check that these are the hypotheses of this test set", True, normalises=False)
 
 
 def _blanks(hypotheses: Profile, references: Profile, reading: Reading) -> Iterator[Difference]:
@@ -146,7 +130,7 @@ def _contrasts(hypotheses: Profile, references: Profile, reading: Reading) -> It
         elif contrast.name == "tokenised" and by_words:
             name, effect = ("detokenize", "joins them") if contrast.value else ("moses", "tokenises as Moses does")
             text += " and escaped (&apos;)" if escapes and not contrast.value else ""
-            remedy = f"{argument('normalise', f'{_language_of(references)}={name}')} {effect}"
+            remedy = f"{argument('normalise', f'LANG={name}')} {effect}"
             yield Difference(text, remedy, reading.words == BLANKS or escapes, normalises=not contrast.value)
         elif escapes and contrast.name not in CASE:
             text = "not escaped, unlike the references, which have escapes such as &apos; (written by Moses)"

@@ -12,11 +12,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from cgbench.errors import argument
-from cgbench.text.formats import CorpusSpec, Pair, chosen_columns, is_header
-from cgbench.text.languages import contradicts, known, looks_like, name_of
+from cgbench.text.formats import CorpusSpec, Pair, chosen_columns
 from cgbench.text.normalisation import Normalisation
 from cgbench.text.profile import CASE, ENOUGH, FormContrast, Profile, contrasts, profile
-from cgbench.text.rows import Table
 from cgbench.text.sampling import sample_pairs, sample_text
 from cgbench.text.streams import is_stdin, is_table, shown, split_name
 
@@ -44,11 +42,6 @@ class CorpusSample:
     def profiles(self) -> tuple[Profile, Profile]:
         """Of source and target."""
         return profile(pair[0] for pair in self.pairs), profile(pair[1] for pair in self.pairs)
-
-    @property
-    def equal(self) -> int:
-        """Number of pairs whose sides are the same."""
-        return sum(source == target and bool(source.strip()) for source, target in self.pairs)
 
     @property
     def label(self) -> str:
@@ -112,20 +105,19 @@ def inspect(train: CorpusSample, corpora: Sequence[CorpusSample], normalisation:
     """Check the training text and the other texts of a build (pools, exclusions); those that stop it come first."""
     every, unlike = [train, *corpora], _unlike(train, corpora, normalisation)
     findings = [
-        *(fault for sample in every for fault in _columns(sample.spec, sample.pairs, normalisation.languages)),
-        *_languages(train, corpora, normalisation),
+        *(fault for sample in every for fault in _columns(sample, normalisation.languages)),
+        *_swapped(train, corpora),
         *_unspaced(every, normalisation),
-        *_equal(every),
         *_tokenised(every, normalisation, stays_raw=not any(finding.stops for finding in unlike)),
         *unlike,
-        *_blanks(every, normalisation),
     ]
     return sorted(findings, key=lambda finding: not finding.stops)
 
 
-def _columns(spec: CorpusSpec, pairs: Sequence[Pair], languages: tuple[str, str]) -> list[Finding]:
-    """Check that the right columns of a table are read; the first of ``pairs`` is the table's first row."""
-    if len(spec.paths) != 1 or not pairs:
+def _columns(sample: CorpusSample, languages: tuple[str, str]) -> list[Finding]:
+    """Check that the columns that are named after the languages are read, if a table has some."""
+    spec = sample.spec
+    if len(spec.paths) != 1 or not sample.pairs:
         return []
     chosen, names = chosen_columns(spec)
     expected = ",".join(languages)
@@ -139,26 +131,7 @@ def _columns(spec: CorpusSpec, pairs: Sequence[Pair], languages: tuple[str, str]
         return [
             Finding(f"{spec}: column {chosen[0]} is read as {languages[0]}; give {argument('columns', turned)}", True)
         ]
-    findings, first = [], pairs[0]
-    fields = Table(spec.paths[0], named=True).names  # of the first row
-    if chosen[0].isdigit() and all(field in languages or is_header(field) for field in first):
-        # The columns named after the languages are probably the intended ones.
-        has_languages = set(languages) <= set(fields)
-        text = f"{spec}, row 1: {first[0]!r} and {first[1]!r} look like a header; give "
-        text += argument("columns", expected if has_languages else ",".join(first))
-        findings.append(Finding(text, has_languages and first != languages))
-        if has_languages:
-            return findings
-    # One column of a two-column table may be numbers: answers to arithmetic.
-    if spec.columns is None and len(pairs) >= ENOUGH and len(fields) > 2:
-        for side, name in enumerate(chosen):
-            rows = [pair[side] for pair in pairs[1:]]
-            if sum(not any(map(str.isalpha, field)) for field in rows) >= 0.9 * len(rows):
-                kind_of_name = "column" if name.isdigit() else "the field"
-                has = f"it has {', '.join(names)}" if names else "columns are counted from 1"
-                text = f"{spec}: {kind_of_name} {name} holds no words ({rows[0][:20]!r}); set {argument('columns')}"
-                return [Finding(f"{text} ({has})", True)]  # and no warning about a header
-    return findings
+    return []
 
 
 def _faults(samples: Iterable[CorpusSample], wrong: Wrong) -> list[Fault]:
@@ -240,36 +213,6 @@ def _profile(faults: Sequence[Fault]) -> Profile:
     return sample.profiles[sides[0]]
 
 
-def _blanks(every: Sequence[CorpusSample], normalisation: Normalisation) -> list[Finding]:
-    faults = _faults(
-        every,
-        lambda sample, side: (
-            normalisation.tokenizers[side] == "none"
-            and sample.profiles[side].odd_blanks >= max(ENOUGH / 4, sample.profiles[side].lines / 200)
-        ),
-    )
-    if not faults:
-        return []
-    worst = _profile(faults)
-    text = (
-        f"{_names(faults)}: U+{ord(worst.odd_blank):04X} or a similar blank in "
-        f"{_percent(worst.odd_blanks, worst.lines)} of the lines; it does not separate words; replace it with an "
-        f"ordinary blank, or {argument('tokenize', 'moses')}"
-    )
-    return [Finding(text, False)]
-
-
-def _equal(every: Sequence[CorpusSample]) -> list[Finding]:
-    findings = []
-    for sample in every:
-        if sample.equal >= max(ENOUGH, len(sample.pairs) / 20):
-            percent = _percent(sample.equal, len(sample.pairs))
-            text = f"{sample.label}: source and target are the same in {percent} of the pairs"
-            most = 2 * sample.equal >= len(sample.pairs)
-            findings.append(Finding(f"{text}; {'name the two sides' if most else 'remove these pairs'}", most))
-    return findings
-
-
 def _unspaced(every: Sequence[CorpusSample], normalisation: Normalisation) -> list[Finding]:
     faults = _faults(
         every,
@@ -289,61 +232,14 @@ def _unspaced(every: Sequence[CorpusSample], normalisation: Normalisation) -> li
     return [Finding(text, True)]
 
 
-def _languages(train: CorpusSample, corpora: Sequence[CorpusSample], normalisation: Normalisation) -> list[Finding]:
-    """Swapped sides, and sides in another language than ``--languages`` says."""
-    every = [train, *corpora]
-    swapped = [sample for sample in every if _is_swapped(sample, normalisation.languages)]
-    findings = []
-    if swapped:
-        first, second = normalisation.languages
-        text = f"{', '.join(sample.label for sample in swapped)}: source and target are swapped ({first} to {second})"
-        findings.append(Finding(f"{text}; {_turn(swapped, every, normalisation)}", True))
-    crossed = [
-        sample for sample in corpora if sample not in swapped and train not in swapped and _is_crossed(train, sample)
-    ]
-    if crossed:
-        text = f"{', '.join(sample.label for sample in crossed)}: source and target are swapped"
-        findings.append(
-            Finding(f"{text}, judging by the words of {train.label}; {_turn(crossed, every, normalisation)}", True)
-        )
-    for side in (0, 1):
-        code = normalisation.languages[side]
-        for sample in every:
-            likelier = contradicts(code, sample.profiles[side].likely)
-            if likelier and sample not in swapped and sample not in crossed:
-                alike = contradicts(code, train.profiles[side].likely) == likelier
-                findings.append(
-                    Finding(
-                        f"{sample.name([side])}: looks like {name_of(likelier)}, not {name_of(known(code) or code)}; "
-                        + (f"check the file, or {argument('languages')}" if alike else "check the file"),
-                        not alike,
-                    )
-                )
-    return findings
-
-
-def _turn(swapped: Sequence[CorpusSample], every: Sequence[CorpusSample], normalisation: Normalisation) -> str:
-    if all(len(sample.spec.paths) == 1 for sample in swapped):
-        source, target = chosen_columns(swapped[0].spec)[0]
-        return f"{argument('columns', f'{target},{source}')} swaps them" + (
-            ""
-            if len(swapped) == sum(len(sample.spec.paths) == 1 for sample in every)
-            else f"; {argument('columns')} applies to all tables, so reorder the others to match"
-        )
-    return "name the source file first" + (
-        f", or {argument('languages', ','.join(normalisation.languages[::-1]))}" if len(swapped) == len(every) else ""
-    )
-
-
-def _is_swapped(sample: CorpusSample, languages: tuple[str, str]) -> bool:
-    """Whether each side looks like the other side's language, as far as these languages are known here."""
-    likely = [side.likely for side in sample.profiles]
-    if not all(likely):
-        return False
-    first, second = languages
-    source = known(first) is not None and looks_like(first, likely[1]) and not looks_like(first, likely[0])
-    target = known(second) is not None and looks_like(second, likely[0]) and not looks_like(second, likely[1])
-    return source and target if known(first) and known(second) else source or target
+def _swapped(train: CorpusSample, corpora: Sequence[CorpusSample]) -> list[Finding]:
+    """Texts whose sides are swapped, by the words of the training text."""
+    crossed = [sample for sample in corpora if _is_crossed(train, sample)]
+    if not crossed:
+        return []
+    text = f"{', '.join(sample.label for sample in crossed)}: source and target are swapped, judging by the words of "
+    remedy = f"name the source first (of a table: {argument('columns')})"
+    return [Finding(f"{text}{train.label}; {remedy}", True)]
 
 
 def _is_crossed(train: CorpusSample, sample: CorpusSample) -> bool:

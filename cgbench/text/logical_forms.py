@@ -3,7 +3,7 @@
 The names of variables do not change the meaning of a form, and other names are copied from the sentence, not
 translated. Word counts (rare words, known n-grams) would treat both as distinct words. :func:`names_of` maps the names
 in a pair of sentence and form to new names, numbered by first mention, so that pairs which differ only in names become
-equal. The mapping is one to one within a pair, and :meth:`Names.show` undoes it.
+equal. The mapping is one to one within a pair.
 
 ========== ===================================================================== ===================================
 kind       what is replaced                                                      with
@@ -12,8 +12,6 @@ cogs       variables, ``x _ 17``, by their order in the form                    
                                                                                  ``x _ 1 0``, ... in base 4
 smcalflow  the text of ``( PersonName " Elli " )``, ``String`` and               ``person0``, ``string0``,
            ``LocationKeyphrase``, where the utterance holds it, on both sides    ``place0``, ... by their order in it
-sparql     variables, ``?film``; entities, ``M3``, on both sides; ids,           ``?x0``, ...; ``M0``, ...;
-           ``ns:m.0f8l9c``, ``wd:Q42``, ``dbr:Berlin``                           ``id0``, ...
 ========== ===================================================================== ===================================
 
 In COGS, numbering alone is not enough: forms have up to 9 variables in training and up to 27 in the generalisation set.
@@ -24,7 +22,7 @@ digits. Names in COGS (``Liam``) stay, because that benchmark tests whether a na
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cgbench.errors import InputError, argument
@@ -32,16 +30,12 @@ from cgbench.settings import did_you_mean
 from cgbench.text.plain_text import words_of
 
 Pair = tuple[str, str]
-KINDS = ("none", "cogs", "smcalflow", "sparql")
+KINDS = ("none", "cogs", "smcalflow")
 
 BASE = 4  # of the numbers of COGS variables
 
 _QUOTED = re.compile(r'(?<!\S)(PersonName|String|LocationKeyphrase) " ([^"]+) "(?!\S)')
 _CALLED = {"PersonName": "person", "String": "string", "LocationKeyphrase": "place"}
-_VARIABLE = re.compile(r"[?$]\w+")
-_ENTITY = re.compile(r"M[0-9]+")
-# Freebase, as published and as cgbench data writes it in CFQ; Wikidata; DBpedia.
-_ID = re.compile(r"(ns:)?[mg][._]0\w+|wd:Q[0-9]+|(dbr|res):\S+|<http://dbpedia\.org/resource/[^>\s]+>")
 
 
 @dataclass(frozen=True)
@@ -54,10 +48,6 @@ class Names:
     def hide(self, source: str, target: str) -> Pair:
         """The pair with its names replaced, words separated by one blank."""
         return _replace(source, self.source), _replace(target, self.target)
-
-    def show(self, source: str, target: str) -> Pair:
-        """The pair (or a sentence and a model's output for it) with its original names."""
-        return _replace(source, _turned(self.source)), _replace(target, _turned(self.target))
 
 
 def check_kind(kind: str) -> None:
@@ -79,9 +69,7 @@ def names_of(kind: str, source: str, target: str) -> Names:
     check_kind(kind)
     if kind == "cogs":
         return Names({}, _of_cogs(target))
-    if kind == "smcalflow":
-        return _of_smcalflow(source, target)
-    return _of_sparql(source, target) if kind == "sparql" else Names({}, {})
+    return _of_smcalflow(source, target) if kind == "smcalflow" else Names({}, {})
 
 
 def _of_cogs(form: str) -> dict[str, str]:
@@ -110,27 +98,6 @@ def _of_smcalflow(utterance: str, plan: str) -> Names:
         numbers[tokens[text]] += 1
     # In a plan, quotation marks distinguish a name from a function of the same name.
     return Names(names, {f'" {old} "': f'" {new} "' for old, new in names.items()})
-
-
-def _of_sparql(question: str, query: str) -> Names:
-    requested, words = words_of(question), words_of(query)
-    entities = _numbered((word for word in (*requested, *words) if _ENTITY.fullmatch(word)), "M")
-    return Names(
-        entities,
-        {
-            **entities,
-            **_numbered((word for word in words if _VARIABLE.fullmatch(word)), "?x"),
-            **_numbered((word for word in words if _ID.fullmatch(word)), "id"),
-        },
-    )
-
-
-def _numbered(tokens: Iterable[str], prefix: str) -> dict[str, str]:
-    return {word: f"{prefix}{count}" for count, word in enumerate(dict.fromkeys(tokens))}
-
-
-def _turned(names: Mapping[str, str]) -> dict[str, str]:
-    return {new: old for old, new in names.items()}
 
 
 def _replace(line: str, names: Mapping[str, str]) -> str:

@@ -159,7 +159,7 @@ class PairOptions(CorpusOptions, Normalising):
     """How all text of a job is read and normalised, where it is of two languages."""
 
     _: KW_ONLY
-    anonymise: Literal["none", "cogs", "smcalflow", "sparql"] = option(
+    anonymise: Literal["none", "cogs", "smcalflow"] = option(
         default="none", help="Replace names in target logical forms of this type by placeholders", group="Text"
     )
 

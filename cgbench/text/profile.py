@@ -1,4 +1,4 @@
-"""Properties of a sample of a text: tokenised or raw, cased or lowercased, escaped, its blanks, its words.
+"""Properties of a sample of a text: tokenised or raw, cased or lowercased, escaped, its words.
 
 All values are counts over the lines of the sample. A property is None without enough evidence (:data:`ENOUGH`), and
 None never counts as a difference.
@@ -15,11 +15,10 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
-from cgbench.text.languages import UNSPACED, likeness, scripts
+from cgbench.text.languages import UNSPACED, scripts
 from cgbench.text.plain_text import words_of
 
 ENOUGH = 20  # lines or marks
-VOCABULARY = 10  # distinct words of several letters; text of single letters, like encoded commands, shows no language
 BEGINNING = 2_000  # lines that :func:`is_unspaced` reads
 MOST, FEW = 0.7, 0.2  # share of marks that stand apart: at least, in tokenised text; at most, in raw text
 
@@ -27,7 +26,6 @@ PERIODS = ".。।"
 COMMAS = ",，、،"  # noqa: RUF001 - other scripts
 QUOTES = "\"'”’“»«)]」』"  # noqa: RUF001 - what may follow a final period
 _ESCAPE = re.compile("&(?:quot|apos|lt|gt|amp|#124|#91|#93|#39|nbsp);")
-_ODD_BLANK = re.compile("[\x85\xa0\u1680\u2000-\u200b\u2028\u2029\u202f\u205f\u2060\u3000\ufeff]")
 _COMMA = re.compile(f"[{COMMAS}]")
 _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 
@@ -58,8 +56,6 @@ class Profile:
     initial: int = 0  # of these: the first one is in upper case
     capitals: int = 0  # of these: all are in upper case
     escaped: int = 0  # lines with escapes such as &apos;
-    odd_blanks: int = 0  # lines with a blank that does not separate words
-    odd_blank: str = ""  # the first such blank
     words: Counter[str] = field(default_factory=Counter)  # lowercased, without marks at their ends
     tokens: int = 0
 
@@ -97,12 +93,6 @@ class Profile:
             return None
         rate = self.initial / self.cased
         return True if rate >= 0.8 else False if rate <= 0.3 else None
-
-    @cached_property
-    def likely(self) -> dict[str, float]:
-        """Score of each language (:func:`cgbench.text.languages.likeness`); empty without enough text and words."""
-        enough = self.tokens >= 10 * ENOUGH and sum(len(word) > 1 for word in self.words) >= VOCABULARY
-        return likeness(self.words) if enough else {}
 
     @cached_property
     def unspaced(self) -> str | None:
@@ -226,9 +216,6 @@ def profile(lines: Iterable[str]) -> Profile:
             counts.initial += first != first.lower()
             counts.capitals += line.upper() == line
         counts.escaped += "&" in line and _ESCAPE.search(line) is not None
-        if not line.isascii() and (odd := _ODD_BLANK.search(line)):
-            counts.odd_blanks += 1
-            counts.odd_blank = counts.odd_blank or odd[0]
         words_in_lower_case.update(words_of(lower))
     # Each distinct word once.
     for word, count in words_in_lower_case.items():

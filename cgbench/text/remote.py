@@ -66,32 +66,13 @@ def _from_hub(text: str, remainder: str, here: bool) -> str:
     try:
         file = hub.hf_hub_download(repository, name, repo_type="dataset", revision=revision, local_files_only=here)
     except Exception as error:
-        if (reason := _reason(error, repository, revision, name)) is None:
+        if type(error).__module__.split(".")[0] not in ("huggingface_hub", "httpx", "httpx2", "requests"):
             raise
-        raise InputError(f"{text}: {reason}") from None
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"{text}: cannot be fetched ({reason[:300]})") from None
     # .../snapshots/COMMIT/path/of/the/file
     commit = Path(file).parents[name.count("/")].name
     _addresses[file] = f"hf://datasets/{repository}@{commit}/{name}"
     if column and form(Path(file)) == "plain":
         raise InputError(f"{text}: not a table, so no column can be named")
     return f"{file}:{column}" if column else file
-
-
-def _reason(error: Exception, repository: str, revision: str | None, name: str) -> str | None:
-    """Why a download failed; None if the Hub is not the cause. By class names, since classes differ by version."""
-    kinds = [kind.__name__ for kind in type(error).__mro__]
-    where = f"https://huggingface.co/datasets/{repository}"
-    for kind, reason in (
-        ("GatedRepoError", f"request access at {where}; then log in (hf auth login) or set HF_TOKEN"),
-        ("RepositoryNotFoundError", f"there is no data set {repository}; a private one needs a login (hf auth login)"),
-        ("RevisionNotFoundError", f"the data set has no revision {revision}"),
-        ("LocalEntryNotFoundError", "not in the cache, and the Hub cannot be reached (or HF_HUB_OFFLINE is set)"),
-        ("OfflineModeIsEnabled", "not in the cache, and HF_HUB_OFFLINE is set"),
-        ("EntryNotFoundError", f"the data set has no file {name}; {where}/tree/{revision or 'main'} lists them"),
-        ("HFValidationError", f"not the name of a data set ({error})"),
-    ):
-        if kind in kinds:
-            return reason
-    if type(error).__module__.split(".")[0] in ("huggingface_hub", "httpx", "httpx2", "requests"):
-        return f"cannot be fetched ({' '.join(str(error).split())[:200]})"
-    return None

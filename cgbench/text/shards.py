@@ -208,7 +208,7 @@ def _plain(shard: Shard, faults: Faults) -> Iterator[Block]:
             buffer[filled] = 10
             filled += 1
         buffer[filled : filled + word_kernels.PAD] = 10
-        if word_kernels.text_flags(buffer, filled) & word_kernels.NOT_UTF8:
+        if not word_kernels.is_utf8(buffer, filled):
             _blank_bad_lines(buffer, filled, offset, shard.path, faults)
         yield check_text(buffer, filled, 0, shard.path)
 

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Protocol, cast
 
 from cgbench.errors import InputError, require
 from cgbench.text.limits import ZSTD_WINDOW, Budget, check_line, limit
-from cgbench.text.plain_text import MARK, not_utf8, skip_mark
+from cgbench.text.plain_text import not_utf8, skip_mark
 
 COMPRESSED = (".gz", ".zst")
 TABLES = (".tsv", ".csv", ".jsonl", ".json", ".parquet")
@@ -242,17 +242,6 @@ def count_lines(path: Path) -> int:
     """
     with open_raw(path) as file:
         return sum(data.count(b"\n") + (not data.endswith(b"\n")) for data in _whole_lines(file, shown(path)))
-
-
-def begins_with_mark(path: Path) -> bool:
-    """Whether a file begins with a byte order mark; false if it cannot be read."""
-    if form(path) == "parquet":
-        return False
-    try:
-        with open_bytes(path) as file:
-            return file.read(len(MARK)) == MARK
-    except InputError:  # reported when the file is read
-        return False
 
 
 def _whole_lines(file: io.RawIOBase, name: str) -> Iterator[bytes]:

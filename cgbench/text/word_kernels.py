@@ -40,9 +40,6 @@ KEEP_NONE = 0x7FFFFFFF
 LINE_END = -1
 """Marks the end of a line, or of a run of words, among ids; written ``/`` in examples."""
 
-TAB, CARRIAGE_RETURN, NOT_UTF8 = 1, 2, 4
-"""Flags that :func:`text_flags` returns."""
-
 KEPT, EMPTY, RARE = 0, 1, 2
 """States of a pair in :func:`filter_lines`."""
 
@@ -61,7 +58,6 @@ _IN_TABLE = 16  # bytes of a word in its row of the table
 _LONGEST_TOLD = 255  # maximum length in a row
 _FULL_IN_FIFTHS = 4  # maximum share of used rows, in fifths
 # Bytes as uint8, so that the comparisons below stay 8 bits wide.
-_TAB, _CARRIAGE_RETURN = np.uint8(9), np.uint8(13)
 _80, _8F, _90, _9F, _A0 = np.uint8(0x80), np.uint8(0x8F), np.uint8(0x90), np.uint8(0x9F), np.uint8(0xA0)
 _C0, _C1, _E0, _ED, _F0 = np.uint8(0xC0), np.uint8(0xC1), np.uint8(0xE0), np.uint8(0xED), np.uint8(0xF0)
 _F4, _F5 = np.uint8(0xF4), np.uint8(0xF5)
@@ -103,28 +99,25 @@ def trailing_zeros(context: Any, value: Any) -> Any:
 # --- bytes ------------------------------------------------------------------------------------------------------
 
 
-def text_flags(buffer, stop):
-    """Flags of ``buffer[:stop]``: a sum of TAB, CARRIAGE_RETURN and NOT_UTF8."""
+def is_utf8(buffer, stop):
+    """Whether ``buffer[:stop]`` is UTF-8."""
     head = np.full(6, _NEWLINE, np.uint8)  # as if three newlines came before
     head[3 : 3 + min(3, stop)] = buffer[: min(3, stop)]
-    return _inspect(head, head.size) | _inspect(buffer, stop)
+    return not (_is_bad(head, head.size) or _is_bad(buffer, stop))
 
 
 @kernel
-def _inspect(text, stop):
-    """Flags of ``text[3:stop]``.
+def _is_bad(text, stop):
+    """Whether ``text[3:stop]`` is not UTF-8.
 
     One branch-free pass that the compiler can vectorise. A byte must be a continuation byte exactly if one of the three
     bytes before it requires one; the other terms are the forbidden bytes and the overlong, surrogate and out-of-range
     pairs of RFC 3629, section 4.
     """
-    tab = carriage_return = bad = False
+    bad = False
     for i in range(3, stop):
-        byte = load8(text, i)
-        bad |= _utf8_error(byte, load8(text, i - 1), load8(text, i - 2), load8(text, i - 3))
-        tab |= byte == _TAB
-        carriage_return |= byte == _CARRIAGE_RETURN
-    return TAB * int(tab) + CARRIAGE_RETURN * int(carriage_return) + NOT_UTF8 * int(bad)
+        bad |= _utf8_error(load8(text, i), load8(text, i - 1), load8(text, i - 2), load8(text, i - 3))
+    return bad
 
 
 @part

@@ -63,17 +63,6 @@ def test_missing_file(run, demo, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_tabs_and_carriage_returns_are_warnings_with_their_line(build):
-    message = build(
-        *("--set", "min_length=1"),
-        train=("a b c\n" * 9, "x y z\n" * 8 + "x\ty z\n"),
-        pool=("a b c\na b\n", "x y z\r\nz y\n"),
-        status=0,
-    )
-    assert "train.en, line 9: unexpected tab" in message
-    assert "pool.en, line 1: unexpected CR" in message
-
-
 def test_a_pool_that_is_too_small_says_what_was_left(build, run, corpora, tmp_path):
     words = [f"--set={one}" for one in ("candidates=5000", "drop_reference=0", "drop=100", "window=2380", "select=10")]
     message = run("build-react", *corpora, *SMALL, *words, "--out", tmp_path / "x", status=2).stderr

@@ -54,7 +54,6 @@ SHARD = 2  # chunks per file
 _KEY = b"cgbench.scan"
 NO_LIMIT = 2**31 - 1
 _COUNTS = ("pairs", "empty", "rare", "kept")
-_STRAY = {"tab": 9, "CR": 13}
 
 Place = tuple[int, int, int]
 """A line, and the byte offset of its start on each side."""
@@ -101,7 +100,7 @@ def scan(
     :param spread: scans shards elsewhere, by :func:`scan_shard`, instead of in threads; returns the counts of each, in
         order.
     :returns: ``pairs``, ``empty`` (dropped for an empty side), ``rare`` (dropped for a rare word), ``kept``;
-        ``lengths``: the number of rows by length on the side of the degree; ``odd`` (see :func:`_stray_characters`).
+        ``lengths``: the number of rows by length on the side of the degree.
     :raises InputError: a line is not UTF-8 (file and line), or a file changed while it was read.
     """
     pool, counts = work.pool, []
@@ -117,7 +116,6 @@ def scan(
     release_memory()
     total: dict[str, Any] = {key: sum(count[key] for count in counts) for key in _COUNTS}
     total["lengths"] = _add_lengths([count["lengths"] for count in counts])
-    total["odd"] = _stray_characters(counts)
     return total
 
 
@@ -273,9 +271,6 @@ class _Scanner:
         total: dict[str, Any] = {key: sum(count[key] for count in counts) for key in _COUNTS}
         total["lines"] = _lines(chunks)
         total["lengths"] = _add_lengths([count["lengths"] for count in counts])
-        total["odd"] = {
-            name: [_add_stray([count["odd"][name][side] for count in counts]) for side in (0, 1)] for name in _STRAY
-        }
         _write_part(path, {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}, total)
         return total
 
@@ -289,13 +284,10 @@ class _Scanner:
         lines = chunk[0][0], chunk[1][0]
         spans = [(chunk[0][side], chunk[1][side]) for side in (1, 2)]
         blocks = []
-        stray: dict[str, list[list[int]]] = {}
         for side, (text, (start, stop)) in enumerate(zip(self.texts, spans, strict=True)):
             buffer = buffers.buffer(f"text {side}", stop - start)
             read_range(files[side], buffer, start, stop, text.path)
             blocks.append(check_text(buffer, stop - start, lines[0], text.path))
-        for name, flag in (("tab", word_kernels.TAB), ("CR", word_kernels.CARRIAGE_RETURN)):
-            stray[name] = [list(b.lines_with(_STRAY[name])) if b.flags & flag else [0, -1] for b in blocks]
 
         # Which lines are empty or have a rare word? Of the others: the pieces of the cover.
         count = lines[1] - lines[0]
@@ -326,7 +318,6 @@ class _Scanner:
             "rare": int(np.count_nonzero(states == word_kernels.RARE)),
             "kept": len(remaining),
             "lengths": _count_lengths(lengths[self.degree]),
-            "odd": stray,
         }
         columns = {
             "line": remaining + lines[0],
@@ -419,11 +410,6 @@ def _add_lengths(counts_by_length: Sequence[dict[str, int]]) -> dict[str, int]:
     return {length: total[length] for length in sorted(total, key=int)}
 
 
-def _add_stray(counts: list[list[int]]) -> list[int]:
-    """The total number of lines with a stray character, and the first of these lines."""
-    return [sum(line_count for line_count, _ in counts), next((line for line_count, line in counts if line_count), -1)]
-
-
 def _read_counts(path: Path, chunks: list[Chunk]) -> dict[str, Any] | None:
     """The counts of a part from an earlier run, or None."""
     pyarrow = arrow()
@@ -435,17 +421,3 @@ def _read_counts(path: Path, chunks: list[Chunk]) -> dict[str, Any] | None:
     except (pyarrow.ArrowInvalid, ValueError):
         return None
     return counts if counts.get("lines") == _lines(chunks) else None
-
-
-def _stray_characters(counts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Tabs and CRs in the text: ``side`` (0 source, 1 target), ``name``, first ``line`` from 1, number of ``lines``.
-
-    Without file names: the result of a step depends only on bytes.
-    """
-    characters = []
-    for side in (0, 1):
-        for name in _STRAY:
-            lines, first = _add_stray([count["odd"][name][side] for count in counts])
-            if lines:
-                characters.append({"side": side, "name": name, "line": first + 1, "lines": lines})
-    return characters

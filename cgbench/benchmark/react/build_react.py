@@ -68,7 +68,7 @@ from cgbench.models.training.held_out import PARTS, texts_in
 from cgbench.progress import numbered_steps
 from cgbench.requests import accepts
 from cgbench.steps import STEPS, Workspace
-from cgbench.text.corpus import ParallelText, character_warnings, odd_characters
+from cgbench.text.corpus import ParallelText
 
 if TYPE_CHECKING:
     from cgbench.lm.language_model import LanguageModel
@@ -234,7 +234,7 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
         table=table,
         counts={**counts, **({"control": len(control.sources)} if control else {})},
         warnings=[
-            *_warnings(plan, train, exclude, scans, counts),
+            *_warnings(plan, counts),
             *([control.warning] if control and control.warning else []),
             *filter(None, [quality and warning_of(quality)]),
         ],
@@ -376,15 +376,9 @@ def _score(out: Path, plan: Plan, model: LanguageModel | None, candidates: Path)
     np.save(out / "perplexity.npy", model.perplexity(lines), allow_pickle=False)
 
 
-def _warnings(
-    plan: Plan, train: ParallelText, exclude: Sequence[ParallelText], scans: Sequence[Path], counts: Mapping[str, int]
-) -> list[str]:
-    """Errors in the texts, tabs and CRs in them, and a shortage of candidates."""
-    read = [(plan.train, train), *zip(plan.exclude, exclude, strict=True)]
+def _warnings(plan: Plan, counts: Mapping[str, int]) -> list[str]:
+    """Errors in the texts, and a shortage of candidates."""
     lines = [finding.text for finding in plan.findings]
-    lines += [warning for planned, text in read for warning in character_warnings(odd_characters(text), planned.spec)]
-    for pool, scan in zip(plan.pools, scans, strict=True):
-        lines += character_warnings(read_json(scan / "counts.json")["odd"], pool.spec)
     requested = resolve_amount("candidates", plan.request.filters.candidates, counts["within_length"])
     if counts["candidates"] < requested:
         lines.append(f"only {counts['candidates']:,} candidates are left, of {requested:,} requested")

@@ -82,10 +82,7 @@ def test_texts_that_fit_have_no_finding(train, pool, asked):
         (PAIRS, [(a, tokenised(b)) for a, b in PAIRS], HELD, "pool.en: tokenised"),
         (PAIRS, change(str.lower), MOSES, "pool.de pool.en: in lower case, but train.de train.en is cased"),
         (change(str.lower), PAIRS, MOSES, "pool.de pool.en: cased, but train.de train.en is in lower case"),
-        (PAIRS, swapped(PAIRS), MOSES, "pool.de pool.en: source and target are swapped (de to en); name the source"),
         (PAIRS, swapped(PAIRS), replace(MOSES, languages=("a", "b")), "pool.de pool.en: source and target are"),
-        (PAIRS, [(b, b) for _, b in PAIRS], MOSES, "pool.de: looks like English, not German; check the file"),
-        (PAIRS, [(b, b) for _, b in PAIRS], MOSES, "pool.de pool.en: source and target are the same in 100 %"),
     ],
 )
 def test_what_would_spoil_a_benchmark_stops(train, pool, asked, expected):
@@ -96,13 +93,6 @@ def test_what_would_spoil_a_benchmark_stops(train, pool, asked, expected):
     ("train", "pool", "asked", "expected"),
     [
         (PAIRS, PAIRS, HELD, "train.de train.en, pool.de pool.en: punctuation is attached to words"),
-        (PAIRS, PAIRS, replace(MOSES, languages=("fr", "en")), "train.de: looks like German, not French"),
-        (
-            TOKENISED,
-            change(lambda line: tokenised(line).replace(" ", "\xa0", 1)),
-            HELD,
-            "pool.de pool.en: U+00A0 or a similar blank in 100 % of the lines",
-        ),
         (
             TOKENISED,
             change(lambda line: tokenised(line).replace("u", "&apos;", 1)),
@@ -116,7 +106,6 @@ def test_what_would_spoil_a_benchmark_stops(train, pool, asked, expected):
             "pool.de pool.en: sentences do not begin in upper case",
         ),
         (TOKENISED, [*PAIRS[:100], *TOKENISED[100:]], HELD, "pool.de pool.en: 49 % of the final periods"),
-        (PAIRS, [*PAIRS, *[(b, b) for _, b in PAIRS[:30]]], MOSES, "pool.de pool.en: source and target are the same"),
     ],
 )
 def test_what_does_less_harm_is_said(train, pool, asked, expected):
@@ -184,23 +173,9 @@ def test_chinese_words_with_blanks_are_words():
     assert inspect(sample(pairs), [], Normalisation(languages=("en", "zh"))) == []
 
 
-def test_columns_are_turned_round_by_their_option(tmp_path):
-    (tmp_path / "a.tsv").write_text("".join(f"{b}\t{a}\n" for a, b in PAIRS))
-    (finding,) = inspect(take_sample(CorpusSpec((tmp_path / "a.tsv",))), [], MOSES)
-    assert finding.stops and str(InputWarning(finding.text)).endswith("swapped (de to en); columns='2,1' swaps them")
-
-
 @pytest.mark.parametrize(
     ("name", "rows", "columns", "expected"),
     [
-        ("a.tsv", [("de", "en"), *PAIRS], None, "row 1: 'de' and 'en' look like a header; give columns='de,en'"),
-        (
-            "a.tsv",
-            [("en", "de"), *swapped(PAIRS)],
-            None,
-            "row 1: 'en' and 'de' look like a header; give columns='de,en'",
-        ),
-        ("a.tsv", [(str(n), *pair) for n, pair in enumerate(PAIRS)], None, "column 1 holds no words"),
         (
             "a.jsonl",
             [{"en": b, "de": a} for a, b in PAIRS],
@@ -214,7 +189,6 @@ def test_columns_are_turned_round_by_their_option(tmp_path):
             ("en", "de"),
             "column en is read as de; give columns='de,en'",
         ),
-        ("a.jsonl", [{"id": "7", "a": a, "b": b} for a, b in PAIRS], None, "the field id holds no words ('7'); set"),
     ],
 )
 def test_a_forgotten_or_wrong_columns_option(tmp_path, name, rows, columns, expected):
@@ -222,20 +196,6 @@ def test_a_forgotten_or_wrong_columns_option(tmp_path, name, rows, columns, expe
     (tmp_path / name).write_text("\n".join(lines) + "\n")
     findings = inspect(take_sample(CorpusSpec((tmp_path / name,), columns)), [], MOSES)
     assert any(expected in str(InputWarning(finding.text)) for finding in findings)
-
-
-@pytest.mark.parametrize(
-    ("header", "expected"),
-    [
-        (("id", "en", "de"), "row 1: 'id' and 'en' look like a header; give columns='de,en'"),
-        (("id", "source", "other"), "column 1 holds no words ('0'); set columns"),
-    ],
-)
-def test_a_header_with_columns_that_were_not_meant_is_one_line_with_the_right_remedy(tmp_path, header, expected):
-    rows = [header, *((str(n), b, a) for n, (a, b) in enumerate(PAIRS))]
-    (tmp_path / "a.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
-    found = [one for one in inspect(take_sample(CorpusSpec((tmp_path / "a.tsv",))), [], MOSES) if "columns" in one.text]
-    assert len(found) == 1 and expected in str(InputWarning(found[0].text)) and found[0].stops
 
 
 @pytest.mark.parametrize("columns", [None, ("de", "en"), ("de_tok", "en_tok")])
@@ -321,8 +281,3 @@ def test_real_texts(train, pool, asked, stops):
     assert sum(finding.stops for finding in findings) == stops
     if not stops:
         assert findings == []
-
-
-def test_text_of_single_letters_shows_no_language():
-    letters = [(" ".join("aikosuvz"[(i + j) % 8] for j in range(6)), " ".join("xyz")) for i in range(100)]
-    assert not any("looks like" in finding.text for finding in said(PAIRS, letters))

