@@ -75,7 +75,7 @@ def loops(folder: Path, words: int, pairs: int) -> None:
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
     from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
     from cgbench.benchmark.overlap.automaton import Automaton
-    from cgbench.text.shards import Faults, Shard, read_shard
+    from cgbench.text.shards import Shard, read_shard
 
     corpus, train = folder / "corpus", folder / "train"
     write_words(corpus, segments(words, 200))
@@ -100,7 +100,7 @@ def loops(folder: Path, words: int, pairs: int) -> None:
         spent[what] += now - last if read else 0.0  # the first block compiles
         last = now
 
-    for block in read_shard(shard, Faults(False)):
+    for block in read_shard(shard):
         note("reading and UTF-8")
         found, sizes = vocabulary.read(block)
         note("words to ids")

@@ -25,8 +25,9 @@ CHUNK = 1 << 20
 class TextFile:
     """A plain text file on disk, one sentence per line (``plain_text.py``).
 
-    ``sha256`` is the checksum of the file, ``bytes`` its size. ``milestones`` is an int64 array ``[k, 2]`` of (line number from 0, byte offset of that line in
-    the file), about one per MiB, starting with line 0, so that any line can be found without reading the whole file.
+    ``sha256`` is the checksum of the file, ``bytes`` its size. ``milestones`` is an int64 array ``[k, 2]`` of (line
+    number from 0, byte offset of that line in the file), about one per MiB, starting with line 0, so that any line can
+    be found without reading the whole file.
     """
 
     path: Path

@@ -1,8 +1,7 @@
 """A corpus of any number of files, in shards that can be read independently.
 
 Uncompressed plain files (and JSON lines) are split into byte ranges at line ends; any other file is one shard. A line,
-or a row of a table, is a document; documents that are not text can be skipped and counted. Memory use is that of one
-block, however long a file is.
+or a row of a table, is a document. Memory use is that of one block, however long a file is.
 """
 
 from __future__ import annotations
@@ -47,23 +46,6 @@ class Shard:
     def kind(self) -> str:
         """``plain``, ``jsonl``, ``json`` (an array), ``tsv``, ``csv`` or ``parquet``."""
         return kind_of(self.path)
-
-
-class Faults:
-    """Errors in a shard: the first one is raised, or all are counted and skipped (``skip``)."""
-
-    def __init__(self, skip: bool) -> None:
-        self.skip, self.count, self.first = skip, 0, ""
-
-    def note(self, error: InputError) -> None:
-        """Raise an error, or count it.
-
-        :raises InputError: unless errors are skipped.
-        """
-        if not self.skip:
-            raise InputError(f"{error.message} (or skip such text: {argument('skip_bad')})") from None
-        self.first = self.first or str(error)
-        self.count += 1
 
 
 def kind_of(path: Path) -> str:
@@ -162,15 +144,14 @@ def hash_shard(shard: Shard, digest: Any) -> str:
     return str(digest.hexdigest())
 
 
-def read_shard(shard: Shard, faults: Faults, change: Change | None = None, *, lower: bool = False) -> Iterator[Block]:
-    """The documents of a shard in blocks, one line each; a skipped one is an empty line.
+def read_shard(shard: Shard, change: Change | None = None, *, lower: bool = False) -> Iterator[Block]:
+    """The documents of a shard in blocks, one line each.
 
     :param change: is applied to each line; ``lower``: lowercase text, much faster than a ``change`` that does so.
     :raises InputError: the file is damaged, cut short or not UTF-8, a row is malformed, or there is no such column; the
-        message names the file and the byte (in a table: the row). With ``faults.skip`` these are counted, and the rest
-        of a file that cannot be read further is skipped.
+        message names the file and the byte (in a table: the row).
     """
-    blocks = _plain(shard, faults) if shard.kind == "plain" else join_blocks(_texts(shard, faults))
+    blocks = _plain(shard) if shard.kind == "plain" else join_blocks(_texts(shard))
     for block in blocks:
         if change is not None:
             text = block.buffer[: block.size - 1].tobytes().decode()
@@ -181,7 +162,7 @@ def read_shard(shard: Shard, faults: Faults, change: Change | None = None, *, lo
             yield block
 
 
-def _pieces(shard: Shard, faults: Faults, block_size: int = BLOCK) -> Iterator[tuple[np.ndarray, int, int]]:
+def _pieces(shard: Shard, block_size: int = BLOCK) -> Iterator[tuple[np.ndarray, int, int]]:
     """Whole lines: padded buffer, bytes filled, offset of its first byte in the text of the file."""
     remaining = None if shard.end is None else shard.end - shard.begin
     stream: Any = open_raw(shard.path) if shard.end is None else shard.path.open("rb", buffering=0)
@@ -195,13 +176,13 @@ def _pieces(shard: Shard, faults: Faults, block_size: int = BLOCK) -> Iterator[t
                 reached = shard.begin + offset + filled
                 yield buffer, filled, shard.begin + offset
         except InputError as error:
-            faults.note(InputError(f"{error.message}, after byte {reached:,} of its text"))
+            raise InputError(f"{error.message}, after byte {reached:,} of its text") from None
 
 
-def _plain(shard: Shard, faults: Faults) -> Iterator[Block]:
+def _plain(shard: Shard) -> Iterator[Block]:
     from cgbench.text import word_kernels
 
-    for buffer, filled, offset in _pieces(shard, faults):
+    for buffer, filled, offset in _pieces(shard):
         if not offset and buffer[: min(filled, len(MARK))].tobytes() == MARK:
             buffer[: len(MARK)] = 32  # blanks, so that offsets do not change
         if buffer[filled - 1] != 10:
@@ -209,48 +190,27 @@ def _plain(shard: Shard, faults: Faults) -> Iterator[Block]:
             filled += 1
         buffer[filled : filled + word_kernels.PAD] = 10
         if not word_kernels.is_utf8(buffer, filled):
-            _blank_bad_lines(buffer, filled, offset, shard.path, faults)
+            raise _not_utf8(buffer, filled, offset, shard.path)
         yield check_text(buffer, filled, 0, shard.path)
 
 
-def _blank_bad_lines(buffer: np.ndarray, filled: int, offset: int, path: Path, faults: Faults) -> None:
-    begin = 0
-    for line in buffer[: filled - 1].tobytes().split(b"\n"):
-        try:
-            line.decode()
-        except UnicodeDecodeError as error:
-            position = offset + begin + error.start
-            message = f"{path}, byte {position:,}: not UTF-8 (byte 0x{line[error.start]:02x})"
-            faults.note(InputError(f"{message}; convert the file, for example with iconv -f ENCODING -t UTF-8"))
-            buffer[begin : begin + len(line)] = 32
-        begin += len(line) + 1
+def _not_utf8(buffer: np.ndarray, filled: int, offset: int, path: Path) -> InputError:
+    try:
+        buffer[:filled].tobytes().decode()
+    except UnicodeDecodeError as error:
+        place = f"{path}, byte {offset + error.start:,}: not UTF-8 (byte 0x{error.object[error.start]:02x})"
+        return InputError(f"{place}; convert the file, for example with iconv -f ENCODING -t UTF-8")
+    raise AssertionError("a text is not UTF-8, yet it can be decoded")
 
 
-def _texts(shard: Shard, faults: Faults) -> Iterator[str]:
-    """The values of a column without newlines; the empty string for skipped ones."""
+def _texts(shard: Shard) -> Iterator[str]:
+    """The values of a column without newlines."""
     assert shard.column is not None
     if shard.kind == "jsonl":
-        yield from _json_texts(shard, shard.column, faults)
+        yield from _json_texts(shard, shard.column)
         return
-    try:
-        rows = _rows(shard.path, shard.column)
-    except InputError as error:
-        faults.note(error)
-        return
-    while True:
-        try:
-            row_number, (value,) = next(rows)
-        except StopIteration:
-            return
-        except InputError as error:
-            faults.note(error)
-            return
-        text = ""
-        try:
-            text = cell_text(value, shard.column, shard.path, row_number)
-        except InputError as error:
-            faults.note(error)
-        yield text
+    for row_number, (value,) in _rows(shard.path, shard.column):
+        yield cell_text(value, shard.column, shard.path, row_number)
 
 
 def _rows(path: Path, column: str) -> Iterator[tuple[int, tuple[Any, ...]]]:
@@ -263,20 +223,14 @@ def _rows(path: Path, column: str) -> Iterator[tuple[int, tuple[Any, ...]]]:
     return iter(table.read((column,)) if table.filled or numbered else ())
 
 
-def _json_texts(shard: Shard, column: str, faults: Faults) -> Iterator[str]:
-    for buffer, filled, offset in _pieces(shard, faults):
+def _json_texts(shard: Shard, column: str) -> Iterator[str]:
+    for buffer, filled, offset in _pieces(shard):
         data = buffer[:filled].tobytes()
         if not offset:
             data = data.removeprefix(MARK)
             offset += filled - len(data)
         for line in data.removesuffix(b"\n").split(b"\n"):
-            text = ""
-            if line.strip():
-                try:
-                    text = _field(line, column, f"{shard.path}, byte {offset:,}")
-                except InputError as error:
-                    faults.note(error)
-            yield text
+            yield _field(line, column, f"{shard.path}, byte {offset:,}") if line.strip() else ""
             offset += len(line) + 1
 
 

@@ -81,12 +81,11 @@ def test_what_is_wrong(texts, run):
         ((test, "--corpus", corpus, "--per-example", texts), "a folder; give the name of a file"),
         ((test, "--corpus", corpus, "--orders", "x"), "--orders x: numbers are needed"),
         ((test, "--corpus", test, "--per-example", test), "test.en: is also an input"),
-        ((test, "--corpus", texts / "bad.txt"), "(or skip such text: --skip-bad)"),
+        ((test, "--corpus", texts / "bad.txt"), "bad.txt, byte 5: not UTF-8"),
         ((test, "--corpus", corpus, "--column", "body"), "b.jsonl, byte 0: no text in the field 'body'; it has text"),
         ((test, "--corpus", texts / "none*"), "none*: no file matches this pattern"),
     ):
         assert said in run("overlap", *words, "--jobs", 1, status=2).stderr
-    assert "left out: 1 lines" in run("overlap", test, "--corpus", texts / "bad.txt", "--skip-bad", "--jobs", 1).stdout
     for words, said in (
         (
             ("degree", test, "--known-from", texts / "out", "--lowercase"),

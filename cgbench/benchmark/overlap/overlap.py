@@ -42,7 +42,7 @@ def overlap(request: OverlapRequest) -> Overlap:
 
     :raises InputError: a text cannot be read, the sides are not aligned, or arguments do not fit together.
     """
-    rules = ReadingRules(request.normalisation, request.column, request.skip_bad, max(3, request.min_count))
+    rules = ReadingRules(request.normalisation, request.column, max(3, request.min_count))
     sides = _sides(request.test, request.normalisation)
     corpus = [request.corpus] if is_path(request.corpus) else list(request.corpus)
     shards = cut_files(find_files([local(str(path)) for path in corpus], request.column), request.shard_bytes or SHARD)
@@ -120,12 +120,8 @@ def _corpus(shards: list[Shard], counts: list[dict[str, Any]]) -> dict[str, Any]
     for (path, _), group in groupby(zip(shards, counts, strict=True), lambda pair: (pair[0].path, pair[0].column)):
         group_counts = [shard_counts for _, shard_counts in group]
         total = {name: sum(row[name] for row in group_counts) for name in ("documents", "words", "bytes")}
-        skipped = sum(row["faults"] for row in group_counts)
-        first = next((row["first"] for row in group_counts if row["first"]), "")
-        faults = {"skipped": skipped, "first": as_given(first)} if skipped else {}
-        files.append({"file": as_given(str(path)), **total, **faults})
-    names = ("documents", "words", "bytes", "skipped")
-    return {name: sum(file.get(name, 0) for file in files) for name in names} | {"files": files}
+        files.append({"file": as_given(str(path)), **total})
+    return {name: sum(file[name] for file in files) for name in ("documents", "words", "bytes")} | {"files": files}
 
 
 def _sides(test: Any, normalisation: Normalisation) -> dict[str, list[str]]:

@@ -23,11 +23,11 @@ from cgbench.files import check_shape, read_json, write_json
 from cgbench.progress import bar
 from cgbench.steps import Step, Workspace, hash_value
 from cgbench.text.normalisation import Normalisation, normaliser
-from cgbench.text.shards import Change, Faults, Shard, hash_shard, read_shard
+from cgbench.text.shards import Change, Shard, hash_shard, read_shard
 
 SMALL = 8 << 20
 """Bytes of a corpus that is read faster than a worker process starts."""
-COUNTS = {"documents": int, "words": int, "bytes": int, "held": int, "faults": int, "first": str}
+COUNTS = {"documents": int, "words": int, "bytes": int, "held": int}
 """The counts of a shard: documents (lines, rows), words, bytes of text, words that are also in the test text."""
 
 REMEDY = "remove the folder, and run the command again"
@@ -39,7 +39,6 @@ class ReadingRules:
 
     normalisation: Normalisation = field(default_factory=Normalisation)
     column: str = "text"
-    skip_bad: bool = False
     most: int = 3
 
     @property
@@ -110,9 +109,8 @@ def _count(task_number: int, task: Task) -> tuple[int, Path]:
     def make(folder: Path) -> None:
         automaton, vocabulary = _open(task.test)
         matches = automaton.no_matches(rules.most)
-        faults = Faults(rules.skip_bad)
         documents = words = bytes_read = matched = 0
-        for block in read_shard(task.shard, faults, rules.change, lower=rules.lower):
+        for block in read_shard(task.shard, rules.change, lower=rules.lower):
             ids, lengths = vocabulary.read(block)
             matched += automaton.read(ids, lengths, matches)
             documents += len(lengths)
@@ -122,7 +120,7 @@ def _count(task_number: int, task: Task) -> tuple[int, Path]:
         np.save(folder / "states.npy", states)
         np.save(folder / "matches.npy", matches[states])
         read = {"documents": documents, "words": words, "bytes": bytes_read, "held": matched}
-        write_json(folder / "counts.json", read | {"faults": faults.count, "first": faults.first})
+        write_json(folder / "counts.json", read)
 
     return task_number, Workspace(task.root).run(_step(task), make)
 
@@ -132,7 +130,7 @@ def _step(task: Task) -> Step:
     shard, rules = task.shard, task.rules
     shard_key = hash_value([str(shard.path.absolute()), shard.column, shard.begin])[:12]
     config = {"most": rules.most, "kind": shard.kind, "packed": shard.path.suffix if shard.end is None else ""}
-    config |= {"column": shard.column, "units": rules.units, "skip_bad": rules.skip_bad}
+    config |= {"column": shard.column, "units": rules.units}
     # A byte order mark is one only at the start of a file.
     config |= {"first": not shard.begin}
     text = hash_shard(shard, hashlib.sha256())

@@ -17,7 +17,6 @@ class OverlapRequest(TextOptions):
     )
     _: KW_ONLY
     column: str = option(default="text", help="Text column of tables (.jsonl, .parquet)", group="Input")
-    skip_bad: bool = option(default=False, help="Skip and count unreadable parts of the corpus", group="Advanced")
     orders: list[int] = option(
         default=tuple(range(1, 14)), help="Lengths of n-grams to count, such as 1-13 or 2,3,13 [default: 1-13]",
         least=1, most=1000, group="N-grams", metavar="N,N-N,...",

@@ -44,8 +44,7 @@ class SideOverlap:
 class Overlap:
     """The overlap of a test text with a corpus.
 
-    :param corpus: what was read: ``files`` (each with its ``documents``, ``words``, ``bytes`` and, if lines were
-        skipped, ``skipped`` and ``first``) and the totals.
+    :param corpus: what was read: ``files`` (each with its ``documents``, ``words``, ``bytes``) and the totals.
     """
 
     sides: tuple[SideOverlap, ...]
@@ -97,8 +96,6 @@ class Overlap:
         words = counted(read["words"], "word")
         corpus_size = f"{counted(len(read['files']), 'file')}, {counted(read['documents'], 'document')}, {words}"
         lines = [f"{corpus_size}; known: at least {counted(self.min_count, 'time')}"]
-        if read["skipped"]:
-            lines.append(f"left out: {read['skipped']:,} lines or ends of files (--skip-bad)")
         # A row per side
         names = ("examples", "words", "degree", "longest_mean", "longest", "whole")
         head = ["side", "examples", "words", "degree", "longest, mean", "longest", "whole examples"]

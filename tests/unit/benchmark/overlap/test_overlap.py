@@ -113,16 +113,6 @@ def test_a_stopped_run_goes_on(texts, tmp_path):
     assert len(list(out.glob(".cgbench/corpus-*/*/step.json"))) == 3
 
 
-def test_what_is_left_out_is_named(texts, tmp_path):
-    bad = tmp_path / "bad.jsonl"
-    bad.write_bytes(b'{"text": "w1 w2"}\n{"body": 1}\n{"text": "w3')
-    found = overlap(texts / "test.txt", bad, skip_bad=True, engine=ONE)
-    (file,) = found.corpus["files"]
-    assert (file["skipped"], file["documents"], file["words"]) == (2, 3, 2)
-    assert "byte 18: no text in the field 'text'" in file["first"]
-    assert "left out: 2 lines" in found.report()
-
-
 def test_lower_case_and_tokens(tmp_path):
     (tmp_path / "corpus.txt").write_text("Das ist gut. Oder?\n")
     plain, lower, tokens = (
