@@ -20,7 +20,11 @@ PLAN = (
 
 
 def hidden(kind, source, target):
-    return names_of(kind, source, target).hide(source, target)
+    """The pair with its names replaced, after it was seen that they come back."""
+    names = names_of(kind, source, target)
+    found = names.hide(source, target)
+    assert names.show(*found) == (source, target)
+    return found
 
 
 def test_variables_of_cogs_by_first_mention():
