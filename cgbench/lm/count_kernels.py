@@ -29,15 +29,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgbench.engines.compiled import kernel, part
+from cgbench.engines.compiled import kernel
 
 UNKNOWN, BEGIN, END = 0, 1, 2
 """Ids of ``<unk>``, ``<s>`` and ``</s>``."""
 
 SPECIAL = 4
 """The number of special words, which come first while reading: ``<unk>``, ``<s>``, ``</s>`` and ``<UNK>``."""
-
-_BLOCK = 256  # positions compared at a time
 
 
 @kernel
@@ -86,41 +84,19 @@ def sort_following(positions, following, low, high, last, free, sorted_):
         free[word] += 1
 
 
+@kernel
 def compare_neighbours(text, positions, low, high, order, shared, depths):
     """Fill ``shared`` and ``depths`` for a range of sorted positions."""
-    words = np.full((_BLOCK + 1, order), -1, np.int32)
-    _compare_neighbours(text, positions, low, high, order, shared, depths, words)
-
-
-@kernel
-def _compare_neighbours(text, positions, low, high, order, shared, depths, words):
-    if low > 0:
-        _gather(text, positions, low - 1, low, words, np.int64(0))
-    while low < high:
-        end = min(low + _BLOCK, high)
-        _gather(text, positions, low, end, words, np.int64(1))
-        for i in range(1, end - low + 1):
-            depth = 1
-            while depth < order:
-                depth += 1
-                if words[i, depth - 1] == END:
-                    break
-            same = 0
-            while same < depth and words[i, same] == words[i - 1, same]:
-                same += 1
-            depths[low + i - 1] = depth
-            shared[low + i - 1] = same
-        for back in range(order):
-            words[0, back] = words[end - low, back]
-        low = end
-
-
-@part
-def _gather(text, positions, low, high, words, to):
-    """Store the words at some positions and before them, from row ``to`` on, in a loop without branches."""
-    order = np.uint64(words.shape[1])
     for k in range(low, high):
-        # Unsigned: Numba skips the check for negative indices. Index 0 holds the first END.
-        position, row = np.uint64(positions[k]), np.uint64(k - low + to)
-        for back in range(order):
-            words[row, back] = text[position - min(back, position)]
+        position = np.int64(positions[k])
+        before = np.int64(positions[k - 1]) if k > 0 else np.int64(0)
+        depth = 1
+        while depth < order:
+            depth += 1
+            if text[position - depth + 1] == END:
+                break
+        same = 0
+        while k > 0 and same < depth and text[position - same] == text[before - same]:
+            same += 1
+        depths[k] = depth
+        shared[k] = same

@@ -13,6 +13,7 @@ from typing import Self
 
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
+from cgbench.text.limits import MOST_LINES
 from cgbench.text.plain_text import words_of
 from cgbench.text.rows import Table, cell_text, is_number
 from cgbench.text.streams import COMPRESSED, NUMBERED, TABLES, form, is_table, read_lines, shown, split_name
@@ -74,11 +75,12 @@ def read_column(text: str | Path, *roles: str, ids: str | None = None) -> Column
     """:func:`read_text` as a column, without CRs at the ends of lines.
 
     :param ids: the table column with the example ids.
-    :raises InputError: as :func:`read_text` does; there is no column ``ids``.
+    :raises InputError: as :func:`read_text` does; there is no column ``ids``; a compressed file has far more lines
+        than a text can have.
     """
     if ids is not None:
         return _read_with_ids(*split_name(text), roles, ids)
-    values = [line.rstrip("\r") if line[-1:] == "\r" else line for line in read_text(text, *roles)]
+    values = [line.rstrip("\r") if line[-1:] == "\r" else line for line in _bounded(text, read_text(text, *roles))]
     return Column(shown(text), values, split_name(text)[0])
 
 
@@ -93,6 +95,28 @@ def _read_with_ids(path: Path, name: str | None, roles: tuple[str, ...], ids: st
         values.append(cell_text(value, column, path, row_number).rstrip("\r"))
         keys.append(cell_text(key, ids, path, row_number))
     return Column(f"{path}:{name}" if name else str(path), values, path, keys)
+
+
+def _bounded(text: str | Path, lines: Iterator[str]) -> Iterator[str]:
+    """The lines, checked because each takes about 60 bytes in memory and next to nothing in a compressed file.
+
+    Compressed text has one line per 10 to 100 bytes. One per byte is allowed, and :data:`MOST_LINES` in any file.
+
+    :raises InputError: there are more.
+    """
+    path = split_name(text)[0]
+    if path.suffix not in COMPRESSED:
+        yield from lines
+        return
+    compressed_bytes = path.stat().st_size
+    most = max(MOST_LINES, compressed_bytes)
+    for count, line in enumerate(lines):
+        if count == most:
+            raise InputError(
+                f"{path}: {compressed_bytes:,} compressed bytes expand to more than {most:,} lines, unlike any text; "
+                "if this is intended, decompress it first"
+            )
+        yield line
 
 
 def _read_column(path: Path, name: str | None, roles: tuple[str, ...]) -> Iterator[str]:

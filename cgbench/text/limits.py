@@ -21,6 +21,7 @@ LIMITS = {
 GRACE = 64 << 20
 """Bytes that any compressed file may expand to."""
 ZSTD_WINDOW = 128 << 20  # what zstd itself takes without --long
+MOST_LINES = 1 << 20  # lines of a compressed file in memory, or one per compressed byte if that is more
 FIRST_LINE = 1 << 20  # bytes of the first line that are searched for a tab
 
 # Parquet, in bytes.

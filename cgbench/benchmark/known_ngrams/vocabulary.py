@@ -80,7 +80,7 @@ class Vocabulary:
         buffer = padded(len(text))
         buffer[: len(text)] = np.frombuffer(text, np.uint8)
         buffer[len(text) :] = 10
-        ids[single], _ = self.read(Block(buffer, len(text), 0, 0))
+        ids[single], _ = self.read(Block(buffer, len(text), 0))
         return ids
 
     def read(self, block: Block) -> tuple[np.ndarray, np.ndarray]:

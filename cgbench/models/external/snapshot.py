@@ -174,29 +174,10 @@ def _fetch(address: Address, fetch: bool) -> Path:
         )
         return Path(folder)
     except Exception as error:
-        if (reason := _reason(error, address)) is None:
+        if type(error).__module__.split(".")[0] not in ("huggingface_hub", "httpx", "httpx2", "requests"):
             raise
-        raise InputError(f"{address.text}: {reason}") from None
-
-
-def _reason(error: Exception, address: Address) -> str | None:
-    """Why a download failed; None if the hub is not the cause. Matches class names, because versions differ."""
-    classes = [base.__name__ for base in type(error).__mro__]
-    where = f"https://huggingface.co/{address.name}"
-    offline = (
-        "this revision is not in the cache, and the hub cannot be reached (or HF_HUB_OFFLINE is set); online, run: "
-        f"hf download {address.name} --revision {address.revision}"
-    )
-    for name, reason in (
-        ("GatedRepoError", f"request access at {where}, then log in (hf auth login) or set HF_TOKEN"),
-        ("RepositoryNotFoundError", f"there is no model {address.name}; a private one needs a login (hf auth login)"),
-        ("RevisionNotFoundError", f"the model has no revision {address.revision}; {where}/commits/main lists them"),
-        ("LocalEntryNotFoundError", offline),
-        ("OfflineModeIsEnabled", offline),
-        ("HFValidationError", f"not a valid model name ({error})"),
-    ):
-        if name in classes:
-            return reason
-    if type(error).__module__.split(".")[0] in ("huggingface_hub", "httpx", "httpx2", "requests"):
-        return f"cannot be downloaded ({' '.join(str(error).split())[:200]})"
-    return None
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(
+            f"{address.text}: cannot be downloaded ({reason[:300]}); online, run: hf download {address.name} "
+            f"--revision {address.revision}"
+        ) from None

@@ -1,5 +1,6 @@
 import csv
 import gzip
+import hashlib
 import json
 
 import pyarrow
@@ -144,3 +145,19 @@ def test_an_array_is_read_whole(tmp_path, monkeypatch):
 
 def read_rows(path):
     return list(Table(path, named=True).read(("text",)))
+
+
+@pytest.mark.parametrize("name", ["x.gz", "x.tsv.gz:1", "x.jsonl.gz:a"])
+def test_lines_of_a_compressed_file_are_bounded_by_its_size(tmp_path, monkeypatch, name):
+    """Below every ratio of bytes: 2,000 short lines in some 60 bytes."""
+    from cgbench.text import columns
+
+    monkeypatch.setattr(columns, "MOST_LINES", 1000)
+    path = tmp_path / name.partition(":")[0]
+    form = '{"a": "%s"}\n' if "jsonl" in name else "%s\n"
+    path.write_bytes(gzip.compress("".join(form % "aa" for _ in range(2000)).encode()))
+    with pytest.raises(InputError, match=r"x[.a-z]*gz: [0-9]+ compressed bytes expand to more than 1,000 lines"):
+        read_column(str(tmp_path / name))
+    distinct = [hashlib.sha256(b"%d" % number).hexdigest() for number in range(2000)]
+    path.write_bytes(gzip.compress("".join(form % line for line in distinct).encode()))
+    assert read_column(str(tmp_path / name)).values == distinct
