@@ -38,7 +38,7 @@ def test_candidates_are_ranked_by_it_and_keep_every_other_figure(folder, run):
     assert "difficulty, from an external model (lowest values first)" in release.path("README.md").read_text(
         encoding="utf-8"
     )
-    text = run("verify", folder / "release", "--recompute", "5").stdout
+    text = run("verify", folder / "release").stdout
     assert "DIFFERS" not in text and "easy.txt" in text
 
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 
 import pytest
 
@@ -10,10 +9,8 @@ pytest.importorskip("transformers")
 from external_models import write_model
 from small_build import release_bytes
 
-from cgbench.benchmark.release import recompute
 from cgbench.benchmark.release.release import Release
 from cgbench.models.external import token_space
-from cgbench.models.external.token_space import measure_in_token_space
 
 BUILD = ("--preset", "demo", "--set", "candidates=40", "--set", "beam=2", "--jobs", 1)
 
@@ -58,43 +55,6 @@ def test_a_release_by_members_from_outside(corpora, members, addresses, run, tmp
     card = (tmp_path / "whole" / "README.md").read_text(encoding="utf-8")
     assert "2 external models (`hf:member-0`, `hf:member-1`)" in card
     assert "Kim, Linzen and Smolensky 2022" in card and "an ensemble of existing models" in card
-
-
-def checks(run, release, status=0):
-    said = json.loads(run("verify", release, "--recompute", 3, "--format", "json", status=status).stdout)["checks"]
-    return next(one for one in said if one["check"] == "translation and uncertainty recomputed")
-
-
-def test_their_figures_are_made_again_where_they_are(corpora, run, tmp_path, monkeypatch):
-    (tmp_path / "prompt").write_text("der {source}\n")
-    monkeypatch.chdir(tmp_path)
-    for seed in range(2):
-        write_model(tmp_path / f"member-{seed}", "t5", seed)
-    words = ("--member", "hf:member-0?prompt=prompt", "--member", f"mc:hf:{tmp_path / 'member-1'}?seed=2")
-    write_model(tmp_path / "member-1", "t5", 1, dropout=0.1)
-    run("build-react", *corpora, *BUILD, *words, "--prompt", "die {source}", "--out", tmp_path / "r")
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    assert checks(run, tmp_path / "r")["ok"] is True
-    table = Release.open(tmp_path / "r").table().to_pylist()
-    monkeypatch.setattr(recompute, "measure_in_token_space", spoilt)
-    found = checks(run, tmp_path / "r", status=1)
-    assert found["ok"] is False and "3 of 3 have another translation" in found["detail"] and len(table) == 40
-    monkeypatch.undo()
-    write_model(tmp_path / "member-0", "t5", 5)
-    found = checks(run, tmp_path / "r")
-    assert found["ok"] is None and "member-0?prompt=prompt: not the model of the build" in found["detail"]
-    shutil.rmtree(tmp_path / "member-0")
-    found = checks(run, tmp_path / "r")
-    assert found["ok"] is None and "the member hf:member-0?prompt=prompt cannot be opened" in found["detail"]
-
-
-def spoilt(work, out, engine):
-    """Measures a little beside what they were."""
-    measure_in_token_space(work, out, engine)
-    for path in out.glob("part-*.jsonl"):
-        rows = [json.loads(line) for line in path.read_text().splitlines()]
-        path.write_text("".join(json.dumps(row | {"rmi": row["rmi"] * 1.01}) + "\n" for row in rows))
 
 
 def test_an_ensemble_trained_here_says_nothing_of_that(small_release):

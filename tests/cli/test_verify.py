@@ -9,7 +9,6 @@ from small_build import CANDIDATES, copy_build, rehash, release_bytes, rewrite
 
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.verify import verify
-from cgbench.benchmark.release.work_folder import record_digest
 from cgbench.errors import InputError
 from cgbench.files import to_json, write_json
 
@@ -21,8 +20,8 @@ def built(small_release):
     return small_release.folder
 
 
-def failed(release, again=0):
-    return {check.name: check.detail for check in verify(release, again=again).failed}
+def failed(release):
+    return {check.name: check.detail for check in verify(release).failed}
 
 
 def read_manifest(release):
@@ -319,55 +318,3 @@ def test_no_escape_sequence_reaches_the_terminal(release, run):
     assert "\x1b" not in run("verify", release, status=2).stderr
     path = release / "x\x1b[2J"
     assert "\\x1b[2J" in run("verify", path, status=2).stderr
-
-
-@pytest.fixture
-def whole(built, tmp_path):
-    """A release with its workspace."""
-    return copy_build(built, tmp_path / "whole")
-
-
-def again(result):
-    rows = {one["check"]: one for one in json.loads(result.stdout)["checks"]}
-    return {name: row["ok"] for name, row in rows.items() if name.endswith("recomputed")}
-
-
-def test_candidates_are_made_again(whole, run):
-    found = again(run("verify", whole, "--recompute", 5, "--format", "json"))
-    assert found == {f"{name} recomputed": True for name in ("text", "degree", "translation and uncertainty")}
-
-
-def test_a_table_of_other_figures_shows_when_made_again(whole):
-    """A forgery that agrees with itself in all that a release holds."""
-    import pyarrow
-    import pyarrow.parquet
-
-    for name in (TEST, CANDIDATES):
-        table = pyarrow.parquet.read_table(whole / name)
-        place = table.column_names.index("epkl")  # of no consequence for the split, but for its rows
-        table = table.set_column(place, "epkl", pyarrow.array([1.01 * value for value in table["epkl"].to_pylist()]))
-        pyarrow.parquet.write_table(table, whole / name, compression="zstd")
-    by_line = {row["line"]: row for row in table.to_pylist()}
-    rows = [json.loads(line) for line in (whole / "split.jsonl").read_text().splitlines()]
-    for row in rows:
-        row["epkl"] = by_line[row["line"]]["epkl"]
-    (whole / "split.jsonl").write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-    rehash(whole)
-    assert failed(whole) == {}
-    record = json.loads((whole.parent / "whole.work/.cgbench/release.json").read_text())
-    record["signature"] = json.loads((whole / "manifest.json").read_text())["signature"]
-    forged = json.dumps({**record, "digest": record_digest(record)})
-    (whole.parent / "whole.work/.cgbench/release.json").write_text(forged)
-    ((name, detail),) = failed(whole, again=2).items()
-    assert name == "translation and uncertainty recomputed" and "2 of 2" in detail
-
-
-def test_what_cannot_be_made_again_is_said(whole, release, run):
-    assert "skipped recomputed: the workspace (FOLDER.work)" in run("verify", release, "--recompute", 3).stdout
-    shutil.rmtree(whole.parent / "whole.work/.cgbench/known-ngrams")
-    shutil.rmtree(whole.parent / "whole.work/.cgbench/member-1")
-    out = run("verify", whole, "--recompute", 3).stdout
-    assert "skipped degree recomputed: the known n-grams are no longer in the workspace" in out
-    assert (
-        "skipped translation and uncertainty recomputed: the ensemble's members are no longer in the workspace" in out
-    )

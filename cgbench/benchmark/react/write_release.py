@@ -58,7 +58,7 @@ from cgbench.benchmark.release.work_folder import shown_names
 from cgbench.errors import InputWarning
 from cgbench.files import write_atomic
 from cgbench.models.checkpoints import ensemble_identity
-from cgbench.models.external.addresses import placed_name, shown_name
+from cgbench.models.external.addresses import shown_name
 from cgbench.steps import Workspace, hash_file
 from cgbench.text.remote import as_given, is_address
 from cgbench.text.streams import split_name
@@ -122,10 +122,6 @@ def write_release(built: Built, out: Path, workspace: Workspace, notes: Mapping[
         "signature": manifest["signature"],
         "folder": str(out.resolve()),
         "inputs": {name: str(Path(path).absolute()) for path, name in names.items() if not is_address(name)},
-        "members": [
-            placed_name(member.address, str(member.identity.get("revision", "")))
-            for member in built.plan.inputs.members
-        ],
     }
     move_into_place(staging, out, [*manifest["files"], MANIFEST], written)
     return Release(out, manifest, workspace.root.parent)

@@ -183,10 +183,10 @@ class Release:
         """The path of an input in the manifest, as far as the workspace knows it."""
         return find_input(name, self._workspace()[1])
 
-    def external_members(self) -> list[str]:
-        """The addresses of external models on the machine of the build; empty if unknown."""
-        addresses = self._workspace()[1].get("members")
-        return [str(name) for name in addresses] if isinstance(addresses, list) else []
+    def reads_originals(self) -> bool:
+        """Whether the members of the build read the original text: external models do."""
+        members = self.manifest["inputs"].get("members", [])
+        return any(member["identity"]["kind"] != "cgbench" for member in members)
 
     def _workspace(self) -> tuple[Path | None, dict[str, Any]]:
         """The workspace of this very release, and its record; None and empty if it is not here."""

@@ -48,7 +48,7 @@ from cgbench.benchmark.release.manifest import (
     table_names,
 )
 from cgbench.benchmark.release.release import SIDES, Release
-from cgbench.errors import InputError, MissingPackageError, argument, missing_package
+from cgbench.errors import InputError, MissingPackageError, missing_package
 from cgbench.files import read_json, to_json
 from cgbench.models.checkpoints import MEMBER, holds_members
 from cgbench.requests import KW_ONLY, accepts, option, request
@@ -73,9 +73,6 @@ class VerifyRequest:
     """What :func:`verify` checks."""
 
     release: AnyRelease = option(help="Release or split to check", python_only=True)
-    again: int = option(
-        default=0, help="Recompute the scores of N random candidates and compare", flag="recompute", least=0
-    )
     _: KW_ONLY
     work: Folder | None = option(default=None, help="Workspace of the release [default: RELEASE.work]")
 
@@ -84,13 +81,11 @@ class VerifyRequest:
 def verify(request: VerifyRequest) -> Findings:
     """Check a release or a split; the ``ok`` of the result is its verdict.
 
-    :raises InputError: it cannot be opened, or candidates of a split are to be recomputed.
+    :raises InputError: it cannot be opened.
     """
     release = Release.of(request.release, request.work, check=False)
-    if release.is_split and request.again:
-        raise InputError(f"{argument('again', request.again)}: a split has no candidates; leave it out")
     findings = Findings()
-    for name, check in _checks(release, request.again):
+    for name, check in _checks(release):
         try:
             result = check(release)
             findings += [Check(name, not result, result)] if isinstance(result, str) else list(result)
@@ -112,7 +107,7 @@ def check_verified(release: Release) -> None:
         raise InputError(f"{release.folder}: does not pass verify: {first}{count}; see cgbench verify")
 
 
-def _checks(release: Release, again: int) -> Iterator[tuple[str, Callable[[Release], Found]]]:
+def _checks(release: Release) -> Iterator[tuple[str, Callable[[Release], Found]]]:
     yield MANIFEST, _check_manifest
     for name in sorted(release.manifest["files"]):
         yield name, partial(_check_file, name)
@@ -132,10 +127,6 @@ def _checks(release: Release, again: int) -> Iterator[tuple[str, Callable[[Relea
         if release.configuration.get("control"):
             yield "control set", _check_control
     yield from (("inputs", _check_inputs), ("ensemble", _check_ensemble))
-    if again:
-        from cgbench.benchmark.release.recompute import recompute
-
-        yield "recomputed", partial(recompute, count=again)
 
 
 def _check_manifest(release: Release) -> str:

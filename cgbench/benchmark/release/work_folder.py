@@ -28,8 +28,8 @@ def default_work(out: Path) -> Path:
 
 
 def read_record(workspace: Path) -> dict[str, Any]:
-    """The record of the releases of a workspace: ``files``, ``signature``, ``steps``, ``folder``, ``inputs``,
-    ``members`` (addresses of external models on this machine); empty if there is none.
+    """The record of the releases of a workspace: ``files``, ``signature``, ``steps``, ``folder``, ``inputs``;
+    empty if there is none.
 
     A damaged record is ignored with a warning, because it names files to be removed.
     """

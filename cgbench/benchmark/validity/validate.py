@@ -16,7 +16,6 @@ from cgbench.benchmark.metrics.metric import ExampleTexts, Metric
 from cgbench.benchmark.metrics.registry import make_metric
 from cgbench.benchmark.outputs.systems import Runs, System, read_systems
 from cgbench.benchmark.release.manifest import CONTROL, SPLIT, table_file
-from cgbench.benchmark.release.recompute import reads_originals
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.score.with_memory import NAME
 from cgbench.benchmark.validity.measures import ENSEMBLE, SystemMeasures, losses_of, measure_errors
@@ -79,8 +78,8 @@ def validate(request: ValidateRequest) -> Validity:
 def candidate_texts(release: Release) -> tuple[list[str], list[str]]:
     """The sources and targets of the candidates as the members read them, in the order of their table."""
     if not release.finished:
-        source, target = (release.lines(side, normalised=not reads_originals(release)) for side in ("source", "target"))
-        return source, target
+        normalised = not release.reads_originals()
+        return release.lines("source", normalised=normalised), release.lines("target", normalised=normalised)
     folder = release.step("candidates")
     if folder is None:
         raise InputError(
@@ -88,7 +87,7 @@ def candidate_texts(release: Release) -> tuple[list[str], list[str]]:
             f"is not here; name it with {argument('work')}, run the command of the card again, or pass hypotheses of "
             f"the test set with {argument('control_systems')}"
         )
-    return candidate_lines(folder, original=reads_originals(release))
+    return candidate_lines(folder, original=release.reads_originals())
 
 
 def _selected(release: Release) -> np.ndarray:

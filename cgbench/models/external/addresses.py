@@ -6,10 +6,10 @@ Options follow a ``?``: ``hf:ID@REVISION?source=deu_Latn&target=eng_Latn``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl
 
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
@@ -130,24 +130,12 @@ def template_of(address: Address, prompt: str | None) -> str | None:
 
 def shown_name(address: Address) -> str:
     """The name of a model for a release; absolute folders are reduced to their last part."""
-    return _name(address, lambda path: path.name if path.is_absolute() else str(path))
 
+    def shorten(name: str) -> str:
+        return Path(name).name if Path(name).is_absolute() else str(Path(name))
 
-def placed_name(address: Address, commit: str = "") -> str:
-    """The address of a model, valid from any folder of this machine.
-
-    :param commit: the commit of the revision.
-    """
-    pinned = replace(address, revision=commit or address.revision) if address.revision else address
-    return _name(pinned, lambda path: str(path.absolute()), lambda value: quote(value, safe="/"))
-
-
-def _name(address: Address, shorten: Callable[[Path], str], quoted: Callable[[str], str] = str) -> str:
-    name = f"{address.name}@{address.revision}" if address.revision else shorten(Path(address.name))
-    options = {
-        key: quoted(shorten(Path(value)) if key in ("adapter", "prompt") else value)
-        for key, value in address.options.items()
-    }
+    name = f"{address.name}@{address.revision}" if address.revision else shorten(address.name)
+    options = {key: shorten(value) if key in ("adapter", "prompt") else value for key, value in address.options.items()}
     if address.seed is not None:
         options["seed"] = str(address.seed)
     kind = "hf:" if address.kind == "hf" else ""
