@@ -286,22 +286,6 @@ def read_values(kind: Any, path: AnyPath) -> dict[str, Any]:
     return values
 
 
-def to_yaml(request: Any) -> str:
-    """The values that a request was given as YAML, which :func:`read_values` reads.
-
-    :raises InputError: a value is an object in memory, such as an engine.
-    """
-    import yaml
-
-    values = _plain(given_values(request))
-    for name, value in values.items():
-        try:
-            yaml.safe_dump(value)
-        except yaml.YAMLError:
-            raise InputError(f"{argument(name, value)}: cannot be written to YAML") from None
-    return str(yaml.safe_dump(values, allow_unicode=True, sort_keys=False, width=1000))
-
-
 def read_field(field: Field, value: Any) -> Any:
     """A value as the type of a field.
 

@@ -30,10 +30,10 @@ from cgbench import __version__
 from cgbench.argument_types import AnyEngine, AnyFunction
 from cgbench.checksums import digests_of, first_damaged
 from cgbench.checksums import hash_file as hash_file  # many modules import it from here
-from cgbench.errors import InputError, InputWarning, argument, printable
+from cgbench.errors import InputError, InputWarning, argument
 from cgbench.files import read_json, sync_file, sync_folder, write_json
 from cgbench.locks import locked
-from cgbench.machine import host, runs_remotely
+from cgbench.machine import runs_remotely
 from cgbench.progress import working
 from cgbench.requests import KW_ONLY, option, request
 
@@ -148,16 +148,10 @@ class Workspace:
         record = _read_record(self.result(step) / "step.json")
         return None if record is None else record.get("seconds")
 
-    def _elsewhere(self, step: Step) -> str:
-        """``, made on HOST`` if another machine made the result."""
-        record = _read_record(self.result(step) / "step.json") or {}
-        machine = record.get("host")
-        return f", made on {printable(str(machine))}" if machine and machine != host() else ""
-
     def why(self, step: Step) -> str:
         """One line: whether the step has to run, and what has changed since its last run."""
         if self.done(step):
-            return f"{step.name}: kept (nothing it depends on has changed){self._elsewhere(step)}"
+            return f"{step.name}: kept (nothing it depends on has changed)"
         if self._partial(step).is_dir():
             return f"{step.name}: resumes (an earlier run was stopped)"
         if self._finished(step) and (damaged := self.damaged(step)):
@@ -235,7 +229,7 @@ class Workspace:
         for folder in {path.parent for path in files}:
             sync_folder(folder)
         sizes = {str(path.relative_to(partial)): path.stat().st_size for path in files}
-        record = {**step.recipe, "outputs": outputs, "sizes": sizes, "seconds": round(seconds, 3), "host": host()}
+        record = {**step.recipe, "outputs": outputs, "sizes": sizes, "seconds": round(seconds, 3)}
         write_json(partial / "step.json", record)
         shutil.rmtree(self.result(step), ignore_errors=True)  # a damaged result
         partial.rename(self.result(step))

@@ -7,7 +7,6 @@ import textwrap
 import click
 
 from cgbench.commands.command import JOBS, Command, Group, Resumable, format_option, grouped_option, note, print_json
-from cgbench.commands.completion import names
 from cgbench.commands.options import takes
 from cgbench.data_recipes.prepared import DataRequest
 from cgbench.tables import columns, counted, render
@@ -36,7 +35,7 @@ def list_command(form: str) -> None:
 
 
 @data_group.command("describe", cls=Command, example="cgbench data describe scan")
-@click.argument("name", shell_complete=names("data set"))
+@click.argument("name")
 @format_option
 def describe_command(name: str, form: str) -> None:
     """Show the splits, sources, licence and citation of a data set."""
@@ -70,7 +69,7 @@ def describe_command(name: str, form: str) -> None:
 
 
 @data_group.command("get", cls=Resumable, example="cgbench data get scan --out data/scan")
-@click.argument("name", shell_complete=names("data set"))
+@click.argument("name")
 @grouped_option("Execution", "--jobs", type=click.IntRange(1), metavar="N", help=JOBS)
 @takes(DataRequest)
 @format_option

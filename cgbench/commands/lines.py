@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
-import os
 import re
 import signal
 import sys
@@ -49,9 +48,7 @@ class Failure(click.ClickException):
         text = (
             self.message if len(self.message) <= LONGEST else f"{self.message[: LONGEST - 300]} … {self.message[-300:]}"
         )
-        stream = file or sys.stderr
-        label = click.style("error:", fg="red") if has_colours(stream) else "error:"
-        click.echo(f"{label} {printable(text)}", file=stream)
+        click.echo(f"error: {printable(text)}", file=file or sys.stderr)
 
 
 def failure_of(error: Exception, context: click.Context) -> Failure | None:
@@ -96,11 +93,6 @@ class _Plain:
         self._stream.write(printable(text, "\t\n") if self.plain and isinstance(text, str) else text)
         return len(text)
 
-    def coloured(self, text: str, colour: str) -> str:
-        """Write a text of our own in colour."""
-        self._stream.write(click.style(printable(text), fg=colour))
-        return ""
-
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
@@ -117,17 +109,6 @@ def text_alone() -> Iterator[None]:
             yield
     finally:
         stream.plain = False  # colorama, which numba starts, keeps the stream and resets its colours at exit
-
-
-def has_colours(stream: Any) -> bool:
-    """Whether a stream shows colours: a terminal, unless NO_COLOR or TERM=dumb is set."""
-    return bool(stream.isatty()) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-def paint(text: str, colour: str) -> str:
-    """A word at the start of a line on standard output; in colour, it is written at once and the result is empty."""
-    stream: Any = sys.stdout
-    return stream.coloured(text, colour) if isinstance(stream, _Plain) and has_colours(stream) else text
 
 
 _INTERRUPTED = threading.Event()
@@ -213,10 +194,7 @@ def with_file(message: str, context: click.Context) -> str:
 
 def note(line: str) -> None:
     """Print a line on standard error, without control characters from files and servers."""
-    line = printable(line, "\t\n")
-    if line.startswith("warning:") and has_colours(sys.stderr):
-        line = click.style("warning:", fg="yellow") + line.removeprefix("warning:")
-    click.echo(line, err=True)
+    click.echo(printable(line, "\t\n"), err=True)
 
 
 def print_json(value: Any) -> None:

@@ -7,12 +7,11 @@ from typing import Any
 import click
 
 from cgbench.commands.command import Command, format_option, print_json
-from cgbench.commands.completion import names
 from cgbench.errors import InputError
 
 
 @click.command("models", cls=Command, example="cgbench models transformer_iwslt")
-@click.argument("name", required=False, shell_complete=names("--model"))
+@click.argument("name", required=False)
 @click.option(
     "--source-size",
     type=click.IntRange(4),

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cgbench.commands.command import Command, Group, Resumable, engine_options, format_option, grouped_option
-from cgbench.commands.completion import names
 from cgbench.commands.lines import note, print_json
 from cgbench.commands.options import takes
 from cgbench.errors import InputError, argument
@@ -31,7 +30,7 @@ def reproduce_group() -> None:
 
 
 @reproduce_group.command("list", cls=Command, example="cgbench reproduce list lexicon-8")
-@click.argument("name", metavar="[TABLE]", required=False, shell_complete=names("table"))
+@click.argument("name", metavar="[TABLE]", required=False)
 @format_option
 def list_command(name: str | None, form: str) -> None:
     """List the tables and what cannot be run, or with TABLE all rows of one table."""
@@ -164,7 +163,7 @@ def _seeds(words: tuple[str, ...]) -> list[int]:
 
 
 @reproduce_group.command("run", cls=Resumable, example="cgbench reproduce run lexicon-8 --seeds 5 --out runs")
-@click.argument("table", shell_complete=names("table"))
+@click.argument("table")
 @engine_options
 @takes(ReproduceRequest, read={"systems": _names, "benchmarks": _names, "seeds": _seeds})
 @grouped_option("Execution", "--dry-run", is_flag=True, help="List the runs and write nothing")
@@ -201,7 +200,6 @@ def run_command(request: ReproduceRequest, dry_run: bool) -> None:
     "names",
     multiple=True,
     metavar="TABLE",
-    shell_complete=names("table"),
     help="Show only this table; repeatable",
 )
 @click.option(

@@ -6,10 +6,8 @@ import sys
 
 import click
 
-from cgbench.benchmark.release.manifest import STATE
 from cgbench.benchmark.release.verify import VerifyRequest, verify
 from cgbench.commands.command import Command, format_option, print_json
-from cgbench.commands.lines import paint
 from cgbench.commands.options import takes
 from cgbench.errors import printable
 
@@ -25,8 +23,6 @@ def verify_command(request: VerifyRequest, form: str) -> None:
         rows = [{"check": check.name, "ok": check.ok, "detail": check.detail} for check in checks]
         print_json({"ok": checks.ok, "checks": rows})
     else:
-        colours = {True: "green", False: "red", None: "yellow"}
         for check in checks:
-            line = printable(str(check))
-            click.echo(paint(line[:STATE], colours[check.ok]) + line[STATE:])
+            click.echo(printable(str(check)))
     sys.exit(0 if checks.ok else 1)

@@ -49,15 +49,6 @@ def test_colours_are_reset_without_a_trace(tmp_path):
     assert status == 0 and "a\\x1bb" in shown and shown.endswith("\x1b[0m")
 
 
-@pytest.mark.parametrize(
-    ("environment", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
-)
-def test_verify_has_colours(small_release, tmp_path, environment, coloured):
-    status, shown = on_terminal(MAIN, "verify", small_release.folder, cwd=tmp_path, **environment)
-    assert status == 0 and "ok" in shown and ("\x1b[32mok" in shown) is coloured
-    assert coloured or "\x1b" not in shown.removesuffix("\x1b[0m")  # the reset of colorama, which shows nothing
-
-
 def test_a_pipe_has_no_colours(run, small_release):
     assert "\x1b" not in run("verify", small_release.folder).stdout
     assert run("verify", "nowhere", status=2).stderr.startswith("error: ")

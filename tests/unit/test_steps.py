@@ -91,9 +91,9 @@ def test_a_damaged_result_is_named_and_made_again(tmp_path, name):
     for bit in range(0, 8 * (result / name).stat().st_size, 13):
         flip(result / name, bit)
         if (damaged := workspace.damaged(step)) is None:
-            # How long it took, and where, is nothing that a result depends on.
+            # How long it took is nothing that a result depends on.
             changed = read_json(result / "step.json")
-            known, free = json.loads(record), {"seconds", "host"}
+            known, free = json.loads(record), {"seconds"}
             assert all(changed.get(key) == value for key, value in known.items() if key not in free)
             continue
         said = []

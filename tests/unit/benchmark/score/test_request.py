@@ -2,12 +2,13 @@ import inspect
 from pathlib import Path
 
 import pytest
+from request_yaml import to_yaml
 
 import cgbench
 from cgbench.benchmark.consistency.request import ConsistencyRequest
 from cgbench.benchmark.score.import_scores import ImportRequest
 from cgbench.benchmark.score.request import ScoreRequest
-from cgbench.requests import changed, read_values, to_yaml
+from cgbench.requests import changed, read_values
 
 
 def test_few_parameters_and_short_ways_to_the_commonest():
