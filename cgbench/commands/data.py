@@ -83,8 +83,8 @@ def get_command(request: DataRequest, form: str) -> None:
     from cgbench.engines import Local
 
     name, out, recipe = request.name, request.folder, find_recipe(request.name)
-    work = {"engine": request.engine or Local(request.jobs), "say": None if form == "json" else note}
-    prepared = get(recipe, out, mirror=request.mirror, offline=request.offline, **work)
+    engine, say = request.engine or Local(request.jobs), None if form == "json" else note
+    prepared = get(recipe, out, mirror=request.mirror, offline=request.offline, engine=engine, say=say)
     record = prepared.record
     missing = record["missing"]
     # name the missing splits and files

@@ -39,8 +39,8 @@ def load_data(request: LoadRequest) -> DataFrame | dict[str, DataFrame]:
     names = [split.name for split in find_recipe(name).splits]
     if split is not None and split not in names:
         raise InputError(f"{name}: {argument('split', split)}{did_you_mean(split, names)}")
-    work = {"engine": request.engine or Local(request.jobs), "say": request.say}
-    record = get(find_recipe(name), request.folder, mirror=request.mirror, offline=request.offline, **work).record
+    engine, paths = request.engine or Local(request.jobs), (find_recipe(name), request.folder)
+    record = get(*paths, mirror=request.mirror, offline=request.offline, engine=engine, say=request.say).record
     if split is not None and split not in record["splits"]:
         raise InputError(f"{name}: {split} could not be prepared; run cgbench data get {name} for the missing files")
     frames = {

@@ -93,4 +93,4 @@ def test_the_length_limit_of_a_build_is_that_of_its_translations(run, tmp_path, 
     ]
     run(*words)
     run(*words, "--set", "max_length_ratio=4", "--set", "max_length_extra=3")
-    assert said == [{}, {"max_length_ratio": 4.0, "max_length_extra": 3}]
+    assert said == [{"max_length_ratio": 1.2, "max_length_extra": 10}, {"max_length_ratio": 4.0, "max_length_extra": 3}]
