@@ -250,7 +250,7 @@ def test_hypotheses_of_a_release_are_compared_with_the_references_that_have_thei
 
 
 def test_a_release_with_replaced_names_is_scored_in_the_form_of_the_hypotheses(tmp_path):
-    made = release(tmp_path / "release", "none", anonymise="sparql", lowercase=False)
+    made = release(tmp_path / "release", "none", anonymise="cogs", lowercase=False)
     hidden = [line.replace("the", "?x0") for line in EN]
     (made / "test.norm.en").write_text("".join(line + "\n" for line in hidden))
     list_files(made)
@@ -281,7 +281,7 @@ def test_a_normalisation_that_cannot_be_done_is_refused(given, expected):
 
 def test_names_in_logical_forms_cannot_be_replaced_in_hypotheses(tmp_path):
     with pytest.raises(InputError, match="names in logical forms"):
-        normalisation_of("release", release(tmp_path / "release", anonymise="sparql"))
+        normalisation_of("release", release(tmp_path / "release", anonymise="cogs"))
 
 
 def test_normalise_is_refused_where_nothing_is_compared_with_references():
