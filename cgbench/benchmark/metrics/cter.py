@@ -54,7 +54,7 @@ class CterOptions:
     atoms: TableOrObject = option(default="cognition", help="Atoms by type", group="Input")
     grammar: TableOrObject = option(default="cognition", help="Types of atoms and their order", group="Advanced")
     match: Literal["substring", "word"] = option(
-        default="substring", help="Find translations as characters or as whole words", group="Metric"
+        default="substring", help="Find translations as characters or as whole words", group="Advanced"
     )
     lowercase: bool = option(default=False, help="Ignore case", group="Metric")
     group_size: int = option(default=5, help="Number of contexts per compound", group="Advanced", least=1)
