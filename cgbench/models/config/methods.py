@@ -50,17 +50,6 @@ class CRegConfig(MethodConfig):
     projection_width: int = option(
         128, "Width of the two-layer network that projects the states; it is not part of the model", least=1
     )
-    frequent_types: int = option(0, "Number of most frequent tokens to leave out of the contrastive loss", least=0)
-    anchors: Literal["code", "paper"] = option(
-        "code",
-        "Anchors of the contrastive loss: as in the ``code`` (tokens of the first view; mean over a token's "
-        "positives) or the ``paper`` (tokens of both views; sum, equation 1)",
-    )  # fmt: skip
-    distance: Literal["kl", "js"] = option(
-        "kl",
-        "Distance between the predictions: ``kl`` (as in the code: symmetrised Kullback-Leibler divergence, as in "
-        "R-Drop) or ``js`` (as in the paper: Jensen-Shannon divergence)",
-    )  # fmt: skip
     cross_entropy: Literal["sum", "mean"] = option(
         "sum",
         "Cross-entropy of the two views: their ``sum`` (the code's augnum4ce=1, for CoGnition and CFQ) or ``mean`` "

@@ -1,8 +1,8 @@
 """CReg (Yin et al., 2023): regularise the consistency of representations and of predictions.
 
 Every batch is processed twice in one pass, with two dropout masks. A contrastive loss pulls the states of equal tokens
-together; a distance pulls the predictions of the two views together. Options cover the differences between the authors'
-code, which is the default, and their paper.
+together; a distance pulls the predictions of the two views together. This follows the authors' code, which differs
+from their paper.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class CReg(Objective):
         loss, nll_loss = label_smoothed_nll_loss(logits, target.ids, self.smoothing)
         loss = loss / 2 if method.cross_entropy == "mean" else loss
         if method.beta:
-            loss = loss + method.beta * distance(logits[:tokens], logits[tokens:], method.distance)
+            loss = loss + method.beta * distance(logits[:tokens], logits[tokens:])
         ramp = min(1.0, self.update / method.ramp_updates) if method.ramp_updates else 1.0
         if alpha := method.alpha * ramp * (method.temperature if method.scale_by_temperature else 1.0):
             if method.states == "encoder":
@@ -60,10 +60,9 @@ class CReg(Objective):
 
     def contrast(self, states: Tensor, labels: Tensor) -> Tensor:
         """Return the contrastive loss of states [2N, width], second view last, with labels [2N]."""
-        # A vocabulary has the special tokens first, then the others by decreasing frequency.
-        compared = labels >= len(SPECIALS) + self.method.frequent_types
+        compared = labels >= len(SPECIALS)
         z = F.normalize(self.project(states.float()[compared]), dim=-1)
-        return contrastive_loss(z, labels[compared], self.method.temperature, self.method.anchors)
+        return contrastive_loss(z, labels[compared], self.method.temperature)
 
 
 def twice(batch: Ragged) -> Ragged:
@@ -72,14 +71,13 @@ def twice(batch: Ragged) -> Ragged:
     return Ragged(torch.cat((batch.ids, batch.ids)), layout)
 
 
-def contrastive_loss(z: Tensor, labels: Tensor, temperature: float, anchors: str = "code") -> Tensor:
-    """Return the mean over anchors of -log(e^(z·z_p/τ) / Σ_k e^(z·z_k/τ)), k over all vectors except the anchor.
+def contrastive_loss(z: Tensor, labels: Tensor, temperature: float) -> Tensor:
+    """Return the mean over the first view's vectors z, and their positives p (equal labels), of
+    -log(e^(z·z_p/τ) / Σ_k e^(z·z_k/τ)), k over all vectors except z.
 
     :param z: unit vectors, [2N, width], second view last; ``labels``: [2N], the same in both views.
-    :param anchors: ``code``: those of the first view, with the mean over positives p (equal labels); ``paper``: all,
-        with the sum over positives.
     """
-    rows = len(z) // 2 if anchors == "code" else len(z)
+    rows = len(z) // 2
     if not rows:
         return z.sum()  # 0, connected to the graph
     logits = (z[:rows] @ z.T) / temperature
@@ -88,17 +86,11 @@ def contrastive_loss(z: Tensor, labels: Tensor, temperature: float, anchors: str
     positive = labels[:rows, None] == labels
     positive.fill_diagonal_(False)
     log_p = F.log_softmax(logits, -1).masked_fill(~positive, 0).sum(1)
-    return -(log_p / positive.sum(1) if anchors == "code" else log_p).mean()
+    return -(log_p / positive.sum(1)).mean()
 
 
-def distance(first: Tensor, second: Tensor, kind: str) -> Tensor:
-    """Return the summed distance of two predictions of the same tokens from their logits [N, vocabulary].
-
-    :param kind: ``kl``: (KL(p‖q) + KL(q‖p)) / 2; ``js``: (KL(p‖m) + KL(q‖m)) / 2 with m = (p + q) / 2.
-    """
+def distance(first: Tensor, second: Tensor) -> Tensor:
+    """Return the sum of (KL(p‖q) + KL(q‖p)) / 2 over two predictions' logits [N, vocabulary] of the same tokens."""
     log_p, log_q = F.log_softmax(first.float(), -1), F.log_softmax(second.float(), -1)
     p, q = log_p.exp(), log_q.exp()
-    if kind == "kl":
-        return ((p - q) * (log_p - log_q)).sum() / 2
-    log_m = torch.logaddexp(log_p, log_q) - math.log(2)
-    return (p * (log_p - log_m) + q * (log_q - log_m)).sum() / 2
+    return ((p - q) * (log_p - log_q)).sum() / 2

@@ -129,18 +129,17 @@ def fitted(x, length, at_end=False):
 
 
 class TestCReg:
-    @pytest.mark.parametrize("anchors", ["code", "paper"])
-    def test_the_contrastive_loss_is_its_definition(self, anchors):
+    def test_the_contrastive_loss_is_its_definition(self):
         torch.manual_seed(0)
         z = torch.nn.functional.normalize(torch.randn(10, 4, dtype=torch.float64), dim=-1)
         labels = [5, 6, 5, 7, 5] * 2
-        total, rows = 0.0, 5 if anchors == "code" else 10
+        total, rows = 0.0, 5
         for i in range(rows):
             keys = sum(math.exp(float(z[i] @ z[j]) / 0.3) for j in range(10) if j != i)
             positives = [j for j in range(10) if j != i and labels[j] == labels[i]]
             terms = sum(math.log(math.exp(float(z[i] @ z[p]) / 0.3) / keys) for p in positives)
-            total -= terms / len(positives) if anchors == "code" else terms
-        found = creg.contrastive_loss(z, torch.tensor(labels), 0.3, anchors)
+            total -= terms / len(positives)
+        found = creg.contrastive_loss(z, torch.tensor(labels), 0.3)
         assert float(found) == pytest.approx(total / rows, rel=1e-9)
 
     def test_no_label_to_compare_is_a_loss_of_nothing_with_a_gradient(self):
@@ -150,18 +149,17 @@ class TestCReg:
         assert float(loss.detach()) == 0
         assert z.grad is not None
 
-    def test_the_distances_of_a_worked_example(self):
+    def test_the_distance_of_a_worked_example(self):
         p, q = torch.tensor([[0.7, 0.2, 0.1]]).log(), torch.tensor([[0.6, 0.3, 0.1]]).log()
-        assert float(creg.distance(p, q, "kl")) == pytest.approx(0.02798, abs=5e-6)
-        assert float(creg.distance(p, q, "js")) == pytest.approx(0.00696, abs=5e-6)
-        assert float(creg.distance(p.repeat(3, 1) + 7, q.repeat(3, 1), "kl")) == pytest.approx(3 * 0.02798, abs=2e-5)
+        assert float(creg.distance(p, q)) == pytest.approx(0.02798, abs=5e-6)
+        assert float(creg.distance(p.repeat(3, 1) + 7, q.repeat(3, 1))) == pytest.approx(3 * 0.02798, abs=2e-5)
 
     @pytest.mark.parametrize(
         ("settings", "begin_source"),
         [
             ({}, False),
-            ({"states": "encoder", "frequent_types": 2}, True),
-            ({"anchors": "paper", "distance": "js", "cross_entropy": "mean", "scale_by_temperature": False}, False),
+            ({"states": "encoder"}, True),
+            ({"cross_entropy": "mean", "scale_by_temperature": False}, False),
             ({"alpha": 0.0}, False),
             ({"beta": 0.0, "ramp_updates": 0}, False),
         ],
@@ -180,18 +178,18 @@ class TestCReg:
         logits = objective.model.project(states)
         entropy = sum(smoothed(x, y, 0.1) for x, y in zip(logits, both[1].ids, strict=True))
         wanted = entropy / (2 if method.cross_entropy == "mean" else 1)
-        wanted += method.beta * creg.distance(logits[:13], logits[13:], method.distance)
+        wanted += method.beta * creg.distance(logits[:13], logits[13:])
         if method.states == "encoder":
             # with <s> before each source
             states, labels = encoded.states, torch.tensor([token for row in SOURCES * 2 for token in [0, *row]])
         else:
             labels = both[1].ids
-        kept = labels >= 4 + method.frequent_types
+        kept = labels >= 4
         assert 0 < kept.sum() < len(labels)
         z = torch.nn.functional.normalize(objective.project(states[kept]), dim=1)
         ramp = 0.4 if method.ramp_updates else 1.0
         scale = method.temperature if method.scale_by_temperature else 1.0
-        contrast = creg.contrastive_loss(z, labels[kept], method.temperature, method.anchors)
+        contrast = creg.contrastive_loss(z, labels[kept], method.temperature)
         wanted += method.alpha * ramp * scale * 13 * contrast
         torch.testing.assert_close(loss, wanted)
         assert loss > entropy / 2
@@ -311,7 +309,7 @@ def test_bfloat16_gives_nearly_the_same(name):
         ("dangle", {"name": "bow"}, "method.name=bow: needs encoder states"),
         ("r_dangle", {"name": "creg", "states": "encoder"}, "creg with method.states=encoder: needs encoder states"),
         ("dangle", {"name": "seqmix"}, "method.name=seqmix: mixes embedded words, which architecture dangle cannot"),
-        ("transformer", {"name": "creg", "distance": "l2"}, "method.distance: 'l2' is not one of kl, js"),
+        ("transformer", {"name": "creg", "states": "x"}, "method.states: 'x' is not one of decoder, encoder"),
         ("transformer", {"name": "seqmix", "alpha": 0.001}, r"method.alpha: 0.001 is not a number, at least 0.01"),
         ("transformer", {"name": "mixup"}, "method.name=mixup: unknown method; there is bow, creg, none, seqmix"),
         ("transformer", {"alpha": 1}, "method.alpha: not a setting of method none, but of seqmix, creg"),
