@@ -32,6 +32,12 @@ def test_the_pool_of_a_release_without_its_sets(found, small_release):
     for row, line, degree in zip(found.rows, release.lines("target"), release.test["degree"], strict=True):
         assert len(row) / row[-1].end == pytest.approx(degree)
         assert [found.pieces[place.piece].text for place in row] == [" ".join(piece) for piece in known.cover(line)]
+    covers = [[" ".join(piece) for piece in known.cover(line)] for line in release.control_lines("target")]
+    assert covers and [[found.pieces[place.piece].text for place in row] for row in found.control] == covers
+    assert PartsFolder.open(found.folder).control == found.control
+    trained = {line for file in release.manifest["inputs"]["train"]["files"][:1]
+               for line in release.input_path(file["path"]).read_text().splitlines()}  # fmt: skip
+    assert not trained & {source for source, _ in found.probes} and found.manifest["counts"]["trained"] == 0
     assert found.manifest["inputs"]["release"] == release.signature
     assert set(found.manifest["inputs"]) == {"release", "train", "pool-1"}
 
