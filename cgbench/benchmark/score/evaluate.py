@@ -63,7 +63,7 @@ def evaluate(request: ScoreRequest) -> Evaluation:
 def evaluation_of(request: ScoreRequest, context: MetricContext | None = None) -> Evaluation:
     """:func:`evaluate`; ``context``: what belongs to a metric that is passed as an object."""
     request, context = with_open_release(request), context or MetricContext()
-    if request.memory is not None:
+    if request.control.memory is not None:
         request = import_module(f"{__package__}.with_memory").with_memory(request)
     first, *more = (_by_one_metric(of_metric, context) for of_metric in request.by_metric())
     evaluation = replace(first, more=tuple(more))

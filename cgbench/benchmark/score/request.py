@@ -180,7 +180,7 @@ class ExampleOptions:
 
 @request
 class Control:
-    """The control set, and its translations by the same systems."""
+    """The control set, and its translations by the same systems; and a translation memory as a control."""
 
     control_systems: Systems | None = option(
         default=None, help="Hypotheses of the same systems on the control set, runs in the same order",
@@ -197,6 +197,10 @@ class Control:
     control_compounds: Text | None = option(
         default=None, help="Compound of each source of the control set", group="Control set"
     )
+    memory: Bitext | None = option(
+        default=None, help="Training corpus (a table with both sides, or SOURCE TARGET): add a system that gives the "
+        "target of the nearest training source", group="Comparison", metavar="FILES",
+    )  # fmt: skip
 
 
 @request
@@ -221,10 +225,6 @@ class ScoreRequest:
     release: AnyRelease | None = option(
         default=None, help="Release whose test set gives --ref, --source and --table", group="Input"
     )
-    memory: Bitext | None = option(
-        default=None, help="Training corpus (a table with both sides, or SOURCE TARGET): add a system that gives the "
-        "target of the nearest training source", group="Comparison", metavar="FILES",
-    )  # fmt: skip
     paired: TestName | bool | None = option(default=None)
     by: Grouping | None = option(default=None)
     comparison: Comparison = option(default=Comparison(), help="Intervals and tests (Comparison)")

@@ -25,7 +25,7 @@ def with_memory(request: ScoreRequest) -> ScoreRequest:
 
     :raises InputError: the sources of a set are missing, or a system is called memory.
     """
-    memory = TranslationMemory(request.memory, argument("memory"))
+    memory = TranslationMemory(request.control.memory, argument("memory"))
     control: Any = request.control
     breakdown: Any = request.breakdown
     outputs = memory_outputs(memory, _sources(request, "sources", request.sources, request.references))

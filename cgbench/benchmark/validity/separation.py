@@ -108,7 +108,7 @@ def separate(
     :param comparison: its samples, seed and clusters; the baseline is the memory.
     """
     evaluation = evaluate(
-        metric, systems, release=release, control=Control(control_systems), memory=corpus,
+        metric, systems, release=release, control=Control(control_systems, memory=corpus),
         comparison=comparison, settings=dict(settings),
     )  # fmt: skip
     scored, rows = evaluation.scored, []

@@ -36,14 +36,14 @@ def test_memory_is_the_last_system(corpus):
 def test_one_nameless_system_and_a_control_set(corpus):
     control = {"control_systems": ["walk twice"] * 4, "control_references": ["walk twice"] * 4}
     found = evaluate(
-        "exact", REFERENCES, REFERENCES, sources=SOURCES, memory=corpus,
-        control={**control, "control_sources": ["geh zweimal"] * 4},
+        "exact", REFERENCES, REFERENCES, sources=SOURCES,
+        control={**control, "control_sources": ["geh zweimal"] * 4, "memory": corpus},
     )  # fmt: skip
     assert accuracy(found) == {"system": 100, "memory": 50}
     scores = {system: drop["exact"].control for system, drop in found.scored.drops.items()}
     assert scores == {"system": 100, "memory": 100}
     with pytest.raises(InputError, match="memory translates the sources; give control_sources"):
-        evaluate("exact", REFERENCES, REFERENCES, sources=SOURCES, memory=corpus, control=control)
+        evaluate("exact", REFERENCES, REFERENCES, sources=SOURCES, control={**control, "memory": corpus})
 
 
 def test_rows_are_joined_by_ids(tmp_path, corpus):
