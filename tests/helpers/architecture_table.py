@@ -76,7 +76,6 @@ TABLE = [
     row("r_dangle", "shared", interval=2, values="shared"),
     row("r_dangle", "keys-once", interval=2, values="keys_once"),
     row("r_dangle", "both-anew", interval=3, values="separate_anew"),
-    row("r_dangle", "plain", value_encoder="plain"),
     row("transformer", "copy", lexicon="copy", begin_source=True),
     row("lstm_lexicon", "plain", decoder_layers=3),
     row("lstm_lexicon", "copy", encoder_layers=2, lexicon="copy", gate="sigmoid"),

@@ -175,13 +175,7 @@ def slow_states(model, source, target):
 
 def value_states(model, x):
     """The source's states that values are made of, where they are made once."""
-    config = model.config
-    if config.value_encoder == "mixed":
-        x = encoded(model, model.value_encoder, x, model.source_end, len(x))
-    else:
-        for layer in (*model.value_encoder, *model.encoder):
-            x = plain_layer(layer, x)
-    return model.value_norm(x)
+    return model.value_norm(encoded(model, model.value_encoder, x, model.source_end, len(x)))
 
 
 def mixed(layers, read, end, n):

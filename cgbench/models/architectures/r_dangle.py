@@ -53,10 +53,8 @@ class RDangle(EncoderDecoderDangle):
         pre = config.norm == "pre"
         self.encoder_norm = nn.LayerNorm(config.width) if pre else nn.Identity()
         if config.values != "shared":
-            layer = MixedLayer if config.value_encoder == "mixed" else EncoderLayer
-            self.value_encoder = nn.ModuleList(layer(config) for _ in range(config.mixed_layers))
+            self.value_encoder = nn.ModuleList(MixedLayer(config) for _ in range(config.mixed_layers))
             self.value_norm = nn.LayerNorm(config.width) if pre else nn.Identity()
-        if config.values != "shared" and config.value_encoder == "mixed":
             self.source_end = learned_vector(config.width)
         if config.values == "separate_anew":
             self.value_top = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
@@ -65,19 +63,12 @@ class RDangle(EncoderDecoderDangle):
         """Run the encoder over the source only, if there is one."""
         once = []
         if self.config.values == "separate":
-            states = self._encode_values(x, layout)
+            states = self.value_norm(self._encode_once(self.value_stack(), self.source_end, x, layout))
             once = [layer.cross.project_values(states) for layer in self.decoder_stack()]
         elif self.config.values == "keys_once":
             states = self.encoder_norm(self._encode_once(self.mixed_stack(), self.end, x, layout))
             once = [layer.cross.project_keys(states) for layer in self.decoder_stack()]
         return EncodedSources(x, layout, once)
-
-    def _encode_values(self, x: Tensor, layout: Layout) -> Tensor:
-        if self.config.value_encoder == "mixed":
-            return self.value_norm(self._encode_once(self.value_stack(), self.source_end, x, layout))
-        for layer in self.value_encoder:
-            x = layer(x, layout)
-        return self.value_norm(self.encode_top(x, layout))
 
     def _encode_once(self, layers: Sequence[MixedLayer], end: Tensor, x: Tensor, layout: Layout) -> Tensor:
         """Run mixed layers over sources [M, width] with a learned vector instead of a target, then the upper layers."""

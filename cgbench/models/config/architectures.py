@@ -110,20 +110,12 @@ class RDangleConfig(PrefixConfig):
         "re-encoded. With two encoders, the keys (``separate``), the values (``keys_once``), or both without shared "
         "layers (``separate_anew``). The paper reports the first two",
     )  # fmt: skip
-    value_encoder: Literal["mixed", "plain"] = option(
-        "mixed",
-        "Encoder of the values with ``separate``: ``mixed`` (as in the code: k1 mixed layers of its own over the "
-        "source and one learned vector, then the k2 shared layers) or ``plain`` (as in the paper: k1 ordinary layers, "
-        "then the k2 shared layers)",
-    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.pretrained_encoder:
             self._require("values", self.values == "shared", "shared with a pre-trained encoder")
             self._require("norm", self.norm == "post", "post with a pre-trained encoder, whose layers are post-norm")
-        if self.values != "separate":
-            self._require("value_encoder", self.value_encoder == "mixed", f"mixed with model.values={self.values}")
 
     @property
     def takes_vectors(self) -> bool:

@@ -76,7 +76,6 @@ def test_a_value_out_of_its_range_is_refused_in_words(architecture, key, value, 
     ("architecture", "changes", "said"),
     [
         ("dangle", {"form": "encoder_only"}, "model.encoder_layers=4: must be 0 with model.form=encoder_only"),
-        ("r_dangle", {"values": "shared", "value_encoder": "plain"}, "model.value_encoder=plain: must be mixed"),
     ],
 )
 def test_values_that_do_not_go_together_are_refused(architecture, changes, said):
