@@ -24,16 +24,25 @@ FIRST = {
     "GPU memory": ("how-to/cluster/", "reference/train-ensemble/"),
     "several seeds": ("explanation/significance/", "tutorial/score-two-systems/"),
 }
+QUERY = "[data-md-component=search-query]"
 RESULT = ".md-search-result__link"
 
 
-@pytest.mark.parametrize("query", FIRST)
-def test_what_a_newcomer_asks_for(browser, site, query):
+@pytest.fixture(scope="module")
+def page(browser, site):
+    """The front page, whose index is loaded once."""
     page = browser.new_page()
     page.goto(site)
-    page.type("[data-md-component=search-query]", query)
+    yield page
+    page.close()
+
+
+@pytest.mark.parametrize("query", FIRST)
+def test_what_a_newcomer_asks_for(page, site, query):
+    page.fill(QUERY, "")
+    page.wait_for_selector(RESULT, state="detached", timeout=60_000)
+    page.type(QUERY, query)
     page.wait_for_selector(RESULT, state="attached", timeout=60_000)
     page.wait_for_timeout(500)  # for the results of the whole query
     first = page.eval_on_selector(RESULT, "link => link.href").removeprefix(site)
-    page.close()
     assert first.partition("?")[0] in FIRST[query], first

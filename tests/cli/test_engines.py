@@ -133,6 +133,7 @@ def processes_of_ray():
                 yield int(path.parent.name)
 
 
+@pytest.mark.slow
 def test_shards_of_a_corpus_are_counted_on_ray(cluster, demo, tmp_path):
     """In processes of their own, as Ray's connection belongs to one; the results' bytes are those of this machine."""
     lines = (demo / "pool.en").read_text(encoding="utf-8").splitlines(keepends=True)

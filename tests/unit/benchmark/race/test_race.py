@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from fake_openai import Fake, serving, translation
+from few import few
 
 from cgbench import InputError, sequential
 from cgbench.benchmark.race.race import checked, expected_examples
@@ -123,12 +124,13 @@ def test_runs_of_one_name_are_seeds(tmp_path):
     assert set(race.mean_scores("a")[race.order[:10]]) <= {0.0, 50.0, 100.0}
 
 
-def test_killed_at_ten_moments(tmp_path):
+@pytest.mark.parametrize("every", few([4, 14], 14))
+def test_killed_while_questions_are_in_flight(tmp_path, every):
     """The same end as without kills, and only what was in flight is asked twice."""
     draw, kills = random.Random(3), 0
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*map(str, sys.path), str(Path(__file__).parent)])}
     with serving(fake := Rivals(delay=0.03)) as url:
-        for until in range(4, 44, 4):
+        for until in (moments := range(4, 44, every)):
             child = subprocess.Popen([sys.executable, "-c", RUN, url, str(tmp_path)], env=environment)
             while len(fake.asked) < until and child.poll() is None:
                 time.sleep(0.001)
@@ -142,7 +144,7 @@ def test_killed_at_ten_moments(tmp_path):
         _, result, _ = raced(request_for(url, tmp_path))
         asked = len(fake.asked)
         whole = raced(request_for(url, tmp_path, output=tmp_path / "whole"))[1]
-    assert kills == 10 and result == whole
+    assert kills == len(moments) and result == whole
     assert 2 * result["answered"] <= asked <= 2 * result["answered"] + kills * 3
 
 

@@ -180,7 +180,7 @@ def test_a_time_limit_ends_a_call_after_an_update(corpus, kept, tmp_path):
     assert train(corpus, tmp_path / "ample", KEEPING, max_seconds=1000)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", few([signal.SIGTERM, signal.SIGINT], signal.SIGTERM))
 def test_a_signal_ends_a_run_with_its_state_saved(corpus, tmp_path, number):
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path; from training_runs import *;"
