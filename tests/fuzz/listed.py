@@ -65,7 +65,7 @@ def parts():
         "match": "exact",
         "k": 1,
         "pieces": "ngrams",
-        "settings": {},
+        "settings": {"normalisation": {"tokenize": "none", "lowercase": False, "languages": None}},
         "inputs": {},
         "test": {},
     }
