@@ -10,7 +10,7 @@ import html
 import json
 import re
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ FEWEST_LINES = 3  # that tell an order
 FEWEST_WORDS = 3  # in a line that tells an order, without those in many lines
 COMMON = 0.05
 LEAST_LOST = 0.1  # of the lines: unlike their own reference
+MOST_SEARCHED = 200
 ALIKE, APART = 0.4, 0.3  # likeness to the reference of another line, and how much less to that of its own
 _MARKS = re.compile(
     "[\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"
@@ -158,7 +159,7 @@ def forms_of(
 
 
 def displacement(hypotheses: Sequence[str], references: Sequence[str]) -> str | None:
-    """By how many lines hypotheses are shifted against the references; None if they are not."""
+    """How hypotheses are out of step with the references: shifted or in another order; None if they are not."""
     n = len(hypotheses)
     if n < FEWEST_LINES:
         return None
@@ -188,8 +189,22 @@ def displacement(hypotheses: Sequence[str], references: Sequence[str]) -> str | 
     weak = [row for row in texts if in_place[row] < ALIKE]
     if len(weak) < least:
         return None
+    # Neighbours first, then any line that shares a rare word.
     for shift in (1, -1, 2, -2):
         near = [row for row in weak if likeness(row, row + shift) > max(ALIKE, in_place[row] + APART)]
         if len(near) >= least:
             return f"shifted by {abs(shift)} line{'s' * (abs(shift) > 1)}, from line {near[0] + 1} on"
-    return None
+    lost = [row for row in weak if in_place[row] < ALIKE - APART]
+    if len(lost) < max(FEWEST_LINES - 1, len(texts) / 2):
+        return None
+    rows_with: dict[str, list[int]] = defaultdict(list)
+    for row, reference in enumerate(references):
+        for word in set(words_of(reference.lower())):
+            rows_with[word].append(row)
+    elsewhere = 0
+    for row in lost[:MOST_SEARCHED]:
+        rare = sorted((word for word in texts[row] if word in rows_with), key=lambda word: len(rows_with[word]))[:3]
+        candidates = {candidate for word in rare for candidate in rows_with[word][:MOST_SEARCHED]}
+        elsewhere += any(likeness(row, candidate) > ALIKE for candidate in candidates)
+    is_mixed = elsewhere >= max(FEWEST_LINES - 1, len(lost[:MOST_SEARCHED]) / 2)
+    return "in another order than the references" if is_mixed else None
