@@ -78,13 +78,12 @@ def get_command(request: DataRequest, form: str) -> None:
 
     The same command resumes an interrupted download. A complete, unchanged data set is kept.
     """
-    from cgbench.data_recipes.prepared import get
+    from cgbench.data_recipes.prepared import get_data
     from cgbench.data_recipes.registry import find_recipe
-    from cgbench.engines import Local
+    from cgbench.requests import changed
 
     name, out, recipe = request.name, request.folder, find_recipe(request.name)
-    engine, say = request.engine or Local(request.jobs), None if form == "json" else note
-    prepared = get(recipe, out, mirror=request.mirror, offline=request.offline, engine=engine, say=say)
+    prepared = get_data(changed(request, say=None if form == "json" else note))
     record = prepared.record
     missing = record["missing"]
     # name the missing splits and files

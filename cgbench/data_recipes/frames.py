@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cgbench.data_recipes.prepared import DataRequest, get
+from cgbench.data_recipes.prepared import DataRequest, get_data
 from cgbench.data_recipes.registry import find_recipe
-from cgbench.engines import Local
 from cgbench.errors import InputError, argument, require
 from cgbench.requests import accepts, option, request
 from cgbench.settings import did_you_mean
@@ -39,8 +38,7 @@ def load_data(request: LoadRequest) -> DataFrame | dict[str, DataFrame]:
     names = [split.name for split in find_recipe(name).splits]
     if split is not None and split not in names:
         raise InputError(f"{name}: {argument('split', split)}{did_you_mean(split, names)}")
-    engine, paths = request.engine or Local(request.jobs), (find_recipe(name), request.folder)
-    record = get(*paths, mirror=request.mirror, offline=request.offline, engine=engine, say=request.say).record
+    record = get_data(request).record
     if split is not None and split not in record["splits"]:
         raise InputError(f"{name}: {split} could not be prepared; run cgbench data get {name} for the missing files")
     frames = {

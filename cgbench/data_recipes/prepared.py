@@ -15,7 +15,7 @@ from cgbench.data_recipes.recipe import Recipe
 from cgbench.data_recipes.registry import find_recipe
 from cgbench.data_recipes.sources import DOWNLOADS, LOCKS, Sources
 from cgbench.data_recipes.writer import GENERATED, RELEASED, Writer
-from cgbench.engines import Engine
+from cgbench.engines import Engine, Local
 from cgbench.errors import InputError, argument
 from cgbench.files import check_shape, file_name, read_json, sync_file, sync_folder, write_json
 from cgbench.locks import locked
@@ -41,7 +41,7 @@ class Prepared(NamedTuple):
 
 @request
 class DataRequest(StepOptions):
-    """What ``cgbench data get`` is asked for."""
+    """What :func:`get_data` is asked for."""
 
     name: str = option(help="Name of the data set, such as scan (see `cgbench data list`)", python_only=True)
     _: KW_ONLY
@@ -60,6 +60,16 @@ class DataRequest(StepOptions):
         return Path("data") / find_recipe(self.name).name if self.out is None else as_path(self.out)
 
 
+def get_data(request: DataRequest) -> Prepared:
+    """Prepare a data set, or keep the existing one.
+
+    :raises InputError: there is no such set, or as :func:`get`.
+    """
+    recipe, engine = find_recipe(request.name), request.engine or Local(request.jobs)
+    mirror, offline = request.mirror, request.offline
+    return get(recipe, request.folder, mirror=mirror, offline=offline, engine=engine, say=request.say)
+
+
 def get(
     recipe: Recipe,
     out: Path,
@@ -67,6 +77,7 @@ def get(
     mirror: str | Sequence[str] | None = None,
     offline: bool = False,
     engine: Engine | None = None,
+    extras: bool = False,
     say: Callable[[str], None] | None = None,
 ) -> Prepared:
     """Prepare a set in ``out``.
@@ -75,6 +86,7 @@ def get(
 
     :param mirror: see :class:`Sources`, also for ``offline``.
     :param engine: runs a slow preparation in parallel (default: in this process); does not change the result.
+    :param extras: also download extra files of a generated set, which needs no network otherwise.
     :raises InputError: a source is wrong or unavailable, a count differs, or nothing can be prepared.
     """
     # never overwrite anything but a prepared set
@@ -95,7 +107,7 @@ def get(
             writer = Writer(recipe.name, recipe.sides, recipe.splits, partial, say)
             with Sources(recipe.sources, recipe.folder_name, downloads, work, mirror, offline, engine, say) as sources:
                 recipe.prepare(sources, writer)
-                _copy_extras(recipe, sources, writer)
+                _copy_extras(recipe, sources, writer, extras)
             record = _finish(recipe, writer, sources)
             # move it to its place
             _publish(partial, out)
@@ -108,11 +120,13 @@ def get(
     return Prepared(record, True, sorted(ways) if record["missing"] else [])
 
 
-def _copy_extras(recipe: Recipe, sources: Sources, out: Writer) -> None:
+def _copy_extras(recipe: Recipe, sources: Sources, out: Writer, download: bool) -> None:
     """Add the available extra files."""
+    # a generated set needs no network, so it does not wait for downloads
+    fetch = download or not recipe.generates_released
     for source in recipe.sources if out.splits else ():
         if source.extra:
-            if paths := sources.find(source.name, optional=True):
+            if paths := sources.find(source.name, fetch=fetch, optional=True):
                 out.copy(source.extra, paths[0])
             else:
                 out.lacking.append(source.extra)

@@ -108,7 +108,7 @@ def prepare_benchmark(
 ) -> dict[str, Any]:
     """Prepare the data of a benchmark; return the record of the prepared set.
 
-    :param lexicon_files: extra files that are wanted but not required; missing ones are looked for again.
+    :param lexicon_files: extra files that are wanted but not required.
     :raises InputError: a split is unavailable.
     """
     from cgbench.data_recipes.prepared import get
@@ -122,20 +122,25 @@ def prepare_benchmark(
         record = (
             read_set_record(folder, recipe.name) if (folder / RECORD).is_file() else {"splits": {}, "revision": None}
         )
-        lacking = (mirror or not offline) and not record.get("files", {}).keys() >= set(lexicon_files)
-        if record["revision"] != recipe.revision or not _unchanged(folder, record, benchmark) or lacking:
+        if record["revision"] != recipe.revision or not _unchanged(folder, record, benchmark):
             released = any(record["splits"].get(split, {}).get("origin") == RELEASED for split in benchmark.splits)
             if released and offline and not mirror and not recipe.generates_released:
                 raise InputError(
                     f"{folder}: prepared from the released files, but changed, or of an older version; "
                     f"give these files with {argument('mirror')}, or delete the folder"
                 )
-            prepared = get(recipe, folder, mirror=mirror, offline=offline, say=say)
+            prepared = get(recipe, folder, mirror=mirror, offline=offline, extras=bool(lexicon_files), say=say)
             record = prepared.record
             if missing := [split for split in benchmark.splits if split not in record["splits"]]:
                 ways = "; ".join(prepared.to_get[:MOST_WAYS])
                 further = f"; and {len(prepared.to_get) - MOST_WAYS} more files" if prepared.to_get[MOST_WAYS:] else ""
                 raise InputError(f"{', '.join(missing)} of {recipe.name} unavailable; {ways}{further}")
+        elif not record["files"].keys() >= set(lexicon_files) and (mirror or not offline):
+            # Files that were unavailable when the set was prepared may be available now.
+            try:
+                record = get(recipe, folder, mirror=mirror, offline=offline, extras=True, say=say).record
+            except InputError as error:
+                say(f"{benchmark.name}: {error}")
     # Name the splits that are not the released ones.
     if generated := generated_splits(record, benchmark):
         say(
