@@ -39,8 +39,9 @@ def ranked(evaluation: Evaluation) -> Evaluation:
         return index != base, inf if value is None else -sign * value
 
     order = sorted(range(len(systems)), key=key)
-    results, more, systems = (tuple(rows[at] for at in order) for rows in (scored.results, scored.more, systems))
-    return replace(evaluation, scored=replace(scored, results=results, more=more), systems=systems)
+    results, more = tuple(scored.results[at] for at in order), tuple(scored.more[at] for at in order)
+    scored = replace(scored, results=results, more=more)
+    return replace(evaluation, scored=scored, systems=tuple(systems[at] for at in order))
 
 
 def base_of(scored: ScoredSystems) -> int:

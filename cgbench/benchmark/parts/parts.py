@@ -168,7 +168,7 @@ class _Texts:
         """
         request, release = self.request, self.release
         if self.held_back is not None:
-            specs = [self.held_back]
+            specs: Sequence[CorpusSpec] = [self.held_back]
         elif request.corpora:
             specs = corpora_of(request.corpora, "from", columns=request.columns, texts=self.folder)
         elif release is None or release.is_split:

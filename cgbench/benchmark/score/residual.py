@@ -141,12 +141,14 @@ def compare_composition(
     :param control: the same probes with the rows of the control set, and what came out, by system and run.
     """
     names, outcomes = [name for name, _ in systems], [list(runs) for _, runs in systems]
-    model: Residual | BeyondControl = Residual(parts, least)
-    statistics = [np.stack(list(map(model.statistics, runs))) for runs in outcomes]
-    if control is not None:
-        model = BeyondControl(model, Residual(control[0], least))
+    model: Residual | BeyondControl
+    residual = model = Residual(parts, least)
+    if control is None:
+        statistics = [np.stack(list(map(residual.statistics, runs))) for runs in outcomes]
+    else:
+        model = beyond = BeyondControl(residual, Residual(control[0], least))
         statistics = [
-            np.stack(list(map(model.statistics, runs, others)))
+            np.stack(list(map(beyond.statistics, runs, others)))
             for runs, others in zip(outcomes, control[1], strict=True)
         ]
     comparison = replace(comparison, paired=CALIBRATED if comparison.paired else None)

@@ -88,7 +88,7 @@ class Validation:
                 with objective.autocast(source):
                     logits = model(twice(source), twice(target).shifted())
                 first, second = logits.float().chunk(2)
-                total += float(distance(first, second, "kl"))
+                total += float(distance(first, second))
         return total / count_tokens(batches, self.data.target.lengths)
 
     def _score(self, model: nn.Module) -> float:
