@@ -13,6 +13,8 @@ if TYPE_CHECKING:  # for editors and type checkers; the table below is used at r
     from cgbench.benchmark.comparison.sequential import sequential
     from cgbench.benchmark.consistency.linked_translations import consistency
     from cgbench.benchmark.consistency.make import make_items
+    from cgbench.benchmark.imported.import_scores import HumanJudgements, ImportedMetric, ScoredTexts, import_scores
+    from cgbench.benchmark.imported.rule_scores import RuleJudgements, rules
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
     from cgbench.benchmark.metrics.metric import Metric
     from cgbench.benchmark.overlap.overlap import overlap
@@ -22,9 +24,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the table below is used at r
     from cgbench.benchmark.release.release import Release
     from cgbench.benchmark.release.verify import verify
     from cgbench.benchmark.score.evaluate import bleu, chrf, cter, evaluate, exact_match, ter
-    from cgbench.benchmark.score.import_scores import HumanJudgements, ImportedMetric, ScoredTexts, import_scores
     from cgbench.benchmark.score.request import Breakdown, Control, ExampleOptions
-    from cgbench.benchmark.score.rule_scores import RuleJudgements, rules
     from cgbench.benchmark.splits.split import split
     from cgbench.benchmark.stats.degree import degree
     from cgbench.benchmark.stats.stats import stats
@@ -88,8 +88,8 @@ __all__ = [
 
 _MODULES = {
     **dict.fromkeys(("Breakdown", "Control", "ExampleOptions"), "cgbench.benchmark.score.request"),
-    **dict.fromkeys(("HumanJudgements", "ImportedMetric", "ScoredTexts"), "cgbench.benchmark.score.import_scores"),
-    **dict.fromkeys(("RuleJudgements", "rules"), "cgbench.benchmark.score.rule_scores"),
+    **dict.fromkeys(("HumanJudgements", "ImportedMetric", "ScoredTexts"), "cgbench.benchmark.imported.import_scores"),
+    **dict.fromkeys(("RuleJudgements", "rules"), "cgbench.benchmark.imported.rule_scores"),
     "Comparison": "cgbench.benchmark.comparison.comparison",
     "Ensemble": "cgbench.models.ensemble",
     "InputError": "cgbench.errors",
@@ -101,7 +101,7 @@ _MODULES = {
     "consistency": "cgbench.benchmark.consistency.linked_translations",
     "degree": "cgbench.benchmark.stats.degree",
     "export": "cgbench.benchmark.release.export.export",
-    "import_scores": "cgbench.benchmark.score.import_scores",
+    "import_scores": "cgbench.benchmark.imported.import_scores",
     "load_data": "cgbench.data_recipes.frames",
     "make_items": "cgbench.benchmark.consistency.make",
     "overlap": "cgbench.benchmark.overlap.overlap",

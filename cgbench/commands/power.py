@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
+from cgbench.benchmark.imported.import_scores import ImportedMetric, ImportRequest, evaluation_of_scores
 from cgbench.benchmark.metrics.metric import MetricOptions
 from cgbench.benchmark.score.evaluate import evaluation_of
-from cgbench.benchmark.score.import_scores import ImportedMetric, ImportRequest, evaluation_of_scores
 from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.benchmark.score.result import Evaluation, ReportRequest
 from cgbench.benchmark.validity.power import PowerRequest, PowerResult, power_of

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from cgbench.benchmark.score.import_scores import ImportRequest, evaluation_of_scores
+from cgbench.benchmark.imported.import_scores import ImportRequest, evaluation_of_scores
 from cgbench.commands.click_types import split_systems
 from cgbench.commands.command import Command
 from cgbench.commands.options import takes

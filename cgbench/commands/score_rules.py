@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from cgbench.benchmark.score.rule_scores import RulesRequest, evaluation_of_rules
+from cgbench.benchmark.imported.rule_scores import RulesRequest, evaluation_of_rules
 from cgbench.commands.command import Command
 from cgbench.commands.options import takes
 from cgbench.commands.score_output import ScoreOutput

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import cgbench
-from cgbench.benchmark.score.import_scores import ImportRequest
+from cgbench.benchmark.imported.import_scores import ImportRequest
 from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.errors import InputError
 from cgbench.requests import check

@@ -6,9 +6,9 @@ import statistics
 import numpy as np
 import pytest
 
+from cgbench.benchmark.imported.import_scores import import_scores
 from cgbench.benchmark.outputs.judgements import error_weight
 from cgbench.benchmark.outputs.score_readers import ReadOptions, read_score_columns
-from cgbench.benchmark.score.import_scores import import_scores
 from cgbench.errors import InputError
 
 

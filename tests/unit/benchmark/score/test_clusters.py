@@ -9,9 +9,9 @@ import pytest
 from cgbench import evaluate, exact_match
 from cgbench.benchmark.comparison.design import Clusters
 from cgbench.benchmark.comparison.variance import covariance_of_clusters
+from cgbench.benchmark.imported.import_scores import import_scores
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.score.evaluate import cter
-from cgbench.benchmark.score.import_scores import import_scores
 from cgbench.benchmark.score.request import Control
 from cgbench.errors import InputError, InputWarning
 

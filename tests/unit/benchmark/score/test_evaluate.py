@@ -7,10 +7,10 @@ import pandas
 import pytest
 from option_names import shown_by
 
+from cgbench.benchmark.imported.import_scores import import_scores
 from cgbench.benchmark.metrics.cter_grammar import Grammar
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.score.evaluate import bleu, chrf, cter, evaluate, exact_match, ter
-from cgbench.benchmark.score.import_scores import import_scores
 from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.commands.lines import as_options
 from cgbench.errors import InputError, InputWarning, argument

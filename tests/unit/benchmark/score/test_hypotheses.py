@@ -6,10 +6,10 @@ import warnings
 import pytest
 from small_build import list_files
 
+from cgbench.benchmark.imported.import_scores import import_scores
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.score.evaluate import evaluate
 from cgbench.benchmark.score.hypotheses import normalisation_of
-from cgbench.benchmark.score.import_scores import import_scores
 from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.errors import InputError, InputWarning
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from cgbench.benchmark.imported.import_scores import import_scores
 from cgbench.benchmark.outputs import score_readers
 from cgbench.benchmark.score import evaluate as evaluation_module
 from cgbench.benchmark.score import result
 from cgbench.benchmark.score.evaluate import evaluate
-from cgbench.benchmark.score.import_scores import import_scores
 from cgbench.benchmark.score.output.forms import Note, OutputTable, as_text
 from cgbench.benchmark.score.output.rows import LONG
 from cgbench.report.score_page import score_page

@@ -6,7 +6,7 @@ from request_yaml import to_yaml
 
 import cgbench
 from cgbench.benchmark.consistency.request import ConsistencyRequest
-from cgbench.benchmark.score.import_scores import ImportRequest
+from cgbench.benchmark.imported.import_scores import ImportRequest
 from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.requests import changed, read_values
 

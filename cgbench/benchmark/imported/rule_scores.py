@@ -11,6 +11,7 @@ import numpy as np
 
 from cgbench.argument_types import File, Systems, Text
 from cgbench.benchmark.comparison.comparison import Comparison, TestName
+from cgbench.benchmark.imported.import_scores import human_means_of
 from cgbench.benchmark.metrics.rule_passes import RulePasses
 from cgbench.benchmark.outputs.score_files import ScoreColumn
 from cgbench.benchmark.outputs.systems import read_runs
@@ -18,7 +19,6 @@ from cgbench.benchmark.rules.rule import Verdict, passed
 from cgbench.benchmark.rules.rule_file import RuleSet, read_rules, read_verdicts
 from cgbench.benchmark.score.evaluate import evaluation_of
 from cgbench.benchmark.score.example_sets import MetricContext
-from cgbench.benchmark.score.import_scores import human_means_of
 from cgbench.benchmark.score.output.rows import Row, rows_of
 from cgbench.benchmark.score.request import Breakdown, ExampleOptions, Grouping, ScoreRequest
 from cgbench.benchmark.score.result import Evaluation
