@@ -71,7 +71,6 @@ STILL_LACKS = {
     "lm score --lm built/lm.arpa pool.en": "kenlm is not installed; run: pip install kenlm",
     "degree --train raw.en --tokenize moses raw.en": "sacremoses is not installed; run: pip install sacremoses",
     "degree --train train.zst pool.en": "zstandard is not installed; run: pip install zstandard",
-    "lexicon learn train.de train.en --out other.json --show lexicon.png": "pip install matplotlib",
 }
 FILES = {
     "train.zst": "",
