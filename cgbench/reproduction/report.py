@@ -264,7 +264,7 @@ def _schedule(runs: Sequence[Result]) -> str:
 
 
 LEGEND = (
-    "In percent; ± is the standard deviation over seeds; Δ: ours minus published; 95 %: its confidence interval, from\n"
+    "In percent; ± is the standard deviation over seeds; Δ: ours minus published; 95 %: its confidence interval, from "
     "the spreads and numbers of runs of both; within: it contains zero (not decided if wider than 50)."
 )
 TOO_FEW = "too few updates to compare"
@@ -291,7 +291,7 @@ def tables_of(lines: Sequence[Line], width: int = sys.maxsize) -> list[OutputTab
             rows = [[*row[:-1], ""] for row in rows]
         title = f"{table}: {all_tables()[table].title}" if table else "not in a table"
         blocks += [Note(f"{title}\n{textwrap.fill('; '.join(common), width)}"), OutputTable(HEAD, rows, keys=2)]
-    return [*blocks, Note(LEGEND)]
+    return [*blocks, Note(textwrap.fill(LEGEND, width))]
 
 
 def _cells(line: Line) -> list[str]:

@@ -15,5 +15,5 @@ def test_a_copied_example_is_its_commands(browser, site):
     loop = copied[0].splitlines()
     assert loop[0] == "cgbench data get demo --out data" and loop[-1] == "done" and "[...]" not in copied[0]
     # A command over two lines, without the table that it prints.
-    (paired,) = [text for text in copied if "--paired" in text and "exact" not in text]
+    (paired,) = [text for text in copied if "score bleu --ref" in text and "--tokenize none --paired" in text]
     assert len(paired.splitlines()) == 2 and paired.splitlines()[0].endswith("\\")

@@ -43,6 +43,10 @@ def test_what_a_newcomer_asks_for(page, site, query):
     page.wait_for_selector(RESULT, state="detached", timeout=60_000)
     page.type(QUERY, query)
     page.wait_for_selector(RESULT, state="attached", timeout=60_000)
-    page.wait_for_timeout(500)  # for the results of the whole query
-    first = page.eval_on_selector(RESULT, "link => link.href").removeprefix(site)
+    # The results of the whole query follow those of its beginning.
+    for _ in range(100):
+        first = page.eval_on_selector(RESULT, "link => link.href").removeprefix(site)
+        if first.partition("?")[0] in FIRST[query]:
+            break
+        page.wait_for_timeout(50)
     assert first.partition("?")[0] in FIRST[query], first

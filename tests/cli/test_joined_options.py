@@ -11,10 +11,11 @@ import pytest
 
 import cgbench
 from cgbench.benchmark.consistency.request import ConsistencyRequest, ItemsRequest
+from cgbench.benchmark.imported import import_scores, rule_scores
 from cgbench.benchmark.parts.folder import Piece, Place, write_parts
 from cgbench.benchmark.parts.request import PartsRequest
 from cgbench.benchmark.release.export.export import ExportRequest
-from cgbench.benchmark.score import import_scores, request, rule_scores
+from cgbench.benchmark.score import request
 from cgbench.benchmark.validity.request import ValidateRequest
 from cgbench.errors import InputError
 from cgbench.text.joins import Examples

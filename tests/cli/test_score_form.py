@@ -22,8 +22,8 @@ def test_one_line_stops_and_its_remedies_work(run, values, texts):
     (line,) = run(*words, status=2).stderr.splitlines()
     assert line == (
         "error: A: cased, unlike the references, which are in lower case; not tokenised, unlike the references, which "
-        "are tokenised (final periods and commas stand apart). Remedy: --lowercase ignores case; --normalise en=moses "
-        "tokenises as Moses does; --accept-text scores the text as it is"
+        "are tokenised (final periods and commas stand apart). Remedy: --lowercase ignores case; --normalise "
+        "LANG=moses tokenises as Moses does; --accept-text scores the text as it is"
     )
     assert run(*words, "--accept-text").stderr.startswith("warning: A: cased, unlike the references")
     assert values(*words, "--accept-text") == [0]

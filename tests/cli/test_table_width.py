@@ -60,6 +60,6 @@ def test_a_split_and_reproduced_tables(files, run, tmp_path):
             path = tmp_path / "runs" / f"colors.{scale}.{seed}" / "0" / "result.json"
             path.parent.mkdir(parents=True)
             path.write_text(json.dumps(asdict(result)))
-        shown = run("reproduce", "show", tmp_path, "--scale", scale, "--others", env={"COLUMNS": "80"}).stdout
+        shown = run("reproduce", "show", tmp_path, "--scale", scale, env={"COLUMNS": "80"}).stdout
         assert "Colors; exact match" in shown and widest(shown) <= 80
         assert ("too few" in " ".join(shown.split())) is (scale == "smoke")

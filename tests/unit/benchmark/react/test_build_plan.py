@@ -30,7 +30,8 @@ def plan(tmp_path):
 
 def test_the_length_limit_is_in_the_key_of_the_uncertainty_alone(plan):
     usual = plan()
-    assert usual.uncertainty.config == {"beam": 5, "device": "cpu", "shard": 500}  # as before there was the setting
+    limits = {"max_length_ratio": 1.2, "max_length_extra": 10}
+    assert usual.uncertainty.config == {"beam": 5, "device": "cpu", "shard": 500, **limits}
     assert usual.uncertainty.revision == 3
     assert plan(max_length_ratio=1.2, max_length_extra=10).uncertainty.key == usual.uncertainty.key
     for change in ({"max_length_ratio": 4.0}, {"max_length_extra": 50}):
