@@ -89,8 +89,8 @@ class NearestSources:
             for first, last in zip(product.indptr[:-1], product.indptr[1:], strict=True):
                 indices, cosines = product.indices[first:last], product.data[first:last]
                 if len(cosines) > BEST:
-                    kept = cosines > np.partition(cosines, -BEST)[-BEST] - TIE
-                    indices, cosines = indices[kept], cosines[kept]
+                    is_near = cosines > np.partition(cosines, -BEST)[-BEST] - TIE
+                    indices, cosines = indices[is_near], cosines[is_near]
                 yield indices[np.lexsort((indices, -(cosines / TIE).round()))].tolist()
 
     def _closest(self, words: Sequence[str], candidates: Sequence[int]) -> Neighbour:

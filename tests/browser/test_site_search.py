@@ -43,10 +43,9 @@ def test_what_a_newcomer_asks_for(page, site, query):
     page.wait_for_selector(RESULT, state="detached", timeout=60_000)
     page.type(QUERY, query)
     page.wait_for_selector(RESULT, state="attached", timeout=60_000)
-    # The results of the whole query follow those of its beginning.
-    for _ in range(100):
-        first = page.eval_on_selector(RESULT, "link => link.href").removeprefix(site)
-        if first.partition("?")[0] in FIRST[query]:
-            break
-        page.wait_for_timeout(50)
+    # The results of the whole query follow those of its beginning: wait until they stay.
+    first = before = ""
+    while not first or first != before:
+        page.wait_for_timeout(700)
+        before, first = first, page.eval_on_selector(RESULT, "link => link.href").removeprefix(site)
     assert first.partition("?")[0] in FIRST[query], first

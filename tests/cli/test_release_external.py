@@ -338,7 +338,7 @@ def test_lm_eval_runs_the_task_with_its_dummy_model(release, run, tmp_path, monk
         for shot in shots:
             source, target = re.fullmatch("German: (.*)\nEnglish: (.*)", shot).groups()
             assert source not in text(release, "de") and target not in text(release, "en")
-    # An answer that begins with reasoning and line breaks, and goes on after its first line.
+    # The answer has reasoning and line breaks before its first line, and a second line.
     answers = iter(f"<think>\nHm.\n</think>\n\n{line}\nGerman" for line in text(release, "en"))
     monkeypatch.setattr(
         "lm_eval.models.dummy.DummyLM.generate_until", lambda self, requests, **_: [next(answers) for _ in requests]

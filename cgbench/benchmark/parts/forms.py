@@ -66,7 +66,10 @@ def element_candidates(
     ends = np.cumsum([len(corpus) for _, corpus in corpora])[:-1]
     allowed = [
         np.concatenate(
-            [~np.isin(part, codes[at]) for part, codes in zip(np.split(hashes[at], ends), excluded, strict=True)]
+            [
+                ~np.isin(of_corpus, codes[at])
+                for of_corpus, codes in zip(np.split(hashes[at], ends), excluded, strict=True)
+            ]
         )
         for at in (0, 1)
     ]

@@ -83,13 +83,8 @@ class Search:
     def __init__(
         self, pieces: NgramPieces, side: str, excluded: Sequence[Sequence[np.ndarray]], max_length: int, k: int
     ) -> None:
-        self.pieces, self.excluded, self.own, self.max_length, self.k = (
-            pieces,
-            excluded,
-            SIDES.index(side),
-            max_length,
-            k,
-        )
+        self.pieces, self.excluded, self.own = pieces, excluded, SIDES.index(side)
+        self.max_length, self.k = max_length, k
         self.words = [filter_arrays(pieces.known.words if name == side else None, False) for name in SIDES]
         self._worst = np.full(len(pieces), _NO_RANK)  # pairs of a higher rank are not kept
 

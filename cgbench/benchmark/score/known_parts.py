@@ -100,11 +100,11 @@ def score_known_parts(
     probe_outputs = [[_right(of_probes, match, probes.metric, run) for run in system.runs] for system in searched[1]]
     frequency = np.array([piece.count for piece in folder.pieces], np.int64)
 
-    def measured(place: int, rows: Sequence[Sequence[Place]]) -> tuple[Parts, tuple[tuple[Outcomes, ...], ...]]:
+    def measured(set_number: int, rows: Sequence[Sequence[Place]]) -> tuple[Parts, tuple[tuple[Outcomes, ...], ...]]:
         """The pieces of a set, and what came out in it."""
         in_rows = Incidence.of([(position.piece, row) for row, places in enumerate(rows) for position in places])
-        parts = Parts(in_rows, of_probes, frequency, lengths(texts[place]), lengths(texts[1]), match is None)
-        metric, systems = sets[place].metric, searched[place]
+        parts = Parts(in_rows, of_probes, frequency, lengths(texts[set_number]), lengths(texts[1]), match is None)
+        metric, systems = sets[set_number].metric, searched[set_number]
         outcomes = tuple(
             tuple(
                 Outcomes(out, _right(in_rows, match, metric, run)) for run, out in zip(system.runs, outs, strict=True)

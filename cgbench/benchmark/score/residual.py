@@ -325,8 +325,8 @@ class BeyondControl(Metric):
         probes = sum(sizes) + np.arange(test.n - sizes[0])
         self._units = [np.r_[0 : sizes[0], probes], np.r_[sizes[0] : sum(sizes), probes]]
         labels = np.zeros((2, sum(sizes) + len(probes)), np.int64)
-        for place, model in enumerate(self.models):
-            labels[:, self._units[place]] = model.clusters.labels
+        for model_number, model in enumerate(self.models):
+            labels[:, self._units[model_number]] = model.clusters.labels
         # The sentences of the control set are others than those of the test set; the probes are the same.
         labels[1, sum(sizes) :] += labels[1].max(initial=0) + 1
         labels[1, sizes[0] : sum(sizes)] += labels[1].max(initial=0) + 1
@@ -346,8 +346,8 @@ class BeyondControl(Metric):
         of_sets = [model.statistics(outcomes) for model, outcomes in zip(self.models, (run, control), strict=True)]
         width = of_sets[0].shape[1]
         statistics = np.zeros((self.n, 2 * width))
-        for place, values in enumerate(of_sets):
-            statistics[self._units[place], place * width : (place + 1) * width] = values
+        for model_number, values in enumerate(of_sets):
+            statistics[self._units[model_number], model_number * width : (model_number + 1) * width] = values
         return statistics
 
     def compute(self, sums: np.ndarray) -> np.ndarray:

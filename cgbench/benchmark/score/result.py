@@ -96,9 +96,14 @@ class Evaluation:
         return self.analyses.get("exposure")
 
     @property
+    def by_metric(self) -> tuple[Evaluation, ...]:
+        """This evaluation and those by further metrics."""
+        return (self, *self.more)
+
+    @property
     def warned(self) -> list[InputWarning]:
         """The warnings of all metrics, each once."""
-        warned = [warning for one in (self, *self.more) if one.inputs for warning in one.inputs.warned]
+        warned = [warning for evaluation in self.by_metric if evaluation.inputs for warning in evaluation.inputs.warned]
         return list({str(warning): warning for warning in warned}.values())
 
     @property
@@ -142,11 +147,11 @@ class Evaluation:
 
     def to_json(self) -> list[dict[str, Any]]:
         """The results as JSON values, one per system; ``docs/reference/formats.md`` describes them."""
-        return [row for one in (self, *self.more) for row in scores_as_json(one.scored, one.analyses)]
+        return [row for evaluation in self.by_metric for row in scores_as_json(evaluation.scored, evaluation.analyses)]
 
     def rows(self) -> list[Row]:
         """The long table: a row per score, system and bin, and those of all analyses."""
-        return [row for one in (self, *self.more) for row in long_table(one.scored, one.analyses)]
+        return [row for evaluation in self.by_metric for row in long_table(evaluation.scored, evaluation.analyses)]
 
     def to_latex(self, width: int | None = None) -> str:
         """The tables in LaTeX (booktabs), with ``width`` decimals (by default one; four for scores up to 1)."""
@@ -160,7 +165,7 @@ class Evaluation:
         options: dict[str, Any] = {"form": form, "width": width, "reasons": reasons}
         ReportRequest(**options)  # checks them
         if width is None:
-            width = max(one.scored.metric.width for one in (self, *self.more))
+            width = max(evaluation.scored.metric.width for evaluation in self.by_metric)
         return FORMS[form](self, width, reasons)
 
     def plot(self, path: AnyPath | None = None, *, ax: Any = None, width: str = "3.3in") -> Any:
@@ -179,7 +184,7 @@ class Evaluation:
         if path is not None:
             check_picture(Path(path), argument("plot", str(path)))
             check_output(Path(path), [])
-        charts = [chart for one in (self, *self.more) for chart in one._charts()]
+        charts = [chart for evaluation in self.by_metric for chart in evaluation._charts()]
         if ax is not None:
             if not hasattr(ax, "errorbar"):
                 raise InputError(f"{argument('ax', ax)}: it must be an axes of matplotlib")
@@ -265,8 +270,8 @@ def _tables(form: str) -> Callable[[Evaluation, int, bool], str]:
         one_line = form == "text"
         more = [further.scored for further in evaluation.more]
         blocks = tables_of(evaluation.scored, width, reasons, one_line, more)
-        for one in (evaluation, *evaluation.more):
-            blocks += analysis_blocks(one.analyses, width, one_line)
+        for of_metric in evaluation.by_metric:
+            blocks += analysis_blocks(of_metric.analyses, width, one_line)
         return as_text(blocks, form)
 
     return tables

@@ -94,14 +94,14 @@ def tables_of(
 
 def _side_by_side(tables: Sequence[OutputTable]) -> OutputTable:
     """The tables of systems by several metrics as one: each score with its interval and its difference."""
-    per_score, kept = 1 + len(SPREAD), (0, 1 + SPREAD.index("95 % interval"), 1 + SPREAD.index("Δ"))
+    per_score, columns = 1 + len(SPREAD), (0, 1 + SPREAD.index("95 % interval"), 1 + SPREAD.index("Δ"))
 
     def join(lines: Sequence[Sequence[str]]) -> list[str]:
-        cells = [cell for line in lines for column, cell in enumerate(line[3:]) if column % per_score in kept]
+        cells = [cell for line in lines for column, cell in enumerate(line[3:]) if column % per_score in columns]
         return [*lines[0][:3], *cells]
 
     head, *rows = [join(lines) for lines in zip(*((table.head, *table.rows) for table in tables), strict=True)]
-    return OutputTable(head, rows, starts=range(3 + len(kept), len(head), len(kept)))
+    return OutputTable(head, rows, starts=range(3 + len(columns), len(head), len(columns)))
 
 
 def _further_tables(scored: ScoredSystems, rows: Sequence[Row], width: int, reasons: bool) -> list[OutputTable | Note]:
@@ -316,18 +316,18 @@ def _people(scored: ScoredSystems, rows: Sequence[Row], width: int) -> OutputTab
         return [*_score(row, width), "" if gain is None else f"{max(0, round(100 * gain))} %"]
 
     labels = {"with the metric": f"human + {metric}", "judgements alone": "human"}
-    shown = []
+    people_rows = []
     for name, label in labels.items():
         for row in (row for row in people if row.figure == name and not row.baseline):
             row = replace(row, figure=label, baseline=baseline)
             if difference := differences.get((name, row.system)):
                 row = replace(row, **{name: getattr(difference, name) for name in OF_DIFFERENCES})
-            shown.append(row)
-    shown += [replace(row, figure=metric) for row in rows if row.analysis == "scores"]
+            people_rows.append(row)
+    people_rows += [replace(row, figure=metric) for row in rows if row.analysis == "scores"]
     note = f"narrower: how much {metric} shortens the interval of {'Δ' if differences else 'the mean'}"
     return OutputTable(
         ["mean of", "system", "n", "mean", *SPREAD, "narrower"],
-        _lines_of(shown, ("figure", "system", "n"), cells, once=1),
+        _lines_of(people_rows, ("figure", "system", "n"), cells, once=1),
         2,
         note=note,
     )
