@@ -42,7 +42,8 @@ def make_command(values: dict[str, Any], text: Path) -> None:
 def score_command(values: dict[str, Any], output: dict[str, Any], items: Path) -> None:
     """Score how consistently systems translate the words that the sentences of ITEMS share.
 
-    ITEMS is a table of `cgbench consistency make`, or another with the columns source and piece.
+    ITEMS is a table of `cgbench consistency make`, or another with the columns source and piece. If it is a folder of
+    `cgbench parts --side source`, the command scores the residual composition error instead, which needs --probe-hyp.
     """
     from cgbench.benchmark.consistency.linked_translations import consistency
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from cgbench.argument_types import File, Systems, Text
 from cgbench.benchmark.comparison.comparison import Comparison, TestName
 from cgbench.requests import KW_ONLY, option, request
@@ -39,14 +37,16 @@ class ItemsRequest:
 class ConsistencyRequest:
     """What :func:`~cgbench.benchmark.consistency.linked_translations.consistency` is asked for."""
 
-    items: File = option(help="Table of consistency make, or one with columns source and piece", python_only=True)
+    items: File = option(
+        help="Table of consistency make, or one with columns source and piece; or a folder of parts", python_only=True
+    )
     systems: Systems = option(
         help="Outputs of a system for the sentences, one file per seed; repeatable", group="Input", flag="hyp"
     )
     _: KW_ONLY
+    probe_systems: Systems | None = option(
+        default=None, help="Outputs of a system for the probes of a folder of parts, one file per seed; repeatable",
+        group="Input", flag="probe-hyp",
+    )  # fmt: skip
     paired: TestName | bool | None = option(default=None)
     comparison: Comparison = option(default=Comparison(), help="Intervals and tests (Comparison)")
-    method: Literal["align", "ngrams"] = option(
-        default="align", help="Find translations of a piece by word alignment, or compare n-grams of whole outputs",
-        group="Metric",
-    )  # fmt: skip

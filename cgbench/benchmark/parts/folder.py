@@ -59,7 +59,7 @@ _CONTROL = "control.jsonl"
 _NORMALISED = ("probes.norm.source", "probes.norm.target")
 _SHAPE = {
     "side": lambda value: value in SIDES,
-    "match": lambda value: value in ("words", "exact", "compound"),
+    "match": lambda value: value in ("words", "outputs", "exact", "compound"),
     "pieces": str,
     "k": int,
     "settings": {"normalisation": {"tokenize": str, "lowercase": bool, "languages": (None, [str])}},
@@ -158,9 +158,14 @@ class PartsFolder:
 
     @property
     def match(self) -> str:
-        """How an output shows that a piece is known. ``words``: it has the piece's words in a row; ``exact``: it is the
-        reference of the probe; ``compound``: it translates the piece, a compound."""
+        """How an output shows that a piece is known. ``words``: it has the piece's words in a row; ``outputs``: it has
+        what the outputs for other probes have for the piece; ``exact``: it is the reference of the probe; ``compound``:
+        it translates the piece, a compound."""
         return str(self.manifest["match"])
+
+    def words_of_rows(self, rows: Sequence[Sequence[Place]]) -> list[list[str]]:
+        """The words of test or control rows on the side of the pieces, which are n-grams that cover them."""
+        return [[word for place in row for word in self.pieces[place.piece].text.split(" ")] for row in rows]
 
 
 def write_parts(

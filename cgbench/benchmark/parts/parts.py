@@ -56,11 +56,11 @@ def parts(request: PartsRequest) -> PartsFolder:
         candidates = _candidates(texts)
         pieces, probes = candidates.select(request.k)
         kind = "compounds" if request.compounds is not None else request.pieces.split(":")[0]
-        by_piece = kind == "ngrams" and texts.side == "target"
+        of_ngrams = {"source": "outputs", "target": "words"}[texts.side]
         manifest = {
             "version": __version__,
             "side": texts.side,
-            "match": "compound" if kind == "compounds" else "words" if by_piece else "exact",
+            "match": {"compounds": "compound", "ngrams": of_ngrams}.get(kind, "exact"),
             "k": request.k,
             "pieces": kind,
             "settings": {

@@ -3,10 +3,11 @@
 How an output shows that a piece is known depends on the folder of ``cgbench parts``:
 
 - *words*: the words of the piece stand in the output, in a row;
+- *outputs*: the output has what the system itself says for the piece in its other probes (:mod:`by_outputs`);
 - *exact*: the output of the probe equals its reference, by the metric that scores the test set;
 - *compound*: the output of the probe translates its compound, as CTER judges it.
 
-:mod:`composition` has the definitions, and the residual composition error.
+:mod:`residual` has the definitions, and the residual composition error.
 """
 
 from __future__ import annotations
@@ -22,12 +23,20 @@ from cgbench.benchmark.metrics.bins import Bin, Feature, lengths, make_bins
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.metric import Metric
-from cgbench.benchmark.outputs.systems import System, same_systems
+from cgbench.benchmark.outputs.systems import System, check_same_runs, same_systems
 from cgbench.benchmark.parts.folder import SIDES, PartsFolder, Place
+from cgbench.benchmark.score.by_outputs import judge_run, source_parts
 from cgbench.benchmark.score.example_sets import ExampleSet, MetricContext, read_test_set
 from cgbench.benchmark.score.hypotheses import RELEASE, normalise_systems
 from cgbench.benchmark.score.request import ScoreRequest
-from cgbench.benchmark.score.residual import Incidence, Outcomes, Parts, compare_composition, gate_of
+from cgbench.benchmark.score.residual import (
+    Incidence,
+    Outcomes,
+    Parts,
+    compare_composition,
+    gate_of,
+    parts_of_folder,
+)
 from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.errors import InputError, argument
 from cgbench.tables import counted
@@ -84,41 +93,17 @@ def score_known_parts(
         raise InputError(f"{folder_name}: it has no probes")
     probes = _read_probes(request, folder, test)
     for system, other in zip(test.systems, probes.systems, strict=True):
-        if len(system.runs) != len(other.runs):
-            raise InputError(
-                f"{argument('probe_systems')}: {system.name} has {len(other.runs)} runs on the probes and "
-                f"{len(system.runs)} on the test set; give the same seeds in the same order"
-            )
-    # The test set, the probes and, if the folder has its pieces, the control set; pieces are in normalised form.
-    sets = [test, probes, *([control] if control and len(folder.control) == control.metric.n else [])]
-    searched = [_in_form_of_pieces(folder, example_set) for example_set in sets]
-    texts = [example_set.targets.values for example_set in sets if example_set.targets is not None]
-    if len(texts) < len(sets):
-        raise InputError(f"{folder_name}: the lengths of test pairs are needed; give {argument('references')}")
-    match = _matcher(request, folder)
-    of_probes = Incidence.of([(piece, probe) for piece, piece_ in enumerate(folder.pieces) for probe in piece_.probes])
-    probe_outputs = [[_right(of_probes, match, probes.metric, run) for run in system.runs] for system in searched[1]]
-    frequency = np.array([piece.count for piece in folder.pieces], np.int64)
-
-    def measured(set_number: int, rows: Sequence[Sequence[Place]]) -> tuple[Parts, tuple[tuple[Outcomes, ...], ...]]:
-        """The pieces of a set, and what came out in it."""
-        in_rows = Incidence.of([(position.piece, row) for row, places in enumerate(rows) for position in places])
-        parts = Parts(in_rows, of_probes, frequency, lengths(texts[set_number]), lengths(texts[1]), match is None)
-        metric, systems = sets[set_number].metric, searched[set_number]
-        outcomes = tuple(
-            tuple(
-                Outcomes(out, _right(in_rows, match, metric, run)) for run, out in zip(system.runs, outs, strict=True)
-            )
-            for system, outs in zip(systems, probe_outputs, strict=True)
-        )
-        return parts, outcomes
-
-    parts, outcomes = measured(0, folder.rows)
+        check_same_runs("probe_systems", system, other)
+    # The test set and, if the folder has its pieces, the control set.
+    sets = [(test, folder.rows)]
+    if control and len(folder.control) == control.metric.n:
+        sets.append((control, folder.control))
+    measured = [_measure(request, folder, probes, *example_set) for example_set in sets]
+    parts, outcomes = measured[0]
     outcomes_by_system = list(zip([system.name for system in test.systems], outcomes, strict=True))
     residual = compare_composition(parts, outcomes_by_system, breakdown.known, request.comparison)
     beyond = None
-    if len(sets) > 2:
-        of_control = measured(2, folder.control)
+    for of_control in measured[1:]:
         beyond = compare_composition(parts, outcomes_by_system, breakdown.known, request.comparison, of_control)
     bins = []
     if folder.manifest["pieces"] == "ngrams":  # which cover the row
@@ -130,6 +115,37 @@ def score_known_parts(
         folder, parts, breakdown.known, outcomes, residual, _by_parts(scored, given_pairs, bins, request), beyond
     )
     return replace(scores, warnings=(*(f"probes: {line}" for line in probes.warnings), *_warnings(scores)))
+
+
+def _measure(
+    request: ScoreRequest,
+    folder: PartsFolder,
+    probes: ExampleSet,
+    example_set: ExampleSet,
+    rows: Sequence[Sequence[Place]],
+) -> tuple[Parts, tuple[tuple[Outcomes, ...], ...]]:
+    """The pieces of a test or control set, and what came out in it and in the probes, by system and run."""
+    # Pieces are in normalised form.
+    systems, probe_systems = (_in_form_of_pieces(folder, both) for both in (example_set, probes))
+    runs_of_systems = [
+        list(zip(of_probes.runs, system.runs, strict=True))
+        for of_probes, system in zip(probe_systems, systems, strict=True)
+    ]
+    if folder.match == "outputs":
+        parts = source_parts(folder, rows)
+        return parts, tuple(tuple(judge_run(folder, rows, parts, run) for run in runs) for runs in runs_of_systems)
+    if example_set.targets is None or probes.targets is None:
+        raise InputError(f"{folder.folder}: the lengths of test pairs are needed; give {argument('references')}")
+    match = _matcher(request, folder)
+    words, probe_words = lengths(example_set.targets.values), lengths(probes.targets.values)
+    parts = parts_of_folder(folder, rows, words, probe_words, whole=match is None)
+
+    def outcomes(probe_run: Sequence[str], run: Sequence[str]) -> Outcomes:
+        return Outcomes(
+            _right(parts.probes, match, probes.metric, probe_run), _right(parts.rows, match, example_set.metric, run)
+        )
+
+    return parts, tuple(tuple(outcomes(*run) for run in runs) for runs in runs_of_systems)
 
 
 def _by_parts(
@@ -179,7 +195,13 @@ def _warnings(scores: PartsScores) -> list[str]:
             f"{untested:,} of {len(scores.folder.rows):,} test pairs with a piece without a probe (or without pieces) "
             "count as not given"
         )
-    if single := sum(len(piece.probes) == 1 for piece in scores.folder.pieces):
+    if scores.folder.match == "outputs":
+        chances = [100 * float(np.mean([run.chance for run in runs])) for runs in scores.outcomes]
+        lines.append(
+            f"pieces come out of outputs for other test pairs in {' / '.join(f'{chance:.0f}%' for chance in chances)} "
+            "of cases, by chance: errors of composition count that much less"
+        )
+    elif single := sum(len(piece.probes) == 1 for piece in scores.folder.pieces):
         lines.append(
             f"{counted(single, 'piece')} with one probe: it decides whether the piece is known, and none is left to "
             "predict its error"

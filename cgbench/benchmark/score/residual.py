@@ -33,6 +33,8 @@ from cgbench.benchmark.comparison.design import Clusters, Sampling
 from cgbench.benchmark.comparison.intervals import score_interval
 from cgbench.benchmark.comparison.variance import ExampleCovariance
 from cgbench.benchmark.metrics.metric import Metric, Signature
+from cgbench.benchmark.parts.folder import PartsFolder, Place
+from cgbench.benchmark.parts.own_translations import Folds
 from cgbench.benchmark.score.scored import ScoredSystems
 
 FIGURES = ("residual", "given", "error", "predicted")
@@ -88,15 +90,28 @@ class Parts:
         return np.bincount(self.probes.piece, minlength=len(self.frequency))
 
 
+def parts_of_folder(
+    folder: PartsFolder, rows: Sequence[Sequence[Place]], length: np.ndarray, probe_length: np.ndarray, whole: bool
+) -> Parts:
+    """The pieces of the rows of a test set or control set, and those of the probes."""
+    in_rows = Incidence.of([(place.piece, row) for row, places in enumerate(rows) for place in places])
+    in_probes = Incidence.of([(piece, probe) for piece, piece_ in enumerate(folder.pieces) for probe in piece_.probes])
+    frequency = np.array([piece.count for piece in folder.pieces], np.int64)
+    return Parts(in_rows, in_probes, frequency, length, probe_length, whole)
+
+
 @dataclass(frozen=True)
 class Outcomes:
     """What came out in one run: bool for each incidence of ``Parts.probes`` and of ``Parts.rows``.
 
-    Of whole sentences, all incidences of a sentence are alike.
+    Of whole sentences, all incidences of a sentence are alike. ``folds``: the same without each probe in turn, if
+    probes say how a piece is translated; ``chance``: the share of pieces that come out of another row's output.
     """
 
     probes: np.ndarray
     rows: np.ndarray
+    folds: Folds | None = None
+    chance: float | None = None
 
 
 class Gate(NamedTuple):
@@ -221,11 +236,16 @@ class Residual(Metric):
         fold_of_probe = np.arange(len(probes.piece)) - starts[probes.piece]
         folds = max(int(counts.max(initial=0)), 1)
         given_weight, held_weight = np.zeros(len(parts.length)), np.zeros(len(probes.piece))
+        missing_weight = np.zeros(len(rows.piece))
         for fold in range(folds):
             out = (fold_of_probe == fold % np.maximum(counts, 1)[probes.piece]) & (counts[probes.piece] > 1)
-            passed = total - np.bincount(probes.piece[out], right[out], len(counts))
+            passed, came = total - np.bincount(probes.piece[out], right[out], len(counts)), run.rows
+            if run.folds is not None:
+                passed, came = run.folds.passed[fold], run.folds.rows[fold]
             known = _known(passed, counts - (counts > 1), least)
-            given_weight += _given(parts, known) / folds
+            given = _given(parts, known)
+            given_weight += given / folds
+            missing_weight += (given[rows.sentence] & ~came) / folds
             held_weight += (out & known[probes.piece]) / folds
         weight = given_weight[rows.sentence]
         piece_weight = (
@@ -239,7 +259,8 @@ class Residual(Metric):
             held_weight = held_weight * np.where(units > 0, given_of_piece / units, 0.0)[probes.piece]
         # As many probes as there are, so that the prior keeps its weight.
         held_weight *= np.count_nonzero(held_weight) / folds / held_weight.sum() if held_weight.sum() else 0.0
-        pairs, wrong = weight * self.rarest if parts.whole else weight, held_weight * ~run.probes
+        per_row = self.rarest if parts.whole else np.ones(len(weight))
+        pairs, missing, wrong = weight * per_row, missing_weight * per_row, held_weight * ~run.probes
         fit = self._fit(held_weight, wrong)
         gradient, curvature = self._likelihood(fit, held_weight, wrong)
         if held_weight.any():
@@ -250,7 +271,7 @@ class Residual(Metric):
         first, second = statistics[: len(rows.piece)], statistics[len(rows.piece) :]
         first[:, 0] = gate_of(parts, run.probes, least).given[rows.sentence] * self.rarest
         first[:, 1] = self.rarest
-        first[:, 2:5] = pairs[:, None] * np.stack([~run.rows, np.ones(len(pairs)), predicted], axis=1)
+        first[:, 2:5] = np.stack([missing, pairs, pairs * predicted], axis=1)
         first[:, 5:8] = (pairs * slope)[:, None] * self._of_rows
         second[:, 8], second[:, 9:12], second[:, 12:] = held_weight, gradient, curvature[:, _UPPER[0], _UPPER[1]]
         return statistics
@@ -266,6 +287,10 @@ class Residual(Metric):
         expected = 100 * np.clip((predicted + (sums[:, 5:8] * step).sum(axis=1)) / pairs, 0.0, 1.0)
         expected, error = np.where(fitted, expected, np.nan), 100 * wrong / pairs
         return np.stack([error - expected, 100 * self._covered * given / rows, error, expected], axis=1)
+
+    def label(self, figure: str) -> str:
+        """The name of the score."""
+        return figure
 
     def interval(
         self, figure: int, covariance: Callable[[int], ExampleCovariance], values: np.ndarray

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from shared_data import SHARED, needs
 
 from cgbench.benchmark.consistency import linked_translations
 from cgbench.benchmark.consistency.items import ItemRow, Tokens, read_items
-from cgbench.benchmark.consistency.linked_translations import Consistency, consensus, consistency, link_agreement
+from cgbench.benchmark.consistency.linked_translations import Consistency, consistency, link_agreement
 from cgbench.benchmark.score.evaluate import evaluation_of
 from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.errors import InputError
@@ -37,29 +38,16 @@ def test_consistency_is_the_share_of_what_the_others_made_of_the_piece():
     assert link_agreement([set(), set(), set()], present, ITEM).tolist() == [0.0, 0.0, 0.0]
 
 
-def test_the_consensus_is_what_two_fifths_of_the_outputs_have():
-    # "der" and "hund" are in two of three outputs; the third has neither, the second one of them.
-    present = [{"der", "hund", "rot"}, {"hund", "der"}, {"katze"}]
-    assert consensus(present, ITEM).tolist() == [1.0, 1.0, 0.0]
-    assert consensus([{"a", "b"}, {"a", "c"}], [np.array([0, 1])]).tolist() == [2 / 3, 2 / 3]
-    # Two of five are enough.
-    five = [{"a"}, {"a", "b"}, {"c"}, {"d"}, {"b"}]
-    assert consensus(five, [np.arange(5)]).tolist() == [0.5, 1.0, 0.0, 0.0, 0.5]
-    assert consensus([{"a"}, {"b"}, {"c"}], ITEM).tolist() == [0.0, 0.0, 0.0]
-
-
-def test_both_are_as_defined_on_random_sets():
+def test_agreement_is_as_defined_on_random_sets():
     draw = np.random.default_rng(1)
     present = [set(draw.choice(list("abcdef"), 3).tolist()) for _ in range(40)]
     linked = [{unit for unit in one if draw.random() < 0.6} for one in present]
     items = [np.arange(start, start + 4) for start in range(0, 40, 4)]
-    found, agreed = link_agreement(linked, present, items), consensus(present, items)
+    found = link_agreement(linked, present, items)
     for rows in items:
         for row in rows:
             others = [unit for other in rows if other != row for unit in linked[other]]
             assert found[row] == pytest.approx(sum(unit in present[row] for unit in others) / max(len(others), 1))
-            many = [unit for unit in "abcdef" if sum(unit in present[other] for other in rows) >= 2]
-            assert agreed[row] == pytest.approx(sum(unit in present[row] for unit in many) / max(len(many), 1))
 
 
 CONTEXTS = {"x sleeps": "y s", "we see x": "w i y", "x eats now": "j e y", "give x water": "g y n"}
@@ -89,33 +77,23 @@ def test_a_sentence_alone_in_its_item_does_not_count():
         Consistency(rows_of(["the dog", "a cat"], ["dog", "cat"]))
 
 
-@pytest.mark.parametrize("method", ["align", "ngrams"])
-def test_the_floor_is_the_score_of_outputs_shuffled_among_the_items(method):
+def test_the_floor_is_the_score_of_outputs_shuffled_among_the_items():
     draw = np.random.default_rng(1)
     pieces = [f"p{number}" for number in range(60) for _ in range(5)]
     rows = rows_of([f"c{draw.integers(30)} {piece}" for piece in pieces], pieces)
     outputs = [chr(0x3400 + draw.integers(30)) + 2 * chr(0x4E00 + int(piece[1:])) + "x" for piece in pieces]
-    metric = Consistency(rows, method=method)
+    metric = Consistency(rows)
     right, floor, rescaled = metric.value(metric.statistics(outputs))
     assert right > 90 and floor < 60 and rescaled == pytest.approx(100 * (right - floor) / (100 - floor))
-    # Outputs of other sentences are no better than the floor, and a constant output has nothing above it.
+    # Outputs of other sentences are no better than the floor. A constant output is linked to no word.
     score, floor, rescaled = metric.value(metric.statistics(draw.permutation(outputs).tolist()))
     assert score == pytest.approx(floor, abs=6) and abs(rescaled) < 12
-    metric = Consistency(rows, method="ngrams")
     score, floor, rescaled = metric.value(metric.statistics(["x y"] * len(rows)))
-    assert (score, floor) == pytest.approx((100, 100)) and np.isnan(rescaled)
+    assert (score, floor, rescaled) == (0, 0, 0)
 
 
-def test_a_text_shorter_than_every_unit_is_one():
-    rows = rows_of(["yes", "yes !"], ["yes"] * 2)
-    texts = ("J", "J a", "")
-    assert [Consistency(rows)._units(text) for text in texts] == [["j"], ["j", "a", "ja"], []]
-    assert [Consistency(rows, method="ngrams")._units(text) for text in texts] == [["j"], ["ja"], []]
-
-
-@pytest.mark.parametrize("method", ["align", "ngrams"])
-def test_empty_outputs_are_inconsistent(method):
-    metric = Consistency(rows_of(["the dog", "a dog"], ["dog", "dog"]), method=method)
+def test_empty_outputs_are_inconsistent():
+    metric = Consistency(rows_of(["the dog", "a dog"], ["dog", "dog"]))
     assert metric.all_statistics([["", ""]])[0][:, 0].tolist() == [0.0, 0.0]
 
 
@@ -124,7 +102,7 @@ def test_pieces_are_clusters_and_systems_are_compared(tmp_path, monkeypatch):
     path.write_text(
         "source\tpiece\n" + "".join(f"{source}\t{piece}\n" for source, piece in zip(SOURCES, PIECES, strict=True))
     )
-    monkeypatch.setitem(linked_translations.ORDERS, "align", (1,))
+    monkeypatch.setattr(linked_translations, "Consistency", partial(Consistency, orders=(1,)))
     systems = {"good": [GOOD, GOOD], "bad": [BAD, BAD]}
     found = consistency(path, systems, paired=True)
     assert "clusters:piece(3)" in found.signature

@@ -164,7 +164,5 @@ def test_the_commands_make_and_score(tmp_path):
     words = ["consistency", "score", out, "--hyp", f"copy={hypotheses}", "--per-example", table]
     result = CliRunner().invoke(main, list(map(str, words)))
     assert result.exit_code == 0, result.stderr
-    assert result.stdout.startswith("consistency|items:2|clusters:piece(2)|method:align|characters:1+2")
-    result = CliRunner().invoke(main, list(map(str, [*words, "--method", "ngrams"])))
-    assert result.stdout.startswith("consistency|items:2|clusters:piece(2)|method:ngrams|characters:2")
+    assert result.stdout.startswith("consistency|items:2|clusters:piece(2)|characters:1+2")
     assert table.read_text().splitlines()[0] == "row\tsystem\trun\tscore"

@@ -1,0 +1,37 @@
+"""The residual composition error without references: ``cgbench consistency score`` of a folder of ``cgbench parts``."""
+
+from __future__ import annotations
+
+from cgbench.benchmark.consistency.request import ConsistencyRequest
+from cgbench.benchmark.outputs.systems import check_same_runs, read_systems, same_systems
+from cgbench.benchmark.parts.folder import PartsFolder
+from cgbench.benchmark.score.by_outputs import judge_run, source_parts
+from cgbench.benchmark.score.residual import compare_composition
+from cgbench.benchmark.score.result import Evaluation
+from cgbench.errors import InputError, argument
+
+KNOWN = 4
+"""The probes of a piece that must agree."""
+
+
+def composition(request: ConsistencyRequest) -> Evaluation:
+    """The residual composition error of systems by their outputs alone, for the pieces of a folder.
+
+    :raises InputError: the folder has pieces of another type, or outputs do not fit its rows.
+    """
+    folder = PartsFolder.open(request.items)
+    if folder.match != "outputs":
+        raise InputError(f"{folder.folder}: not for outputs alone; run cgbench parts with {argument('side', 'source')}")
+    if request.probe_systems is None:
+        raise InputError(f"{folder.folder}: needs the translations of its probes; give {argument('probe_systems')}")
+    systems = read_systems(request.systems, len(folder.rows), f"{folder.folder}/rows.jsonl")
+    probe_outputs = same_systems("probe_systems", request.probe_systems, request.systems)
+    probe_systems = read_systems(probe_outputs, len(folder.probes), f"{folder.folder}/probes.source")
+    parts = source_parts(folder, folder.rows)
+    outcomes = []
+    for system, probes in zip(systems, probe_systems, strict=True):
+        check_same_runs("probe_systems", system, probes)
+        runs = [judge_run(folder, folder.rows, parts, run) for run in zip(probes.runs, system.runs, strict=True)]
+        outcomes.append((system.name, runs))
+    scored = compare_composition(parts, outcomes, KNOWN, request.comparison)
+    return Evaluation(scored, tuple(systems))

@@ -1,0 +1,101 @@
+"""The residual composition error without references: a system that composes, one that does not, and what is refused."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from cgbench import evaluate
+from cgbench.benchmark.consistency.linked_translations import consistency
+from cgbench.benchmark.consistency.request import ConsistencyRequest
+from cgbench.benchmark.parts.folder import Piece, Place, write_parts
+from cgbench.benchmark.score.by_outputs import judge_run, source_parts
+from cgbench.benchmark.score.residual import Outcomes, Residual
+from cgbench.cli import main
+from cgbench.errors import InputError
+
+SETTINGS = {"normalisation": {"tokenize": "none", "lowercase": False, "languages": None}}
+MANIFEST = {
+    "side": "source",
+    "match": "outputs",
+    "k": 5,
+    "pieces": "ngrams",
+    "settings": SETTINGS,
+    "inputs": {},
+    "test": {},
+}
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    """40 pieces in five probes and 120 rows, a system that composes, and one that loses half of the pieces of rows."""
+    random = np.random.default_rng(3)
+    said = ["".join(random.choice(list("abdefgiklmnoprstuz"), 6)) for _ in range(40)]
+
+    def texts(contents, lost=0.0):
+        heard = [[piece if random.random() >= lost else random.integers(40) for piece in row] for row in contents]
+        return [" ".join(said[piece] for piece in row) for row in heard]
+
+    probes = [[piece, *random.integers(0, 40, 2)] for piece in range(40) for _ in range(5)]
+    rows = [random.choice(40, 3, replace=False).tolist() for _ in range(120)]
+    sources = [" ".join(f"p{piece}" for piece in row) for row in rows]
+    out = tmp_path_factory.mktemp("own") / "parts"
+    pieces = [Piece(f"p{piece}", 9, tuple(range(5 * piece, 5 * piece + 5))) for piece in range(40)]
+    places = [[Place(piece, at, at + 1) for at, piece in enumerate(row)] for row in rows]
+    of_probes = [" ".join(f"p{piece}" for piece in row) for row in probes]
+    folder = write_parts(out, pieces, list(zip(of_probes, texts(probes), strict=True)), places, MANIFEST)
+    outputs = {
+        "composes": (texts(rows), texts(probes, 0.02)), "breaks": (texts(rows, 0.5), texts(probes, 0.02))
+    }  # fmt: skip
+    return folder, sources, outputs
+
+
+def both(outputs):
+    return {"systems": {name: rows for name, (rows, _) in outputs.items()},
+            "probe_systems": {name: probes for name, (_, probes) in outputs.items()}}  # fmt: skip
+
+
+def test_what_breaks_has_a_residual_and_what_composes_has_none(parts):
+    folder, sources, outputs = parts
+    residuals = consistency(ConsistencyRequest(folder.folder, **both(outputs))).results
+    composes, breaks = (result.whole.figures["residual"] for result in residuals)
+    assert composes.ci_low < 0 < composes.ci_high and abs(composes.value) < 3
+    assert breaks.ci_low > 25 and breaks.value < 50
+    # With references the same, beside the scores; and the share that comes out by chance is told.
+    given = {"breakdown": {"parts": folder.folder, "probe_systems": both(outputs)["probe_systems"]}}
+    with pytest.warns(match="pieces come out of outputs for other test pairs in [0-9]+% / [0-9]+% of cases"):
+        scores = evaluate("chrf", both(outputs)["systems"], outputs["composes"][0], sources=sources, **given)
+    assert [result.whole.figures["residual"] for result in scores.parts.residual.results] == [composes, breaks]
+
+
+def test_folds_that_say_the_same_change_nothing(parts):
+    folder, _, outputs = parts
+    of_rows = source_parts(folder, folder.rows)
+    run = judge_run(folder, folder.rows, of_rows, outputs["breaks"][::-1])
+    plain = Residual(of_rows, 4).statistics(Outcomes(run.probes, run.rows))
+    right = run.probes.reshape(40, 5).sum(axis=1)
+    passed = np.stack([right - run.probes.reshape(40, 5)[:, fold] for fold in range(5)])
+    folds = run.folds._replace(passed=passed, rows=np.stack([run.rows] * 5))
+    assert Residual(of_rows, 4).statistics(Outcomes(run.probes, run.rows, folds)) == pytest.approx(plain)
+
+
+def test_the_command(parts, tmp_path):
+    folder, _, outputs = parts
+    for name, texts in zip(("hyp", "probes"), outputs["breaks"], strict=True):
+        (tmp_path / name).write_text("\n".join(texts) + "\n")
+    command = ["consistency", "score", str(folder.folder), "--hyp", f"a={tmp_path / 'hyp'}"]
+    result = CliRunner().invoke(main, [*command, "--probe-hyp", f"a={tmp_path / 'probes'}"])
+    assert result.exit_code == 0 and "residual" in result.output and "predicted" in result.output
+    for extra, said in (
+        ([], "needs the translations of its probes; give --probe-hyp"),
+        (["--probe-hyp", f"b={tmp_path / 'probes'}"], "b is not one of the systems"),
+        (["--probe-hyp", f"a={tmp_path / 'hyp'}"], "has 120 lines and"),
+    ):
+        refused = CliRunner().invoke(main, [*command, *extra])
+        assert refused.exit_code == 2 and said in refused.output
+
+
+def test_pieces_of_references_are_refused(parts, tmp_path):
+    folder, _, outputs = parts
+    write_parts(tmp_path / "words", folder.pieces, folder.probes, folder.rows, {**MANIFEST, "match": "words"})
+    with pytest.raises(InputError, match="run cgbench parts with side='source'"):
+        consistency(ConsistencyRequest(tmp_path / "words", **both(outputs)))
