@@ -3,8 +3,8 @@
 ``python perf/own_parts_grid.py [--repeat 40] [--rows 200 800] [--jobs 2]`` prints a Markdown table. The kinds are those
 of ``parts_grid.py``, but here every system writes text: a piece of one to three words becomes as many words of letters
 as frequent as in English, in the order of the source or, in one sentence of three, turned around. A piece that fails is
-another piece's translation or, with synonyms and senses, always the same other words. The true cost is the error of the
-system minus that of its twin that never fails because of the composition, on the same sentences: a mean over all runs.
+another piece's translation or, with synonyms and senses, always the same other words. The true cost is the share of
+the pieces of test rows that is expected to fail because of the composition only.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _WEIGHTS = 1 / (np.arange(26) + 3.0)
 
 
 class Result(NamedTuple):
-    """Of one simulated set: residual and its interval, the share of given rows, the error with and without cost."""
+    """Of one simulated set: residual and its interval, the share of given rows, the true cost in points, and the share
+    of pieces that come out by chance."""
 
     residual: float
     low: float
     high: float
     given: float
-    error: float
-    twin_error: float
+    true: float
     chance: float
 
 
@@ -54,24 +54,22 @@ def simulate(kind: str, rows: int, seed: int) -> Result:
     translation, other = ([words_of_letters(random, size) for size in sizes] for _ in range(2))
     consistent = kind.startswith(("synonyms", "senses"))
 
-    def sentences(contents: list[list[int]], role: str, cost: float) -> tuple[list[list[str]], list[str], list[str]]:
-        """The sources, the outputs, and those without the cost of composition."""
-        texts, outputs, twins = [], [], []
+    def sentences(contents: list[list[int]], role: str, cost: float) -> tuple[list[list[str]], list[str], float]:
+        """The sources, the outputs, and the expected share of pieces that fail because of the composition only."""
+        texts, outputs, failed = [], [], []
         for content in contents:
             length = int(sizes[content].sum())
             probability = errors(random, np.array(content), frequency[content], np.full(len(content), length), role)
             fails, breaks = random.random(len(content)) < probability, random.random(len(content)) < cost
             turned = random.random() < 1 / 3
-            for written, wrong in ((outputs, fails | breaks), (twins, fails)):
-                words = [
-                    (other[piece] if consistent else translation[random.integers(pieces)])
-                    if bad
-                    else translation[piece]
-                    for piece, bad in zip(content, wrong, strict=True)
-                ]
-                written.append(" ".join(word for part in (words[::-1] if turned else words) for word in part))
+            words = [
+                (other[piece] if consistent else translation[random.integers(pieces)]) if wrong else translation[piece]
+                for piece, wrong in zip(content, fails | breaks, strict=True)
+            ]
+            outputs.append(" ".join(word for part in (words[::-1] if turned else words) for word in part))
+            failed += fails.tolist()
             texts.append([word for piece in content for word in source[piece]])
-        return texts, outputs, twins
+        return texts, outputs, cost * (1 - float(np.mean(failed)))
 
     probe_contents = [
         [piece, *random.choice(pieces, random.integers(1, 4), p=popular).tolist()]
@@ -82,27 +80,20 @@ def simulate(kind: str, rows: int, seed: int) -> Result:
         random.choice(pieces, random.integers(2, 6), replace=False, p=popular).tolist() for _ in range(rows)
     ]
     probe_texts, probe_outputs, _ = sentences(probe_contents, "probe", 0.0)
-    row_texts, row_outputs, twin_outputs = sentences(row_contents, "test", cost)
+    row_texts, row_outputs, true = sentences(row_contents, "test", cost)
     probes = Incidence.of([(piece, PROBES * piece + n) for piece in range(pieces) for n in range(PROBES)])
     in_rows = Incidence.of([(piece, row) for row, content in enumerate(row_contents) for piece in content])
     lengths = [np.array(list(map(len, texts)), np.int64) for texts in (row_texts, probe_texts)]
     parts = Parts(in_rows, probes, frequency, *lengths, False)
-    figures, chance = [], 0.0
-    for outputs in (row_outputs, twin_outputs):
-        judged = judge_outputs(
-            source, (probe_texts, row_texts), (probe_outputs, outputs), (probes.piece, probes.sentence),
-            (in_rows.piece, in_rows.sentence),
-        )  # fmt: skip
-        run = Outcomes(judged.probes, judged.rows, judged.folds, judged.chance)
-        scores = compare_composition(parts, [("a", [run])], LEAST, Comparison())
-        figures.append(scores.results[0].whole.figures)
-        chance = judged.chance
-    nan = float("nan")
-    values = [nan if value is None else value for value in (
-        *(getattr(figures[0]["residual"], name) for name in ("value", "ci_low", "ci_high")),
-        figures[0]["given"].value, figures[0]["error"].value, figures[1]["error"].value,
-    )]  # fmt: skip
-    return Result(*values, chance=chance)
+    judged = judge_outputs(
+        source, (probe_texts, row_texts), (probe_outputs, row_outputs), (probes.piece, probes.sentence),
+        (in_rows.piece, in_rows.sentence),
+    )  # fmt: skip
+    run = Outcomes(judged.probes, judged.rows, judged.folds, judged.chance)
+    figures = compare_composition(parts, [("a", [run])], LEAST, Comparison()).results[0].whole.figures
+    residual, given = figures["residual"], figures["given"].value
+    values = [float("nan") if value is None else value for value in (residual.value, residual.ci_low, residual.ci_high)]
+    return Result(*values, given or 0.0, 100 * true, 100 * float(judged.chance.mean()))
 
 
 def main() -> None:
@@ -114,17 +105,16 @@ def main() -> None:
     print("| system | pairs | true | given | by chance | bias | 95% interval covers |")
     print("|---|---:|---:|---:|---:|---:|---:|")
     with ProcessPoolExecutor(options.jobs) as pool:
-        for kind, (cost, _) in KINDS.items():
+        for kind in KINDS:
             for rows in options.rows:
                 cells = [[kind] * options.repeat, [rows] * options.repeat, range(options.repeat)]
                 results = np.array(list(pool.map(simulate, *cells)))
-                residual, low, high, given, error, twin, chance = results.T
-                true = float(np.nanmean(error - twin)) if cost else 0.0
+                residual, low, high, given, true, chance = results.T
                 off = residual - true
                 bias, spread = np.nanmean(off), 2 * np.nanstd(off) / options.repeat**0.5
                 covered = 100 * np.mean((low <= true) & (true <= high))
                 print(
-                    f"| {kind} | {rows} | {true:.1f} | {np.mean(given):.0f}% | {100 * chance.mean():.0f}% | "
+                    f"| {kind} | {rows} | {true.mean():.1f} | {np.mean(given):.0f}% | {chance.mean():.0f}% | "
                     f"{bias:+.1f} ± {spread:.1f} | {covered:.0f}% |", flush=True,
                 )  # fmt: skip
 

@@ -5,6 +5,8 @@ of an output to a word of its source. The translation of a piece are the n-grams
 once per probe. A piece *comes out* in an output that contains at least half of them. A probe is judged by the other
 probes of the piece, so a piece with one probe never comes out.
 
+Unrelated outputs have n-grams in common, so a piece also comes out by chance. The outputs of other rows say how often.
+
 A prediction needs outputs that its translation has not seen: in each fold one probe of every piece is held back, and
 the rest alone say what the translation is, whether the piece is known, and what comes out of the test rows. The n-grams
 are those of :mod:`~cgbench.benchmark.consistency`, chosen there by human judgements (docs/lab/consistency.md).
@@ -20,7 +22,7 @@ import numpy as np
 from cgbench.text.plain_text import words_of
 
 ORDERS = (1, 2)
-SEED = 12345  # of the outputs that pieces come out of by chance
+SHUFFLES, SEED = 5, 12345  # of the outputs that pieces come out of by chance
 
 
 class Folds(NamedTuple):
@@ -32,13 +34,13 @@ class Folds(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """Where pieces come out: bool for each place in probes and in rows, the same in folds, and ``chance``, the share of
-    places in rows where the piece comes out of the output for another row."""
+    """Where pieces come out: bool for each place in probes and in rows, and the same in folds; ``chance``: for each
+    place in rows the share of outputs for other rows that the piece comes out of."""
 
     probes: np.ndarray
     rows: np.ndarray
     folds: Folds
-    chance: float
+    chance: np.ndarray
 
 
 def units_of(text: str, orders: Sequence[int] = ORDERS) -> list[str]:
@@ -81,13 +83,14 @@ def judge_outputs(
     units = [units_of(text) for side in outputs for text in side]
     links = linked_words([*sources[0], *sources[1]], units)
     present = list(map(set, units))
-    others = probe_count + np.random.default_rng(SEED).permutation(row_count)
+    draw = np.random.default_rng(SEED)
+    others = probe_count + np.stack([draw.permutation(row_count) for _ in range(SHUFFLES)])
     probe_starts = np.searchsorted(probes[0], np.arange(len(pieces) + 1))
     row_order = np.argsort(rows[0], kind="stable")
     row_starts = np.searchsorted(rows[0][row_order], np.arange(len(pieces) + 1))
     folds = max(int(np.diff(probe_starts).max(initial=0)), 1)
     in_probes, in_rows = np.zeros(len(probes[0]), bool), np.zeros(len(rows[0]), bool)
-    by_chance = np.zeros(len(rows[0]), bool)
+    chance = np.zeros(len(rows[0]))
     passed, rows_by_fold = np.zeros((folds, len(pieces)), np.int64), np.zeros((folds, len(rows[0])), bool)
     for piece, words in enumerate(pieces):
         own = slice(probe_starts[piece], probe_starts[piece + 1])
@@ -100,7 +103,7 @@ def judge_outputs(
         ]
         places = row_order[row_starts[piece] : row_starts[piece + 1]]
         row_outputs = (probe_count + rows[1][places]).tolist()
-        judged = [*of_piece, *row_outputs, *others[rows[1][places]].tolist()]
+        judged = [*of_piece, *row_outputs, *others[:, rows[1][places]].ravel().tolist()]
         shared = np.array([[len(those & present[output]) for output in judged] for those in linked], np.int64)
         sizes, count = np.array(list(map(len, linked)), np.int64), len(of_piece)
         probe_shared, row_shared, other_shared = np.split(shared, [count, count + len(row_outputs)], axis=1)
@@ -108,7 +111,8 @@ def judge_outputs(
         itself = np.diagonal(probe_shared)
         in_probes[own] = _is_half(probe_shared.sum(axis=0) - itself, sizes.sum() - sizes)
         in_rows[places] = _is_half(row_shared.sum(axis=0), sizes.sum())
-        by_chance[places] = _is_half(other_shared.sum(axis=0), sizes.sum())
+        by_chance = _is_half(other_shared.sum(axis=0), sizes.sum())
+        chance[places] = by_chance.reshape(SHUFFLES, len(places)).mean(axis=0)
         # The same without the probe that is held back.
         for fold in range(folds):
             held = fold % count
@@ -116,7 +120,6 @@ def judge_outputs(
             left = probe_shared[rest].sum(axis=0) - itself
             passed[fold, piece] = _is_half(left[rest], size - sizes[rest]).sum()
             rows_by_fold[fold, places] = _is_half(row_shared[rest].sum(axis=0), size)
-    chance = float(by_chance.mean()) if len(by_chance) else 0.0
     return Judgement(in_probes, in_rows, Folds(passed, rows_by_fold), chance)
 
 

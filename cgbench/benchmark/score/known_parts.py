@@ -199,7 +199,7 @@ def _warnings(scores: PartsScores) -> list[str]:
         chances = [100 * float(np.mean([run.chance for run in runs])) for runs in scores.outcomes]
         lines.append(
             f"pieces come out of outputs for other test pairs in {' / '.join(f'{chance:.0f}%' for chance in chances)} "
-            "of cases, by chance: errors of composition count that much less"
+            "of cases, by chance; errors are corrected for this"
         )
     elif single := sum(len(piece.probes) == 1 for piece in scores.folder.pieces):
         lines.append(

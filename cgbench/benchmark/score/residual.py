@@ -42,6 +42,7 @@ _STEPS, _CLOSE = 40, 1e-9
 _RANGE = -12.0, 3.0  # of the logarithm of the hazard
 _PENALTY = np.diag([1e-6, 0.1, 0.1])  # of a, b, c: a tenth of a probe
 _UPPER = np.triu_indices(3)
+_LEAST_VISIBLE = 0.05  # of the missing pieces; with fewer, a residual is noise
 
 
 @dataclass(frozen=True)
@@ -104,14 +105,14 @@ def parts_of_folder(
 class Outcomes:
     """What came out in one run: bool for each incidence of ``Parts.probes`` and of ``Parts.rows``.
 
-    Of whole sentences, all incidences of a sentence are alike. ``folds``: the same without each probe in turn, if
-    probes say how a piece is translated; ``chance``: the share of pieces that come out of another row's output.
+    Of whole sentences, all incidences of a sentence are alike. Where probes say how a piece is translated, ``folds`` is
+    the same without each probe in turn, and ``chance`` how often each incidence in rows comes out by chance, 0 to 1.
     """
 
     probes: np.ndarray
     rows: np.ndarray
     folds: Folds | None = None
-    chance: float | None = None
+    chance: np.ndarray | None = None
 
 
 class Gate(NamedTuple):
@@ -185,7 +186,8 @@ class Residual(Metric):
 
     Its statistics, in columns: given rows and rows; the missing, all and predicted weight of given pairs; the slope of
     that prediction (3); the weight of held-back probes, and the gradient (3) and curvature (6) of their likelihood,
-    with the prior shared out by weight.
+    with the prior shared out by weight; the weight of given pairs that comes out by chance. If that is a share c, the
+    same share of missing pieces comes out all the same, so errors are divided by 1 - c.
     """
 
     name, figures, lower_is_better = "composition", FIGURES, True
@@ -267,13 +269,15 @@ class Residual(Metric):
             gradient -= np.outer(held_weight / held_weight.sum(), _PENALTY @ (fit - self._prior))
             curvature += np.multiply.outer(held_weight / held_weight.sum(), _PENALTY)
         predicted, slope = _curve(self._of_rows @ fit)
-        statistics = np.zeros((self.n, 18))
+        statistics = np.zeros((self.n, 19))
         first, second = statistics[: len(rows.piece)], statistics[len(rows.piece) :]
         first[:, 0] = gate_of(parts, run.probes, least).given[rows.sentence] * self.rarest
         first[:, 1] = self.rarest
         first[:, 2:5] = np.stack([missing, pairs, pairs * predicted], axis=1)
         first[:, 5:8] = (pairs * slope)[:, None] * self._of_rows
-        second[:, 8], second[:, 9:12], second[:, 12:] = held_weight, gradient, curvature[:, _UPPER[0], _UPPER[1]]
+        if run.chance is not None:
+            first[:, 18] = pairs * run.chance
+        second[:, 8], second[:, 9:12], second[:, 12:18] = held_weight, gradient, curvature[:, _UPPER[0], _UPPER[1]]
         return statistics
 
     def compute(self, sums: np.ndarray) -> np.ndarray:
@@ -284,8 +288,10 @@ class Residual(Metric):
         for at, (row, column) in enumerate(zip(*_UPPER, strict=True)):
             curvature[fitted, row, column] = curvature[fitted, column, row] = sums[fitted, 12 + at]
         step = np.linalg.solve(curvature, sums[:, 9:12, None])[:, :, 0]
+        visible = 1 - sums[:, 18] / pairs
+        pairs = pairs * np.where(visible > _LEAST_VISIBLE, visible, np.nan)
         expected = 100 * np.clip((predicted + (sums[:, 5:8] * step).sum(axis=1)) / pairs, 0.0, 1.0)
-        expected, error = np.where(fitted, expected, np.nan), 100 * wrong / pairs
+        expected, error = np.where(fitted, expected, np.nan), 100 * np.minimum(wrong / pairs, 1.0)
         return np.stack([error - expected, 100 * self._covered * given / rows, error, expected], axis=1)
 
     def label(self, figure: str) -> str:
