@@ -2,7 +2,6 @@
 
     python perf/pool_estimates.py RELEASE --hyp A=all.hyp --hyp B=other.hyp          # 2,000 draws per cell
     python perf/pool_estimates.py RELEASE --hyp A=all.hyp --metric bleu --size 100 --draws 200
-    python perf/pool_estimates.py RELEASE --hyp A=all.hyp --bootstrap 200
     python perf/pool_estimates.py RELEASE --hyp A=all.hyp --hyp B=other.hyp --runs 3 --cluster 15
 
 The hypotheses are translations of all candidates of the release (data/candidates-*.parquet), so the true score on the
@@ -40,12 +39,10 @@ from cgbench.benchmark.candidates.strata import ALLOCATIONS, allocate, deviation
 from cgbench.benchmark.comparison.design import Clusters, Design
 from cgbench.benchmark.comparison.intervals import score_interval
 from cgbench.benchmark.comparison.seeds_test import Contrasts
-from cgbench.benchmark.comparison.significance import resampled_runs
 from cgbench.benchmark.comparison.variance import (
     ExampleCovariance,
     covariance_of_clusters,
     covariance_of_design,
-    covariance_of_samples,
 )
 from cgbench.benchmark.metrics.bleu import Bleu, ChrF
 from cgbench.benchmark.metrics.metric import Metric
@@ -156,14 +153,8 @@ def truth_of(metric: Metric, statistics: np.ndarray, runs: int) -> np.ndarray:
     return np.array([metric.compute(one)[:, 0].mean() for one in np.concatenate(every, axis=1)])
 
 
-def covariance(
-    metric: Metric, weighted: np.ndarray, design: Design, labels: np.ndarray | None, bootstrap: int, seed: int
-) -> ExampleCovariance:
+def covariance(metric: Metric, weighted: np.ndarray, design: Design, labels: np.ndarray | None) -> ExampleCovariance:
     systems, rows = list(weighted), np.arange(weighted.shape[2])
-    if bootstrap:
-        return covariance_of_samples(
-            resampled_runs(systems, metric.compute, bootstrap, seed, design), len(rows), design
-        )
     if labels is not None:
         made = covariance_of_clusters(metric, systems, rows, Clusters(("cluster",), (labels,)))
     else:
@@ -175,12 +166,12 @@ def covariance(
 def cell(metric: Metric, statistics: np.ndarray, draw: Draw, truths: dict[str, np.ndarray], given: argparse.Namespace):
     """Of each draw: the estimates of all systems, whether intervals hold the truth, the same of pairs, plain scores."""
     rng, found = np.random.default_rng(1), []
-    for number in range(given.draws):
+    for _ in range(given.draws):
         rows, design, labels = draw(rng)
         drawn = runs_of(statistics[:, rows], given.runs, rng)
         weighted = drawn * design.weights[:, None]
         values = np.stack([metric.compute(one) for one in weighted.sum(axis=2)])  # [systems, runs, 1]
-        made = covariance(metric, weighted, design, labels, given.bootstrap, number)
+        made = covariance(metric, weighted, design, labels)
         truth, held, pairs, runs = truths[design.population], [], [], values.shape[1]
         for system, scores in enumerate(values):
             of = made.of_runs(0, slice(system * runs, (system + 1) * runs))
@@ -202,7 +193,6 @@ def main() -> None:
     parser.add_argument("--metric", action="append", choices=("mean", "chrf", "bleu"))
     parser.add_argument("--size", action="append", type=int)
     parser.add_argument("--draws", type=int, default=2000)
-    parser.add_argument("--bootstrap", type=int, default=0, metavar="N", help="N samples instead of linearisation")
     parser.add_argument("--runs", type=int, default=0, metavar="R", help="seeds per system")
     parser.add_argument("--cluster", type=int, default=0, metavar="SIZE", help="candidates per cluster")
     parser.add_argument("--design", action="append", help="only these designs")

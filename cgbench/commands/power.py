@@ -9,12 +9,12 @@ from typing import Any
 
 import click
 
-from cgbench.benchmark.imported.import_scores import ImportedMetric, ImportRequest, evaluation_of_scores
+from cgbench.benchmark.imported.import_scores import ImportedMetric, ImportRequest, import_scores
 from cgbench.benchmark.metrics.metric import MetricOptions
 from cgbench.benchmark.score.evaluate import evaluation_of
 from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.benchmark.score.result import Evaluation, ReportRequest
-from cgbench.benchmark.validity.power import PowerRequest, PowerResult, power_of
+from cgbench.benchmark.validity.power import PowerRequest, PowerResult, power
 from cgbench.commands.command import Command, grouped_option
 from cgbench.commands.options import takes
 from cgbench.commands.score_import import scores_by_system
@@ -53,14 +53,14 @@ def power_command(
     if scores:
         shared = {name: pilot[name] for name in ("ids", "sources", "table", "cluster") if name in pilot}
         request = ImportRequest(**{"systems": scores_by_system(scores), **shared, **score_options})
-        evaluation: Evaluation | None = evaluation_of_scores(request)
+        evaluation: Evaluation | None = import_scores(request)
     elif "systems" in pilot:
         if "references" not in pilot:
             raise InputError("references are needed: --ref FILE")
         evaluation = evaluation_of(ScoreRequest(**{"metric": metric, **pilot, **preset}))
     else:
         evaluation = None
-    result = power_of(PowerRequest(evaluation, **values))
+    result = power(PowerRequest(evaluation, **values))
     click.echo(_shown(result, output.get("form", "text")))
 
 

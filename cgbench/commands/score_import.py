@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from cgbench.benchmark.imported.import_scores import ImportRequest, evaluation_of_scores
+from cgbench.benchmark.imported.import_scores import ImportRequest, import_scores
 from cgbench.commands.click_types import split_systems
 from cgbench.commands.command import Command
 from cgbench.commands.options import takes
@@ -54,4 +54,4 @@ def import_command(values: Mapping[str, Any], output: Mapping[str, Any]) -> None
     """
     request, printed = ImportRequest(**values), ScoreOutput(**output)
     printed.check(request)
-    printed.show(evaluation_of_scores(request))
+    printed.show(import_scores(request))

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from cgbench.benchmark.imported.rule_scores import RulesRequest, evaluation_of_rules
+from cgbench.benchmark.imported.rule_scores import RulesRequest, rules
 from cgbench.commands.command import Command
 from cgbench.commands.options import takes
 from cgbench.commands.score_output import ScoreOutput
@@ -33,4 +33,4 @@ def rules_command(values: Mapping[str, Any], output: Mapping[str, Any]) -> None:
     """
     request, printed = RulesRequest(**values), ScoreOutput(**output)
     printed.check(request)
-    printed.show(evaluation_of_rules(request))
+    printed.show(rules(request))

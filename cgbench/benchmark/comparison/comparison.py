@@ -25,7 +25,7 @@ from cgbench.benchmark.comparison.significance import (
     randomization_of_pairs,
 )
 from cgbench.benchmark.comparison.variance import ExampleCovariance
-from cgbench.benchmark.comparison.variation import ExampleDraws, kind_of_variation
+from cgbench.benchmark.comparison.variation import ExampleDraws, variation_of
 from cgbench.benchmark.metrics.bins import Bin
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.errors import InputError, argument
@@ -132,8 +132,7 @@ class Score(_Starred):
     and the p-values: from the baseline. ``p_holm``: adjusted for all comparisons of its family. ``p_calibrated``: by
     the calibrated test, if p-values by sacrebleu's rule were requested. ``difference_low``, ``difference_high``: 95 %
     confidence interval of the difference; for several runs, or clusters, it excludes zero exactly if ``p_value`` is
-    below 0.05.
-    ``pairs``: differences from each earlier system, if all pairs are compared.
+    below 0.05. ``pairs``: differences from each earlier system, if all pairs are compared.
     """
 
     value: float | None
@@ -204,10 +203,7 @@ def compare(
     statistics = [np.stack([next(run_statistics) for _ in system.runs]) for system in systems]
     confidence = comparison.confidence or bool(comparison.paired)
     wholes = compare_statistics(metric, sampling, names, statistics, comparison, confidence)
-    binned = _adjust([
-        _Slice(metric, sampling, statistics, bin_.rows, comparison, True, names, sets=len(bins)).parts(baseline)
-        for bin_ in bins
-    ])  # fmt: skip
+    binned = _in_bins(metric, sampling, names, statistics, comparison, bins, baseline)
     return [
         SystemScores(
             system.name,
@@ -252,8 +248,15 @@ def parts_of(
     Intervals and tests of all pairs are as in :func:`compare`; there is no baseline.
     """
     statistics, names = [result.statistics for result in results], [result.system for result in results]
+    return _in_bins(metric, sampling, names, statistics, comparison, bins, None)
+
+
+def _in_bins(
+    metric: Metric, sampling: Sampling, names: Sequence[str], statistics: Sequence[np.ndarray], comparison: Comparison,
+    bins: Sequence[Bin], baseline: int | None,
+) -> list[list[SubsetScores]]:  # fmt: skip
     return _adjust([
-        _Slice(metric, sampling, statistics, bin_.rows, comparison, True, names, sets=len(bins)).parts(None)
+        _Slice(metric, sampling, statistics, bin_.rows, comparison, True, names, sets=len(bins)).parts(baseline)
         for bin_ in bins
     ])  # fmt: skip
 
@@ -337,10 +340,9 @@ class _Slice:
         self.units = [np.stack([metric.collect(run, rows) for run in system]) for system in statistics]
         self.values = [metric.compute(system.sum(axis=1)) for system in self.units]  # [runs, figures] each
         draws = ExampleDraws(
-            metric, sampling, statistics, self.units, rows, comparison.samples, comparison.count("bootstrap"),
-            comparison.seed,
-        )  # fmt: skip
-        variation = kind_of_variation(draws, confidence)(draws)
+            metric, sampling, statistics, self.units, rows, comparison.count("bootstrap"), comparison.seed
+        )
+        variation = variation_of(draws, confidence)
         self.samples, self.covariance, self.effects = variation.samples, variation.covariance, variation.effects
         self._contrasts = None
         if self.covariance and comparison.paired:
@@ -361,19 +363,14 @@ class _Slice:
         figures = [self._figures(index) for index in indices]
         subsets = []
         for index, (scores, rivals) in enumerate(zip(figures, against, strict=True)):
-            compared = [self._differences(index, rival, figures) for rival in rivals]
-            tested = {}
-            for name, estimate in scores.items():
-                rival_differences = zip(rivals, compared, strict=True)
-                pairs = [
-                    Pair(self.names[rival], **differences[name])
-                    for rival, differences in rival_differences
-                    if name in differences
-                ]
-                if self.comparison.all_pairs:
-                    tested[name] = replace(estimate, pairs=tuple(pairs))
-                else:
-                    tested[name] = replace(estimate, **compared[0][name]) if pairs else estimate
+            tested = scores
+            for rival in rivals:
+                for name, differences in self._differences(index, rival, figures).items():
+                    if self.comparison.all_pairs:
+                        pair = Pair(self.names[rival], **differences)
+                        tested = tested | {name: replace(tested[name], pairs=(*tested[name].pairs, pair))}
+                    else:
+                        tested = tested | {name: replace(tested[name], **differences)}
             subsets.append(SubsetScores(len(self.rows), self.count, tested))
         return subsets
 
@@ -452,13 +449,8 @@ class _Slice:
         if test == "randomization":
             return self._randomized[system, baseline]
         if test == "mcnemar":
-            outcomes, baseline_outcomes = (
-                metric.outcomes(self.statistics[index][0], self.rows) or {} for index in (system, baseline)
-            )
-            return [
-                mcnemar_p(outcomes[name], baseline_outcomes[name]) if name in outcomes else None
-                for name in metric.figures
-            ]
+            ours, theirs = (metric.outcomes(self.statistics[index][0], self.rows) or {} for index in (system, baseline))
+            return [mcnemar_p(ours[name], theirs[name]) if name in ours else None for name in metric.figures]
         if test == SEVERAL_RUNS:
             if self._contrasts is None:  # all examples are of one cluster
                 return [None] * len(metric.figures)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from cgbench.benchmark.comparison.design import Design
+from cgbench.benchmark.comparison.many_tests import sign_test
 
 SEED = 12345
 """sacrebleu's default."""
@@ -55,35 +55,12 @@ def bootstrap_counts(units: int, samples: int, seed: int | Sequence[int]) -> Ite
         yield np.bincount(drawn.ravel(), minlength=block_size * units).reshape(block_size, units).astype(np.float64)
 
 
-def design_counts(design: Design, samples: int, seed: int | Sequence[int]) -> Iterator[np.ndarray]:
-    """How often each example of a design counts in each sample, as :func:`bootstrap_counts`, but no whole numbers.
-
-    Rao and Wu's (1988) bootstrap: from each stratum one unit less than was drawn, with replacement, rescaled so that
-    the variance is that of the design, with finite population correction.
-    """
-    rng = np.random.default_rng(seed)
-    for block_size in _blocks(samples, len(design.units)):
-        counts = np.ones((block_size, len(design.stratum_of_unit)))
-        for stratum, (drawn, unsampled) in enumerate(zip(design.drawn.tolist(), design.left.tolist(), strict=True)):
-            if drawn > 1 and unsampled > 0:
-                times = rng.multinomial(drawn - 1, np.full(drawn, 1 / drawn), block_size)
-                weights = 1 - math.sqrt(unsampled) * (1 - times * (drawn / (drawn - 1)))
-                counts[:, design.stratum_of_unit == stratum] = weights
-        yield counts[:, design.units]
-
-
 def resampled_runs(
-    systems: Sequence[np.ndarray],
-    compute: Compute,
-    samples: int,
-    seed: int | Sequence[int],
-    design: Design | None = None,
+    systems: Sequence[np.ndarray], compute: Compute, samples: int, seed: int | Sequence[int]
 ) -> list[np.ndarray]:
     """The scores of all runs of each system on the same samples of the units, ``[samples, runs, figures]``."""
-    units = systems[0].shape[1]
     blocks: list[list[np.ndarray]] = [[] for _ in systems]
-    drawn = bootstrap_counts(units, samples, seed) if design is None else design_counts(design, samples, seed)
-    for counts in drawn:
+    for counts in bootstrap_counts(systems[0].shape[1], samples, seed):
         for sums, block in zip(_products(counts, systems), blocks, strict=True):
             block.append(np.stack([compute(run) for run in sums], axis=1))
     return [np.concatenate(block) for block in blocks]
@@ -202,14 +179,8 @@ def stars(p: float | None) -> str:
 
 def mcnemar_p(system: np.ndarray, baseline: np.ndarray) -> float:
     """McNemar's exact test of two 0/1 arrays: the two-sided binomial test on the units where they differ."""
-    first = int(np.count_nonzero((system == 1) & (baseline == 0)))
-    second = int(np.count_nonzero((system == 0) & (baseline == 1)))
-    differ = first + second
-    term = total = 1
-    for i in range(min(first, second)):
-        term = term * (differ - i) // (i + 1)
-        total += term
-    return min(1.0, (2 * total) / 2**differ)
+    wins, losses = np.count_nonzero(system > baseline), np.count_nonzero(system < baseline)
+    return sign_test(int(wins), int(losses))
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

@@ -116,17 +116,14 @@ def covariance_of_examples(matrix: np.ndarray, examples: int) -> ExampleCovarian
     return ExampleCovariance((Ways((matrix,), (examples - 1.0,)),), examples, examples)
 
 
-def covariance_of_samples(samples: Sequence[np.ndarray], units: int, design: Design | None = None) -> ExampleCovariance:
+def covariance_of_samples(samples: Sequence[np.ndarray], units: int) -> ExampleCovariance:
     """The covariance ``[scores, runs of all, runs of all]`` from bootstrap samples.
 
     :param samples: of each system ``[samples, runs, scores]``, on the same draws of ``units`` examples.
-    :param design: the samples are of this design (:func:`.design_counts`), which needs no correction.
     """
     joined = np.concatenate(samples, axis=1)
     apart = (joined - joined.mean(axis=0)).transpose(2, 1, 0)  # [scores, runs of all, samples]
     matrix = apart @ apart.swapaxes(-1, -2) / (len(joined) - 1)
-    if design is not None:
-        return ExampleCovariance((Ways((matrix,), (float((design.drawn - 1).sum()),)),), units, len(design.inclusion))
     # The variance of a bootstrap of n units is (n - 1) / n of that of new units.
     return covariance_of_examples(matrix * (units / (units - 1)), units)
 

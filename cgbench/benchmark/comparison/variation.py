@@ -1,13 +1,13 @@
-"""How much the scores of systems vary over draws of the examples: one function per kind of draw, with one signature."""
+"""How much the scores of systems vary over draws of the examples."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from cgbench.benchmark.comparison.design import Sampling
+from cgbench.benchmark.comparison.design import Clusters, Sampling
 from cgbench.benchmark.comparison.significance import resampled_runs
 from cgbench.benchmark.comparison.variance import (
     ExampleCovariance,
@@ -24,8 +24,7 @@ class ExampleDraws:
     """The statistics of systems on some examples, and how to resample them.
 
     ``statistics``: of each system ``[runs, n, k]``, weighted if there is a design; ``units``: of each system
-    ``[runs, units, k]``; ``rows``: the examples; ``samples``: the requested number of resamples, ``default_samples``
-    without a request.
+    ``[runs, units, k]``; ``rows``: the examples; ``samples``: the number of resamples.
     """
 
     metric: Metric
@@ -33,8 +32,7 @@ class ExampleDraws:
     statistics: Sequence[np.ndarray]
     units: Sequence[np.ndarray]
     rows: np.ndarray
-    samples: int | None
-    default_samples: int
+    samples: int
     seed: int
 
 
@@ -48,49 +46,26 @@ class Variation:
     effects: np.ndarray | None = None
 
 
-def no_variation(draws: ExampleDraws) -> Variation:
-    """Intervals were not requested, or there is a single unit, which is the same in every sample."""
-    return Variation()
+def variation_of(draws: ExampleDraws, confidence: bool) -> Variation:
+    """The variation over draws of the examples; none if intervals were not requested (``confidence``), or if there is a
+    single unit, which is the same in every sample."""
+    if not confidence:
+        return Variation()
+    if draws.sampling.clusters:
+        return _of_clusters(draws, draws.sampling.clusters)
+    if draws.sampling.design is not None:
+        return Variation(covariance_of_design(draws.metric, draws.statistics, draws.rows, draws.sampling.design))
+    units = draws.units[0].shape[1]
+    if units == 1:
+        return Variation()
+    samples = resampled_runs(draws.units, draws.metric.compute, draws.samples, draws.seed)
+    return Variation(covariance_of_samples(samples, units), samples)
 
 
-def bootstrap_of_units(draws: ExampleDraws) -> Variation:
-    """Independent units, drawn alike."""
-    samples = resampled_runs(draws.units, draws.metric.compute, draws.samples or draws.default_samples, draws.seed)
-    return Variation(covariance_of_samples(samples, draws.units[0].shape[1]), samples)
-
-
-def jackknife_of_clusters(draws: ExampleDraws) -> Variation:
-    """Examples in clusters; design effects only without a design, which has its own weights."""
-    assert draws.sampling.clusters is not None
+def _of_clusters(draws: ExampleDraws, clusters: Clusters) -> Variation:
+    """Of examples in clusters; design effects only without a design, which has its own weights."""
     metric, statistics, rows = draws.metric, draws.statistics, draws.rows
-    covariance = covariance_of_clusters(metric, statistics, rows, draws.sampling.clusters)
+    covariance = covariance_of_clusters(metric, statistics, rows, clusters)
     if covariance is None or draws.sampling.design is not None:
         return Variation(covariance)
     return Variation(covariance, effects=design_effects(metric, statistics, rows, covariance))
-
-
-def jackknife_of_design(draws: ExampleDraws) -> Variation:
-    """Examples that were drawn from a population."""
-    assert draws.sampling.design is not None
-    return Variation(covariance_of_design(draws.metric, draws.statistics, draws.rows, draws.sampling.design))
-
-
-def bootstrap_of_design(draws: ExampleDraws) -> Variation:
-    """The same by resampling; examples outside ``rows`` count as a domain of zeros."""
-    design = draws.sampling.design
-    assert design is not None
-    inside = np.isin(np.arange(draws.metric.n), draws.rows)[:, None]
-    in_domain = [system * inside for system in draws.statistics]
-    samples = resampled_runs(in_domain, draws.metric.compute, draws.samples or 0, draws.seed, design)
-    return Variation(covariance_of_samples(samples, len(draws.rows), design))
-
-
-def kind_of_variation(draws: ExampleDraws, confidence: bool) -> Callable[[ExampleDraws], Variation]:
-    """The function for these draws; ``confidence``: intervals or tests were requested."""
-    if not confidence:
-        return no_variation
-    if draws.sampling.clusters:
-        return jackknife_of_clusters
-    if draws.sampling.design is not None:
-        return jackknife_of_design if draws.samples is None else bootstrap_of_design
-    return bootstrap_of_units if draws.units[0].shape[1] > 1 else no_variation

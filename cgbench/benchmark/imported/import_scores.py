@@ -158,11 +158,6 @@ def import_scores(request: ImportRequest) -> Evaluation:
 
     :raises InputError: a file cannot be read, runs have different examples, or a score is missing or outside the scale.
     """
-    return evaluation_of_scores(request)
-
-
-def evaluation_of_scores(request: ImportRequest) -> Evaluation:
-    """:func:`import_scores` of a request."""
     texts, judgements, cluster, by = request.texts, request.judgements, request.comparison.cluster, request.breakdown.by
     scale = read_scale(request.metric.scale)
     ids, scores = request.examples.ids, request.systems
@@ -183,29 +178,14 @@ def evaluation_of_scores(request: ImportRequest) -> Evaluation:
     blank = _without_scores(columns) if request.metric.drop_missing else []
     columns = {name: runs for name, runs in columns.items() if name not in blank}
     if scale is None:
-        _check_one_scale(
-            [
-                column
-                for runs in (columns, control or {})
-                for columns_of_system in runs.values()
-                for column in columns_of_system
-            ]
-        )
+        _check_one_scale([*_all_runs(columns), *_all_runs(control or {})])
     notes = [f"left out, because they have no scores: {', '.join(blank)}"] if blank else []
     notes += ["a row is the judgement of one rater"] if by_judgement else []
     notes += _skewed(columns)
     metric, runs, known = _metric_of(columns, request, scale, notes)
-    with_ids = (
-        column.prints is not None or column.columns is not None
-        for columns_of_system in columns.values()
-        for column in columns_of_system
-    )
-    if ids is None and any(with_ids):
+    if ids is None and any(column.prints is not None or column.columns is not None for column in _all_runs(columns)):
         # Ids of a harness or of judgements; other texts have them only with --id.
-        runs = {
-            name: [replace(column, ids=None) for column in columns_of_system]
-            for name, columns_of_system in runs.items()
-        }
+        runs = {name: [replace(column, ids=None) for column in of_system] for name, of_system in runs.items()}
     comparison, examples, control_runs = request.comparison, request.examples, None
     context = MetricContext(columns=known)
     if control is not None:
@@ -234,13 +214,13 @@ def evaluation_of_scores(request: ImportRequest) -> Evaluation:
         if judgements.strata:
             raise InputError(f"{argument('strata', judgements.strata)} needs {argument('people')}")
         return evaluation
-    return replace(
-        evaluation,
-        scored=replace(
-            evaluation.scored,
-            people=tuple(human_means_of(evaluation, columns, people, request.examples, judgements.strata)),
-        ),
-    )
+    means = human_means_of(evaluation, columns, people, request.examples, judgements.strata)
+    return replace(evaluation, scored=replace(evaluation.scored, people=tuple(means)))
+
+
+def _all_runs(systems: Mapping[str, Sequence[ScoreColumn]]) -> list[ScoreColumn]:
+    """The runs of all systems, one after another."""
+    return [column for columns in systems.values() for column in columns]
 
 
 def _skewed(columns: Mapping[str, Sequence[ScoreColumn]]) -> list[str]:
@@ -267,9 +247,9 @@ def _check_judgements(
     other_scores: Mapping[str, Sequence[ScoreColumn]],
 ) -> bool:
     """Whether rows are judgements; refuse what cannot be joined with them."""
-    flat = [column for columns in scores.values() for column in columns]
+    flat = _all_runs(scores)
     judged = [column for column in flat if column.columns is not None]
-    has_raters = judged or any(column.columns is not None for columns in other_scores.values() for column in columns)
+    has_raters = judged or any(column.columns is not None for column in _all_runs(other_scores))
     if request.judgements.standardise_raters and not has_raters:
         raise InputError(f"{argument('standardise_raters')}: the files of scores have no raters")
     if not judged:
@@ -313,10 +293,8 @@ def human_means_of(
         proxy[name] = scores_of(examples.join(scores[name][0]).values, scores[name][0].name)
     scale = None
     if all(np.isin(values[np.isfinite(values)], (0.0, 1.0)).all() for values in human.values()):
-        human, scale = (
-            {name: 100 * values for name, values in human.items()},
-            (0.0, 100.0),
-        )  # right or wrong, in percent
+        # Right or wrong, in percent.
+        human, scale = {name: 100 * values for name, values in human.items()}, (0.0, 100.0)
     # Strata and clusters of the examples that count.
     sampling = evaluation.scored.sampling
     rows, strata, clusters = sampling.counted(np.arange(metric.n)), None, sampling.clusters
@@ -367,11 +345,8 @@ def _outputs(
     hypotheses = read_runs(hypotheses_of_systems, None if ids_column == NONE else ids_column, ids)
     joined = join_texts(ids_column, {}, {"": first, **hypotheses}, leads=True)[1]
     texts_of_systems = {name: texts for name, texts in joined.items() if name and name not in blank}
-    runs_of_systems = (
-        {system.name: system.runs for system in read_systems(texts_of_systems, metric.n, first[0].name)}
-        if texts_of_systems
-        else {}
-    )
+    systems = read_systems(texts_of_systems, metric.n, first[0].name) if texts_of_systems else ()
+    runs_of_systems = {system.name: system.runs for system in systems}
     for name, texts in runs_of_systems.items():
         if name not in runs:
             raise InputError(f"{argument('hypotheses', name)}: there are no scores of a system of that name")
@@ -415,7 +390,7 @@ def _metric_of(
 ) -> tuple[SegmentScores, dict[str, list[Column]], Mapping[str, Sequence[str]]]:
     """The metric of these scores, the runs of each system in its order, and what is known of each example."""
     options = request.metric
-    flat = [column for columns in systems.values() for column in columns]
+    flat = _all_runs(systems)
     if request.comparison.anytime:
         flat = answered_by_all(flat)
     # All runs in one order.

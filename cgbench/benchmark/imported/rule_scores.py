@@ -84,11 +84,6 @@ def rules(request: RulesRequest) -> Evaluation:
 
     :raises InputError: the file has an invalid rule, an example has no output, or a verdict is missing.
     """
-    return evaluation_of_rules(request)
-
-
-def evaluation_of_rules(request: RulesRequest) -> Evaluation:
-    """:func:`rules` of a request."""
     if request.rules is None:
         raise InputError(f"rules are needed: give {argument('rules')}")
     path = local_path(request.rules)

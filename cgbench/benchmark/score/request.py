@@ -148,7 +148,7 @@ class ExampleOptions:
     estimate: Literal["pool", "candidates", "window"] | None = option(
         default=None,
         help="Estimate the score on all candidates (from the stratified sample of --release), on the window (from its "
-        "test set) or on the pool, with intervals of the design; with --samples N, by bootstrap", group="Comparison",
+        "test set) or on the pool, with intervals of the design", group="Comparison",
     )  # fmt: skip
     published: str | bool | None = option(
         default=None, help="Show published results too [default benchmark: the preset's]", group="Output",

@@ -431,11 +431,6 @@ def power(request: PowerRequest) -> PowerResult:
 
     :raises InputError: not exactly one of a pilot and a variance is given, or a value is invalid.
     """
-    return power_of(request)
-
-
-def power_of(request: PowerRequest) -> PowerResult:
-    """:func:`power` of a request."""
     test = PowerTest(request.level, request.power)
     pilot, variance, examples, seeds = request.pilot, request.variance, request.examples, request.seeds
     if (pilot is None) == (variance is None):

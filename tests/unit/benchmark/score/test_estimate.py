@@ -12,9 +12,7 @@ from few import few
 from cgbench.benchmark.candidates.inclusion import document_inclusion
 from cgbench.benchmark.comparison.comparison import Comparison, compare
 from cgbench.benchmark.comparison.design import Clusters, Design, Sampling
-from cgbench.benchmark.comparison.significance import resampled_runs
-from cgbench.benchmark.comparison.variance import covariance_of_design, covariance_of_samples
-from cgbench.benchmark.metrics.bins import Bin
+from cgbench.benchmark.comparison.variance import covariance_of_design
 from cgbench.benchmark.metrics.bleu import Bleu, ChrF
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.outputs.systems import System
@@ -137,36 +135,6 @@ def test_corpus_scores_of_a_census_of_strata_are_those_of_the_corpus_and_interva
         tested.append(gap.difference_low <= truth[1] - truth[0] <= gap.difference_high)
         assert (gap.p_value < 0.05) == (gap.difference_low > 0 or gap.difference_high < 0)
     assert 0.9 < np.mean(held) < 0.985 and 0.89 < np.mean(tested) <= 0.99
-
-
-def test_the_bootstrap_of_the_design_has_the_same_variance():
-    references, systems, _ = texts(90, 5)
-    metric, strata = Bleu(references), np.repeat([0, 1, 2], 30)
-    design = stratified([300, 60, 40], strata)
-    weighted = np.stack([metric.statistics(systems[0])]) * design.weights[:, None]
-    drawn = resampled_runs([weighted], metric.compute, 4000, 1, design)
-    one = covariance_of_samples(drawn, 90, design).variance(lambda part: part[:, 0, 0])
-    other = covariance_of_design(metric, [weighted], np.arange(90), design).variance(lambda part: part[:, 0, 0])
-    assert one[0][0] == pytest.approx(other[0][0], rel=0.12)
-    assert one[1] == 87
-
-
-def test_the_bootstrap_is_right_for_few_draws_per_stratum_and_for_bins():
-    values = ["3", "9", "4", "20", "1", "2", "8", "5"]
-    metric = Mean(8)
-    sampling = Sampling(design=stratified([60, 80], [0, 0, 0, 0, 1, 1, 1, 1]))
-    bins = [Bin("few", np.array([0, 1, 3, 6, 7]))]
-    found = [
-        compare(metric, [System("a", (values,))], Comparison(confidence=True, samples=samples), bins, sampling)[0]
-        for samples in (None, 20_000)
-    ]
-    for one, other in ((found[0].whole, found[1].whole), (found[0].bins[0][1], found[1].bins[0][1])):
-        widths = [part.figures["score"].ci_high - part.figures["score"].ci_low for part in (one, other)]
-        assert widths[0] == pytest.approx(widths[1], rel=0.15)
-    weighted = metric.statistics(values)[None] * sampling.design.weights[:, None]
-    drawn = resampled_runs([weighted], metric.compute, 20_000, 1, sampling.design)
-    known = variance(metric, metric.statistics(values), sampling.design)[0][0]
-    assert drawn[0].var() == pytest.approx(known, rel=0.08)
 
 
 def test_a_single_draw_from_a_stratum_shows_no_variance():
