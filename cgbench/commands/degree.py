@@ -28,7 +28,8 @@ def degree_command(request: DegreeRequest, cover: bool, form: str) -> None:
     """
     from cgbench.text.inspection import look_at_texts
 
-    warn_of(look_at_texts(Path(request.train), [Path(request.texts)], request.normalisation))
+    if request.train is not None:
+        warn_of(look_at_texts(Path(request.train), [Path(request.texts)], request.normalisation))
     for row_number, row in enumerate(degree_rows(request)):
         if form == "text" and not row_number:
             click.echo("pieces\tlength\tdegree" + ("\tcover" if cover else ""))

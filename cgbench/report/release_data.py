@@ -15,6 +15,8 @@ import numpy as np
 
 from cgbench.benchmark.candidates.selection import seeded_hash
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
+from cgbench.benchmark.overlap.known_from import ngrams_of_pool
+from cgbench.benchmark.overlap.known_of_test import KnownOfTest
 from cgbench.benchmark.release.card import shown_counts
 from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.benchmark.stats.novelty import novel_ngrams
@@ -22,6 +24,7 @@ from cgbench.benchmark.stats.of_release import ReleaseOrigin, check_input, open_
 from cgbench.benchmark.stats.single_texts import Text
 from cgbench.errors import InputError
 from cgbench.files import read_json
+from cgbench.text.blocks import join_blocks
 from cgbench.text.formats import CorpusSpec, Pair, read_pairs
 from cgbench.text.normalisation import normalise_pairs, normaliser
 from cgbench.text.plain_text import words_of
@@ -84,9 +87,13 @@ def find_material(release: Release, train: Sequence[Path] = (), pools: Sequence[
 
 
 def _learn(origin: ReleaseOrigin, training: Text) -> KnownNgrams:
+    release, side = origin.release, origin.degree_side
+    words = {"word_min_count": release.configuration["word_min_count"]}
+    if folder := origin.known.get(side):
+        texts = [(str(release), join_blocks(release.lines(side, normalised=True)))]
+        return ngrams_of_pool(KnownOfTest.load(folder), texts, min_count=origin.min_count, **words)
     text = training.lines or [] if training.path is None else training.path
-    word_min_count = origin.release.configuration["word_min_count"]
-    return KnownNgrams.learn(text, min_count=origin.min_count, word_min_count=word_min_count)
+    return KnownNgrams.learn(text, min_count=origin.min_count, **words)
 
 
 def _pool_sample(origin: ReleaseOrigin, pools: Sequence[Sequence[Path]]) -> Iterator[Pair]:

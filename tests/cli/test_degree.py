@@ -45,7 +45,7 @@ def test_a_byte_order_mark_is_left_out_and_said_once(train, run, tmp_path):
 
 def test_bad_input(train, run, tmp_path):
     assert "missing: no such file" in run("degree", "--train", tmp_path / "missing", input="", status=2).stderr
-    assert "--train is missing" in run("degree", input="a b\n", status=2).stderr
+    assert "give --train, or --known-from instead" in run("degree", input="a b\n", status=2).stderr
     (tmp_path / "x.tsv").write_text("a\tb\n")
     result = run("degree", "--train", tmp_path / "x.tsv", input="a\n", status=2)
     assert "which column? Write" in result.stderr

@@ -42,6 +42,17 @@ def test_totals_and_a_row_an_example(texts, run):
     }
 
 
+def test_degree_and_stats_of_a_kept_result(texts, run):
+    out = texts / "out"
+    run("overlap", texts / "test.en", "--corpus", texts / "corpus" / "a.txt", "--out", out, "--jobs", 1)
+    for more in (("--min-count", 1), ("--min-count", 2)):
+        usual = run("degree", texts / "test.en", "--train", texts / "corpus" / "a.txt", "--cover", *more)
+        kept = run("degree", texts / "test.en", "--known-from", out, "--cover", *more)
+        assert kept.stdout == usual.stdout
+    found = run("stats", "--known-from", out, "--test", texts / "test.en", "--format", "json")
+    assert json.loads(found.stdout)["novel_words"]["2"] == 2  # the dog, dog slept
+
+
 def test_text_that_is_tokenised_and_a_corpus_that_is_not(tmp_path, run):
     lines = [f"The dog number {number} slept, and the cat, too." for number in range(200)]
     (tmp_path / "raw").write_text("\n".join(lines) + "\n")
@@ -75,3 +86,12 @@ def test_what_is_wrong(texts, run):
         ((test, "--corpus", texts / "none*"), "none*: no file matches this pattern"),
     ):
         assert said in run("overlap", *words, "--jobs", 1, status=2).stderr
+    for words, said in (
+        (
+            ("degree", test, "--known-from", texts / "out", "--lowercase"),
+            "its words were separated differently (lowercase)",
+        ),
+        (("degree", test, "--known-from", texts / "out", "--train", test), "or --known-from instead"),
+        (("stats", "--test", test, "--known-from", texts / "out", "--train", test), "--known-from replaces --train"),
+    ):
+        assert said in run(*words, status=2).stderr

@@ -34,12 +34,11 @@ def ours():
         ("split", "--method", "random", "--corpus", "{}/t.de", "{}/t.en", "--out", "{}/split"),
         ("overlap", "{}/t.de", "--corpus", "{}/t.de", "--out", "{}/found", "--jobs", "1"),
     )
-    verify = "verify", "{}/split"
-    score = ("score", "exact", "--ref", "{}/t.de", "--hyp", "a={}/t.de", "--by", "exposure", "--exposure", "{}/found")
+    verify, degree = ("verify", "{}/split"), ("degree", "--known-from", "{}/found", "{}/t.de")
     for name in ("manifest.json", "split.tsv", "test.de"):
         yield Target("verify", f"split: {name}", files, f"split/{name}", m.special, verify, refusals=(1, 2))
     for name in ("known.json", "matches.npy", "SHA256SUMS", "automaton.table.npy", "words.json"):
-        yield Target("score --exposure", name, files, f"found/known/{name}", m.special, score)
+        yield Target("degree --known-from", name, files, f"found/known/{name}", m.special, degree)
 
 
 def many_lines():

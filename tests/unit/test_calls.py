@@ -96,7 +96,7 @@ def test_a_plot_on_axes_that_are_there():
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: cgbench.degree(TEXT), "train: it is missing"),
+        (lambda: cgbench.degree(TEXT), "give train, or known_from instead"),
         (lambda: cgbench.degree(TEXT, LINES, min_count=0), "min_count=0"),
         (lambda: cgbench.degree(TEXT, ["one two"]), "no word in it occurs 3 times"),
         (lambda: cgbench.split([["a"], ["b"]], "out"), "corpus: a file is needed"),

@@ -46,7 +46,7 @@ import numpy as np
 from cgbench.benchmark.known_ngrams import saved as saved_ngrams
 from cgbench.benchmark.known_ngrams.learning import learn_blocks
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary, blocks_of
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.machine import check_memory
 from cgbench.requests import check, check_path
 from cgbench.text.blocks import Block, join_blocks, release_memory, sentences
@@ -55,6 +55,7 @@ from cgbench.text.word_counts import estimate_words
 
 _SIZES = {"longest": int, "min_count": int, "ngrams": int}  # in ngrams.json
 BYTES_A_WORD = 18  # memory for learning the n-grams of a text; measured in perf/load.py
+LARGER = f"count a larger text with cgbench overlap, and pass its output folder as {argument('known_from')}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,8 +94,9 @@ class KnownNgrams:
         check(int, 1, min_count=min_count, word_min_count=word_min_count, jobs=jobs)
         if isinstance(text, (str, os.PathLike)):
             expected_words = estimate_words(Path(text)) or 0
-            task = f"{text}: learning the n-grams of about {expected_words:,} words"
-            check_memory(task, BYTES_A_WORD * expected_words, "use a part of it")
+            check_memory(
+                f"{text}: learning the n-grams of about {expected_words:,} words", BYTES_A_WORD * expected_words, LARGER
+            )
         least = min_count if word_min_count is None else word_min_count
         words, state = learn_blocks(blocks_of(text), min_count, least, jobs)
         release_memory()

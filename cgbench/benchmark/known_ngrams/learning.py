@@ -34,11 +34,13 @@ def learn_blocks(
     vocabulary, tokens, ids = read_training(blocks, min_count, word_min_count, keep=True)
     runs = trie_kernels.collapse(tokens, ids, min_count == 1)
     del tokens, ids  # 4 bytes per word
-    return vocabulary, grow_ngrams(vocabulary, runs, min_count, jobs)
+    return vocabulary, grow_ngrams(vocabulary, min_count, runs, min_count, jobs)
 
 
-def grow_ngrams(vocabulary: Vocabulary, runs: Sequence[np.ndarray], min_count: int, jobs: int | None) -> Trie:
-    """The n-grams that occur ``min_count`` times in a text.
+def grow_ngrams(
+    vocabulary: Vocabulary, word_min_count: int, runs: Sequence[np.ndarray], min_count: int, jobs: int | None = None
+) -> Trie:
+    """The n-grams that occur ``min_count`` times in a text, and the words that occur ``word_min_count`` times.
 
     :param runs: the text as ``trie_kernels.collapse`` returns it.
     :raises InputError: the index cannot hold the n-grams.
@@ -46,7 +48,7 @@ def grow_ngrams(vocabulary: Vocabulary, runs: Sequence[np.ndarray], min_count: i
     from cgbench.benchmark.known_ngrams import trie_kernels
 
     text = runs[0]
-    known_words = int(np.count_nonzero(vocabulary.counts >= min_count))
+    known_words = int(np.count_nonzero(vocabulary.counts >= word_min_count))
     starts = np.zeros(known_words + 1, np.int64)
     trie_kernels.count_places(text, starts)
     np.cumsum(starts, out=starts)

@@ -138,12 +138,7 @@ def blocks_of(text: str | os.PathLike[str] | Iterable[str]) -> Iterator[Block]:
 def read_training(
     blocks: Iterator[Block], min_count: int, word_min_count: int, keep: bool
 ) -> tuple[Vocabulary, np.ndarray, np.ndarray]:
-    """Count words; return the vocabulary of those that are known or not rare, the text in ids by first occurrence, and
-    the new id of each of those, int32 ``[words]``.
-
-    A new id is -1 where the word occurs fewer than ``min_count`` times, so that no known n-gram contains it."""
-    from cgbench.text import word_kernels
-
+    """Count words; return the vocabulary, the text in ids by first occurrence, and the new id of each of those."""
     for name, value in (("min_count", min_count), ("word_min_count", word_min_count)):
         if value < 1:
             raise InputError(f"{name} is {value}; it must be at least 1")
@@ -151,12 +146,23 @@ def read_training(
     for block in blocks:
         counter.read(block, keep)
     counts = counter.counts[: counter.words]
+    vocabulary, ids = rank_words(counter.arena, counter.starts, counts, min_count, word_min_count)
+    return vocabulary, counter.tokens[: counter.filled], ids
+
+
+def rank_words(
+    arena: np.ndarray, starts: np.ndarray, counts: np.ndarray, min_count: int, word_min_count: int
+) -> tuple[Vocabulary, np.ndarray]:
+    """The vocabulary of the words that are known or not rare, and the new id of each word, int32 ``[words]``.
+
+    A new id is -1 where the word occurs fewer than ``min_count`` times, so that no known n-gram contains it."""
+    from cgbench.text import word_kernels
+
     order = np.argsort(-counts, kind="stable")
     ids = np.empty(len(order), np.int32)
     ids[order] = np.arange(len(order))
     ids[counts < min_count] = -1
     order = order[: int(np.count_nonzero(counts >= min(min_count, word_min_count)))]
-    arena, starts, table = word_kernels.order_words(counter.arena, counter.starts, order)
+    arena, starts, table = word_kernels.order_words(arena, starts, order)
     usable = int(np.count_nonzero(counts >= word_min_count))
-    vocabulary = Vocabulary(arena, starts, counts[order], table, word_min_count, usable)
-    return vocabulary, counter.tokens[: counter.filled], ids
+    return Vocabulary(arena, starts, counts[order], table, word_min_count, usable), ids

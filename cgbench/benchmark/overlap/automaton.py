@@ -86,12 +86,22 @@ class Automaton:
         """The longest n-gram that ends in each state and occurs ``min_count`` times, in words, int32 ``[states]``."""
         if not 1 <= min_count <= matches.shape[1]:
             raise InputError(f"counts are known up to {matches.shape[1]}; min_count is {min_count}")
+        return self._settle(matches, min_count)[0]
+
+    def count_words(self, matches: np.ndarray) -> np.ndarray:
+        """The count of each word of the test text, int64 ``[words]``, up to the highest count in ``matches``."""
+        _, linked = self._settle(matches, 1)
+        occurrences = np.count_nonzero(matches[self.firsts], axis=1)
+        return np.minimum(linked[self.firsts].astype(np.int64) + occurrences, matches.shape[1])
+
+    def _settle(self, matches: np.ndarray, min_count: int) -> tuple[np.ndarray, np.ndarray]:
+        """:meth:`known`, and the number of matches of the states that are linked to each."""
         from cgbench.benchmark.overlap.automaton_kernels import settle
 
         order = np.argsort(self.lens, kind="stable")
         known, linked = np.zeros(len(self), np.int32), np.zeros(len(self), np.int32)
         settle(order, self.links, self.lens, matches, min_count, linked, known)
-        return known
+        return known, linked
 
     def ends(self, ids: np.ndarray, lengths: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, int]:
         """The length of the longest known n-gram that ends at each word of sentences of the test text.

@@ -1,4 +1,4 @@
-"""A saved overlap result, which ``score --exposure`` reads: the n-grams of a test text and their corpus counts.
+"""A saved overlap result for other commands (``--known-from``): the n-grams of a test text and their corpus counts.
 
 A folder with the words and the automaton of the test text (``automaton.py``), ``matches.npy``, ``known.json`` and
 SHA256SUMS. It has no counts for sentences that are not part of one in the test text.
@@ -10,7 +10,9 @@ import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,8 +20,8 @@ from cgbench.benchmark.known_ngrams.saved import read_array
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.overlap.automaton import ARRAYS, Automaton
 from cgbench.benchmark.overlap.reading import ReadingRules
-from cgbench.checksums import SUMS, check_recorded, digests_of, write_sums
-from cgbench.errors import InputError
+from cgbench.checksums import SUMS, check_recorded, digests_of, known_digest, write_sums
+from cgbench.errors import InputError, argument
 from cgbench.files import check_shape, ordinary_file, ordinary_folder, read_json, write_json
 
 FORMAT = 1
@@ -44,12 +46,15 @@ def save_known(folder: Path, test: Path, matches: np.ndarray, rules: ReadingRule
 
 @dataclass(frozen=True, eq=False)
 class KnownOfTest:
-    """The known n-grams of a test text in a corpus."""
+    """The known n-grams of a test text in a corpus. ``units``: how words were separated, as JSON; ``digest``: the
+    SHA-256 of the matches."""
 
     folder: Path
     words: Vocabulary
     automaton: Automaton
     matches: np.ndarray
+    units: dict[str, Any]
+    digest: str
 
     @classmethod
     def load(cls, folder: Path) -> KnownOfTest:
@@ -57,41 +62,131 @@ class KnownOfTest:
 
         :raises InputError: the folder is not such a result, or is damaged.
         """
-        most, inner = _highest_count(folder / "known" / "known.json"), folder / "known"
+        summary, inner = read_summary(folder), folder / "known"
         for name in ("matches.npy", *(f"automaton.{name}.npy" for name in ARRAYS)):
             check_recorded(inner / name, inner / SUMS)
         words, automaton = Vocabulary.load(inner), Automaton.load(inner)
         automaton.check_words(len(words), inner)
-        matches = read_array(inner / "matches.npy", "int32", most, REMEDY)
+        matches = read_array(inner / "matches.npy", "int32", summary["counts_up_to"], REMEDY)
         if len(matches) != len(automaton):
             raise InputError(f"{inner / 'matches.npy'}: damaged; {REMEDY}")
-        return cls(folder, words, automaton, matches)
+        return cls(folder, words, automaton, matches, summary["units"]["words"], known_digest(inner / "matches.npy"))
 
-    def ends(self, lines: Sequence[str]) -> np.ndarray:
-        """The length of the longest n-gram of the corpus that ends at each word of lines of the test text, int32
-        ``[words of all]``.
+    def ends(self, lines: Sequence[str], min_count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of lines of the test text: ids int32 ``[words of all]``, lengths int32 ``[lines]``, and the length of the
+        longest n-gram that ends at each word and occurs ``min_count`` times, int32 ``[words of all]``.
 
-        :raises InputError: a line is not part of one in the test text.
+        :raises InputError: a line is not part of one in the test text, or counts do not go high enough.
         """
+        check_count(self.folder, self.matches.shape[1], min_count)
         ids, lengths = self.words.read_lines(lines)
-        ends, unknown = self.automaton.ends(ids, lengths, self.automaton.known(self.matches, 1))
+        ends, unknown = self.automaton.ends(ids, lengths, self.automaton.known(self.matches, min_count))
         if unknown >= 0:
-            raise InputError(
-                f"{self.folder}: row {unknown + 1} of the text is not in the text that cgbench overlap was run on, so "
-                "it has no counts; run it on this text"
-            )
-        return ends
+            raise self.unknown(f"row {unknown + 1} of the text")
+        return ids, lengths, ends
+
+    def measure(self, lines: Sequence[str], min_count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Pieces and lengths of lines of the test text, both int32 ``[lines]``, as in
+        :meth:`~cgbench.benchmark.known_ngrams.known.KnownNgrams.measure`."""
+        _, lengths, ends = self.ends(lines, min_count)
+        pieces = np.array([len(begins) for begins in begins_of(lengths, ends)], np.int32)
+        return pieces, lengths
+
+    def covers(self, lines: Sequence[str], min_count: int) -> list[list[tuple[str, ...]]]:
+        """The pieces of a least cover of lines of the test text, from left to right."""
+        ids, lengths, ends = self.ends(lines, min_count)
+        words = [self.words.word(word_id) for word_id in ids.tolist()]
+        covers, position = [], 0
+        for begins, length in zip(begins_of(lengths, ends), lengths.tolist(), strict=True):
+            limits = [*begins, length]
+            covers.append([tuple(words[position + a : position + b]) for a, b in pairwise(limits)])
+            position += length
+        return covers
+
+    def spans(self, lines: Sequence[str], min_count: int) -> list[str]:
+        """The longest known n-grams of lines of the test text that are not part of a longer one. Together they have the
+        same known n-grams as the lines."""
+        ids, lengths, ends = self.ends(lines, min_count)
+        words = [self.words.word(word_id) for word_id in ids.tolist()]
+        last = np.flatnonzero(not_within(lengths, ends) & (ends > 0)) + 1
+        return [" ".join(words[end - length : end]) for end, length in zip(last, ends[last - 1], strict=True)]
+
+    def unknown(self, row: str) -> InputError:
+        """The error for a row that is not in the test text."""
+        return InputError(
+            f"{self.folder}: {row} is not in the text that cgbench overlap was run on, so it has no counts; run it on "
+            "this text"
+        )
 
 
-def _highest_count(path: Path) -> int:
-    """The highest exact count of a result, from its summary."""
+def read_summary(folder: Path) -> dict[str, Any]:
+    """The summary of a result of ``cgbench overlap --out``: ``units``, and ``counts_up_to``, the highest exact count.
+    Reads no array.
+
+    :raises InputError: the folder is not such a result, or is damaged.
+    """
+    path = folder / "known" / "known.json"
     if not os.path.lexists(path):
-        raise InputError(f"{path.parent.parent}: not a result of cgbench overlap --out (there is no {path})")
+        raise InputError(f"{folder}: not a result of cgbench overlap --out (there is no {path})")
     ordinary_folder(path.parent)
     ordinary_file(path)
     check_recorded(path, path.with_name(SUMS))
-    summary = read_json(path)
+    summary: dict[str, Any] = read_json(path)
     check_shape(summary, {"format": int, "units": {"words": dict}, "counts_up_to": int}, path, REMEDY)
     if summary["format"] != FORMAT:
         raise InputError(f"{path.parent}: format {summary['format']}, but this version reads format {FORMAT}; {REMEDY}")
-    return int(summary["counts_up_to"])
+    return summary
+
+
+def sums_of(folder: Path) -> Path:
+    """The file with the checksums of a result; its own checksum identifies the result."""
+    return folder / "known" / SUMS
+
+
+def check_count(folder: Path, known: int, min_count: int, name: str = "min_count") -> None:
+    """Check that a result has exact counts up to ``min_count``.
+
+    :param known: its highest exact count.
+    :param name: the name of the threshold in messages.
+    :raises InputError: it has not.
+    """
+    if min_count > known:
+        raise InputError(
+            f"{folder}: counts are known up to {known}, but {argument(name, min_count)} needs more; run cgbench "
+            f"overlap with {argument('min_count')} {min_count}"
+        )
+
+
+def check_words_alike(folder: Path, units: dict[str, Any], settings: dict[str, Any]) -> None:
+    """Check that words are separated (``settings``) as in a result (``units``)."""
+    if settings != units:
+        differ = sorted(name for name in {*settings, *units} if settings.get(name) != units.get(name))
+        raise InputError(
+            f"{folder}: its words were separated differently ({', '.join(differ)}); give the same "
+            f"{argument('tokenize')}, {argument('lowercase')} and related options as to cgbench overlap"
+        )
+
+
+def not_within(lengths: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Whether the longest known n-gram that ends at each word is not part of the one that ends at the next, bool
+    ``[words]``.
+
+    :param ends: int32 ``[words]``, the lengths of these n-grams.
+    """
+    outermost = np.ones(len(ends), bool)
+    outermost[:-1] = ends[1:] != ends[:-1] + 1
+    outermost[np.cumsum(lengths[lengths > 0]) - 1] = True
+    return outermost
+
+
+def begins_of(lengths: np.ndarray, ends: np.ndarray) -> list[list[int]]:
+    """The starts of the pieces of leftmost-longest covers, by line."""
+    begins_of_lines, position = [], 0
+    for length in lengths.tolist():
+        begins: list[int] = []
+        for index, end in enumerate(ends[position : position + length].tolist()):
+            if not begins or end < index + 1 - begins[-1]:
+                begins.append(index)
+        begins_of_lines.append(begins)
+        position += length
+    return begins_of_lines

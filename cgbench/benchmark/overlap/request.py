@@ -23,7 +23,7 @@ class OverlapRequest(TextOptions):
     )  # fmt: skip
     min_count: int = option(default=1, help="Minimum count for an n-gram to be known", group="N-grams", least=1)
     out: Folder | None = option(
-        default=None, help="Folder for the counts, which score --exposure reads; an interrupted run resumes from it",
+        default=None, help="Folder for the counts, which --known-from reads; an interrupted run resumes from it",
         metavar="FOLDER", group="Output",
     )  # fmt: skip
     engine: AnyEngine | None = option(

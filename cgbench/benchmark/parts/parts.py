@@ -142,6 +142,11 @@ class _Texts:
             raise InputError(f"what is known follows from the training corpus: give {argument('train')}")
         elif release.is_split:
             spec = CorpusSpec(tuple(map(release.train_path, SIDES)))
+        elif "known_from" in release.manifest["inputs"]:
+            raise InputError(
+                f"{release.folder}: its known n-grams come from other text than its training corpus; give the text "
+                f"that decides what is known ({argument('train')})"
+            )
         else:
             spec = self._recorded("train", release.manifest["inputs"]["train"], "train")
         if count is not None:

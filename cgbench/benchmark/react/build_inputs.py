@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from cgbench.benchmark.react.request import BuildRequest
+from cgbench.benchmark.react.request import SIDES, BuildRequest
 from cgbench.checksums import known_digest
 from cgbench.errors import InputError, argument
 from cgbench.models.external.opening import Planned, check_together, plan_member
@@ -20,13 +20,15 @@ PathLike: TypeAlias = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Inputs:
-    """The inputs of a build. ``ensemble`` is a folder of trained members, ``members`` are external models; without
-    either, members are trained. ``reverse`` is a reverse-direction ensemble, ``lm`` a language model that scores the
-    candidates, ``difficulty`` one file of values per corpus of the pool. Languages are parts of file names."""
+    """The inputs of a build. ``known`` has results of ``cgbench overlap`` by side, which replace that side of the
+    training text. ``ensemble`` is a folder of trained members, ``members`` are external models; without either, members
+    are trained. ``reverse`` is a reverse-direction ensemble, ``lm`` a language model that scores the candidates,
+    ``difficulty`` one file of values per corpus of the pool. Languages are parts of file names."""
 
     train: CorpusSpec
     pools: tuple[CorpusSpec, ...]
     exclude: tuple[CorpusSpec, ...] = ()
+    known: Mapping[str, Path] = field(default_factory=dict)
     ensemble: Path | None = None
     reverse: Path | None = None
     lm: Path | None = None
@@ -53,6 +55,7 @@ def read_inputs(request: BuildRequest, texts: Path) -> Inputs:
         train=train,
         pools=corpora_of(request.pools, "pool", columns=columns, texts=texts),
         exclude=tuple(sorted(corpora_of(request.exclude, "exclude", columns=columns, texts=texts), key=_by_bytes)),
+        known=known_from_of(request.filters.known_from, request.filters.degree_side),
         ensemble=_path(request.ensemble_options.ensemble),
         reverse=_path(request.ensemble_options.reverse_ensemble),
         lm=_path(request.ranking.lm),
@@ -92,3 +95,22 @@ def _external_members(request: BuildRequest) -> tuple[Planned, ...]:
     members = tuple(plan_member(str(name), request.ensemble_options.prompt) for name in names)
     check_together(members)
     return members
+
+
+def known_from_of(value: Any, degree_side: str) -> dict[str, Path]:
+    """The results of ``cgbench overlap`` by side, from ``{"source": FOLDER}`` or ``source=FOLDER``. A folder without a
+    side belongs to the side of the degree."""
+    if isinstance(value, Mapping):
+        pairs = [(str(side), str(folder)) for side, folder in value.items()]
+    else:
+        words = [(word, *word.partition("=")) for word in map(os.fspath, _listed(value))]
+        pairs = [
+            (side, folder) if sign and side in SIDES else (degree_side, word) for word, side, sign, folder in words
+        ]
+    for side, folder in pairs:
+        if side not in SIDES or not folder:
+            raise InputError(f"{argument('known_from', f'{side}={folder}')}: give a side and a folder: source=FOLDER")
+    folders = {side: Path(folder) for side, folder in pairs}
+    if len(folders) < len(pairs):
+        raise InputError(f"{argument('known_from')}: give one folder per side: source=FOLDER and target=FOLDER")
+    return dict(sorted(folders.items()))

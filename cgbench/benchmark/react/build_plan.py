@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,10 @@ from cgbench.benchmark.candidates.documents import check_documents
 from cgbench.benchmark.candidates.ensemble_quality import quality_step
 from cgbench.benchmark.candidates.matching import MatchedControl
 from cgbench.benchmark.candidates.uncertainty import SHARD, search_settings
+from cgbench.benchmark.overlap.known_of_test import check_count, check_words_alike, read_summary, sums_of
 from cgbench.benchmark.react.build_inputs import Inputs, read_inputs
 from cgbench.benchmark.react.checks import check_difficulty, check_measures, check_shares
-from cgbench.benchmark.react.request import LM_SETTINGS, BuildRequest
+from cgbench.benchmark.react.request import LM_SETTINGS, SIDES, BuildRequest
 from cgbench.benchmark.release.card_notes import read_notes
 from cgbench.benchmark.release.work_folder import find_work
 from cgbench.errors import InputError, InputWarning, argument
@@ -128,7 +129,10 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
             "ngram_min_count": request.filters.ngram_min_count,
             "degree_side": side,
         },
-        {"train": train.identity},
+        {
+            "train": train.identity,
+            **_plan_known(inputs, request, normalisation, pools),
+        },
     )
     scans = tuple(
         Step(
@@ -206,6 +210,26 @@ def _inspect_texts(inputs: Inputs, normalisation: Normalisation, accept: bool) -
             raise InputError(f"{finding.text}; use {argument('accept_text')} to accept the text as it is")
         warnings.warn(InputWarning(finding.text), stacklevel=2)
     return tuple(findings)
+
+
+def _plan_known(
+    inputs: Inputs, request: BuildRequest, normalisation: Normalisation, pools: Sequence[PlannedText]
+) -> dict[str, str]:
+    """The inputs of the step ``known-ngrams`` with results of ``cgbench overlap``: these results, and the pool."""
+    hashes = {}
+    for side, folder in inputs.known.items():
+        overlap = read_summary(folder)
+        for name in ("word_min_count", *(["ngram_min_count"] if side == request.filters.degree_side else [])):
+            check_count(folder, overlap["counts_up_to"], getattr(request.filters, name), name)
+        if request.text_options.anonymise != "none":
+            raise InputError(
+                f"{argument('known_from')}: {argument('anonymise')} replaces names pair by pair, which cgbench overlap "
+                "does not; replace the names first, and run both commands on that text"
+            )
+        language = inputs.languages[SIDES.index(side)]
+        check_words_alike(folder, overlap["units"]["words"], normalisation.of(language).settings)
+        hashes[f"known-{side}"] = _hash_input(sums_of(folder))
+    return hashes | ({f"pool-{index}": pool.identity for index, pool in enumerate(pools, 1)} if hashes else {})
 
 
 def _plan_perplexity(inputs: Inputs, request: BuildRequest, candidates: Step) -> Step | None:

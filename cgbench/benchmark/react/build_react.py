@@ -141,10 +141,10 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
     model = _open_lm(plan, workspace)
     difficulty = read_difficulty(plan.inputs.difficulty, pools, plan.inputs.pools) if plan.inputs.difficulty else None
 
-    # Known n-grams: of any length, from the training corpus.
+    # Known n-grams: of any length, from the training corpus, a phrase list or an overlap result.
     from cgbench.benchmark.react.known_words import learn_known
 
-    ngrams = workspace.run(plan.ngrams, lambda out: learn_known(out, request.filters, train))
+    ngrams = workspace.run(plan.ngrams, lambda out: learn_known(out, plan, train, pools))
     # Pairs with a rare word are dropped; known n-grams cover the others, which gives their degree.
     with saying_where(engine, "scan", workspace.say):
         scans = tuple(

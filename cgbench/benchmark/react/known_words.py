@@ -2,25 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from cgbench.benchmark.candidates.scan import NGRAMS, WORDS
-from cgbench.benchmark.known_ngrams.known import learn_sides
+from cgbench.benchmark.known_ngrams.known import KnownNgrams, learn_sides
+from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
+from cgbench.benchmark.overlap.known_from import Named, ngrams_of_pool, words_of_pool
+from cgbench.benchmark.overlap.known_of_test import KnownOfTest
+from cgbench.benchmark.react.build_plan import Plan
 from cgbench.benchmark.react.checks import check_known_words
-from cgbench.benchmark.react.request import FilterOptions
+from cgbench.benchmark.react.request import SIDES
+from cgbench.errors import InputError
+from cgbench.text.blocks import read_blocks
 from cgbench.text.corpus import ParallelText
 
 
-def learn_known(out: Path, filters: FilterOptions, train: ParallelText) -> None:
+def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[ParallelText]) -> None:
     """Write the known n-grams and words into the folder ``out`` (:mod:`cgbench.benchmark.candidates.scan`).
 
-    :raises InputError: no word occurs often enough.
+    :raises InputError: no word occurs often enough, or a result of ``cgbench overlap`` belongs to other text.
     """
-    sides = (train.source.path, train.target.path)
-    first, second = sides if filters.degree_side == "source" else sides[::-1]
-    least = filters.word_min_count
-    ngrams, other_words = learn_sides(first, second, min_count=filters.ngram_min_count, word_min_count=least)
-    check_known_words(first, len(ngrams.words), least)
-    check_known_words(second, len(other_words), least)
+    request, inputs = plan.request, plan.inputs
+    degree_side, other_side = request.filters.degree_side, SIDES[request.filters.degree_side == "source"]
+    least = request.filters.word_min_count
+    if not inputs.known:
+        paths = (getattr(train, side).path for side in (degree_side, other_side))
+        ngrams, other_words = learn_sides(*paths, min_count=request.filters.ngram_min_count, word_min_count=least)
+    else:
+        ngrams = _ngrams(out, plan, train, pools)
+        if other_side in inputs.known:
+            known, texts = KnownOfTest.load(inputs.known[other_side]), _texts(plan, pools, other_side)
+            other_words = words_of_pool(known, texts, least)
+        else:
+            other_words = Vocabulary.learn(getattr(train, other_side).path, min_count=least)
+    for side, words in ((degree_side, ngrams.words), (other_side, other_words)):
+        if side not in inputs.known:
+            check_known_words(getattr(train, side).path, len(words), least)
+        elif not len(words):
+            raise InputError(
+                f"{inputs.known[side]}: the words of the pool occur fewer than {least} times in that corpus; use a "
+                "corpus of the same language and tokenisation, or lower word_min_count"
+            )
     ngrams.save(out / NGRAMS)
     other_words.save(out / WORDS)
+
+
+def _ngrams(out: Path, plan: Plan, train: ParallelText, pools: Sequence[ParallelText]) -> KnownNgrams:
+    request, inputs, side = plan.request, plan.inputs, plan.request.filters.degree_side
+    path, counts = getattr(train, side).path, {"word_min_count": request.filters.word_min_count}
+    if side in inputs.known:
+        known, texts = KnownOfTest.load(inputs.known[side]), _texts(plan, pools, side)
+        return ngrams_of_pool(known, texts, min_count=request.filters.ngram_min_count, **counts)
+    return KnownNgrams.learn(path, min_count=request.filters.ngram_min_count, **counts)
+
+
+def _texts(plan: Plan, pools: Sequence[ParallelText], side: str) -> list[Named]:
+    """One side of the normalised corpora of the pool, with a name for messages."""
+    return [
+        (f"the {side} of {planned.spec}", read_blocks(getattr(pool, side).path))
+        for planned, pool in zip(plan.pools, pools, strict=True)
+    ]

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from cgbench.argument_types import Bitext, Bitexts, File, Folder, Models, Name, Paths, as_path
+from cgbench.argument_types import Bitext, Bitexts, File, Folder, Kind, Models, Name, Paths, are_paths, as_path
 from cgbench.benchmark.candidates.amounts import Amount, PositiveAmount, parse_amount
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.strata import Allocation
@@ -25,8 +25,17 @@ SIDES = ("source", "target")
 SECTIONS = ("model.", "training.", "method.", "text.")  # of a model preset
 LM_SETTINGS = ("drop_perplexity", "lm_side")
 Side: TypeAlias = Literal["source", "target"]
+KnownFrom: TypeAlias = Annotated[
+    Any,
+    Kind(
+        "folders",
+        "a folder, or one per side, as source=FOLDER",
+        lambda value: are_paths(list(value.values()) if isinstance(value, Mapping) else value),
+        many=True,
+    ),
+]
 _INPUTS = (
-    "train", "pools", "out", "exclude", "preset", "columns", "languages", "arch", "method",
+    "train", "pools", "out", "exclude", "preset", "columns", "languages", "known_from", "arch", "method",
     "gpus_per_member", "ensemble", "member", "prompt", "reverse_ensemble", "lm", "difficulty", "card_notes", "until",
     "accept_text", "work", "device", "jobs", "engine", "say", "settings",
 )  # fmt: skip
@@ -62,6 +71,11 @@ class FilterOptions:
         default=60_000,
         help="Number of pairs with the highest degree to keep as candidates; a share refers to the pairs within the "
         "length limits", is_setting=True,
+    )  # fmt: skip
+    known_from: KnownFrom = option(
+        default=(),
+        help="Take known n-grams and rare words of that side from an `overlap --out` folder for the pool; repeatable",
+        metavar="[SIDE=]FOLDER", group="Advanced",
     )  # fmt: skip
 
     def __post_init__(self) -> None:

@@ -236,7 +236,7 @@ def _renamed(text: str, names: Mapping[str, str]) -> str:
 def _input_paths(built: Built) -> list[str]:
     inputs = built.plan.inputs
     specs = (inputs.train, *inputs.pools, *inputs.exclude)
-    paths = (inputs.ensemble, inputs.reverse, inputs.lm, *inputs.difficulty)
+    paths = (*inputs.known.values(), inputs.ensemble, inputs.reverse, inputs.lm, *inputs.difficulty)
     return [str(path) for path in (*(path for spec in specs for path in spec.paths), *filter(None, paths))]
 
 
@@ -256,6 +256,9 @@ def _inputs(built: Built, names: Mapping[str, str]) -> dict[str, Any]:
         "pool": [entry(text, pool.lines) for text, pool in zip(plan.pools, built.pools, strict=True)],
         "exclude": [entry(text, None) for text in plan.exclude],
     }
+    if inputs.known:
+        keys = plan.ngrams.inputs
+        result["known_from"] = {side: file(folder, keys[f"known-{side}"]) for side, folder in inputs.known.items()}
     if inputs.difficulty:
         result["difficulty"] = [file(path, hash_file(split_name(path)[0])) for path in inputs.difficulty]
     if plan.perplexity:
@@ -301,6 +304,8 @@ def command(built: Built, names: Mapping[str, str]) -> str:
     for columns in [spec.columns for _, spec in specs if spec.columns][:1]:  # shared by all files with both sides
         add("--columns", ",".join(columns))
     add("--languages", ",".join(inputs.languages))
+    for side, folder in inputs.known.items():
+        add("--known-from", f"{side}={names[str(folder)]}")
     add_paths("--ensemble", inputs.ensemble)
     for member in inputs.members:
         add("--member", shown_name(member.address))

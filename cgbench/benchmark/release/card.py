@@ -56,6 +56,7 @@ def write_card(release: Release, notes: Mapping[str, str] | None = None) -> str:
     config, inputs = manifest["configuration"], manifest["inputs"]
     outside, examples = inputs.get("members", []), _examples(release)
     source, target = release.languages
+    larger = [f"{side} side ({_code(entry['path'])})" for side, entry in inputs.get("known_from", {}).items()]
     measure = config["uncertainty"] if release.until != "candidates" else None
     measures, correlations = correlation_table(release.correlations(), measure)
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", manifest["command"])), default=0))
@@ -64,6 +65,7 @@ def write_card(release: Release, notes: Mapping[str, str] | None = None) -> str:
         licence=manifest["licence"], source=source, target=target, finished=release.finished,
         has_text=release.has_text, front=front_matter(manifest), notes=notes or {}, part=marked_part,
         parts=[name for name in PARTS if name != "metadata"],
+        larger=" and ".join(larger),
         members=_members(manifest, outside) if release.finished else "",
         drop_by=release.selection_settings.get("drop_by", REFERENCE_LIKELIHOOD), given_degree=GIVEN_DEGREE,
         noise=noise_text(manifest["noise"], config) if manifest.get("noise") else "",

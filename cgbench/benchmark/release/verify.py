@@ -22,6 +22,7 @@ from cgbench.benchmark.candidates.pair_measures import DUAL, JOINT, REFERENCE_LI
 from cgbench.benchmark.candidates.scan import content_of
 from cgbench.benchmark.candidates.selection import FIRST, count_stages, select_rows, selection_sizes
 from cgbench.benchmark.candidates.strata import COLUMNS, SAMPLED, design_of, draw_columns
+from cgbench.benchmark.overlap.known_of_test import sums_of
 from cgbench.benchmark.release.data_tables import NORMALISED, TEXTS, sides_of, without_text
 from cgbench.benchmark.release.listed_digests import listed_digest
 from cgbench.benchmark.release.manifest import (
@@ -448,10 +449,11 @@ def _check_inputs(release: Release) -> Iterator[Check]:
     files = [(role, file) for role, entry in corpora for file in entry["files"]]
     files += [("lm", inputs["lm"])] if "lm" in inputs else []
     files += [("difficulty", file) for file in inputs.get("difficulty", [])]
+    files += [(f"known-from {side}", file) for side, file in inputs.get("known_from", {}).items()]
     for role, file in files:
         name = file["path"] if is_address(file["path"]) else split_name(file["path"])[0]
         path = split_name(release.input_path(file["path"]))[0]
-        sha256 = _hash_input(path)
+        sha256 = _hash_input(sums_of(path) if role.startswith("known-from") else path)
         if sha256 is None:
             yield Check(f"{role} {name}", None, "not here")
         else:

@@ -55,7 +55,7 @@ def exposure_of(lines: Sequence[str], given: AnyPath, train: Sequence[str] | Non
     :param min_count: the smallest count in ``train`` of a known n-gram.
     :raises InputError: ``given`` is something else, or has counts of another text.
     """
-    longest = KnownOfTest.load(Path(given)).ends(lines)
+    longest = KnownOfTest.load(Path(given)).ends(lines, 1)[2]
     ends = np.split(longest, np.cumsum([len(words_of(line)) for line in lines])[:-1])
     if train is None:
         return np.array([line_ends.max() / len(line_ends) if len(line_ends) else np.nan for line_ends in ends])

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
-from cgbench.argument_types import Text
-from cgbench.benchmark.known_ngrams.degree import degrees, known_ngrams_of
+from cgbench.argument_types import Folder, Text
+from cgbench.benchmark.known_ngrams.degree import degree_of, degrees, known_ngrams_of
 from cgbench.errors import InputError, argument
 from cgbench.requests import KW_ONLY, accepts, option, request
 from cgbench.text.columns import read_text
 from cgbench.text.inputs import as_column, is_path, local_path
-from cgbench.text.normalisation import TextOptions, normaliser
+from cgbench.text.normalisation import Normalisation, TextOptions, normaliser
+
+if TYPE_CHECKING:
+    from cgbench.benchmark.overlap.known_of_test import KnownOfTest
 
 
 @request
@@ -19,8 +22,13 @@ class DegreeRequest(TextOptions):
     """What :func:`degree` is asked for."""
 
     texts: Text = option(help="Sentences to measure", python_only=True)
-    train: Text = option(help="Training text, one sentence per line, or TABLE:COLUMN", group="Input")
+    train: Text | None = option(
+        default=None, help="Training text, one sentence per line, or TABLE:COLUMN", group="Input"
+    )
     _: KW_ONLY
+    known_from: Folder | None = option(
+        default=None, help="Take known n-grams from an `overlap --out` folder", group="Input"
+    )
     min_count: int = option(default=3, help="Minimum count for an n-gram to be known", least=1, group="Input")
 
 
@@ -40,7 +48,15 @@ def degree(request: DegreeRequest) -> list[dict[str, Any]]:
 def degree_rows(request: DegreeRequest) -> Iterator[dict[str, Any]]:
     """:func:`degree` row by row; a file is read lazily."""
     lines = read_text(local_path(request.texts)) if is_path(request.texts) else as_column(request.texts, "texts").values
-    train, min_count, normalisation = request.train, request.min_count, request.normalisation
+    train, known_from, min_count = request.train, request.known_from, request.min_count
+    if (train is None) == (known_from is None):
+        raise InputError(f"known n-grams are needed: give {argument('train')}, or {argument('known_from')} instead")
+    normalisation = request.normalisation
+    if known_from is not None:
+        from cgbench.benchmark.overlap.known_of_test import KnownOfTest
+
+        return degrees_from(KnownOfTest.load(local_path(known_from)), lines, min_count, normalisation)
+    assert train is not None
     if is_path(train):
         return degrees(known_ngrams_of(local_path(train), min_count, normalisation), lines, normalisation)
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
@@ -50,3 +66,14 @@ def degree_rows(request: DegreeRequest) -> Iterator[dict[str, Any]]:
     if not len(known.words):
         raise InputError(f"{argument('train')}: no word in it occurs {min_count} times; lower min_count")
     return degrees(known, lines, normalisation)
+
+
+def degrees_from(
+    known: KnownOfTest, lines: Iterable[str], min_count: int, normalisation: Normalisation
+) -> Iterator[dict[str, Any]]:
+    """Degrees against the corpus of a ``cgbench overlap`` result, for lines of its test text."""
+    from cgbench.benchmark.overlap.known_of_test import check_words_alike
+
+    check_words_alike(known.folder, known.units, normalisation.settings)
+    change = normaliser(normalisation, normalisation.languages[1])
+    yield from map(degree_of, known.covers(list(map(change, lines)), min_count))

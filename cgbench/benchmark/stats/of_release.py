@@ -6,10 +6,11 @@ Files, columns, normalisation and thresholds are read from ``manifest.json``. Th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cgbench.benchmark.overlap.known_of_test import KnownOfTest, sums_of
 from cgbench.benchmark.release.manifest import SPLIT
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.stats.pos import Tags
@@ -29,6 +30,7 @@ class ReleaseOrigin:
 
     release: Release
     train: CorpusSpec
+    known: Mapping[str, Path]  # by side: the overlap result that replaces the training text
     normalisation: Normalisation
     min_count: int
     degree_side: str
@@ -51,9 +53,15 @@ def open_release(folder: Release | Path, train: Sequence[Path] = ()) -> ReleaseO
         path_of = release.path if release.is_split else release.input_path  # a split contains its training text
         recorded = [(path_of(str(file["path"])), str(file["sha256"])) for file in entry["files"]]
         columns = tuple(entry["columns"]) if entry["columns"] else None
+        overlaps = release.manifest["inputs"].get("known_from", {})
+        known = {
+            side: (release.input_path(str(overlap["path"])), str(overlap["sha256"]))
+            for side, overlap in overlaps.items()
+        }
         origin = ReleaseOrigin(
             release,
             CorpusSpec(tuple(train) or tuple(path for path, _ in recorded), columns),
+            {side: folder for side, (folder, _) in known.items()},
             release.normalisation,
             config["ngram_min_count"],
             config["degree_side"],
@@ -65,6 +73,8 @@ def open_release(folder: Release | Path, train: Sequence[Path] = ()) -> ReleaseO
         raise InputError(f"{argument('train')}: the release was built from {len(recorded)} file(s); give as many")
     for path, (_, sha256) in zip(origin.train.files, recorded, strict=True):
         check_input(path, sha256, "" if train else f"; give its current path with {argument('train')}")
+    for result, sha256 in known.values():
+        check_input(sums_of(result), sha256)
     return origin
 
 
@@ -85,11 +95,22 @@ def release_rows(origin: ReleaseOrigin, counts: Wanted, side: str | None, tags: 
         change = None if change_of.is_identity else normaliser(change_of, language)
         # The words of a release are already normalised.
         test = Text(str(release.text_path(name)), name, release.lines(name, normalised=True))
-        training = Training.learn(training_text(origin, name, change), origin.min_count)
+        training = _training(origin, name, change, test, tags)
         row = measure_text(training, test, f"{release.folder.name} {language}", counts, change_of.of(language), tags, 0)
         if name == origin.degree_side and release.finished:
             _compare(row, release)
         yield row
+
+
+def _training(origin: ReleaseOrigin, name: str, change: Change | None, test: Text, tags: Tags | None) -> Training:
+    """One side of the training text, or of the overlap result that replaces it."""
+    if folder := origin.known.get(name):
+        if tags:
+            raise InputError(
+                f"{argument('pos')}: the {name} side of the release is from {folder}, which has no tags; leave it out"
+            )
+        return Training.of_overlap(KnownOfTest.load(folder), [test], origin.min_count)
+    return Training.learn(training_text(origin, name, change), origin.min_count)
 
 
 def training_text(origin: ReleaseOrigin, side: str, change: Change | None) -> Text:

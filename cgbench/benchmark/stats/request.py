@@ -28,6 +28,9 @@ class StatsRequest(TextOptions, TableOptions):
     release: Folder | None = option(
         default=None, help="Use both sides of the test set and the training text of a release", group="Input"
     )
+    known_from: Folder | None = option(
+        default=None, help="Use n-gram counts from an `overlap --out` folder instead of a training text", group="Input"
+    )
     side: Literal["source", "target", "both"] | None = option(
         default=None, help="Side of a corpus to use [default: source]", group="Input"
     )

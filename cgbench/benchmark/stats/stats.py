@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.divergence.chance import check_random_splits
+from cgbench.benchmark.overlap.known_of_test import KnownOfTest, check_words_alike
 from cgbench.benchmark.stats.request import StatsRequest
 from cgbench.benchmark.stats.single_texts import Text
 from cgbench.benchmark.stats.stats_tables import stats_report
@@ -129,7 +130,7 @@ def stats(request: StatsRequest) -> Statistics:
 def _of_release(request: StatsRequest, counts: Wanted) -> Iterable[StatsRow]:
     from cgbench.benchmark.stats.of_release import open_release, release_rows
 
-    text_options = ("tests", "min_count", "columns", "tokenize", "language", "lowercase", "detokenize")
+    text_options = ("tests", "known_from", "min_count", "columns", "tokenize", "language", "lowercase", "detokenize")
     for name in text_options:
         if name in vars(request)["given"] and getattr(request, name):
             raise InputError(f"{argument(name)}: the release sets this itself; leave it out")
@@ -140,7 +141,7 @@ def _of_release(request: StatsRequest, counts: Wanted) -> Iterable[StatsRow]:
 
 
 def _of_texts(request: StatsRequest, counts: Wanted) -> Iterable[StatsRow]:
-    if request.train is None or request.tests is None:
+    if (request.train is None and request.known_from is None) or request.tests is None:
         raise InputError(
             f"two texts are needed: {argument('train')} and {argument('tests')} (or {argument('release')})"
         )
@@ -150,8 +151,14 @@ def _of_texts(request: StatsRequest, counts: Wanted) -> Iterable[StatsRow]:
     if len(sides) > 1 and normalisation.tokenizes:
         which = argument("detokenize") if request.tokenize == "none" else argument("tokenize", request.tokenize)
         raise InputError(f"{which}: its rules are for one language; choose one {argument('side')}")
+    known = None
+    if request.known_from is not None:
+        if request.train is not None or request.pos:
+            raise InputError(f"{argument('known_from')} replaces {argument('train')}, and has no tags; leave them out")
+        known = KnownOfTest.load(local_path(request.known_from))
+        check_words_alike(known.folder, known.units, normalisation.settings)
     return text_rows(
-        _text(request.train, "train"),
+        known or _text(request.train, "train"),
         named_texts,
         counts,
         sides=sides,

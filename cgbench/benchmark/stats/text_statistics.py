@@ -11,7 +11,7 @@ import csv
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ import numpy as np
 
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.metrics.metric import Signature
+from cgbench.benchmark.overlap.known_of_test import KnownOfTest
 from cgbench.benchmark.release.manifest import summary
 from cgbench.benchmark.stats.novelty import NovelNgrams, Novelty, novel_ngrams, novel_tag_ngrams
 from cgbench.benchmark.stats.single_texts import Text, check_sentences, read_single_text, text_digest
@@ -118,6 +119,17 @@ class Training:
         digest, lines = text_digest(text), text.path or text.lines or []
         return cls(text, min_count, digest, KnownNgrams.learn(lines, min_count=min_count).measure)
 
+    @classmethod
+    def of_overlap(cls, overlap: KnownOfTest, tests: Sequence[Text], min_count: int) -> Training:
+        """A corpus known through a ``cgbench overlap`` result on the test texts; its text consists of the longest known
+        n-grams of these.
+
+        :raises InputError: a test text is not in the result.
+        """
+        lines = [line for test in tests for line in test.lines or ()]
+        text = Text(str(overlap.folder), None, overlap.spans(lines, 1))
+        return cls(text, min_count, overlap.digest, partial(overlap.measure, min_count=min_count))
+
     @cached_property
     def lines(self) -> list[str]:
         """The text, one sentence per line, words separated by one blank; kept in memory after the first call."""
@@ -184,7 +196,7 @@ def _type_of(kind: ElementType, text_number: int) -> ElementType:
 
 
 def text_rows(
-    train: Sequence[Path] | Text,
+    train: Sequence[Path] | Text | KnownOfTest,
     tests: Sequence[tuple[str, Sequence[Path] | Text]],
     counts: Wanted,
     *,
@@ -204,7 +216,11 @@ def text_rows(
         texts = [read_single_text(paths, columns, side, change, keep=True) for _, paths in tests]
         for text in texts:
             check_sentences(text)  # before reading the training text, which may take minutes
-        training = Training.learn(read_single_text(train, columns, side, change, keep=False), min_count)
+        training = (
+            Training.of_overlap(train, texts, min_count)
+            if isinstance(train, KnownOfTest)
+            else Training.learn(read_single_text(train, columns, side, change, keep=False), min_count)
+        )
         for text_number, ((name, _), text) in enumerate(zip(tests, texts, strict=True)):
             label = f"{name} {side}" if len(sides) > 1 else name
             yield measure_text(training, text, label, counts, normalisation, tags, text_number)

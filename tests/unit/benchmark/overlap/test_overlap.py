@@ -12,6 +12,7 @@ from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.overlap import reading
 from cgbench.benchmark.overlap.known_of_test import KnownOfTest
 from cgbench.benchmark.overlap.overlap import overlap
+from cgbench.benchmark.stats.stats import stats
 from cgbench.engines import Local
 from cgbench.errors import InputError
 
@@ -71,12 +72,24 @@ def test_files_and_shards_and_workers_change_nothing(texts, monkeypatch):
     assert parts.as_dict()["sides"] == whole.as_dict()["sides"]
 
 
-def test_as_known_ngrams_have_it(texts):
-    found = overlap(texts / "test.txt", texts / "all.txt", orders=(2, 3), min_count=1, engine=ONE).sides[0]
+def test_as_known_ngrams_and_novelty_have_it(texts, tmp_path):
+    out = tmp_path / "out"
+    found = overlap(texts / "test.txt", texts / "all.txt", orders=(2, 3), min_count=1, out=out, engine=ONE)
     test = (texts / "test.txt").read_text().splitlines()
-    pieces, lengths = KnownNgrams.learn(texts / "all.txt", min_count=1).measure(test)
-    assert found.pieces.tolist() == pieces.tolist()
-    assert found.lengths.tolist() == lengths.tolist()
+    known = KnownOfTest.load(out)
+    for min_count in (1, 2, 3):
+        pieces, lengths = KnownNgrams.learn(texts / "all.txt", min_count=min_count).measure(test)
+        if min_count == 1:
+            assert found.sides[0].pieces.tolist() == pieces.tolist()
+            assert found.sides[0].lengths.tolist() == lengths.tolist()
+        ours, theirs = known.measure(test, min_count)
+        assert ours.tolist() == pieces.tolist()
+        assert theirs.tolist() == lengths.tolist()
+    usual = stats(texts / "all.txt", texts / "test.txt", orders=list(range(1, 7))).to_json()[0]
+    kept = stats(known_from=out, tests=texts / "test.txt", orders=list(range(1, 7))).to_json()[0]
+    for name in ("train", "signature", "signature_short"):
+        assert usual.pop(name) != kept.pop(name)
+    assert kept == usual
 
 
 def test_a_stopped_run_goes_on(texts, tmp_path):
@@ -150,7 +163,9 @@ def test_a_kept_result_that_does_not_serve(texts, tmp_path):
     overlap(texts / "test.txt", texts / "0.txt", out=out, engine=ONE)
     known = KnownOfTest.load(out)
     with pytest.raises(InputError, match="row 2 of the text is not in the text"):
-        known.ends([(texts / "test.txt").read_text().splitlines()[4], "w1 q"])
+        known.measure([(texts / "test.txt").read_text().splitlines()[4], "w1 q"], 1)
+    with pytest.raises(InputError, match="counts are known up to 3, but min_count=4 needs more; run cgbench overlap"):
+        known.measure(["w1"], 4)
     with pytest.raises(InputError, match="not a result of cgbench overlap"):
         KnownOfTest.load(tmp_path)
     matches = out / "known" / "matches.npy"

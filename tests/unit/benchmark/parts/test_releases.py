@@ -78,6 +78,9 @@ def test_known_ngrams_of_the_release_are_not_replaced_by_others(small_release, t
         file |= {"path": str(path), "sha256": "0"}
     with pytest.raises(cgbench.InputError, match="not the text that the release was built from; give corpora"):
         cgbench.parts(release, train=files["train"], out=tmp_path / "parts")
+    release.manifest["inputs"]["known_from"] = {"target": {"path": "overlap", "sha256": ""}}
+    with pytest.raises(cgbench.InputError, match="come from other text than its training corpus; .* [(]train[)]"):
+        cgbench.parts(release, corpora=files["corpora"], out=tmp_path / "parts")
 
 
 def test_the_command(run, small_release, tmp_path):

@@ -74,7 +74,7 @@ def test_lists_of_sentences(built, demo, tmp_path):
 
 def test_a_training_text_that_does_not_fit_into_memory(demo, tmp_path, monkeypatch):
     monkeypatch.setenv("CGBENCH_MEMORY", "50K")
-    with pytest.raises(InputError, match=r"n-grams of about .* words needs .* use a part of it"):
+    with pytest.raises(InputError, match=r"n-grams of about .* words needs .* cgbench overlap, .* known_from"):
         build_react(train=pair(demo, "train"), pools=[pair(demo, "pool")], out=tmp_path / "out", **SMALL)
 
 
