@@ -37,7 +37,7 @@ class InputError(_Message):
 
 
 class MissingPackageError(InputError):
-    """An optional package is not installed. The message has the command that installs it."""
+    """An optional package is not installed. The message contains the command that installs it."""
 
 
 class InputWarning(_Message, UserWarning):

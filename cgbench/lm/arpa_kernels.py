@@ -103,7 +103,7 @@ def write_figure(value, out, i):
 def spell_words(arena, starts):
     """The words in the layout of :func:`write_ngrams`: (uint8 arena, uint64 ``[words, 2]``).
 
-    The arena has a space after each word. A row holds 8 bytes from the start of the word, and start << 32 | length
+    The arena contains a space after each word. A row holds 8 bytes from the start of the word, and start << 32 | length
     with the space. So most words take one memory access.
     """
     words = starts.size - 1

@@ -33,7 +33,7 @@ class Line:
 
     :param ours: mean over seeds, in percent; ``deviation``: sample standard deviation, None for a single seed.
     :param published: as printed, in percent; ``spread``: its standard deviation, if printed.
-    :param low, high: the 95 % confidence interval of the difference; None if no spread is known, and
+    :param low, high: the 95% confidence interval of the difference; None if no spread is known, and
         for medians.
     :param within: whether the interval contains zero; None if unknown, for the smoke schedule, and if it does because
         it is wider than :data:`UNDECIDED`.
@@ -215,7 +215,7 @@ class Sample:
 
 
 def welch_interval(runs_sample: Sample, published: Sample) -> tuple[float, float] | None:
-    """The 95 % confidence interval of ``runs_sample.mean - published.mean``, widened by half a unit in the last digit.
+    """The 95% confidence interval of ``runs_sample.mean - published.mean``, widened by half a unit in the last digit.
 
     Welch's interval: the standard error uses the spreads and numbers of runs of both sides, with Satterthwaite's
     degrees of freedom (Welch 1947, *The generalization of "Student's" problem when several different population

@@ -38,7 +38,7 @@ class CorpusSpec:
     """A corpus as named by the user: one file with both sides, or one text per side (source, target).
 
     The text of a side is a plain file (also .gz, .zst), ``TABLE:COLUMN`` or ``-`` for standard input. A single file
-    without the suffix of a table (.tsv, .csv, .jsonl, .json, .parquet) is read as TSV if its first line has a tab.
+    without the suffix of a table (.tsv, .csv, .jsonl, .json, .parquet) is read as TSV if its first line contains a tab.
 
     ``columns`` names the source and target column of a file with both: numbers from 1 for TSV and CSV (or names, if
     the first row is a header), names for JSON and Parquet.
@@ -84,7 +84,7 @@ def is_header(field: str) -> bool:
 
 
 def has_tab(path: Path) -> bool:
-    """Whether the first line of a file has a tab; a single file with both sides is then TSV, whatever its name."""
+    """Whether the first line of a file contains a tab; a single file with both sides is then TSV, whatever its name."""
     if is_stdin(path) or not is_there(path) or path.is_dir():
         return False
     with open_bytes(path) as file:

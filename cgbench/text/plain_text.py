@@ -34,7 +34,7 @@ def words_of(line: str) -> list[str]:
 def word_bytes(line: str) -> list[bytes]:
     """The same words as UTF-8, several times as fast.
 
-    :raises UnicodeEncodeError: the line has a lone surrogate.
+    :raises UnicodeEncodeError: the line contains a lone surrogate.
     """
     return line.encode().split()
 

@@ -127,7 +127,7 @@ class Profile:
 
 
 def _interval(count: int, lines: int) -> tuple[float, float]:
-    """The 95 % confidence interval of the rate ``count / lines`` (Wilson 1927); 0 to 1 for no lines."""
+    """The 95% confidence interval of the rate ``count / lines`` (Wilson 1927); 0 to 1 for no lines."""
     if not lines:
         return 0.0, 1.0
     square = 1.96**2

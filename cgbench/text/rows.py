@@ -165,7 +165,7 @@ def read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def is_array(path: Path) -> bool:
-    """Whether a JSON file is an array; else it has one object per line.
+    """Whether a JSON file is an array; else it contains one object per line.
 
     :raises InputError: the file is missing or damaged.
     """

@@ -4,7 +4,7 @@ Spearman's correlation of every measure with the central ones (:data:`CENTRAL`, 
 given length (among sentences of the same length). Ties share the mean of their ranks. The coefficient is a ratio of
 whole numbers, so every machine computes the same.
 
-Intervals (95 %): Fisher's transformation with the variance of Bonett and Wright (2000, "Sample size requirements for
+Intervals (95%): Fisher's transformation with the variance of Bonett and Wright (2000, "Sample size requirements for
 estimating Pearson, Kendall and Spearman correlations", Psychometrika 65), (1 + r² / 2) / (n - 3 - k) with ``k``
 variables held constant. They assume that the candidates are independent draws. Their coverage is tested in
 ``tests/unit/benchmark/candidates/test_correlations.py``.
@@ -38,7 +38,7 @@ _BLOCK = 1 << 12  # ranks whose products fit a sum of 64 bits, for up to forty m
 
 @dataclass(frozen=True)
 class Correlation:
-    """Spearman's correlation of two measures of the same ``n`` candidates, with its 95 % interval.
+    """Spearman's correlation of two measures of the same ``n`` candidates, with its 95% interval.
 
     None: a measure is constant (``rho``), nothing is left given length (``given_length``), or there are too few
     candidates for an interval.
@@ -161,7 +161,7 @@ def partial(first: float, second: float, between: float) -> float | None:
 
 
 def rho_interval(rho: float, n: int, controls: int = 0) -> Interval:
-    """The 95 % interval of a correlation of ``n`` pairs with ``controls`` variables held constant."""
+    """The 95% interval of a correlation of ``n`` pairs with ``controls`` variables held constant."""
     free = n - 3 - controls
     if free < 1:
         return None

@@ -19,7 +19,7 @@ BLANK_LINES = "blank-lines"
 
 
 def check_documents(column: str, specs: Sequence[CorpusSpec]) -> None:
-    """Check that every corpus of the pool has documents.
+    """Check that every corpus of the pool contains documents.
 
     :param column: the name of a column, or :data:`BLANK_LINES`.
     :raises InputError: a corpus has no such column, or no empty line.

@@ -81,7 +81,7 @@ def word_frequency(vocabulary: Vocabulary, lines: Sequence[str]) -> Frequency:
 
 
 def covariates_of(columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The covariates (:data:`COVARIATES`) that have columns, float64 ``[pairs]`` by name. Counts of the rarest words
+    """The covariates (:data:`COVARIATES`) with columns, float64 ``[pairs]`` by name. Counts of the rarest words
     become logarithms."""
     covariates = {name: np.asarray(columns[name]) for name in COVARIATES if name in columns}
     return {name: log_counts(row) if name in RAREST else row.astype(np.float64) for name, row in covariates.items()}

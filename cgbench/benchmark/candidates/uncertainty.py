@@ -142,7 +142,7 @@ def measure_sources(
 
     The ensemble of the last call stays open, so a worker loads the members once for all its shards.
 
-    :param references: their measures have names that begin with ``reference_``.
+    :param references: names of their measures begin with ``reference_``.
     :param limits: as for :func:`uncertainty_of_candidates`.
     """
     return measure_with(open_ensemble(tuple(members), device), lines, references, beam=beam, **limits)

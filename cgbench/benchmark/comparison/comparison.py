@@ -67,7 +67,7 @@ class Comparison:
         default=None, help="Number of resamples [default: 1000; randomization: 10000]", group="Advanced", least=1
     )
     seed: int = option(default=SEED, help="Random seed of the resamples", least=0, is_setting=True)
-    confidence: bool = option(default=False, help="Print 95 % bootstrap confidence intervals", group="Comparison")
+    confidence: bool = option(default=False, help="Print 95% bootstrap confidence intervals", group="Comparison")
 
     def __post_init__(self) -> None:
         if self.paired is True or (self.all_pairs and not self.paired):
@@ -128,9 +128,9 @@ class Pair(_Starred):
 class Score(_Starred):
     """A score of a system: the mean of its runs, with its uncertainty. None: not requested, or not defined.
 
-    ``stdev``: sample standard deviation of the runs. ``ci_low``, ``ci_high``: 95 % confidence interval. ``difference``
+    ``stdev``: sample standard deviation of the runs. ``ci_low``, ``ci_high``: 95% confidence interval. ``difference``
     and the p-values: from the baseline. ``p_holm``: adjusted for all comparisons of its family. ``p_calibrated``: by
-    the calibrated test, if p-values by sacrebleu's rule were requested. ``difference_low``, ``difference_high``: 95 %
+    the calibrated test, if p-values by sacrebleu's rule were requested. ``difference_low``, ``difference_high``: 95%
     confidence interval of the difference; for several runs, or clusters, it excludes zero exactly if ``p_value`` is
     below 0.05. ``pairs``: differences from each earlier system, if all pairs are compared.
     """
@@ -419,7 +419,7 @@ class _Slice:
         return figures
 
     def _interval(self, system: int, figure: int) -> tuple[float, float] | None:
-        """The 95 % interval of a figure: sacrebleu's of single runs of its metrics, else one that keeps the range."""
+        """The 95% interval of a figure: sacrebleu's of single runs of its metrics, else one that keeps the range."""
         if self.samples is not None:
             if self.metric.as_sacrebleu and len(self.values[system]) == 1:
                 return percentile_interval(self.samples[system][:, 0, figure])
@@ -438,7 +438,7 @@ class _Slice:
         return score_interval(self.covariance.of_runs(figure, runs), self.values[system][:, figure], *limits)
 
     def _bounds(self, first: int, second: int) -> list[tuple[float | None, float | None]]:
-        """The 95 % confidence interval of each difference."""
+        """The 95% confidence interval of each difference."""
         if self._contrasts is None:
             return [(None, None)] * len(self.metric.figures)
         ends = zip(*(ends.tolist() for ends in self._contrasts.of(first, second).interval()), strict=True)

@@ -43,8 +43,8 @@ class Drop:
     """How much worse a score is on the test set than on the control set, in percentage points; means over runs.
 
     ``value`` is above 0 if the test set is harder, for any metric; ``runs`` has the values of the runs. ``ci_low``,
-    ``ci_high``: 95 % confidence interval. ``ratio``: score on the test set divided by that on the control set.
-    ``difference``: from the drop of the baseline, with its 95 % interval and p-value
+    ``ci_high``: 95% confidence interval. ``ratio``: score on the test set divided by that on the control set.
+    ``difference``: from the drop of the baseline, with its 95% interval and p-value
     (:mod:`cgbench.benchmark.comparison.seeds_test`). None: not requested, or not defined.
     """
 

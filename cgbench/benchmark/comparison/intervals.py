@@ -1,4 +1,4 @@
-"""95 % confidence intervals of scores that stay within the range of the score and account for few runs.
+"""95% confidence intervals of scores that stay within the range of the score and account for few runs.
 
 A score is a mean over runs (training seeds), each over the same units. Its variance has two parts: that of the units,
 from the bootstrap, and that of the runs, from the scores of the runs. Each is multiplied by the quantile of Student's t
@@ -25,7 +25,7 @@ _CLOSE = 1e-9  # in percentage points: rounding of sums
 
 
 def percentile_interval(values: np.ndarray) -> tuple[float, float] | None:
-    """The 95 % percentile interval of samples ``[samples]``, as in sacrebleu for single runs.
+    """The 95% percentile interval of samples ``[samples]``, as in sacrebleu for single runs.
 
     None if the score is undefined on a sample, or for fewer than 40 samples.
     """
@@ -39,7 +39,7 @@ def percentile_interval(values: np.ndarray) -> tuple[float, float] | None:
 def score_interval(
     covariance: ExampleCovariance, figures: np.ndarray, top: float | None = 100.0, bottom: float | None = 0.0
 ) -> tuple[float, float] | None:
-    """The 95 % confidence interval of the mean of one or more runs.
+    """The 95% confidence interval of the mean of one or more runs.
 
     :param covariance: of the scores of the runs over samples of the examples, ``[runs, runs]``.
     :param figures: ``[runs]``, scores of the runs.
@@ -63,7 +63,7 @@ OfRuns = tuple[ExampleCovariance, np.ndarray]
 def difference_interval(
     first: OfRuns, second: OfRuns, *, top: float | None = 100.0, bottom: float | None = 0.0
 ) -> tuple[float, float] | None:
-    """The 95 % confidence interval of the first score minus the second, for the same runs on two disjoint sets.
+    """The 95% confidence interval of the first score minus the second, for the same runs on two disjoint sets.
 
     For a single run it combines the score intervals of both (Newcombe 1998, method 10; Zou and Donner 2008 for scores
     of any kind), which is also valid near the limits. For several runs it uses the variance of their differences, since

@@ -44,7 +44,7 @@ SCALES = ((0.0, 1.0), (0.0, 100.0), (-25.0, 0.0))
 class HumanMean:
     """The mean human judgement of a system, or its difference from that of the baseline.
 
-    ``alone``: from judgements only; ``powered``: with the metric; both with 95 % intervals, None if no judgement
+    ``alone``: from judgements only; ``powered``: with the metric; both with 95% intervals, None if no judgement
     differs. ``weight`` of the metric, by stratum: 0 where it does not help. ``p_value`` of a difference.
     """
 

@@ -17,7 +17,7 @@ KNOWN = 4
 def composition(request: ConsistencyRequest) -> Evaluation:
     """The residual composition error of systems by their outputs alone, for the pieces of a folder.
 
-    :raises InputError: the folder has pieces of another type, or outputs do not fit its rows.
+    :raises InputError: the folder contains pieces of another type, or outputs do not fit its rows.
     """
     folder = PartsFolder.open(request.items)
     if folder.match != "outputs":

@@ -50,7 +50,7 @@ def read_items(table: AnyPath) -> list[ItemRow]:
     It needs the columns ``source`` and ``piece``. Without ``item``, rows with the same piece are an item. The sentences
     of an item share the piece, where it first occurs; if there are words in ``changed``, they share all but these.
 
-    :raises InputError: a column is missing, or a sentence does not have its piece.
+    :raises InputError: a column is missing, or a sentence does not contain its piece.
     """
     path = as_path(table)
     known = Table(path, named=True).names

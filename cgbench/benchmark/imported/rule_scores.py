@@ -82,7 +82,7 @@ def rules(request: RulesRequest) -> Evaluation:
     (:mod:`cgbench.benchmark.rules.rule_file`). Clusters and bins may use its fields (``cluster="document"``,
     ``by="column:author"``).
 
-    :raises InputError: the file has an invalid rule, an example has no output, or a verdict is missing.
+    :raises InputError: the file contains an invalid rule, an example has no output, or a verdict is missing.
     """
     if request.rules is None:
         raise InputError(f"rules are needed: give {argument('rules')}")

@@ -140,7 +140,7 @@ class KnownNgrams:
         """The pieces of a smallest cover, from left to right. An unknown word is a piece of its own.
 
         :param text: a sentence; or a list of sentences, for a list of covers.
-        :raises InputError: the list has items that are not strings.
+        :raises InputError: the list contains items that are not strings.
         """
         if not isinstance(text, str):
             return [self.cover(sentence) for sentence in sentences(text)]
@@ -160,7 +160,7 @@ class KnownNgrams:
     def degree(self, text: str | Iterable[str]) -> float | list[float]:
         """Pieces over words (0.0 if empty) of a sentence, or of each sentence of a list.
 
-        :raises InputError: the list has items that are not strings.
+        :raises InputError: the list contains items that are not strings.
         """
         if not isinstance(text, str):
             pieces, lengths = self.measure(text)

@@ -100,7 +100,7 @@ def _grow_words(arrays: Sequence[np.ndarray], known_words: int, min_count: int, 
 
 
 def empty_slots(entries: int) -> np.ndarray:
-    """A table for ``entries``, at most 55 % full, with buckets aligned to cache lines."""
+    """A table for ``entries``, at most 55% full, with buckets aligned to cache lines."""
     from cgbench.benchmark.known_ngrams.trie_table import BUCKET
 
     slot_count = (entries * 20 // 11 // BUCKET + 1) * BUCKET

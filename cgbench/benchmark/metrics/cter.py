@@ -228,7 +228,7 @@ class Cter(Metric):
     def rules(self) -> list[list[dict[str, Any]]]:
         """The same errors as rules of each row, for ``cgbench score rules``.
 
-        :raises InputError: the lexicon has regular expressions.
+        :raises InputError: the lexicon contains regular expressions.
         """
         return [self._rules_of(compound) for compound in self.compounds]
 
@@ -352,7 +352,7 @@ class Cter(Metric):
         return "CoGnition" if self.atoms.name == self.grammar.name == "cognition" else None
 
     def feature(self, name: str) -> Feature | None:
-        """Length of compounds, length of the source around them, type, and whether they have a modifier."""
+        """Length of compounds, length of the source around them, type, and whether they contain a modifier."""
         if name == "compound-length":
             return Feature(name, lengths(self.compounds))
         if name == "context-length":

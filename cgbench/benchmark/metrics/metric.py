@@ -146,7 +146,7 @@ class Metric(ABC):
         return {name: field for name, field in leaves_of(cls.option_types).items() if name in names}
 
     def label(self, figure: str) -> str:
-        """A score with the name of the metric; only the name if it has one score."""
+        """A score with the name of the metric; only the name if it gives one score."""
         return f"{self.name} {figure}" if len(self.figures) > 1 else self.name
 
     def limits(self, figure: str) -> tuple[float | None, float | None]:

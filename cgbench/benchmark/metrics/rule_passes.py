@@ -85,7 +85,7 @@ class RulePasses(Metric):
         return np.stack(columns, axis=1).astype(np.float64)
 
     def counted(self, rows: np.ndarray) -> np.ndarray:
-        """The rows that have results in all runs."""
+        """The rows with results in all runs."""
         return rows[self._counted[rows]]
 
     def compute(self, sums: np.ndarray) -> np.ndarray:

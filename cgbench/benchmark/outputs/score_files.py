@@ -68,7 +68,7 @@ def split_field(text: str) -> tuple[Path, str | None]:
 
 
 def is_of_systems(path: Path) -> bool:
-    """Whether a file may have the scores of several systems by name."""
+    """Whether a file may contain the scores of several systems by name."""
     name = path.with_suffix("") if path.suffix in COMPRESSED else path
     return name.name.endswith(".seg.score") or name.suffix == ".json"
 
@@ -155,7 +155,7 @@ def as_score(value: Any, path: object, row_number: int, column: str) -> str:
 
 
 def is_json_lines(path: Path) -> bool:
-    """Whether a JSON file has more than one line, and the first is an object."""
+    """Whether a JSON file contains more than one line, and the first is an object."""
     try:
         lines = list(islice(filter(str.strip, read_lines(path)), 2))
         return len(lines) > 1 and isinstance(parse_scores(lines[0].encode(), path), dict)

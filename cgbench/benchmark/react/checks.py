@@ -221,7 +221,7 @@ def _unspaced(path: Path) -> str:
 
 
 def check_known_words(text: Path, words: int, min_count: int) -> None:
-    """Check that a training text has words that are not rare.
+    """Check that a training text contains words that are not rare.
 
     :param words: the number of words that occur ``min_count`` times.
     :raises InputError: there are none, and why.

@@ -101,7 +101,7 @@ def _source_model(text: Path, path: Path) -> Path:
 
 
 def count_kinds(release: Release, kinds: Sequence[str]) -> dict[str, dict[str, int]]:
-    """The number of pairs by stage and label; ``kinds`` has one label per line of the pool."""
+    """The number of pairs by stage and label; ``kinds`` contains one label per line of the pool."""
     import pyarrow.parquet
 
     def count(lines: Iterable[int]) -> dict[str, int]:

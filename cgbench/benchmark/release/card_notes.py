@@ -49,7 +49,7 @@ def marked_part(name: str, text: str = "") -> str:
 
 
 def written_parts(card: str) -> dict[str, str]:
-    """What people have written in a card, by part."""
+    """What people wrote in a card, by part."""
     return {block["name"]: block["text"] for block in _PART.finditer(card) if block["text"].strip()}
 
 

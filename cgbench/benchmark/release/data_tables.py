@@ -116,7 +116,7 @@ def write_table(table: Any, path: Path) -> None:
     """Write a table as Parquet, completely or not at all. Equal tables give equal bytes.
 
     All choices that differ between versions of pyarrow are fixed here, and no Arrow schema is stored in addition to
-    Parquet's own. The footer still has the version of pyarrow: another version gives other bytes.
+    Parquet's own. The footer still contains the version of pyarrow: another version gives other bytes.
     """
     import pyarrow.parquet
 

@@ -138,7 +138,7 @@ def file_names(manifest: Mapping[str, Any]) -> set[str]:
 
 def text_files(manifest: Mapping[str, Any]) -> tuple[str, ...]:
     """The text files, source and target, of a release with text; then those of its other sets, or of the training set
-    of a split; then the normalised forms of all of these, if it has them."""
+    of a split; then the normalised forms of all of these, if it contains them."""
     languages = manifest["languages"]
     if is_split(manifest):
         return (*(f"test.{language}" for language in languages), *map(train_text, languages))

@@ -315,7 +315,7 @@ class Release:
     def table(self, name: str = "candidates", *, text: bool = False) -> Any:
         """A table of the release (a pyarrow table): one row per candidate, or per pair of ``test``.
 
-        :param text: include the columns ``translation`` and ``normalised``, if the table has them.
+        :param text: include the columns ``translation`` and ``normalised``, if the table contains them.
         :raises InputError: it is missing or damaged, or has columns that are neither numbers nor text.
         """
         if name == "candidates" and self.is_split:
@@ -356,7 +356,7 @@ class Release:
 
     @property
     def candidates(self) -> DataFrame:
-        """All candidates as a pandas DataFrame, with ``source`` and ``target`` if the release has their text."""
+        """All candidates as a pandas DataFrame, with ``source`` and ``target`` if the release contains their text."""
         require("pandas", "pandas")
         table = self.table(text=True)
         texts = sides_of(table, self.languages)

@@ -58,7 +58,7 @@ def restore(request: RestoreRequest) -> Release:
 
     The release gets all of its text or none. An interrupted run is completed by the next one.
 
-    :raises InputError: the release has its text, or fails its checks; or a pool lacks pairs.
+    :raises InputError: the release contains its text, or fails its checks; or a pool lacks pairs.
     """
     release = Release.of(request.release, check=False)  # check_verified checks it
     copies = request.pools if isinstance(request.pools, list) else [request.pools]

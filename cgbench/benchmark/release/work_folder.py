@@ -56,7 +56,7 @@ def record_digest(record: dict[str, Any]) -> str:
 def find_work(out: Path, work: Path | None) -> Path:
     """The work folder of a build of ``out``, checked; nothing is written.
 
-    :raises InputError: a folder has other files in it, or the work folder would be published with the release.
+    :raises InputError: a folder contains other files, or the work folder would be published with the release.
     """
     if out.exists() and not out.is_dir():
         raise InputError(f"{out}: is a file, but the output needs a folder")

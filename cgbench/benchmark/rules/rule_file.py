@@ -45,7 +45,7 @@ class RuleSet:
     """The rules of each example, in the order of the file.
 
     ``columns``: what else is known of each example, by name. ``outputs`` of systems, and ``verdicts`` by system and
-    example, if the file has them: a mark per verdict rule, 1, 0 or ``?`` (none).
+    example, if the file contains them: a mark per verdict rule, 1, 0 or ``?`` (none).
     """
 
     name: str

@@ -2,7 +2,7 @@
 
 The questions of compare-mt (Neubig et al. 2019), with tests. p-values are adjusted to the false discovery rate
 (Benjamini and Hochberg 1995), which also holds for positively dependent tests such as those of overlapping n-grams: on
-average, at most 5 % of the differences shown as significant at 0.05 are not real.
+average, at most 5% of the differences shown as significant at 0.05 are not real.
 
 - N-grams of the references that the hypotheses also have: an exact sign test over the examples, or clusters, on which
   the systems differ, and a test against the chance of seeds (:mod:`cgbench.benchmark.comparison.many_tests`). The

@@ -272,7 +272,7 @@ def lines_of_release(release: Any, examples: ExampleOptions, *, control: bool = 
 
 def release_files(release: Any, name: str = "test") -> dict[str, Path]:
     """The ``source``, ``reference`` and ``table`` of a release; the ``normalised`` references and the
-    ``normalised_source`` if it has them.
+    ``normalised_source`` if it contains them.
 
     :param name: of its test set, its ``control`` set or its stratified ``sample``.
     :param release: a release, or its folder.

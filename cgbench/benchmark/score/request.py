@@ -115,8 +115,8 @@ class Breakdown:
         "order", group="Parts", flag="probe-hyp",
     )  # fmt: skip
     known: int = option(
-        default=4, help="Minimum number of probes with the piece in the output, for it to be known (all, if it has "
-        "fewer)", least=1, is_setting=True,
+        default=4, help="Minimum number of probes whose output contains the piece, for it to be known (or all of fewer "
+        "probes)", least=1, is_setting=True,
     )  # fmt: skip
 
 

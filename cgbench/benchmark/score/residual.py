@@ -301,7 +301,7 @@ class Residual(Metric):
     def interval(
         self, figure: int, covariance: Callable[[int], ExampleCovariance], values: np.ndarray
     ) -> tuple[float, float] | None:
-        """The 95 % interval of a figure.
+        """The 95% interval of a figure.
 
         If all held-back probes come out right, or all wrong, the prediction seems certain. Then each piece counts as
         one draw, and the interval of the residual is made of those of error and prediction (Zou and Donner 2008).
@@ -390,7 +390,7 @@ class BeyondControl(Metric):
     def interval(
         self, figure: int, covariance: Callable[[int], ExampleCovariance], values: np.ndarray
     ) -> tuple[float, float] | None:
-        """The 95 % interval of a figure."""
+        """The 95% interval of a figure."""
         return score_interval(covariance(figure), values[:, figure], None, None)
 
 

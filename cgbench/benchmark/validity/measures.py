@@ -43,7 +43,7 @@ FIGURES = ("prr", "auc", "aurc")
 
 @dataclass(frozen=True)
 class MeasureScore:
-    """How a measure orders the losses of a system. ``intervals`` by name of the score, 95 %; ``given_length``: Spearman
+    """How a measure orders the losses of a system. ``intervals`` by name of the score, 95%; ``given_length``: Spearman
     with the loss, among sentences of a length; ``difference``: the PRR minus that of the measure that selects, with a
     paired test, Holm's correction over the measures; ``risks``: at coverage 1/20, 2/20, ..., 1."""
 

@@ -32,7 +32,7 @@ class PartScores:
     """Scores of systems on parts of the same examples.
 
     ``values`` [systems] by part; ``samples`` [samples, systems] by part, from the same samples of the examples;
-    ``pairs`` by part: tests of all pairs of systems; ``intervals`` by part: 95 % confidence intervals of the scores.
+    ``pairs`` by part: tests of all pairs of systems; ``intervals`` by part: 95% confidence intervals of the scores.
     """
 
     systems: tuple[str, ...]

@@ -4,10 +4,10 @@
 so long n-grams and some sentences repeat, as in real corpora. The rest is free, with every third word combination held
 out (:mod:`~cgbench.data_recipes.demo.grammar`). A few words occur just once or twice. The pool, in random order:
 
-- near-copy (35 %): a training frame with a noun phrase that it never had in training. The degree is low.
+- near-copy (35%): a training frame with a noun phrase that it never had in training. The degree is low.
 - new-combination (40 %): known words in combinations held out of training. The degree is high. The candidates, a tenth
   of the pairs that pass the filter, should come from here.
-- unknown-word (15 %): a word on one side or both occurs in training fewer than 3 times, for the filter of rare words.
+- unknown-word (15%): a word on one side or both occurs in training fewer than 3 times, for the filter of rare words.
 - noise (10 %): a quarter is misaligned (the target of another source). In the rest the source is garbled: shuffled,
   drawn word by word from the vocabulary, cut, spliced, stuttering, or half in the other language; the uncertainty of a
   model that reads only the source cannot show a misalignment. Most words are known, and the target is mostly an
@@ -269,7 +269,7 @@ def _parts_texts(corpus: DemoCorpus, count: int) -> tuple[dict[str, list[Pair]],
     forms = {word for _, target in planted.values() for word in target.split(" ")}
 
     def few(words: Sequence[Word]) -> Pair:
-        """Draw a pair with one of ``words``, in the form that training has."""
+        """Draw a pair with one of ``words``, in the form that occurs in training."""
         while True:
             pair = corpus.fresh(lambda: corpus.rare(words), seen)
             new = set(pair[1].split(" ")) - trained[1]

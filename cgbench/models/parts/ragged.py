@@ -36,7 +36,7 @@ class Bucket:
 
     @property
     def columns(self) -> int:
-        """Length of a row of the grid."""
+        """Number of columns: the length of a row of the grid."""
         return sum(self.widths)
 
 

@@ -31,7 +31,7 @@ def write_batch(path: Path, requests: Sequence[Request]) -> None:
 def read_batch(path: Path, client: Client, requests: Sequence[Request]) -> None:
     """Take the answers to requests from a file that came back; failed requests keep waiting, with a warning.
 
-    :raises InputError: it is no such file, or has no answer to any of the requests.
+    :raises InputError: it is no such file, or answers none of the requests.
     """
     by_key = {request.key: request for request in requests}
     lines, unrelated, failed = 0, 0, dict[str, str]()

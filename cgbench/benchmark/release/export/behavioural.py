@@ -82,7 +82,7 @@ def read_translations(path: Path) -> dict[str, list[str]]:
 
 
 def pieces_of(source: str, translations: dict[str, list[str]]) -> list[str]:
-    """The words and phrases of a source that have translations, the longest first at each place, each once."""
+    """The words and phrases of a source with translations, the longest first at each place, each once."""
     words, pieces, position = _words(source), dict[str, None](), 0
     while position < len(words):
         phrases = (" ".join(words[position : position + length]) for length in range(LONGEST, 0, -1))
