@@ -57,4 +57,4 @@ if __name__ == "__main__":
     for rate in (0, 0.001, 0.003, 0.01, 0.03):
         for total in (150, 400, 1000):
             cells = [f"{coverage(rate, total, *way, trials):.1f}" for way in WAYS]
-            print(f"| {100 * rate:g} % | {total:,} | {' | '.join(cells)} |", flush=True)
+            print(f"| {100 * rate:g}% | {total:,} | {' | '.join(cells)} |", flush=True)

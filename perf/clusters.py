@@ -8,7 +8,7 @@
 Two systems are equally good. Their scores vary by example, by cluster and by seed. ``correlation`` is the share of the
 variance that examples of a cluster have in common. Clusters have equal sizes, or sizes by Zipf's law. With two ways,
 every example belongs to a cluster of each, at random, and each way has half of the correlation. Prints a Markdown
-table: the share of tests with p below 0.05, the share of 95 % intervals of one system's score that hold the true one,
+table: the share of tests with p below 0.05, the share of 95% intervals of one system's score that hold the true one,
 and the level of the test that takes examples as independent.
 """
 

@@ -4,7 +4,7 @@
     python perf/consistency.py cover            # 400 trials per cell
 
 ``people`` prints the area under the ROC curve (AUC) of every variant against the judgement of each output of the noun
-phrases (NP), on which the variant was chosen, and of the chosen one on the verb phrases (VP), with 95 % intervals over
+phrases (NP), on which the variant was chosen, and of the chosen one on the verb phrases (VP), with 95% intervals over
 compounds. ``cover`` simulates systems that translate a piece by its usual word with a probability that differs between
 pieces, in five contexts of known words, and counts intervals that hold the expected score and tests that reject when
 two systems are equally good.
@@ -79,7 +79,7 @@ def people(folder: Path) -> None:
             if name != "chosen":
                 values = -np.array([float(len(row.piece.split())) for row in rows])
             table.append([kind, name, f"{auc(values, right):.3f}", interval(values, right, metric.items)])
-    print(render(["set", "variant", "AUC", "95 %"], table, "markdown"))
+    print(render(["set", "variant", "AUC", "95%"], table, "markdown"))
 
 
 def simulated(draw: np.random.Generator, pieces: int, systems: int) -> tuple[list[ItemRow], list[list[str]]]:
@@ -118,7 +118,7 @@ def cover(trials: int) -> None:
         table.append([str(pieces), str(runs), f"{truth:.1f}", f"{100 * held:.1f}", f"{100 * rejected / trials:.1f}"])
     print(
         render(
-            ["pieces", "seeds", "score", "intervals that hold it (%)", "tests at 5 % that reject (%)"],
+            ["pieces", "seeds", "score", "intervals that hold it (%)", "tests at 5% that reject (%)"],
             table,
             "markdown",
         )

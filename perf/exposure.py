@@ -7,7 +7,7 @@
 Long pairs are harder, and are leaked more often (with a probability of length / 60, from 4 to 33 words). A system is
 right with a probability of 0.65 - length / 80, plus the planted gain on a leaked pair, plus what its seed and the
 document of the pair add. Prints the mean of the plain difference and of the one matched on length, and the share of
-its 95 % intervals that hold the planted gain. In ``texts``, two of three new combinations of a leaked pair are in the
+its 95% intervals that hold the planted gain. In ``texts``, two of three new combinations of a leaked pair are in the
 corpus.
 """
 

@@ -143,8 +143,8 @@ def memory(folder: Path, setting: Setting) -> tuple[str, str, str]:
         peaks.append(int(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1]))
     return (
         f"largest memory, {MEMBERS} members of 64,000 words, width 32, 1,000 and 10,000 candidates of 2 to 4 words",
-        f"{peaks[0] / 1024:,.0f} MiB and {peaks[1] / 1024:,.0f} MiB: {100 * (peaks[1] / peaks[0] - 1):+.1f} %",
-        "within 10 %",
+        f"{peaks[0] / 1024:,.0f} MiB and {peaks[1] / 1024:,.0f} MiB: {100 * (peaks[1] / peaks[0] - 1):+.1f}%",
+        "within 10%",
     )
 
 

@@ -1,4 +1,4 @@
-"""How often 95 % intervals hold the true figure, and whether stated power is that of the test, by simulation.
+"""How often 95% intervals hold the true figure, and whether stated power is that of the test, by simulation.
 
     python perf/interval_coverage.py [--trials 400] [--only intervals|drops|power]
 
@@ -13,7 +13,7 @@ truth is the difference of the two true figures.
 **Power**: two systems that differ, right or wrong, with several runs; an example is hard for both alike, and each run
 has a skill of its own, so that true figures of runs have a standard deviation of about 6 points. What
 cgbench.benchmark.validity.power states from a pilot of as many examples and runs stands beside how often the test
-rejects: stated from the mean variance of 200 pilots, and from one of them, as 80 % of pilots state it.
+rejects: stated from the mean variance of 200 pilots, and from one of them, as 80% of pilots state it.
 
 500 samples each. Prints Markdown tables.
 """

@@ -61,7 +61,7 @@ def train(setting: Setting) -> list[tuple[str, str, str]]:
         (
             f"the same against the matrix rate measured beside it, {statistics.median(rates) / 1e9:,.0f} GFLOP/s",
             f"{statistics.median(ours_used):.0%}; MarianMT {statistics.median(theirs_used):.0%}",
-            "85 %",
+            "85%",
         ),
     ]
 

@@ -62,13 +62,13 @@ def main(folder: Path) -> None:
         for name, right in (("human", human), ("CTER", flags)):
             out = Outcomes(right[parts.probes.sentence], right[np.array(test)[parts.rows.sentence]])
             wrong = ~right[test]
-            found = f"{covered.sum()} compounds whose words all occur in shorter ones: {100 * wrong.mean():.1f} % wrong"
+            found = f"{covered.sum()} compounds whose words all occur in shorter ones: {100 * wrong.mean():.1f}% wrong"
             print(f"{kind} {name}: {found}")
             for least in (5, 4):
                 gate = gate_of(parts, out.probes, least)
                 error = 100 * wrong[gate.given].mean() if gate.given.any() else float("nan")
                 compounds = len({of_row[test[row]] for row in np.flatnonzero(gate.given)})
-                print(f"   shorter ones right {least} of 5: {compounds} compounds, {error:.1f} % of rows wrong")
+                print(f"   shorter ones right {least} of 5: {compounds} compounds, {error:.1f}% of rows wrong")
             (one,) = compare_composition(parts, [(name, [out])], 4, Comparison()).results
             for figure, score in one.whole.figures.items():
                 bounds = "" if score.ci_low is None else f" [{score.ci_low:.1f}, {score.ci_high:.1f}]"

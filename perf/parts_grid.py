@@ -22,7 +22,7 @@ Errors = Callable[[np.random.Generator, np.ndarray, np.ndarray, np.ndarray, str]
 
 
 def by_piece(random: np.random.Generator, piece: np.ndarray, frequency: np.ndarray, *_: object) -> np.ndarray:
-    """A difficulty of each piece's own, log-normal, 5 % on average."""
+    """A difficulty of each piece's own, log-normal, 5% on average."""
     own = np.random.default_rng(7).normal(0, 0.8, 10_000)
     return np.minimum(0.05 * np.exp(own[piece] - 0.32), 0.9)
 

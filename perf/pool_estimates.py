@@ -18,7 +18,7 @@ candidates and on the window is known. Every cell draws samples by a design and 
 ``--cluster SIZE``: each draw makes a population of half as many candidates from clusters of SIZE similar candidates,
 drawn with replacement, and stratifies that. The truth is the score on all candidates; intervals are of clusters.
 
-Prints a Markdown table: the share of 95 % intervals that hold the truth (mean, lowest and highest over systems), the
+Prints a Markdown table: the share of 95% intervals that hold the truth (mean, lowest and highest over systems), the
 same of differences between neighbouring systems, the largest bias in standard errors, and the variance divided by that
 of ``random``. ``plain``: how far the score of the sample without weights is from that of all candidates.
 """
@@ -231,8 +231,8 @@ def main() -> None:
                 bias = (values.mean(axis=0) - (window if of_window else whole)) / np.sqrt(spread)
                 rates = held.mean(axis=0)
                 cells = [
-                    *(name, str(n), label, f"{100 * rates.mean():.1f} %"),
-                    *(f"{100 * rates.min():.1f} to {100 * rates.max():.1f} %", f"{100 * pairs.mean():.1f} %"),
+                    *(name, str(n), label, f"{100 * rates.mean():.1f}%"),
+                    *(f"{100 * rates.min():.1f} to {100 * rates.max():.1f}%", f"{100 * pairs.mean():.1f}%"),
                     f"{bias[np.abs(bias).argmax()]:+.2f}",
                     "" if of_window else f"{(spread / simple).mean():.2f}",
                     f"{(plain.mean(axis=0) - whole).mean():+.2f}" if label in ("window", "equal", "neyman") else "",

@@ -4,12 +4,12 @@
 
 Two systems answer N examples, right or wrong. On half of the examples, drawn anew in each trial, both go by the same
 luck, on the others each by its own. The true difference is the one at which :mod:`cgbench.benchmark.validity.power`
-states a power of 80 % from the true variance, or of 20 % where the second system would need an accuracy above 1 for
+states a power of 80% from the true variance, or of 20% where the second system would need an accuracy above 1 for
 that.
 
-The table has the stated power, what 80 % of 200 pilots state for the same difference (a pilot without variance is
-refused and left out), and how often approximate randomisation with 1,000 samples has p < 0.05. With 1,000 trials 80 %
-and 20 % have a standard error of 1.3 points.
+The table has the stated power, what 80% of 200 pilots state for the same difference (a pilot without variance is
+refused and left out), and how often approximate randomisation with 1,000 samples has p < 0.05. With 1,000 trials 80%
+and 20% have a standard error of 1.3 points.
 """
 
 from __future__ import annotations

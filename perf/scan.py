@@ -170,7 +170,7 @@ def measure(corpora: Path, work: Path, sample: int, repeat: int) -> list[tuple[s
         (
             f"peak memory, {pairs * 10 // 45:,} and {pairs:,} pairs",
             f"{less.memory:.0f} and {whole.memory:.0f} MB, {whole.memory / less.memory:.3f} x",
-            "400 MB, within 10 %",
+            "400 MB, within 10%",
         )
     )
     learn = best([sys.executable, "-c", LEARN, pool[1]], 1)

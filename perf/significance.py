@@ -9,12 +9,12 @@ partly in a way of the system's own (``own``: the share of the variance of diffi
 accuracies are Φ(middle + spread · normal), with the mean and the deviation of the cell.
 
 Every cell prints how often p < 0.05 and the power: each difference is moved by what an oracle, who knows the variance
-of differences, finds in 80 % of comparisons; the figure is the test's share of the oracle's rejections.
+of differences, finds in 80% of comparisons; the figure is the test's share of the oracle's rejections.
 
 - ``single``: one run of each: approximate randomisation (with all permutations), the two-sided bootstrap and
   sacrebleu's paired bootstrap, with 1,000 samples; levels alone.
 - ``means``: n x runs x deviation x accuracy; by the functions that ``cgbench score`` calls, with the covariance of
-  means in place of the bootstrap's. ``normal``: levels of 5, 1 and 0.1 % on the normal model. ``unequal``: runs of the
+  means in place of the bootstrap's. ``normal``: levels of 5, 1 and 0.1% on the normal model. ``unequal``: runs of the
   two systems vary differently.
 - ``drops``: the difference of two systems' drops from a control set. ``shared``: run i of both has the same seed.
 - ``texts``: BLEU of generated text and CTER, with the bootstrap, over a balanced fraction of the grid.
@@ -378,7 +378,7 @@ def table(path: Path) -> None:
                 _print(chosen, measure)
     levels = [one["level"] for one in cells]
     inside = sum(0.035 <= level <= 0.06 for level in levels)
-    print(f"\n{len(levels)} cells, {inside} between 3.5 and 6.0 %; {min(levels):.1%} to {max(levels):.1%}")
+    print(f"\n{len(levels)} cells, {inside} between 3.5 and 6.0%; {min(levels):.1%} to {max(levels):.1%}")
 
 
 def _print(cells: list[dict[str, Any]], measure: str) -> None:

@@ -31,7 +31,7 @@ WORKS = (  # what the commands of the script print, in their order
     "exact|",
     "instance 50.0 aggregate 100.0",
     "scores|",
-    "examples for 80 % power",
+    "examples for 80% power",
     "cognition",
     "licence",
     "dangle",

@@ -52,6 +52,7 @@ WORDS = {
     r"\b(?:leaves?|left) the house\b|\bfront door\b|\bhearsay\b|\bstrangers?\b": "the technical word: untrusted, API",
     r"\boddit(?:y|ies)\b|\bsweep(?:s|ing)?\b|\bswept\b|\b(?-i:findings)\b": "warnings, delete, results",
     r"\bof its own accord\b": "automatically",
+    r"[\d¤] %(?= |[-,.;:)/]|\Z)": "a percent sign without a space: 95%",
 }
 HELP = {r"\A(?:Of|As|In|Known|By|From|With|At|So|Not|Another)\b|\.\Z": "a verb or a noun first; no full stop"}
 _IZE = (

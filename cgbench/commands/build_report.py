@@ -27,7 +27,7 @@ def report(release: Release) -> str:
     sections = [
         render((), [(text, f"{manifest['counts'][key]:,}") for key, text in shown_counts(manifest["counts"])]),
         render(
-            ("", "mean", "min", "25 %", "median", "75 %", "max"),
+            ("", "mean", "min", "25%", "median", "75%", "max"),
             [(name.replace(", ", " of the "), *values) for name, values in quantiles],
         ),
     ]

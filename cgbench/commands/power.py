@@ -85,7 +85,7 @@ def _shown(result: PowerResult, form: str) -> str:
             indent=1,
         )  # fmt: skip
     # The smallest difference that is found, by number of examples.
-    power_text = f"{100 * result.test.power:g} % power"
+    power_text = f"{100 * result.test.power:g}% power"
     name = result.variance.clusters.name
     rows = [
         [
@@ -101,7 +101,7 @@ def _shown(result: PowerResult, form: str) -> str:
     if result.needs:
         rows = [
             [
-                f"{need.difference:g}", f"{100 * need.power:.1f} %",
+                f"{need.difference:g}", f"{100 * need.power:.1f}%",
                 "no number" if need.examples is None else f"{_examples(result, need.examples):,}",
                 ("" if not result.variance.between else "no number" if need.runs is None else f"{need.runs:,}"),
             ]
@@ -114,9 +114,9 @@ def _shown(result: PowerResult, form: str) -> str:
         now = result.variance.units
         total = result.variance.of(now, result.runs)
         rows = [
-            ["examples", f"{100 * result.variance.shared / now / total:.0f} %"],
-            ["luck of each run on them", f"{100 * result.variance.own / now / result.runs / total:.0f} %"],
-            ["seeds: more examples do not remove it", f"{100 * result.variance.floor(result.runs) / total:.0f} %"],
+            ["examples", f"{100 * result.variance.shared / now / total:.0f}%"],
+            ["luck of each run on them", f"{100 * result.variance.own / now / result.runs / total:.0f}%"],
+            ["seeds: more examples do not remove it", f"{100 * result.variance.floor(result.runs) / total:.0f}%"],
         ]
         tables.append(render([f"variance of the difference, {_examples(result, now):,} examples", "share"], rows, form))
     return "\n\n".join(tables)

@@ -112,7 +112,7 @@ def _environment() -> Environment:
         finalize=lambda value: printable(value, "\n\t") if type(value) is str else value,
     )
     environment.filters["count"] = lambda value: f"{value:,}"
-    environment.filters["share"] = lambda value: NONE if value is None else f"{100 * value:.1f} %"
+    environment.filters["share"] = lambda value: NONE if value is None else f"{100 * value:.1f}%"
     environment.filters["named"] = with_meanings
     environment.filters["figure"] = lambda value, digits=3: NONE if value is None else f"{value:.{digits}f}"
     return environment

@@ -210,7 +210,7 @@ def _systems_chart(scored: ScoredSystems, whole_scores: Sequence[SubsetScores], 
         for index, (result, score) in enumerate(zip(scored.results[:MOST_ROWS], scores[:MOST_ROWS], strict=True))
     ]
     name = scored.metric.axis(figure)
-    caption = [name, *["bar: 95 % interval"] * any(score.ci_low is not None for score in scores)]
+    caption = [name, *["bar: 95% interval"] * any(score.ci_low is not None for score in scores)]
     caption += ["circles: seeds"] * any(len(score.runs) > 1 for score in scores)
     chart = Chart([""], series, f"{name} of each system", name, decimals=scored.metric.width)
     return charts.intervals(chart), "; ".join(caption)
@@ -242,7 +242,7 @@ def _drops(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:
         cells += [span(drop.difference_low, drop.difference_high, decimals, "+"), p_text(drop.p_holm)]
         rows.append([result.system, *cells])
         marks.append(Series.of(result.system, [drop], index))
-    head = ["system", "control set", "test set", "lost", "95 % interval", "Δ", "95 % of Δ", "p (Holm)"]
+    head = ["system", "control set", "test set", "lost", "95% interval", "Δ", "95% of Δ", "p (Holm)"]
     caption = f"{name}; lost: control set minus test set; Δ: difference from the loss of the baseline"
     title = f"{name} lost from the control set to the test set"
     chart = charts.intervals(Chart([""], marks[:MOST_ROWS], title, f"{name} lost", decimals=scored.metric.width))

@@ -264,11 +264,11 @@ def _schedule(runs: Sequence[Result]) -> str:
 
 
 LEGEND = (
-    "In percent; ± is the standard deviation over seeds; Δ: ours minus published; 95 %: its confidence interval, from "
+    "In percent; ± is the standard deviation over seeds; Δ: ours minus published; 95%: its confidence interval, from "
     "the spreads and numbers of runs of both; within: it contains zero (not decided if wider than 50)."
 )
 TOO_FEW = "too few updates to compare"
-HEAD = ("system", "metric", "ours", "seeds", "published", "Δ", "95 %", "within")
+HEAD = ("system", "metric", "ours", "seeds", "published", "Δ", "95%", "within")
 
 
 def tables_of(lines: Sequence[Line], width: int = sys.maxsize) -> list[OutputTable | Note]:

@@ -136,5 +136,5 @@ def _contrasts(hypotheses: Profile, references: Profile, reading: Reading) -> It
             text = "not escaped, unlike the references, which have escapes such as &apos; (written by Moses)"
             yield Difference(text, "escape both or none", False)
     if hypotheses.mixed and not references.mixed and by_words:
-        text = f"{100 * (hypotheses.periods.share or 0):.0f} % of the final periods stand apart"
+        text = f"{100 * (hypotheses.periods.share or 0):.0f}% of the final periods stand apart"
         yield Difference(f"{text}: only some lines are tokenised", "tokenise all or none", False, normalises=False)

@@ -145,7 +145,7 @@ def _names(faults: Sequence[Fault]) -> str:
 
 
 def _percent(count: int | float, total: int | float = 1) -> str:
-    return f"{100 * count / total:.0f} %"
+    return f"{100 * count / total:.0f}%"
 
 
 def _unlike(train: CorpusSample, corpora: Sequence[CorpusSample], normalisation: Normalisation) -> list[Finding]:

@@ -159,7 +159,7 @@ KINDS: dict[str, Plant] = {
     "misaligned neighbour": neighbour,
     "misaligned, same length": same_length,
     "target cut by half": cut(0.5),
-    "target cut by 30 %": cut(0.3),
+    "target cut by 30%": cut(0.3),
     "target misordered": misordered(1),
     "source misordered": misordered(0),
     "gloss added": gloss,

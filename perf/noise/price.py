@@ -115,7 +115,7 @@ def alternatives(sets: Sets, name: str, cleaned: Mapping[str, Sequence[int]]) ->
         for way, lines in found.items():
             area, removed, low, high = mean_of(lines)
             rows.setdefault(way, [way]).extend([f"{area:.3f}", f"{removed:.1f}", f"{low:.1f} to {high:.1f}"])
-    head = ["cut, drop 5 %"]
+    head = ["cut, drop 5%"]
     for where in cleaned:
         head += [f"{where}: AUC", "noise removed", "good pairs, by degree"]
     return table(list(rows.values()), head)

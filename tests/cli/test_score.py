@@ -63,7 +63,7 @@ def test_one_system_is_a_line_of_sacrebleu(files, run, options, sacrebleu):
 
 def test_the_interval_of_exact_match_is_not_symmetric(files, run):
     line = run("score", "exact", "--ref", files / "ref", "--hyp", files / "ref", "--confidence").stdout.splitlines()[0]
-    assert line.endswith("= 100.0 (95 %: 71.2 to 100.0) (12 of 12)")  # Wilson's, by Student's t: 12 / (12 + 2.201²)
+    assert line.endswith("= 100.0 (95%: 71.2 to 100.0) (12 of 12)")  # Wilson's, by Student's t: 12 / (12 + 2.201²)
 
 
 def test_all_pairs_in_every_form(files, run):
@@ -180,7 +180,7 @@ def test_bins_of_a_column(files, run):
     row = json.loads(run(*words, "--by", "uncertainty", "--bins", "0.2,0.6", "--format", "json").stdout)
     assert [(one["label"], one["n"]) for one in row["bins"]] == [("< 0.2", 2), ("0.2 to < 0.6", 4), (">= 0.6", 6)]
     text = run(*words, "--by", "column:kind").stdout
-    assert "column:kind" in text and "95 % interval" in text
+    assert "column:kind" in text and "95% interval" in text
 
 
 def test_bins_of_perplexity(files, run):

@@ -30,7 +30,7 @@ log-likelihood of the reference under the ensemble, per token."""
 PLACES = ("line", "pool", "pool_line", "content", "pieces", "rank", *COLUMNS)
 """Columns that locate a candidate or describe its draw, or are contained in others."""
 Interval = tuple[float, float] | None
-QUANTILE = 1.959963984540054  # of the normal distribution, 97.5 %
+QUANTILE = 1.959963984540054  # of the normal distribution, 97.5%
 DIGITS = 6  # of a value in a file
 
 _BLOCK = 1 << 12  # ranks whose products fit a sum of 64 bits, for up to forty million candidates

@@ -10,7 +10,7 @@ estimated from few runs. Each part is estimated separately, and Student's t has 
 is the seeds' share of the variance. ``s`` are the degrees of freedom of the seeds: Welch's (1947) for two systems whose
 seeds vary differently, with 3 / (runs - 1) instead of 2. With many seeds this is Satterthwaite's (1946) formula. With
 two or three it rejects less often, because a small variance of seeds is then often luck. Both constants were chosen on
-the normal model so that the test rejects between 3.5 and 6 % of equal systems at 5%, for two to ten runs per system
+the normal model so that the test rejects between 3.5 and 6% of equal systems at 5%, for two to ten runs per system
 and any share; ``perf/significance.py`` measures this and docs/explanation/significance.md has the results.
 
 A p-value is below 0.05 exactly if the 95% interval excludes zero: both use the same t. For levels below 5%, as in
@@ -31,7 +31,7 @@ from cgbench.benchmark.comparison.variance import ExampleCovariance, shared_by_r
 LEAST = 1e-16
 """The smallest p-value distinguished from zero."""
 FEWEST_UNITS = 6
-"""Fewer examples are never significant at 5 %: five that all favour one system have p = 0.0625 by randomisation."""
+"""Fewer examples are never significant at 5%: five that all favour one system have p = 0.0625 by randomisation."""
 _CLOSE = 1e-9  # in percent points: rounding of sums
 
 
@@ -169,7 +169,7 @@ def half_width(
     """The smallest difference that is significant at ``level``; arguments as for :class:`Contrast`.
 
     At 5% and above it follows from Student's t. Below, the t of each part is weighted more and more (Graybill and Wang
-    1980), and from 0.1 % on used alone: with two or three seeds, one in a hundred variances of seeds is nearly zero by
+    1980), and from 0.1% on used alone: with two or three seeds, one in a hundred variances of seeds is nearly zero by
     chance, and t with degrees of freedom for the mixture would treat that chance as certainty.
     """
     from scipy.special import stdtrit

@@ -86,7 +86,7 @@ def report(folder: PartsFolder) -> str:
     counts, reasons = folder.manifest["counts"], folder.manifest["reasons"]
 
     def share(count: int, of: str) -> str:
-        return f"{count:,} ({100 * count / max(1, counts[of]):.1f} %)"
+        return f"{count:,} ({100 * count / max(1, counts[of]):.1f}%)"
 
     rows = [
         ["test pairs", f"{counts['rows']:,}"],

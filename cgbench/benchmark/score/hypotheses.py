@@ -107,7 +107,7 @@ def check_complete(request: ScoreRequest, systems: Sequence[System]) -> list[str
             line = f"{system.name}{run}: {incomplete:,} of {answer_count:,} answers are empty or cut short ({causes})"
             if incomplete > MOST_INCOMPLETE * answer_count and not request.examples.accept_text:
                 raise InputError(
-                    f"{line}, more than {100 * MOST_INCOMPLETE:g} %; translate again with a larger "
+                    f"{line}, more than {100 * MOST_INCOMPLETE:g}%; translate again with a larger "
                     f"?max_tokens=N or another prompt; {argument('accept_text')} scores them as they are"
                 )
             lines.append(f"{line} and count as they are")

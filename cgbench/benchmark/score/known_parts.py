@@ -213,7 +213,7 @@ def _warnings(scores: PartsScores) -> list[str]:
         if not has_residual and not given_count:
             known = 100 * np.mean([gate_of(parts, run.probes, least).known for run in runs])
             lines.append(
-                f"{result.system}: no pair is given, so there is no residual composition error: it knows {known:.0f} % "
+                f"{result.system}: no pair is given, so there is no residual composition error: it knows {known:.0f}% "
                 f"of the pieces, and a test pair has {pieces_per_pair:.1f} on average"
             )
         elif not has_residual:

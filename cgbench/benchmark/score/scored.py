@@ -135,7 +135,7 @@ def scoring_warnings(
     elif comparison.paired and metric.n < FEWEST_UNITS:
         lines.append(f"{metric.n} examples are too few for a test, which needs at least {FEWEST_UNITS}")
     if comparison.count("bootstrap") < FEWEST and sampling.independent:
-        lines.append(f"{comparison.samples} samples are too few for an interval of 95 %; use at least {FEWEST}")
+        lines.append(f"{comparison.samples} samples are too few for an interval of 95%; use at least {FEWEST}")
     single = [system.name for system in systems if len(system.runs) == 1 and metric.of_texts]
     if single:
         is_mixed = len(single) < len(systems)

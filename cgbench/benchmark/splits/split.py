@@ -123,7 +123,7 @@ def split_summary(result: SplitResult) -> str:
         ("compounds", "highest" if target is None else f"{target:g}", f"{measured.compound:.4f}",
          str(measured.compound_chance or "-")),
     ]  # fmt: skip
-    sizes = f"{counts['train']:,} training pairs, {counts['selected']:,} test pairs; {100 * novel:.1f} % new compounds"
+    sizes = f"{counts['train']:,} training pairs, {counts['selected']:,} test pairs; {100 * novel:.1f}% new compounds"
     return f"{render(('divergence', 'target', 'reached', 'random splits'), rows)}\n\n{sizes}"
 
 

@@ -1,14 +1,14 @@
 """The demo corpus: a small German-English corpus and a pool with pairs of four known kinds.
 
-30 % of the training text are variants of stock sentences: a frame, drawn by Zipf's law, with one noun phrase exchanged,
+30% of the training text are variants of stock sentences: a frame, drawn by Zipf's law, with one noun phrase exchanged,
 so long n-grams and some sentences repeat, as in real corpora. The rest is free, with every third word combination held
 out (:mod:`~cgbench.data_recipes.demo.grammar`). A few words occur just once or twice. The pool, in random order:
 
 - near-copy (35%): a training frame with a noun phrase that it never had in training. The degree is low.
-- new-combination (40 %): known words in combinations held out of training. The degree is high. The candidates, a tenth
+- new-combination (40%): known words in combinations held out of training. The degree is high. The candidates, a tenth
   of the pairs that pass the filter, should come from here.
 - unknown-word (15%): a word on one side or both occurs in training fewer than 3 times, for the filter of rare words.
-- noise (10 %): a quarter is misaligned (the target of another source). In the rest the source is garbled: shuffled,
+- noise (10%): a quarter is misaligned (the target of another source). In the rest the source is garbled: shuffled,
   drawn word by word from the vocabulary, cut, spliced, stuttering, or half in the other language; the uncertainty of a
   model that reads only the source cannot show a misalignment. Most words are known, and the target is mostly an
   ordinary sentence, so the most uncertain candidates are mostly noise but most candidates are not, as in a real pool.

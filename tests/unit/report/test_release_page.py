@@ -73,7 +73,7 @@ def test_quantiles_stand_below_their_names(candidates):
     names = re.findall("<th[^>]*>([^<]*)</th>", head)[1:]
     degrees = numeric_columns(candidates)["degree"]
     expected = [degrees.mean(), *np.quantile(degrees, (0, 0.25, 0.5, 0.75, 1))]
-    assert names == ["mean", "min", "25 %", "median", "75 %", "max"]
+    assert names == ["mean", "min", "25%", "median", "75%", "max"]
     assert re.findall("<td>([^<]*)</td>", cells) == [f"{value:.3f}" for value in expected]
 
 
@@ -85,7 +85,7 @@ def test_the_funnel_adds_up(candidates):
     assert stages[0].pools == (2_500, len(HOSTILE)) and stages[1].pools is not None
     rows = re.findall(r'<th scope="row">[^<]*</th><td>([\d,]+)</td><td>([^<]*)</td>', release_page(candidates))
     pairs = [stage.pairs for stage in stages]
-    shares = [f"{100 * after / before:.1f} %" for before, after in itertools.pairwise(pairs)]
+    shares = [f"{100 * after / before:.1f}%" for before, after in itertools.pairwise(pairs)]
     assert rows[: len(stages)] == list(zip([f"{one:,}" for one in pairs], ["\N{EN DASH}", *shares], strict=True))
 
 

@@ -105,7 +105,7 @@ def test_what_would_spoil_a_benchmark_stops(train, pool, asked, expected):
             HELD,
             "pool.de pool.en: sentences do not begin in upper case",
         ),
-        (TOKENISED, [*PAIRS[:100], *TOKENISED[100:]], HELD, "pool.de pool.en: 49 % of the final periods"),
+        (TOKENISED, [*PAIRS[:100], *TOKENISED[100:]], HELD, "pool.de pool.en: 49% of the final periods"),
     ],
 )
 def test_what_does_less_harm_is_said(train, pool, asked, expected):

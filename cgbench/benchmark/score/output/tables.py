@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 REASONS = 10  # of each kind in a table
 LONGEST = 60  # characters of a hypothesis in a table of text
 HOLM = "p (Holm)"
-SPREAD = ["stdev", "95 % interval", "Δ", "95 % of Δ", "p", HOLM, "p (calibrated)"]
+SPREAD = ["stdev", "95% interval", "Δ", "95% of Δ", "p", HOLM, "p (calibrated)"]
 """The columns after a score."""
 OF_DIFFERENCES = ("difference", "difference_low", "difference_high", "p_value")
 AGREEMENT = {
@@ -94,7 +94,7 @@ def tables_of(
 
 def _side_by_side(tables: Sequence[OutputTable]) -> OutputTable:
     """The tables of systems by several metrics as one: each score with its interval and its difference."""
-    per_score, columns = 1 + len(SPREAD), (0, 1 + SPREAD.index("95 % interval"), 1 + SPREAD.index("Δ"))
+    per_score, columns = 1 + len(SPREAD), (0, 1 + SPREAD.index("95% interval"), 1 + SPREAD.index("Δ"))
 
     def join(lines: Sequence[Sequence[str]]) -> list[str]:
         cells = [cell for line in lines for column, cell in enumerate(line[3:]) if column % per_score in columns]
@@ -147,7 +147,7 @@ def _one_line(scored: ScoredSystems, width: int) -> str | None:
             text += (
                 f" (μ = {score.ci_mean:.{width}f} ± {half:.{width}f})"
                 if metric.as_sacrebleu and score.ci_mean is not None
-                else f" (95 %: {score.ci_low:.{width}f} to {score.ci_high:.{width}f})"
+                else f" (95%: {score.ci_low:.{width}f} to {score.ci_high:.{width}f})"
             )
         figures.append(f"{name} {text}" if len(metric.figures) > 1 else text)
     line = " ".join(filter(None, [f"{metric.name}|{scored.signature} =", *figures, describe(scored, result)]))
@@ -228,8 +228,8 @@ def _drops(scored: ScoredSystems, rows: Sequence[Row], width: int) -> list[Outpu
                 f"{of_system}{label} {verb} by {abs(row.value):.{width}f}{bounds} from the control set "
                 f"({row.n:,} examples) to the test set"
             )
-    head = ["control to test", "system", "control", "test", "drop", "95 % interval", "test / control"]
-    return [OutputTable([*head, "Δ", "95 % of Δ", "p", HOLM], lines, 2), Note("\n".join(words), in_latex=False)]
+    head = ["control to test", "system", "control", "test", "drop", "95% interval", "test / control"]
+    return [OutputTable([*head, "Δ", "95% of Δ", "p", HOLM], lines, 2), Note("\n".join(words), in_latex=False)]
 
 
 def _pairs(scored: ScoredSystems, rows: Iterable[Row], figure: str, width: int) -> OutputTable:
@@ -313,7 +313,7 @@ def _people(scored: ScoredSystems, rows: Sequence[Row], width: int) -> OutputTab
 
     def cells(row: Row) -> list[str]:
         gain = gains.get(row.system) if row.figure == labels["with the metric"] else None
-        return [*_score(row, width), "" if gain is None else f"{max(0, round(100 * gain))} %"]
+        return [*_score(row, width), "" if gain is None else f"{max(0, round(100 * gain))}%"]
 
     labels = {"with the metric": f"human + {metric}", "judgements alone": "human"}
     people_rows = []
@@ -380,8 +380,8 @@ def parts_tables(scores: PartsScores, width: int) -> list[OutputTable]:
         line = [residual.system, number(given_pairs.value, 1), _interval(given_pairs, 1)]
         line += [number(row.value, 1) for row in (error, predicted, residual)]
         lines.append([*line, _interval(residual, 1, "+"), *_tested(residual)])
-    last = ["Δ", "95 % of Δ", HOLM]
-    head = ["known parts", "given %", "95 % interval", "error", "predicted", "residual", "95 % interval", *last]
+    last = ["Δ", "95% of Δ", HOLM]
+    head = ["known parts", "given %", "95% interval", "error", "predicted", "residual", "95% interval", *last]
     tables = [
         OutputTable(head, lines, title="Given pairs, and their error beyond what the probes predict, in percent"),
         OutputTable(
@@ -391,7 +391,7 @@ def parts_tables(scores: PartsScores, width: int) -> list[OutputTable]:
     ]  # fmt: skip
     if scores.beyond:
         beyond = [row for row in rows_of(scores.beyond) if row.analysis == "scores"]
-        head = ["beyond the control set", "control set", "95 % interval", "test - control", "95 % interval"]
+        head = ["beyond the control set", "control set", "95% interval", "test - control", "95% interval"]
         lines = [
             [
                 first.system,
@@ -408,7 +408,7 @@ def parts_tables(scores: PartsScores, width: int) -> list[OutputTable]:
         bins, ("bin", "system", "n"), lambda row: [number(row.value, width), _interval(row, width)], once=1
     )
     metric = scores.scored.metric
-    head = [cell for name in metric.figures for cell in (metric.label(name), "95 % interval")]
+    head = [cell for name in metric.figures for cell in (metric.label(name), "95% interval")]
     tables.append(OutputTable(["test pairs", "system", "n", *head], lines, 2, "Scores on given pairs, and on the rest"))
     return [table for table in tables if table.rows]
 

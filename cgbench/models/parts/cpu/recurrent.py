@@ -1,7 +1,7 @@
 """A linear map in a recurrence, with the weight's gradient computed once for all steps.
 
 torch computes and adds the gradient of the weight at each step, which for few rows mostly reads and writes memory. One
-product for all steps saves 14 % of a training step of ``lstm_lexicon_cogs``, and 26 % of ``syntactic_attention_scan``
+product for all steps saves 14% of a training step of ``lstm_lexicon_cogs``, and 26% of ``syntactic_attention_scan``
 with one sentence (docs/lab/performance.md).
 """
 

@@ -45,7 +45,7 @@ def test_a_drop_by_hand_with_newcombes_interval():
 
     (a, b), (c, d) = wilson(80, 100), wilson(40, 80)  # Newcombe (1998), method 10
     expected = 30 - math.hypot(80 - a, d - 50), 30 + math.hypot(b - 80, 50 - c)
-    # The variance is that of 1,000 samples: a standard error of 2 %, of an interval of 25 points.
+    # The variance is that of 1,000 samples: a standard error of 2%, of an interval of 25 points.
     assert (one.ci_low, one.ci_high) == pytest.approx(expected, abs=1)
     # All right on one, all wrong on the other: nothing varies, and yet it is not known to the last digit.
     one = scored({"A": [0]}, {"A": [100]}).scored.drops["A"]["exact"]
@@ -207,7 +207,7 @@ def test_resamples_of_one_seed_are_those_of_a_number():
 @pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
 @pytest.mark.parametrize("samples", few([40, 200], 40))
 def test_equal_drops_are_called_different_as_often_as_the_level_says(samples):
-    """The bootstrap that drew runs called 0.0 to 0.8 % different: it counted the luck of examples twice."""
+    """The bootstrap that drew runs called 0.0 to 0.8% different: it counted the luck of examples twice."""
     rng = np.random.default_rng(3)
     rejected = []
 

@@ -33,7 +33,7 @@ def rejected(size, runs, deviation, trials=1500, own=0.0):
 @pytest.mark.parametrize("runs", [(2, 2), (3, 3), (5, 5), (5, 3), (1, 5)])
 @pytest.mark.parametrize(("size", "deviation"), [(100, 6.0), (1000, 6.0), (1000, 0.0)])
 def test_true_nulls_are_rejected_as_often_as_the_level_says(size, deviation, runs):
-    # The bootstrap that drew runs rejected 17.9 % with 3,000 examples and two runs, 11.7 % with three.
+    # The bootstrap that drew runs rejected 17.9% with 3,000 examples and two runs, 11.7% with three.
     assert 0.02 < rejected(size, runs, deviation) < 0.075
 
 
@@ -119,7 +119,7 @@ def level_of(runs, share, level):
 
 @pytest.mark.parametrize("share", [0.03, 0.1, 0.5])
 def test_small_levels_hold_too_since_holm_asks_for_them(share):
-    # With the degrees of freedom of the mixture alone, 0.8 % with two runs and 0.3 % with three at 0.1 %.
+    # With the degrees of freedom of the mixture alone, 0.8% with two runs and 0.3% with three at 0.1%.
     for runs in (2, 3, 5):
         assert level_of(runs, share, 0.001) < 0.0012
         assert level_of(runs, share, 0.01) < 0.0125
@@ -180,7 +180,7 @@ def test_stars_intervals_and_p_values_of_a_table_agree():
     assert significant == [one.difference_low > 0 or one.difference_high < 0 for one in several]
     assert 0 < sum(significant) < len(several)
     assert "|paired:components|runs:3|" in found.signature
-    assert "95 % of Δ" in found.report()
+    assert "95% of Δ" in found.report()
     assert {"difference_low", "difference_high"} <= set(found.to_pandas().columns)
 
 

@@ -164,7 +164,7 @@ def test_intervals_cover_the_consistency_of_the_system():
     found = [score_of(*draw(seed, 40)) for seed in range(60)]
     truth = np.mean([one.value for one in found])
     held = sum(one.ci_low <= truth <= one.ci_high for one in found)
-    assert held >= 52  # of 57 expected; fewer has a probability of 1 %; perf/consistency.py has a grid
+    assert held >= 52  # of 57 expected; fewer has a probability of 1%; perf/consistency.py has a grid
 
 
 def score_of(rows, outputs):

@@ -35,7 +35,7 @@ def planted(planting, kind, monkeypatch):
         ("misaligned neighbour", (SOURCE, "a pair beside it")),
         ("misaligned, same length", (SOURCE, "i j k l m n o p")),
         ("target cut by half", (SOURCE, "two men do not")),
-        ("target cut by 30 %", (SOURCE, "two men do not buy the")),
+        ("target cut by 30%", (SOURCE, "two men do not buy the")),
         ("negation flipped", (SOURCE, "two men do buy the red car")),
     ],
 )

@@ -228,7 +228,7 @@ def test_no_given_pair_is_explained_by_the_share_of_known_pieces(tmp_path):
     places = [[Place(0, 0, 1), Place(1, 1, 2)]] * 10 + [[Place(1, 0, 1)]] * 10
     pieces = [Piece("the", 9, probes=(0,)), Piece("red", 9, probes=(1,))]
     write_parts(tmp_path / "parts", pieces, [("q", "the"), ("r", "red")], places, MANIFEST)
-    with pytest.warns(InputWarning, match=r"it knows 50 % of the pieces, and a test pair has 1\.5 on average"):
+    with pytest.warns(InputWarning, match=r"it knows 50% of the pieces, and a test pair has 1\.5 on average"):
         of_parts(tmp_path, ["the red"] * 20, ["the", "green"])
 
 

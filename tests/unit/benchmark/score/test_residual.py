@@ -165,7 +165,7 @@ def test_an_example_by_hand():
     assert gate.known.tolist() == [True, True, False, False]
     assert gate.given.tolist() == [True, False, False, False]
     # Row 0 is given only where the wrong probe of piece 0 is held back: in 1 of 5 folds. There, piece 0 predicts an
-    # error of 1 and piece 1 of 0; in the row, piece 1 is missing. So the error is 50 %, and 50 % are predicted.
+    # error of 1 and piece 1 of 0; in the row, piece 1 is missing. So the error is 50%, and 50% are predicted.
     out = Outcomes(right, np.array([True, True, False, True, True, True]))
     (one,) = compared(parts, [("a", [out])], 4, Comparison())
     found = {name: score.value for name, score in one.items()}
