@@ -217,6 +217,17 @@ def test_stop_and_go_on(demo, data, tmp_path):
     assert "BLEU|" in rest
 
 
+def taken(asked):
+    """The commands that a script asked for, without their names; the command line takes each."""
+    lines = [line.rstrip("\0").split("\0") for line in asked.read_text().splitlines()]
+    for words in lines:
+        command, context = main, click.Context(main, info_name="cgbench")
+        while isinstance(command, click.Group):
+            command = command.get_command(context, words.pop(0))
+        command.make_context(command.name, words, parent=context)
+    return lines
+
+
 def test_the_run_on_real_text_asks_for_what_there_is(data, tmp_path):
     """It takes hours: its commands are written down instead of run, and each is one that the command line takes."""
     for package in ("sacremoses", "matplotlib"):
@@ -240,18 +251,38 @@ def test_the_run_on_real_text_asks_for_what_there_is(data, tmp_path):
     note = f'printf "%s\\0" "$@" >> {asked}; printf "\\n" >> {asked}'
     run("real-run.sh", tmp_path, {**COMMANDS, "cgbench": note}, PAIRS="200", SEEDS="1 2")
 
-    lines = [line.rstrip("\0").split("\0") for line in asked.read_text().splitlines()]
-    for words in lines:
-        command, context = main, click.Context(main, info_name="cgbench")
-        while isinstance(command, click.Group):
-            command = command.get_command(context, words.pop(0))
-        command.make_context(command.name, words, parent=context)
+    lines = taken(asked)
     trained = [words for words in lines if "--valid" in words]
     assert len(trained) == 1 + 4 + 2 * 5
     assert len([words for words in lines if "--model" in words and "--output" in words]) == 2 * 5 * 5
     train, valid = (some(tmp_path / "out" / "text" / f"{name}.en", 250) for name in ("train", "valid"))
     assert (len(train), len(valid)) == (200, 2)
     assert set(train).isdisjoint(valid)
+
+
+def test_the_controls_ask_for_what_there_is(data, tmp_path):
+    pytest.importorskip("sacremoses")
+    pairs = [(f"sentence {number} .", f"Satz {number} .") for number in range(1_200)]
+    for folder in ("tatoeba-de-en", "multi30k"):
+        (data / folder).mkdir()
+    write(data / "tatoeba-de-en" / "deu.txt.gz", map("\t".join, pairs))
+    out = tmp_path / "out"
+    for folder in ("candidates", "parts-new", "parts-train", "hypotheses"):
+        (out / folder).mkdir(parents=True)
+    for at, (language, side) in enumerate((("en", "source"), ("de", "target"))):
+        lines = [pair[at] for pair in pairs[:700]]
+        write(data / "multi30k" / f"train.lc.norm.tok.{language}.gz", lines)
+        write(out / "candidates" / f"candidates.{language}", lines)
+        for name in ("parts-new", "parts-train"):
+            write(out / name / f"probes.{side}", lines)
+    asked = tmp_path / "asked"
+    note = f'printf "%s\\0" "$@" >> {asked}; printf "\\n" >> {asked}'
+    run("controls.sh", tmp_path, {**COMMANDS, "cgbench": note, "apertium": "cat"}, SEEDS="1 2")
+    lines = taken(asked)
+    assert len([words for words in lines if "--valid" in words]) == 2
+    assert len([words for words in lines if "--output" in words]) == 3 * (1 + 2)
+    assert len([words for words in lines if "--probe-hyp" in words]) == 2
+    assert len((out / "test.en").read_text().splitlines()) == 600
 
 
 def test_every_script_is_run():
