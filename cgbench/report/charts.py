@@ -139,7 +139,7 @@ def intervals(chart: Chart, *, signed: bool = False, notes: Sequence[str] = ()) 
                        + [0.0] * signed)  # fmt: skip
     room = 0.06 * (high - low)
     names = short_names([series.name for series in chart.series])
-    start = 14.0 + 6.6 * max(map(len, names), default=0)
+    start = 14.0 + 7.2 * max(map(len, names), default=0)
     x = Scale(low - room, high + room, start, WIDTH - 46.0 - 5.5 * max(map(len, notes), default=0))
     bottom = 14 + 19 * len(chart.series)
     elements = [*_x_axis(x, bottom, chart.value_name, 6), *([_line(x(0), 6, x(0), bottom, "median")] * signed)]

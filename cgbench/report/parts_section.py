@@ -17,6 +17,7 @@ from cgbench.plots import Chart, Series
 from cgbench.report import charts
 from cgbench.report.page import as_table
 from cgbench.report.score_data import MOST_LINES, MOST_ROWS
+from cgbench.tables import fixed
 from cgbench.text.plain_text import words_of
 
 SHOWN = 20
@@ -55,7 +56,7 @@ def _dumbbell(results: Sequence[SystemScores]) -> Any:
         ends = [nan if end is None else predicted.value + end for end in (residual.ci_low, residual.ci_high)]
         low, high = ([nan, end] for end in ends)
         series.append(Series(result.system, [predicted.value, error.value], low, high, colour=index))
-        notes.append(f" ({residual.value:+.1f})")
+        notes.append(f" ({fixed(residual.value, 1, '+')})")
     title = "Error on given pairs (%)"
     chart = Chart(["predicted", "error"], series, title, title)
     return charts.intervals(chart, notes=notes) if series else ""

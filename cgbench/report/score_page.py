@@ -227,7 +227,8 @@ def _forest(scored: ScoredSystems, whole_scores: Sequence[SubsetScores], figure:
             stars.append("*" if score.p_holm is not None and score.p_holm < LEVEL else "")
     name = scored.metric.axis(figure)
     title = f"{name}: difference from {scored.baseline}"
-    return charts.intervals(Chart([""], marks, title, title, decimals=scored.metric.width), signed=True, notes=stars)
+    axis = f"{name}: difference from {shorten(scored.baseline or '')}"
+    return charts.intervals(Chart([""], marks, title, axis, decimals=scored.metric.width), signed=True, notes=stars)
 
 
 def _drops(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:

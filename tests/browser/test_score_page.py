@@ -99,11 +99,13 @@ def test_searching_all_texts(opened, page_file):
 def test_a_hundred_systems_fit_a_page_whose_tables_are_sorted_and_filtered(opened, tmp_path):
     lines = [f"{text} and words to make it as long as a sentence" for text in REFERENCES[:40]]
     systems = {f"system {number}": lines[number % 40 :] + ["of words"] * (number % 40) for number in range(100)}
-    page = opened(
-        written(tmp_path / "many.html", systems, lines, metric="bleu", paired=True, by="length",
-                comparison={"samples": 20}), viewport={"width": 1000, "height": 900},
-    )  # fmt: skip
-    assert page.evaluate("document.documentElement.scrollHeight") <= 6000
+    path = written(tmp_path / "many.html", systems, lines, metric="bleu", paired=True, by="length",
+                   comparison={"samples": 20})  # fmt: skip
+    for width in (400, 1000):
+        page = opened(path, viewport={"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollHeight") <= (5700 if width == 400 else 6000)
+        heads = page.locator("table.matrix thead th button")
+        assert heads.nth(1).evaluate("head => head.getClientRects().length && head.scrollWidth <= head.clientWidth + 1")
     names = page.locator(".tall table.figures").first.locator("tbody th")
     assert names.count() == 100 and names.nth(1).text_content() == "system 40"  # the baseline, then the best
     page.locator("input.rows").first.fill("system 9")

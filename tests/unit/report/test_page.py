@@ -29,6 +29,14 @@ def page(**context):
     return render_page("page.html", given, {"rows": None})
 
 
+def test_many_notes_are_folded_after_the_fourth():
+    html = page(notes=[("", f"note {number}") for number in range(10)])
+    shown, folded = html.split("<summary>6 more notes</summary>")
+    assert re.findall(r"note \d", shown) == [f"note {number}" for number in range(4)]
+    assert re.findall(r"note \d", folded) == [f"note {number}" for number in range(4, 10)]
+    assert "<summary>" not in page(notes=[("", "note")] * 4)
+
+
 def test_the_policy_names_this_script_and_this_style():
     html = page()
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html)[1].replace("&#39;", "'")

@@ -215,3 +215,10 @@ def test_from_the_command_line(run, tmp_path):
     said = run(*words, "--report", tmp_path / "ref", status=2).stderr
     assert "is also an input" in said
     assert "no folder" in run(*words, "--report", tmp_path / "a/b.html", status=2).stderr
+
+
+def test_a_long_name_of_the_baseline_is_cut_below_the_chart_of_differences():
+    baseline = "a-system-with-a-very-long-name-and-a-checkpoint-2026-11-22"
+    page = score_page(quietly("exact", {baseline: SYSTEMS["good"], "bad": SYSTEMS["bad"]}, REFERENCES, paired=True))
+    labels = re.findall(r'class="label"[^>]*>([^<]*difference from [^<]*)', page)
+    assert [label.split("difference from ")[1] for label in labels] == ["a-system-with-a-v…"]
