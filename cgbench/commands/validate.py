@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from cgbench.errors import InputError
 @takes(ValidateRequest, but=("release", "name"))
 @grouped_option(
     "Systems", "--sources", type=click.Path(path_type=Path), metavar="FILE",
-    help="Write the sources of the candidates, for systems to translate, and stop",
+    help="Write the sources of the candidates (of --cells, with their ids in FILE.jsonl) to translate, and stop",
 )  # fmt: skip
 @grouped_option(
     "Output", "--report", "page", type=click.Path(path_type=Path), metavar="FILE.html",
@@ -38,26 +39,37 @@ def validate_command(
     FAMILY names the type of ensemble that selected the release, such as transformer. Systems of that type are named
     FAMILY/NAME, such as transformer/seed5.
     """
+    from cgbench.benchmark.release.card_notes import add_results
+    from cgbench.benchmark.release.manifest import CARD
     from cgbench.benchmark.release.release import Release
-    from cgbench.benchmark.validity.validate import candidate_texts, validate
+    from cgbench.benchmark.validity.validate import candidate_texts, cell_sources, validate
     from cgbench.files import check_output, write_atomic
 
     family, folder = _named(release)
     opened = Release.open(folder, work)
+    request = ValidateRequest(opened, name=family, **values)
     if sources:
         check_output(sources, [opened.folder])
-        write_atomic(sources, "".join(f"{line}\n" for line in candidate_texts(opened)[0]))
+        rows = cell_sources(opened, request.cells) if request.cells else None
+        lines = candidate_texts(opened)[0] if rows is None else [row["source"] for row in rows]
+        if rows and sources.suffix == ".jsonl":
+            lines = [json.dumps(row, ensure_ascii=False) for row in rows]
+        write_atomic(sources, "".join(f"{line}\n" for line in lines))
         return
-    if page and not values.get("measures"):
+    if page and not request.measures:
         raise InputError("--report needs --measures")
     if page:
         check_output(page, [opened.folder])
-    result = validate(ValidateRequest(opened, name=family, **values))
+    result = validate(request)
     if page:
         from cgbench.report.measures_page import measures_page
 
         write_atomic(page, measures_page(result, command_line()))
     click.echo(result.report(form))
+    if result.card_lines and not add_results(opened.folder / CARD, result.card_lines):
+        click.echo(
+            f"note: {opened.folder / CARD} was not changed: no marks of a part `validity`, or read-only", err=True
+        )
 
 
 def _named(word: str) -> tuple[str | None, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +16,8 @@ from cgbench.benchmark.candidates.ensemble_quality import table_of
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.selection import seeded_hash
 from cgbench.benchmark.release.card import SUMMARY
-from cgbench.benchmark.release.manifest import Findings
+from cgbench.benchmark.release.card_notes import written_parts
+from cgbench.benchmark.release.manifest import CARD, Findings
 from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.benchmark.release.verify import verify
 from cgbench.errors import InputError, argument
@@ -157,7 +159,18 @@ def _notes(release: Release, checks: Findings, material: Material, examples: dic
     if examples["shown"] < examples["all"]:
         notes.append(("", f"Showing a random sample of {examples['shown']:,} of {examples['all']:,} examples."))
     notes += [("", str(line)) for line in release.manifest.get("warnings") or ()]
+    notes += [
+        ("", html.unescape(line[2:].replace("**", "")))
+        for line in _results(release).splitlines()
+        if line.startswith("- ")
+    ]
     return notes + [("", line) for line in material.missing]
+
+
+def _results(release: Release) -> list[str]:
+    """The results of ``cgbench validate`` in the card."""
+    lines = written_parts(release.path(CARD).read_text(encoding="utf-8")).get("validity", "").splitlines()
+    return [html.unescape(line[2:].replace("**", "")) for line in lines if line.startswith("- ")]
 
 
 def _selection(release: Release) -> str:

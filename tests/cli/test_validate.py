@@ -4,10 +4,20 @@ import json
 import shutil
 
 import numpy as np
+import pyarrow.parquet
 import pytest
-from finished_releases import write_finished
+from finished_releases import KEY, write_finished
+from small_build import list_files
 
+from cgbench.benchmark.candidates.scan import NGRAMS, WORDS
+from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
+from cgbench.benchmark.release.card_notes import add_results, marked_part
+from cgbench.benchmark.release.manifest import table_file
 from cgbench.benchmark.release.release import Release
+from cgbench.benchmark.release.work_folder import RECORD, default_work, record_digest
+from cgbench.files import write_json
+from cgbench.report import release_page
+from cgbench.steps import KEY_LENGTH, STEPS
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +123,59 @@ def test_a_memory_as_a_control(small_release, run, tmp_path):
         assert found["controls"]["card"] in text and "does the test set separate systems" in text
     refused = run("validate", release.folder, "--controls", path, status=2).stderr
     assert "--controls compares a memory with systems; give --hyp and --control-hyp" in refused
+
+
+@pytest.fixture
+def with_cells(tmp_path):
+    """A release of 900 candidates of a degree without relation to their length, with known n-grams and a card."""
+    folder, rng = tmp_path / "cells", np.random.default_rng(1)
+    targets = [f"the cat sees {row % 7} dogs and {row} birds" for row in range(900)]
+    write_finished(folder, rng.random(900), targets=targets, degree_side="target")
+    path = folder / table_file("candidates")
+    table = pyarrow.parquet.read_table(path).append_column("pool", [[1] * 900])
+    pyarrow.parquet.write_table(table, path)
+    (folder / "README.md").write_text(f"# Card\n\n{marked_part('contact')}{marked_part('validity')}")
+    list_files(folder)
+    steps = default_work(folder) / STEPS
+    learned = steps / "known-ngrams" / KEY[:KEY_LENGTH]
+    for name in (NGRAMS, WORDS):
+        Vocabulary.learn(targets, min_count=1).save(learned / name)
+    (learned / "step.json").write_text("{}")
+    record = {"signature": "react|made", "steps": {"candidates": KEY, "known-ngrams": KEY}}
+    write_json(steps / RECORD, {**record, "digest": record_digest(record)})
+    return folder
+
+
+def test_degree_and_uncertainty_in_four_cells(with_cells, run, tmp_path):
+    words = ("validate", with_cells, "--cells", 30)
+    run(*words, "--sources", tmp_path / "cells.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "cells.jsonl").read_text().splitlines()]
+    cells = [row["cell"] for row in rows]
+    assert len(rows) == 120 and len({row["line"] for row in rows}) == 120 and len(set(cells)) == 4
+    run(*words, "--sources", tmp_path / "cells.de")
+    assert said(tmp_path / "cells.de") == [row["source"] for row in rows]
+    # A system that is wrong wherever uncertainty is high, and twice in the others.
+    targets = [f"the cat sees {(row['line'] - 1) % 7} dogs and {row['line'] - 1} birds" for row in rows]
+    wrong = [cell.endswith("high uncertainty") or row in (40, 100) for row, cell in enumerate(cells)]
+    lines = ["x" if bad else line for bad, line in zip(wrong, targets, strict=True)]
+    (tmp_path / "hyp").write_text("".join(f"{line}\n" for line in lines))
+    words = (*words, "--hyp", f"a<b={tmp_path / 'hyp'}", "--metric", "exact")
+    found = json.loads(run(*words, "--format", "json").stdout)["cells"]
+    system = found["systems"]["a<b"]
+    assert [system["values"][cell] for cell in dict.fromkeys(cells)] == pytest.approx([0, 100 * 29 / 30] * 2)
+    assert system["hardest"] == "uncertainty" and found["pairs"] == 30 and found["card"] in run(*words).stdout
+    # The card, which stays what the release answers for, and its page.
+    card = (with_cells / "README.md").read_text()
+    assert "- **Degree or uncertainty.** Uncertainty makes the test set hard" in card and "(a&lt;b; 30 pairs" in card
+    assert Release.open(with_cells).path("README.md").read_text() == card
+    assert release_page._results(Release.open(with_cells)) == [f"Degree or uncertainty. {found['card']}"]
+    assert add_results(with_cells / "README.md", {"Memory": "Far."})
+    assert "- **Degree or uncertainty.** " in (changed := (with_cells / "README.md").read_text())
+    assert changed.count("- **Memory.** Far.") == 1
+    (with_cells / "README.md").write_text("# Card\n")
+    assert not add_results(with_cells / "README.md", {"Memory": "Far."})
+    refused = run(*words[:4], "--measures", status=2).stderr
+    assert "--cells needs --hyp with the hypotheses of the cells" in refused
 
 
 def test_bad_input_is_one_line(releases, run, tmp_path):

@@ -172,7 +172,7 @@ def match(test: np.ndarray, pool: np.ndarray) -> np.ndarray:
 
     :param test: of :func:`scaled_covariates`, ``[n, covariates]``; ``pool``: ``[m, covariates]``. The first of equally
         good pairs is taken.
-    :returns: places in ``pool``, at most ``n`` different ones.
+    :returns: different places in ``pool``, in the order of the test pairs; fewer than ``n`` if the pool is smaller.
     """
     if not len(pool):
         return np.zeros(0, np.int64)
@@ -180,8 +180,9 @@ def match(test: np.ndarray, pool: np.ndarray) -> np.ndarray:
     far = sum((column - mean) ** 2 for column, mean in zip(test.T, middle, strict=True))
     columns, free = [np.ascontiguousarray(column) for column in pool.T], np.zeros(len(pool))
     total = np.zeros(test.shape[1])
+    order = np.argsort(-np.asarray(far), kind="stable")[: len(pool)]
     chosen = []
-    for row in np.argsort(-np.asarray(far), kind="stable")[: len(pool)].tolist():
+    for row in order.tolist():
         cost = free.copy()
         for column, value, so_far in zip(columns, test[row], total, strict=True):
             difference = column - value
@@ -190,7 +191,7 @@ def match(test: np.ndarray, pool: np.ndarray) -> np.ndarray:
         free[nearest] = np.inf
         total += pool[nearest] - test[row]
         chosen.append(nearest)
-    return np.array(chosen, np.int64)
+    return np.array(chosen, np.int64)[np.argsort(order)]
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,13 @@ release is built.
 from __future__ import annotations
 
 import hashlib
+import html
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from cgbench.errors import InputError
+from cgbench.files import write_atomic
 from cgbench.settings import did_you_mean
 from cgbench.yaml_text import load_yaml
 
@@ -20,6 +23,7 @@ PARTS = {
     "personal": "personal information in the text, and how sensitive it is",
     "contact": "contact for questions",
     "citation": "how to cite this",
+    "validity": "what makes this test set hard, by cgbench validate",
 }
 """What a build cannot know."""
 HEADINGS = {
@@ -27,6 +31,7 @@ HEADINGS = {
     "personal": "Personal and sensitive information",
     "contact": "Contact",
     "citation": "Citation",
+    "validity": "What makes it hard",
 }
 WRITTEN_KEYS = frozenset({
     "language", "license", "license_name", "multilinguality", "task_categories", "size_categories", "pretty_name",
@@ -51,6 +56,27 @@ def marked_part(name: str, text: str = "") -> str:
 def written_parts(card: str) -> dict[str, str]:
     """What people wrote in a card, by part."""
     return {block["name"]: block["text"] for block in _PART.finditer(card) if block["text"].strip()}
+
+
+def add_results(path: Path, lines: Mapping[str, str]) -> bool:
+    """Write sentences by topic into the part ``validity`` of a card; those of other topics stay.
+
+    :returns: False if the card has no such part or cannot be written.
+    """
+    try:
+        card = path.read_bytes().decode("utf-8")
+        old = re.findall(r"^- \*\*(.+?)\.\*\* (.*)$", written_parts(card).get("validity", ""), re.MULTILINE)
+        new_lines = {name: html.escape(" ".join(text.split()), quote=False) for name, text in lines.items()}
+        results = "".join(f"- **{name}.** {text}\n" for name, text in sorted({**dict(old), **new_lines}.items()))
+        part = marked_part("validity", f"### {HEADINGS['validity']}\n\n{results}")
+        new = _PART.sub(lambda block: part if block["name"] == "validity" else block[0], card)
+        if part not in new:
+            return False
+        if new != card:
+            write_atomic(path, new)
+    except OSError:
+        return False
+    return True
 
 
 def without_notes(card: str) -> str:

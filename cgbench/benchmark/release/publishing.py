@@ -35,6 +35,7 @@ def write_manifest(
         _kept(out / CARD, lambda data: written_parts(data.decode("utf-8"))),
         _kept(out / CROISSANT, manual_fields),
     )
+    card_parts.pop("validity", None)  # results for the earlier pairs
     write_atomic(staging / CARD, write_card(Release(staging, manifest), {**card_parts, **notes}))
     schemas = {name: table.schema for name, table in tables.items()}
     metadata = write_croissant(manifest, schemas, listed_digests(staging), notes, fields)

@@ -34,6 +34,11 @@ class ValidateRequest:
         default=None, help="Training corpus of a translation memory: does the test set separate it from the systems of "
         "--hyp and --control-hyp?", group="Systems", metavar="FILES",
     )  # fmt: skip
+    cells: int | None = option(
+        default=None, help="Is degree hard, or uncertainty? Compare systems in four matched cells of at most N "
+        "candidates; --sources writes their sources, --hyp reads the translations", group="Systems", metavar="N",
+        least=25,
+    )  # fmt: skip
     metric: Literal["bleu", "chrf", "ter", "exact"] = option(default="bleu", help="Metric", group="Systems")
     preset: str = option(
         default="sacrebleu", help="BLEU preset: react, cognition, lexicon or sacrebleu", group="Systems"

@@ -9,6 +9,7 @@ from typing import Any
 
 from cgbench.benchmark.candidates.correlations import Correlation, correlation_table, with_interval
 from cgbench.benchmark.release.release import Release
+from cgbench.benchmark.validity.cell_effects import CellEffects
 from cgbench.benchmark.validity.measures import ENSEMBLE, OUTSIDE, SystemMeasures
 from cgbench.benchmark.validity.ranking import PartScores, Ranking
 from cgbench.benchmark.validity.separation import Separation
@@ -41,6 +42,13 @@ class Validity:
     notes: tuple[str, ...]
     measures: tuple[SystemMeasures, ...] = ()
     separation: Separation | None = None
+    cells: CellEffects | None = None
+
+    @property
+    def card_lines(self) -> dict[str, str]:
+        """The sentences for the card, by what they are about."""
+        results = {"Memory": self.separation, "Degree or uncertainty": self.cells}
+        return {name: result.card for name, result in results.items() if result}
 
     def report(self, form: str = "text") -> str:
         """As text, or as JSON."""
@@ -57,6 +65,7 @@ def _as_json(validity: Validity) -> str:
             "correlations": [item.as_dict() for item in validity.correlations],
             "scored": _scored_dict(validity.scored) if validity.scored else None,
             "controls": validity.separation.as_dict() if validity.separation else None,
+            "cells": validity.cells.as_dict() if validity.cells else None,
             "measures": [dataclasses.asdict(item) for item in validity.measures],
             "notes": list(validity.notes),
         },
@@ -92,6 +101,8 @@ def _as_text(validity: Validity) -> str:
         ]
     if validity.separation:
         blocks.append(validity.separation.report())
+    if validity.cells:
+        blocks.append(validity.cells.report())
     has_families = any(
         measures.system == OUTSIDE for measures in validity.measures
     )  # a table per system is too much to read

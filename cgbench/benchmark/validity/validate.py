@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from cgbench.benchmark.candidates.matching import word_frequency
 from cgbench.benchmark.candidates.selection import selecting_measure
+from cgbench.benchmark.candidates.table import SIDES, vocabularies_of
 from cgbench.benchmark.candidates.uncertainty import candidate_lines
 from cgbench.benchmark.comparison.comparison import Comparison
 from cgbench.benchmark.comparison.design import Clusters
@@ -18,6 +20,8 @@ from cgbench.benchmark.outputs.systems import Runs, System, read_systems
 from cgbench.benchmark.release.manifest import CONTROL, SPLIT, table_file
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.score.with_memory import NAME
+from cgbench.benchmark.validity.cell_effects import CellEffects, cell_effects
+from cgbench.benchmark.validity.cells import CELLS, Cells, draw_cells
 from cgbench.benchmark.validity.measures import ENSEMBLE, SystemMeasures, losses_of, measure_errors
 from cgbench.benchmark.validity.ranking import FEWEST_SYSTEMS, rank, score_parts
 from cgbench.benchmark.validity.request import ValidateRequest
@@ -33,7 +37,8 @@ def validate(request: ValidateRequest) -> Validity:
     """Check the validity of a release.
 
     Hypotheses have one line per candidate, in the order of ``candidates.parquet``; with ``control_systems`` one line
-    per pair of the test set, and of the control set. The family of a system is the part of its name before a ``/``.
+    per pair of the test set, and of the control set; with ``cells`` one per pair of :func:`cell_sources`. The family of
+    a system is the part of its name before a ``/``.
 
     :raises InputError: files have wrong lengths, there are fewer than three systems, or something required is missing.
     """
@@ -52,6 +57,14 @@ def validate(request: ValidateRequest) -> Validity:
             f"{argument('controls')} compares a memory with systems; give {argument('systems')} and "
             f"{argument('control_systems')}"
         )
+    if request.cells:
+        if not systems or control or request.measures:
+            raise InputError(
+                f"{argument('cells')} needs {argument('systems')} with the hypotheses of the cells, without "
+                f"{argument('control_systems')} and {argument('measures')}"
+            )
+        effects = _effects(opened, request)
+        return Validity(opened, opened.correlations(), None, (), cells=effects)
     # How measures order errors, and how sets of pairs rank systems.
     measures = _measures(opened, request) if request.measures else ()
     scored = None
@@ -88,6 +101,47 @@ def candidate_texts(release: Release) -> tuple[list[str], list[str]]:
             f"the test set with {argument('control_systems')}"
         )
     return candidate_lines(folder, original=release.reads_originals())
+
+
+def cell_sources(release: Release, most: int) -> list[dict[str, Any]]:
+    """The pairs of the four cells in order: ``line`` of the table of candidates, ``cell`` and ``source``."""
+    cells, sources, lines = _cells(release, most), candidate_texts(release)[0], release.table()["line"].to_pylist()
+    return [
+        {"line": lines[row], "cell": cell, "source": sources[row]}
+        for cell, rows in zip(CELLS, cells.rows.tolist(), strict=True)
+        for row in rows
+    ]
+
+
+def _cells(release: Release, most: int) -> Cells:
+    """The four cells, matched also in the mean frequency of their words in the training text."""
+    release.check_finished()
+    columns, texts, learned = release.table().to_pydict(), release.step("candidates"), release.step("known-ngrams")
+    if texts is None or learned is None:
+        candidate_texts(release)  # says what is missing
+        raise InputError(
+            f"{release.folder}: the known n-grams of the build are not in its workspace; run the command of the card "
+            "again"
+        )
+    vocabularies = vocabularies_of(learned, release.configuration["degree_side"])
+    for side, lines, vocabulary in zip(SIDES, candidate_lines(texts), vocabularies, strict=True):
+        columns[f"{side}_log_count"] = word_frequency(vocabulary, lines).log_count
+    return draw_cells(columns, most, int(release.configuration["seed"]))
+
+
+def _effects(release: Release, request: ValidateRequest) -> CellEffects:
+    """The scores of the systems in the four cells, and what degree and uncertainty cost."""
+    cells = _cells(release, request.cells or 0)
+    rows = cells.rows.ravel()
+    sources, references = ([lines[row] for row in rows] for lines in candidate_texts(release))
+    name, clusters = f"the four cells ({len(rows):,} pairs)", None
+    examples = Examples.of(name, {"reference": references, "source": sources})
+    systems = read_systems(request.systems or {}, len(rows), name, examples)
+    if request.cluster:
+        labels = np.unique(_cluster_names(release, request.cluster, False), return_inverse=True)[1]
+        clusters = Clusters((request.cluster,), (labels[rows],))
+    samples = request.samples or SAMPLES["bootstrap"]
+    return cell_effects(_metric(request, references), cells, systems, clusters, samples=samples, seed=request.seed)
 
 
 def _selected(release: Release) -> np.ndarray:

@@ -1,0 +1,179 @@
+"""What makes a test set hard, degree or uncertainty: scores in four matched cells, and effects with intervals.
+
+The effect of degree is the mean score of the two cells of low degree minus that of the two cells of high degree; that
+of uncertainty likewise. The interaction is how much more uncertainty costs at high degree than at low degree. Intervals
+resample matched sets of four pairs as a whole, since matched pairs are not independent (Abadie and Spiess 2022, "Robust
+Post-Matching Inference"); with clusters they leave out one cluster of pairs at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from cgbench.benchmark.candidates.correlations import Interval, with_interval
+from cgbench.benchmark.comparison.design import Clusters
+from cgbench.benchmark.comparison.intervals import score_interval
+from cgbench.benchmark.comparison.seeds_test import contrast
+from cgbench.benchmark.comparison.significance import resampled_runs
+from cgbench.benchmark.comparison.variance import ExampleCovariance, covariance_of_clusters, covariance_of_samples
+from cgbench.benchmark.metrics.metric import Metric
+from cgbench.benchmark.outputs.systems import System
+from cgbench.benchmark.validity.cells import CELLS, Cells
+from cgbench.tables import render
+
+EFFECTS = {
+    "degree": (-0.5, -0.5, 0.5, 0.5),
+    "uncertainty": (-0.5, 0.5, -0.5, 0.5),
+    "interaction": (-1.0, 1.0, 1.0, -1.0),
+    "uncertainty minus degree": (0.0, 1.0, -1.0, 0.0),
+}
+"""Each effect as a sum of the scores of :data:`CELLS`, in points lost."""
+MEAN = "mean of systems"
+
+
+@dataclass(frozen=True)
+class CellScores:
+    """The scores of a system in the cells and the effects, by name, each with its 95% interval; ``runs``: its seeds, or
+    the number of systems of their mean."""
+
+    system: str
+    runs: int
+    values: dict[str, float]
+    intervals: dict[str, Interval]
+
+    @property
+    def hardest(self) -> str:
+        """What makes the set hard: ``degree``, ``uncertainty``, ``both``, or ``unknown``."""
+        low, high = ({name: ends[side] for name, ends in self.intervals.items() if ends} for side in (0, 1))
+        more = "uncertainty minus degree"
+        costly = [name for name in ("degree", "uncertainty") if low.get(name, 0.0) > 0]
+        if "uncertainty" in costly and low.get(more, 0.0) > 0:
+            return "uncertainty"
+        if "degree" in costly and high.get(more, 0.0) < 0:
+            return "degree"
+        return "both" if len(costly) == 2 else "unknown"
+
+    def shown(self, name: str) -> str:
+        """A value with its interval."""
+        return with_interval(self.values[name], self.intervals[name], 1)
+
+
+@dataclass(frozen=True)
+class CellEffects:
+    """The four cells, and the scores of all systems in them; of several systems, the last row is their mean."""
+
+    metric: str
+    signature: str
+    cells: Cells
+    systems: tuple[CellScores, ...]
+
+    @property
+    def card(self) -> str:
+        """The headline, for the card of the test set."""
+        row = self.systems[-1]
+        headline = {
+            "uncertainty": "Uncertainty makes the test set hard, more than degree",
+            "degree": "Degree makes the test set hard, more than uncertainty",
+            "both": "Degree and uncertainty make the test set hard, and neither clearly more",
+            "unknown": "Whether degree or uncertainty makes the test set hard cannot be told",
+        }[row.hardest]
+        whose = f"mean of {row.runs} systems" if row.system == MEAN else row.system
+        return (
+            f"{headline}: high uncertainty costs {row.shown('uncertainty')} points of {self.metric}, high degree "
+            f"{row.shown('degree')}, the interaction is {row.shown('interaction')} ({whose}; "
+            f"{self.cells.description()})."
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        rows = {row.system: {**asdict(row), "hardest": row.hardest} for row in self.systems}
+        for row in rows.values():
+            del row["system"]
+        facts = {"pairs": self.cells.rows.shape[1], "available": self.cells.available, "degrees": self.cells.degrees}
+        return {"metric": self.metric, "signature": self.signature, "card": self.card, **facts, "systems": rows}
+
+    def report(self) -> str:
+        """The headline, and a table with one column per system."""
+        rows = [[name, *(row.shown(name) for row in self.systems)] for name in (*CELLS, *EFFECTS)]
+        table = render(("", *(row.system for row in self.systems)), rows)
+        return f"{self.card}\n\n{self.metric} in four cells, and points lost ({self.signature})\n{table}"
+
+
+class _Cellwise:
+    """The scores of the cells and the effects, from statistics with one block of columns per cell."""
+
+    def __init__(self, metric: Metric) -> None:
+        self.metric = metric
+        self.collect, self.collect_clusters = metric.collect, metric.collect_clusters
+        effects = np.array(list(EFFECTS.values())) * (-1 if metric.lower_is_better else 1)
+        self.combine = np.concatenate([np.eye(len(CELLS)), effects]).T
+
+    def compute(self, sums: np.ndarray) -> np.ndarray:
+        """``[m, cells * k]`` to ``[m, cells + effects]``."""
+        scores = self.metric.compute(sums.reshape(len(sums) * len(CELLS), -1))[:, 0]
+        return np.asarray(scores.reshape(len(sums), len(CELLS)) @ self.combine)
+
+
+def cell_effects(
+    metric: Metric, cells: Cells, systems: Sequence[System], clusters: Clusters | None, *, samples: int, seed: int
+) -> CellEffects:
+    """Score systems in the cells.
+
+    :param metric: its examples, and the outputs of the systems, are the pairs of the first cell, then the second, ...
+    """
+    every = iter(metric.all_statistics([run for system in systems for run in system.runs]))
+    statistics = [np.stack([next(every) for _ in system.runs]) for system in systems]
+    scorer, pairs = _Cellwise(metric), cells.rows.shape[1]
+    # A row per matched set of four, with the statistics of its pairs side by side.
+    sets = [
+        runs.reshape(len(runs), len(CELLS), pairs, -1).swapaxes(1, 2).reshape(len(runs), pairs, -1)
+        for runs in statistics
+    ]
+    observed = [scorer.compute(runs.sum(axis=1)) for runs in sets]
+    if clusters:
+        covariance = covariance_of_clusters(
+            scorer, [_spread(runs, pairs) for runs in statistics], np.arange(metric.n), clusters
+        )
+    else:
+        covariance = covariance_of_samples(resampled_runs(sets, scorer.compute, samples, seed), pairs)
+    # Each system, and the mean of several: its runs are the means of the systems.
+    starts = np.cumsum([0, *map(len, observed)])
+    groups = [(system.name, np.eye(starts[-1])[starts[at] : starts[at + 1]]) for at, system in enumerate(systems)]
+    if len(systems) > 1:
+        groups.append((MEAN, np.stack([weights.mean(axis=0) for _, weights in groups])))
+    values, rows = np.concatenate(observed), []
+    for name, weights in groups:
+        of_runs, intervals = weights @ values, {}
+        for figure, label in enumerate((*CELLS, *EFFECTS)):
+            part = covariance and covariance.select(lambda block, at=figure, by=weights: by @ block[at] @ by.T)
+            if part is None or label in CELLS:
+                intervals[label] = part and score_interval(part, of_runs[:, figure], metric.top, metric.bottom)
+            else:
+                intervals[label] = _effect_interval(part, of_runs[:, figure])
+        means = dict(zip((*CELLS, *EFFECTS), of_runs.mean(axis=0).tolist(), strict=True))
+        rows.append(CellScores(name, len(of_runs), means, intervals))
+    return CellEffects(metric.name, str(metric.signature()), cells, tuple(rows))
+
+
+def _effect_interval(covariance: ExampleCovariance, runs: np.ndarray) -> Interval:
+    """The interval of the mean of runs, as of a difference from runs without an effect."""
+    count = len(runs)
+    padded = covariance.select(lambda block: np.pad(block, (0, count)))
+    low, high = contrast(runs, np.zeros(count), padded, shared_seeds=True).interval()
+    if not np.isnan(low):
+        return float(low), float(high)
+    # Seeds agree by chance: the variance of the pairs remains, if there is any.
+    ends = score_interval(covariance, runs, bottom=None)
+    return ends if ends and ends[1] > ends[0] else None
+
+
+def _spread(statistics: np.ndarray, pairs: int) -> np.ndarray:
+    """``[runs, n, k]`` with the statistics of each example in the columns of its cell, ``[runs, n, cells * k]``."""
+    runs, n, k = statistics.shape
+    spread = np.zeros((runs, n, len(CELLS), k), statistics.dtype)
+    spread[:, np.arange(n), np.arange(n) // pairs] = statistics
+    return spread.reshape(runs, n, -1)
