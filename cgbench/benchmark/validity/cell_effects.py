@@ -1,7 +1,7 @@
 """What makes a test set hard, degree or uncertainty: scores in four matched cells, and effects with intervals.
 
-The effect of degree is the mean score of the two cells of low degree minus that of the two cells of high degree; that
-of uncertainty likewise. The interaction is how much more uncertainty costs at high degree than at low degree. Intervals
+The effect of degree is the mean score of the two cells of low degree minus that of the two cells of high degree; the
+effect of uncertainty is defined in the same way. The interaction is how much more uncertainty costs at high degree than at low degree. Intervals
 resample matched sets of four pairs as a whole, since matched pairs are not independent (Abadie and Spiess 2022, "Robust
 Post-Matching Inference"); with clusters they leave out one cluster of pairs at a time.
 """
@@ -79,7 +79,7 @@ class CellEffects:
             "uncertainty": "Uncertainty makes the test set hard, more than degree",
             "degree": "Degree makes the test set hard, more than uncertainty",
             "both": "Degree and uncertainty make the test set hard, and neither clearly more",
-            "unknown": "Whether degree or uncertainty makes the test set hard cannot be told",
+            "unknown": "The four cells do not show whether degree or uncertainty makes the test set hard",
         }[row.hardest]
         whose = f"mean of {row.runs} systems" if row.system == MEAN else row.system
         return (

@@ -118,7 +118,7 @@ def _cells(release: Release, most: int) -> Cells:
     release.check_finished()
     columns, texts, learned = release.table().to_pydict(), release.step("candidates"), release.step("known-ngrams")
     if texts is None or learned is None:
-        candidate_texts(release)  # says what is missing
+        candidate_texts(release)  # raises the error for a missing workspace
         raise InputError(
             f"{release.folder}: the known n-grams of the build are not in its workspace; run the command of the card "
             "again"
