@@ -1,9 +1,9 @@
 """What makes a test set hard, degree or uncertainty: scores in four matched cells, and effects with intervals.
 
 The effect of degree is the mean score of the two cells of low degree minus that of the two cells of high degree; the
-effect of uncertainty is defined in the same way. The interaction is how much more uncertainty costs at high degree than at low degree. Intervals
-resample matched sets of four pairs as a whole, since matched pairs are not independent (Abadie and Spiess 2022, "Robust
-Post-Matching Inference"); with clusters they leave out one cluster of pairs at a time.
+effect of uncertainty is defined in the same way. The interaction is how much more uncertainty costs at high degree than
+at low degree. Intervals resample matched sets of four pairs as a whole, since matched pairs are not independent (Abadie
+and Spiess 2022, "Robust Post-Matching Inference"); with clusters they leave out one cluster of pairs at a time.
 """
 
 from __future__ import annotations
