@@ -1,6 +1,7 @@
 """The search of the documentation: what a newcomer asks for comes first."""
 
 import pytest
+from few import few
 
 FIRST = {
     "install": ("",),
@@ -37,7 +38,9 @@ def page(browser, site):
     page.close()
 
 
-@pytest.mark.parametrize("query", FIRST)
+@pytest.mark.parametrize(
+    "query", few(FIRST, "install", "--report", "own metric", "p-value", "LaTeX", "how many examples")
+)
 def test_what_a_newcomer_asks_for(page, site, query):
     page.fill(QUERY, "")
     page.wait_for_selector(RESULT, state="detached", timeout=60_000)

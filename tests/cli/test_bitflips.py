@@ -9,6 +9,7 @@ from small_build import CANDIDATES
 
 from cgbench.models.checkpoints import STATE
 
+pytestmark = pytest.mark.slow  # tests/unit/test_steps.py and tests/cli/test_verify.py damage files of each kind
 SCRIPT = Path(__file__).parents[2] / "perf" / "bitflips.py"
 
 

@@ -1,6 +1,5 @@
 """A build that is killed at any moment resumes to the bytes of an undisturbed one, whatever the number of workers."""
 
-import glob
 import os
 import random
 import shutil
@@ -10,8 +9,8 @@ import sys
 import time
 
 import pytest
-from few import few
 from small_build import MORE, SMALL, copy_build, release_bytes
+from training_runs import killed_before
 
 
 @pytest.fixture
@@ -34,23 +33,17 @@ def kill(process):
     process.wait()
 
 
-@pytest.mark.parametrize("training", few([True, False], False))
-def test_a_kill_in_training_and_one_in_translation(start, small_release, tmp_path, training):
-    middles = ["uncertainty/*.partial/part-*"]
-    if training:
-        middles = ["member-*/*.partial/*state*", *middles]
-    else:  # members are there
-        copy_build(small_release.folder, tmp_path / "killed")
-        shutil.rmtree(tmp_path / "killed")
-        shutil.rmtree(tmp_path / "killed.work/.cgbench/uncertainty")
-    for middle in middles:
-        process = start()
-        while not glob.glob(f"{tmp_path}/killed.work/.cgbench/{middle}"):  # noqa: PTH207 - folders change their names
-            assert process.poll() is None, (tmp_path / "log").read_text()
-            time.sleep(0.02)
-        kill(process)
-        assert not (tmp_path / "killed").exists()
-    assert start(jobs=1).wait(300) == 0, (tmp_path / "log").read_text()
+def test_a_build_stopped_in_translation(corpora, small_release, run, tmp_path, monkeypatch):
+    """Before a write, as a power cut would; members are there."""
+    copy_build(small_release.folder, tmp_path / "killed")
+    shutil.rmtree(tmp_path / "killed")
+    shutil.rmtree(tmp_path / "killed.work/.cgbench/uncertainty")
+    words = ["build-react", *corpora, *SMALL, *MORE, "--out", tmp_path / "killed"]
+    with killed_before(monkeypatch, 3):
+        run(*words)
+    assert list((tmp_path / "killed.work/.cgbench/uncertainty").glob("*.partial/part-*"))
+    assert not (tmp_path / "killed").exists()
+    run(*words)
     assert release_bytes(tmp_path / "killed") == release_bytes(small_release.folder)
 
 

@@ -1,7 +1,10 @@
 import json
+from functools import partial
 
 import pytest
 from small_build import SMALL
+
+from cgbench.data_recipes.demo.corpus import write_demo
 
 pytest.importorskip("kenlm")
 
@@ -11,6 +14,8 @@ def test_the_demo_prints_where_each_kind_ended_up(run, tmp_path, monkeypatch):
     settings = settings[settings.index("--set") :]
     words = ["demo", "--out", tmp_path / "demo", *settings, "--set", "members=2", "--set", "model=tiny"]
     monkeypatch.setenv("CGBENCH_ESTIMATE", "1")
+    small = partial(write_demo, train_pairs=1_500, pool_pairs=3_000, valid_pairs=50)
+    monkeypatch.setattr("cgbench.benchmark.react.demo.write_demo", small)
     monkeypatch.setattr("cgbench.benchmark.react.demo.forecast", lambda *plan: {"members": 7200.0})
     first = run(*words, "--format", "json")
     assert "\nmembers  2.0 hours\n" in first.stderr
@@ -21,7 +26,7 @@ def test_the_demo_prints_where_each_kind_ended_up(run, tmp_path, monkeypatch):
     total = sum(kinds["window"].values())
     assert result["noise"]["this build"]["window"] == kinds["window"]["noise"] / total
     assert result["configuration"]["drop_by"] == "joint_cross_entropy" and result["configuration"]["drop"] == 0
-    assert sum(kinds["pool"].values()) == result["counts"]["pool"] == 30_000
+    assert sum(kinds["pool"].values()) == result["counts"]["pool"] == 3_000
     for stage, counts in kinds.items():
         assert sum(counts.values()) == result["counts"][stage]
     assert kinds["known_words"]["unknown-word"] == 0

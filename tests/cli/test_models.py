@@ -1,8 +1,10 @@
 """train-ensemble and translate."""
 
 import json
+import shutil
 
 import pytest
+from few import few
 
 SETTINGS = ("--set", "training.max_updates=6", "--set", "training.checkpoint_every=2", "--set", "text.merges=200")
 
@@ -38,12 +40,15 @@ def test_members_differ_by_their_seed_alone(ensemble):
     assert subwords[0] == subwords[1]
 
 
-def test_jobs_change_no_byte_and_a_finished_ensemble_is_kept(ensemble, demo, run, tmp_path):
+@pytest.mark.parametrize("jobs", few([1, 2], 1))
+def test_jobs_change_no_byte_and_a_finished_ensemble_is_kept(ensemble, demo, run, tmp_path, jobs):
+    if jobs == 1:
+        shutil.copytree(ensemble, tmp_path / "e")
     words = [
         *("train-ensemble", "--train", demo / "train.de", demo / "train.en", "--valid", demo / "valid.de"),
         *(demo / "valid.en", "--members", "2", "--model", "tiny", "--out", tmp_path / "e", *SETTINGS, "--explain"),
     ]
-    run(*words, "--jobs", "2")
+    run(*words, "--jobs", jobs)
     for number in (0, 1):
         name = f"member-{number}/model.safetensors"
         assert (tmp_path / "e" / name).read_bytes() == (ensemble / name).read_bytes()

@@ -99,6 +99,7 @@ def test_datasets_load_it(built, tmp_path):
     assert len(candidates) == 700 and candidates["stage"].count("selected") == 35
 
 
+@pytest.mark.slow
 def test_croissant_validates_and_loads(built, monkeypatch):
     mlcroissant = pytest.importorskip("mlcroissant")
     monkeypatch.chdir(built)

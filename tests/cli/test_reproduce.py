@@ -4,6 +4,7 @@ import json
 import shutil
 
 import pytest
+from few import few
 
 from cgbench.commands.reproduce import _seeds
 from cgbench.errors import InputError
@@ -154,6 +155,7 @@ def test_runs_leave_figures_and_translations_and_no_model(folder):
         assert len((path.parent / "test.hypotheses").read_text().splitlines()) == 10
 
 
+@pytest.mark.slow
 def test_finished_runs_are_kept_and_a_removed_one_is_made_again_to_the_same_figures(run, folder, tmp_path):
     out = tmp_path / "copy"
     shutil.copytree(folder, out)
@@ -307,12 +309,13 @@ def test_data_that_cannot_be_had_is_said_with_what_to_do(run, tmp_path):
     assert "download" in run(*words, status=2).stderr
 
 
-def test_every_system_of_every_benchmark_has_a_preset():
+@pytest.mark.parametrize("scale", few(["full", "short", "smoke"], "full"))
+def test_every_system_of_every_benchmark_has_a_preset(scale):
     from cgbench.reproduction.plan import Run
 
     for benchmark in all_benchmarks().values():
         for system in benchmark.systems.values():
             assert bool(system.preset) != (system.name == "test set"), (benchmark.name, system.name)
-            for scale in ("full", "short", "smoke") if system.preset else ():
+            if system.preset:
                 config = Run(benchmark, system, scale, 1).step({}).config
                 assert config["system"] == system.name and config["training.max_updates"] >= 1

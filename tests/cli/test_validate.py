@@ -62,7 +62,6 @@ def test_the_ranking_of_systems(releases, run):
     found = json.loads(run(*words, "--format", "json").stdout)
     assert found["scored"]["rankings"]["a"]["tau"] == 1
     assert found["scored"]["parts"] == {"a": 30, "candidates": 300}
-    assert run(*words, "--format", "json").stdout == json.dumps(found, ensure_ascii=False, indent=1) + "\n"
 
 
 def test_the_test_set_against_the_control_set(releases, run):
@@ -199,4 +198,4 @@ def test_a_release_away_from_its_workspace(releases, run, tmp_path):
     copy = shutil.copytree(releases / "a", tmp_path / "copy")
     said = run("validate", copy, *hyp(releases), status=2).stderr
     assert "(FOLDER.work), which is not here; name it with --work, run the command of the card again" in said
-    assert "tau" in run("validate", copy, *hyp(releases), "--work", releases / "a.work").stdout
+    assert "tau" in run("validate", copy, *hyp(releases), "--samples", 400, "--work", releases / "a.work").stdout

@@ -228,6 +228,7 @@ def taken(asked):
     return lines
 
 
+@pytest.mark.slow
 def test_the_run_on_real_text_asks_for_what_there_is(data, tmp_path):
     """It takes hours: its commands are written down instead of run, and each is one that the command line takes."""
     for package in ("sacremoses", "matplotlib"):

@@ -84,10 +84,10 @@ def run(command, folder):
     return done.stdout
 
 
-# They train models, for a minute or more.
+# They train models, or draw intervals of many runs, for half a minute or more.
 LONG = [
     f"docs/tutorial/{name}.md"
-    for name in ("build-a-test-set", "hugging-face-ensemble", "test-an-llm", "train-and-compare")
+    for name in ("build-a-test-set", "hugging-face-ensemble", "score-two-systems", "test-an-llm", "train-and-compare")
 ]
 
 

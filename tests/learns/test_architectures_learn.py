@@ -21,9 +21,8 @@ FORMS = [
 
 
 # The other architectures have slow twins in tests/unit; that they also learn is checked once a week.
-FAST = [("transformer", "reverse"), ("universal", "commands")]
 RUNS = [
-    pytest.param(*form, task, marks=() if (form[0], task.name) in FAST else pytest.mark.slow)
+    pytest.param(*form, task, marks=() if (form, task.name) == (FORMS[0], "reverse") else pytest.mark.slow)
     for form in FORMS
     for task in tasks()
 ]

@@ -28,15 +28,15 @@ SMALL = {
 
 # Who can reverse can copy, and R-Dangle with shared values is Dangle but for intervals and a norm.
 SKIPPED = {("shared", "reverse"), *((form, "copy") for form in FORMS if form != "dangle")}
-FAST = ("interval", "reverse")
 RUNS = [
-    pytest.param(form, task, id=f"{form}-{task.name}", marks=() if (form, task.name) == FAST else pytest.mark.slow)
+    pytest.param(form, task, id=f"{form}-{task.name}")
     for form in FORMS
     for task in tasks()
     if (form, task.name) not in SKIPPED
 ]
 
 
+@pytest.mark.slow  # the definitions in tests/unit hold them to every prefix
 @pytest.mark.parametrize(("form", "task"), RUNS)
 def test_learns(form, task):
     architecture, changes = FORMS[form]

@@ -16,10 +16,13 @@ FORMS = [
 ]
 
 
-SLOW = [task for task in tasks() if task.name != "commands"]
+RUNS = [
+    pytest.param(*form, task, marks=() if (form, task.name) == (FORMS[1], "commands") else pytest.mark.slow)
+    for form in FORMS
+    for task in tasks()
+]
 
 
-@pytest.mark.parametrize("task", [tasks()[-1], *(pytest.param(task, marks=pytest.mark.slow) for task in SLOW)])
-@pytest.mark.parametrize(("architecture", "settings"), FORMS, ids=["lstm", "lexicon", "syntax"])
+@pytest.mark.parametrize(("architecture", "settings", "task"), RUNS)
 def test_learns(architecture, settings, task):
     assert learns(ARCHITECTURES[architecture].config(**settings), task) > 0.8

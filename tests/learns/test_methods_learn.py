@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from few import few
 from tasks import tasks
 
 from cgbench.models.config.common import TrainingConfig, TransformerConfig
@@ -17,7 +16,8 @@ UPDATES = 240
 SETTINGS = {"creg": {"ramp_updates": 100, "beta": 1.0}}
 
 
-@pytest.mark.parametrize("name", few(["seqmix", "creg", "bow"], "creg"))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["seqmix", "creg", "bow"])
 def test_a_method_learns_to_reverse(name):
     task = next(task for task in tasks() if task.name == "reverse")
     config = TransformerConfig(

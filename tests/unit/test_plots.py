@@ -87,7 +87,7 @@ def test_widths():
     assert [inches(text, "") for text in ("3.3in", "25.4mm", "2.54cm")] == [3.3, 1.0, 1.0]
 
 
-@pytest.mark.parametrize(("form", "begin"), [("png", b"\x89PNG"), ("pdf", b"%PDF")])
+@pytest.mark.parametrize(("form", "begin"), [("png", b"\x89PNG"), pytest.param("pdf", b"%PDF", marks=pytest.mark.slow)])
 def test_other_forms(figures, tmp_path, form, begin):
     for _ in range(2):
         save_figure(figures()["down"], path := tmp_path / f"x.{form}")

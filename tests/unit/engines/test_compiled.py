@@ -59,16 +59,12 @@ def test_one_line_says_that_a_kernel_is_compiled_and_none_that_it_was(tmp_path):
 @pytest.mark.parametrize("kind", few(["nbi", "nbc"], "nbc"))
 @pytest.mark.parametrize("wrong", few([b"cnumba\ngone\n.", b"cgone\nname\n.", b""], b"cnumba\ngone\n."))
 def test_cached_code_that_cannot_be_read_is_compiled_anew(tmp_path, kind, wrong):
-    run(tmp_path)
+    assert run(tmp_path, **{progress.EVERY: "0"}).stderr == ""  # who wants no lines gets none
     (path,) = (tmp_path / "cache").rglob(f"*.{kind}")
     data = path.read_bytes()
     head = len(pickle.dumps(numba.__version__, protocol=-1)) if kind == "nbi" else 0
     path.write_bytes(data[:head] + wrong)
     assert run(tmp_path).stdout == "12\n"
-
-
-def test_who_wants_no_lines_gets_none(tmp_path):
-    assert run(tmp_path, **{progress.EVERY: "0"}).stderr == ""
 
 
 def slow_calls(source):
@@ -105,6 +101,7 @@ def test_a_slow_call_is_seen():
     assert slow_calls(source) == ["sort: zeros", "sort: a slice"]
 
 
+@pytest.mark.slow
 def test_warm_up_compiles_every_kernel():
     modules = [path.relative_to(PACKAGE.parent).with_suffix("").as_posix().replace("/", ".") for path in KERNELS]
     script = (

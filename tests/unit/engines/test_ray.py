@@ -100,6 +100,7 @@ def test_what_a_broken_task_said_is_in_a_file(engine, tmp_path):
     assert "in breaks" in (tmp_path / FAILED).read_text()
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_is_started_again(engine, tmp_path, monkeypatch):
     """As for lack of memory; a task that is killed each time is one line in the end."""
     assert sorted(engine.run(killed, [(number, tmp_path) for number in range(2)])) == [0, 1]
@@ -115,6 +116,7 @@ def test_a_task_that_lost_a_process_runs_again(engine, tmp_path, monkeypatch):
         list(engine.run(loses, [(2, tmp_path)]))
 
 
+@pytest.mark.slow
 def test_shards_of_a_scan(engine, demo, tmp_path, monkeypatch):
     """On all machines that see the pool; else here. The same files either way."""
     monkeypatch.setattr(scan, "CHUNK", 1 << 14)

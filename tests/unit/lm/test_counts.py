@@ -55,7 +55,7 @@ def test_places_sorted_backwards_by_eye(corpus_of):
     assert sort.depths.tolist() == [3, 3, 2, 3, 2]
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=40)
 @given(sentences, st.integers(1, 5), st.integers(1, 3), st.integers(1, 2))
 def test_sorting_against_its_definition(corpus_of, lines, order, jobs, min_count):
     corpus = corpus_of("a\n" + "".join(line + "\n" for line in lines), min_count=min_count)

@@ -44,9 +44,8 @@ def model(tmp_path):
     return LanguageModel.load(tmp_path / "x.arpa")
 
 
-@pytest.mark.parametrize(
-    ("line", "log10", "words", "oovs"),
-    [
+def test_sentences_by_hand(model, capfd):
+    for line, log10, words, oovs in (
         ("a b", -0.2 - 0.4 - 0.1, 2, 0),
         ("a", -0.2 - 0.5, 1, 0),
         ("b b", (-0.3 - 0.7) + (-0.2 - 0.7) - 0.1, 2, 0),  # two back-offs
@@ -55,14 +54,12 @@ def model(tmp_path):
         (" a\tb \x0b", -0.7, 2, 0),
         ("<s>", (-0.3 - 2) - 0.5, 1, 1),  # no word of a sentence
         ("a </s> <unk>", -0.2 + (-0.1 - 2) - 2 - 0.5, 3, 2),
-    ],
-)
-def test_sentences_by_hand(model, line, log10, words, oovs, capfd):
-    [score] = model.scores([line])
-    assert score.log10 == pytest.approx(log10, abs=1e-6)
-    assert (score.words, score.oovs) == (words, oovs)
-    assert score.perplexity == pytest.approx(10 ** (-log10 / (words + 1)), rel=1e-6)
-    assert model.log10_probabilities([line]).tolist() == [score.log10]
+    ):
+        [score] = model.scores([line])
+        assert score.log10 == pytest.approx(log10, abs=1e-6), line
+        assert (score.words, score.oovs) == (words, oovs)
+        assert score.perplexity == pytest.approx(10 ** (-log10 / (words + 1)), rel=1e-6)
+        assert model.log10_probabilities([line]).tolist() == [score.log10]
     assert capfd.readouterr().err == ""
 
 
@@ -123,7 +120,7 @@ def scored(path):
     ],
 )
 def test_a_damaged_binary_file_ends_no_process_but_its_reader(binary, tmp_path, monkeypatch, at, value):
-    monkeypatch.setattr(module, "SECONDS", 3)  # KenLM looks in a full hash table for ever
+    monkeypatch.setattr(module, "SECONDS", 1)  # KenLM looks in a full hash table for ever
     data = binary.read_bytes()
     (tmp_path / "x.binary").write_bytes(data[:at] + value + data[at + len(value) :] if value else data[:at])
     with contextlib.suppress(InputError) as caught:
@@ -160,8 +157,7 @@ def test_a_nul_byte(model):
         model.perplexity(["a", "a\0b"])
 
 
-@pytest.mark.parametrize("words", [1, 1_000, 1_000_000])
-def test_a_long_sentence_has_the_exact_sum_of_its_tokens(tmp_path, words):
+def test_a_long_sentence_has_the_exact_sum_of_its_tokens(tmp_path, words=1_000_000):
     """KenLM's own sum of a sentence, a float of 32 bits, is off by a percent after a million of these words."""
     (tmp_path / "x.arpa").write_text(ARPA.replace("-2\t<unk>", "-1.2345\t<unk>"))
     total = CorpusScore()

@@ -81,10 +81,10 @@ def test_a_page_larger_than_the_file_says(tmp_path):
 
 
 def test_strings_that_repeat_the_one_before(tmp_path):
-    """A page of 1 MB whose 400 values are 400 MB: a batch has as few as fit."""
+    """A page of 1 MB whose 300 values are 300 MB: a batch has as few as fit."""
     path = tmp_path / "x.parquet"
     begin = "x" * MIB
-    table = pyarrow.table({"a": [begin + str(number) for number in range(400)]})
+    table = pyarrow.table({"a": [begin + str(number) for number in range(300)]})
     options = {"use_dictionary": False, "column_encoding": "DELTA_BYTE_ARRAY", "compression": "none"}
     pyarrow.parquet.write_table(table, path, **options)
     assert path.stat().st_size < 2 * MIB

@@ -134,7 +134,7 @@ def auc(values, right):
 
 
 @needs("cognition/paper_results_NP.tsv.gz")
-@pytest.mark.parametrize(("kind", "least"), [("NP", 0.82), ("VP", 0.78)])
+@pytest.mark.parametrize(("kind", "least"), [("VP", 0.78), pytest.param("NP", 0.82, marks=pytest.mark.slow)])
 def test_consistency_agrees_with_people(kind, least):
     """The settings were chosen on NP; docs/lab/consistency.md has all that were tried."""
     with gzip.open(SHARED / "cognition" / f"paper_results_{kind}.tsv.gz", "rt", encoding="utf-8") as file:
@@ -144,7 +144,8 @@ def test_consistency_agrees_with_people(kind, least):
     assert auc(statistics[:, 0], np.array([int(one["human_correct"]) for one in read])) >= least
 
 
-def test_intervals_cover_the_consistency_of_the_system():
+@pytest.mark.parametrize(("texts", "least"), [(20, 16), pytest.param(60, 52, marks=pytest.mark.slow)])
+def test_intervals_cover_the_consistency_of_the_system(texts, least):
     """A system translates the piece i as its usual word with probability p_i, which differs between pieces."""
 
     def draw(seed, pieces):
@@ -161,10 +162,10 @@ def test_intervals_cover_the_consistency_of_the_system():
         return rows, outputs
 
     # The alignment depends on the size of the text, so the truth is the expectation for texts of this size.
-    found = [score_of(*draw(seed, 40)) for seed in range(60)]
+    found = [score_of(*draw(seed, 40)) for seed in range(texts)]
     truth = np.mean([one.value for one in found])
     held = sum(one.ci_low <= truth <= one.ci_high for one in found)
-    assert held >= 52  # of 57 expected; fewer has a probability of 1%; perf/consistency.py has a grid
+    assert held >= least  # 19 and 57 expected; fewer has a probability of at most 1%; perf/consistency.py has a grid
 
 
 def score_of(rows, outputs):

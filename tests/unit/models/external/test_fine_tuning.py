@@ -160,7 +160,7 @@ def test_dropout_is_what_is_asked_for(folders, kind):
 ADAPTER = PRESET.replace({"model.adapter_rank": 4, "training.learning_rate": 0.01})
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", few(KINDS, "bart"))
 def test_adapters_alone_are_trained_and_saved(corpus, folders, tmp_path, kind):
     pytest.importorskip("peft")
     train(corpus, folders / kind, tmp_path / "whole", ADAPTER)

@@ -1,7 +1,6 @@
 """Several processes that one starts to train a model: what they return, and how they end."""
 
 import errno
-import json
 import os
 import signal
 import subprocess
@@ -16,16 +15,6 @@ from cgbench.engines import LostError, Needs
 from cgbench.errors import InputError
 from cgbench.models.training.ensemble_training import check_processes, member_needs
 from cgbench.models.training.launcher import train_together
-
-
-def meets(mine, file):
-    """Each says where it is, and the first writes that all are there."""
-    import torch.distributed as dist
-
-    found = [None, None]
-    dist.all_gather_object(found, (mine, dist.get_rank(), os.environ["LOCAL_RANK"], os.environ["WORLD_SIZE"]))
-    if not dist.get_rank():
-        file.write_text(json.dumps(found))
 
 
 def goes_wrong(how, folder):
@@ -50,12 +39,6 @@ def call(function, *arguments, folder):
     )
 
 
-def test_all_meet(tmp_path):
-    call(meets, "x", tmp_path / "found", folder=tmp_path)
-    assert json.loads((tmp_path / "found").read_text()) == [["x", 0, "0", "2"], ["x", 1, "1", "2"]]
-    assert not (tmp_path / "failed.log").exists()
-
-
 @pytest.mark.parametrize("how", few(["killed", "input", "system", "other"], "killed"))
 def test_one_fails_and_nobody_is_left(how, tmp_path):
     (tmp_path / "pids").mkdir()
@@ -78,6 +61,7 @@ def test_one_fails_and_nobody_is_left(how, tmp_path):
     assert len(pids) == 2 and not any(map(alive, pids))
 
 
+@pytest.mark.slow
 def test_they_end_with_the_one_that_started_them(tmp_path):
     """It is killed by SIGKILL, and can tell them nothing."""
     script = tmp_path / "script.py"

@@ -55,7 +55,7 @@ def updates_of(folder):
     return json.loads((folder / "config.json").read_text())["updates"]
 
 
-@pytest.mark.parametrize("name", few(KINDS, "best", "prototypes", "bow", "patience"))
+@pytest.mark.parametrize("name", few(KINDS, "best", "prototypes"))
 def test_the_bytes_are_those_of_a_run_as_long_from_the_start(corpus, tmp_path, name):
     for updates in (10, 13):
         train(corpus, tmp_path / "grown", long(updates, name))

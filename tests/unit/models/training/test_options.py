@@ -40,7 +40,7 @@ def finished(corpus, tmp_path_factory):
 
 
 @pytest.mark.parametrize("stops", few([[1, 2], [5, 6], [7, 13]], [5, 6]))
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", few(METHODS, "creg", "bow"))
 def test_a_run_in_parts_ends_in_the_same_bytes(corpus, finished, tmp_path, name, stops):
     preset = PRESET.replace(METHODS[name])
     for stop in stops:

