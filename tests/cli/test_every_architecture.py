@@ -36,7 +36,6 @@ OWN = {
     "lstm_lexicon": {**NO_HEADS, "model.lexicon": "copy", "model.encoder_layers": 1, "model.decoder_layers": 1},
     "syntactic_attention": {**NO_HEADS, "model.encoder_layers": 1, "model.decoder_layers": 1},
 }
-FEW = 60  # pairs to train on
 # Rows of published tables whose settings no architecture has by default, and what makes them small.
 ROWS = {
     "COMPOSITION-Half (top three layers)": ("CoGnition", {"model.encoder_layers": 4}),
@@ -56,37 +55,24 @@ def settings(**changes):
 
 
 @pytest.fixture(scope="module")
-def text(tmp_path_factory, demo):
-    """The words that name a corpus of a few lines, and its folder."""
-    folder = tmp_path_factory.mktemp("few")
-    for part, count in (("train", FEW), ("valid", 4)):
-        for side in ("de", "en"):
-            lines = (demo / f"{part}.{side}").read_text().splitlines(keepends=True)[:count]
-            (folder / f"{part}.{side}").write_text("".join(lines))
-    files = [folder / f"{part}.{side}" for part in ("train", "valid") for side in ("de", "en")]
-    return folder, ["--train", *files[:2], "--valid", *files[2:]]
-
-
-@pytest.fixture(scope="module")
-def transformer(text, tmp_path_factory):
+def transformer(corpus, tmp_path_factory):
     """A checkpoint whose subwords all others take, so that they can be one ensemble with it."""
     from click.testing import CliRunner
 
     from cgbench.cli import main
 
     out = tmp_path_factory.mktemp("model") / "transformer"
-    words = ["train", "--arch", "transformer", *text[1], "--out", out, *settings()]
+    words = ["train", "--arch", "transformer", *corpus, "--out", out, *settings()]
     result = CliRunner().invoke(main, [str(word) for word in words])
     assert result.exit_code == 0, result.output + result.stderr
     return out
 
 
 @pytest.fixture
-def through(text, transformer, run, tmp_path):
+def through(few_lines, corpus, transformer, run, tmp_path):
     """Train by these words, translate with that model and another in one ensemble, and score; returns the model."""
 
     def call(*words):
-        folder, corpus = text
         out = tmp_path / "model"
         words = ("train", *corpus, "--set", f"subwords={transformer}", "--seed", "2", "--out", out, *words)
         figures = json.loads(run(*words, "--format", "json").stdout)
@@ -94,12 +80,14 @@ def through(text, transformer, run, tmp_path):
         assert figures["validation"]["loss"] > 0
         hypotheses = tmp_path / "hypotheses"
         search = ("--beam", "2", "--max-length-ratio", "0", "--uncertainty", "--format", "json")
-        run("translate", folder / "valid.de", "--model", out, transformer, "--output", hypotheses, *search)
+        run("translate", few_lines / "valid.de", "--model", out, transformer, "--output", hypotheses, *search)
         rows = [json.loads(line) for line in hypotheses.read_text().splitlines()]
         assert len(rows) == 4 and all(row["rmi"] > 0 for row in rows)
         (tmp_path / "text").write_text("".join(row["hypothesis"] + "\n" for row in rows))
         for metric in ("bleu", "exact"):
-            scored = run("score", metric, "--ref", folder / "valid.en", "--hyp", tmp_path / "text", "--format", "json")
+            scored = run(
+                "score", metric, "--ref", few_lines / "valid.en", "--hyp", tmp_path / "text", "--format", "json"
+            )
             assert 0 <= json.loads(scored.stdout)["value"] < 50
         return json.loads((out / "config.json").read_text())
 
@@ -122,9 +110,9 @@ def test_rows_of_tables_train_ensemble_translate_score(name, through, tmp_path):
     assert ("prototypes" in log) == name.startswith("Proto")  # what is translated with has some
 
 
-def test_an_architecture_has_its_own_defaults_and_a_preset_keeps_its_numbers(run, text, tmp_path):
+def test_an_architecture_has_its_own_defaults_and_a_preset_keeps_its_numbers(run, corpus, tmp_path):
     """--arch alone: the defaults of its class; with --model: the preset's, where the architecture has them."""
-    words = ["train", *text[1], "--out", tmp_path / "m", "--set", "training.max_updates=1"]
+    words = ["train", *corpus, "--out", tmp_path / "m", "--set", "training.max_updates=1"]
     run(*words, "--model", "tiny", "--arch", "universal", "--set", "text.merges=50")
     config = json.loads((tmp_path / "m/config.json").read_text())
     assert (config["model"]["architecture"], config["model"]["width"], config["preset"]) == ("universal", 32, "tiny")
@@ -134,14 +122,14 @@ def test_an_architecture_has_its_own_defaults_and_a_preset_keeps_its_numbers(run
 
 
 @pytest.mark.parametrize("method", few([name for name in METHODS if name != "none"], "bow"))
-def test_an_ensemble_by_every_method(method, text, run, tmp_path):
+def test_an_ensemble_by_every_method(method, few_lines, corpus, run, tmp_path):
     own = {"bow": ("--set", "method.epochs=1")}.get(method, ())
-    words = ["train-ensemble", *text[1], "--arch", "transformer", "--method", method, "--members", "2", *settings()]
+    words = ["train-ensemble", *corpus, "--arch", "transformer", "--method", method, "--members", "2", *settings()]
     rows = json.loads(run(*words, *own, "--out", tmp_path, "--jobs", "1", "--format", "json").stdout)
     assert len(rows) == 2 and rows[0]["parameters"] == rows[1]["parameters"]
     config = json.loads((tmp_path / "member-1/config.json").read_text())
     assert config["method"]["name"] == method
-    assert run("translate", text[0] / "valid.de", "--model", tmp_path, "--beam", "1").stdout.count("\n") == 4
+    assert run("translate", few_lines / "valid.de", "--model", tmp_path, "--beam", "1").stdout.count("\n") == 4
 
 
 def test_a_benchmark_is_built_with_any_architecture_and_method(corpora, run, tmp_path):

@@ -16,22 +16,6 @@ SHAPE = (
 )
 
 
-@pytest.fixture(scope="module")
-def text(tmp_path_factory, demo):
-    """train.de, train.en, valid.de, valid.en, of 60 and 4 lines."""
-    folder = tmp_path_factory.mktemp("few")
-    for name, count in (("train", 60), ("valid", 4)):
-        for side in ("de", "en"):
-            lines = (demo / f"{name}.{side}").read_text().splitlines(keepends=True)[:count]
-            (folder / f"{name}.{side}").write_text("".join(lines))
-    return folder
-
-
-@pytest.fixture(scope="module")
-def corpus(text):
-    return ["--train", text / "train.de", text / "train.en", "--valid", text / "valid.de", text / "valid.en"]
-
-
 def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
@@ -106,14 +90,14 @@ def test_going_on_from_another_model(corpus, run, tmp_path):
 
 
 @pytest.mark.parametrize("unit", ["words", "characters"])
-def test_other_units_of_text(unit, corpus, text, run, tmp_path):
+def test_other_units_of_text(unit, corpus, few_lines, run, tmp_path):
     options = ("--set", f"text.unit={unit}", "--set", "text.joint_dictionary=true", "--set", "training.max_length=200")
     said = run("train", *corpus, *TINY, *options, "--out", tmp_path / "m").stdout
     assert "score bleu" in said and "--beam" not in said
     subwords = json.loads((tmp_path / "m/subwords.json").read_text())
     assert subwords["unit"] == unit and subwords["source"] == subwords["target"]
     assert (unit == "characters") == (" " in subwords["source"])
-    out = run("translate", text / "valid.de", "--model", tmp_path / "m", "--beam", "2").stdout
+    out = run("translate", few_lines / "valid.de", "--model", tmp_path / "m", "--beam", "2").stdout
     assert out.count("\n") == 4
 
 
@@ -122,7 +106,7 @@ def test_models_of_whole_answers_are_translated_as_they_are_validated(corpus, ru
     assert f"--model {tmp_path / 'm'} --beam 1 --output" in said and "cgbench score exact" in said
 
 
-def test_the_last_checkpoints_of_a_run_are_averaged(corpus, text, run, tmp_path):
+def test_the_last_checkpoints_of_a_run_are_averaged(corpus, few_lines, run, tmp_path):
     keep = ("--set", "training.keep_checkpoints=3", "--set", "training.checkpoint_every=2")
     run("train", *corpus, *TINY, *keep, "--out", tmp_path / "m")
     out = run("average", tmp_path / "m", "--last", "2", "--out", tmp_path / "mean").stdout
@@ -130,7 +114,7 @@ def test_the_last_checkpoints_of_a_run_are_averaged(corpus, text, run, tmp_path)
     found = sorted((tmp_path / "m/checkpoints").iterdir())[1:]
     run("average", *found, "--out", tmp_path / "again", "--format", "json")
     assert contents(tmp_path / "mean") == contents(tmp_path / "again")
-    assert run("translate", text / "valid.de", "--model", tmp_path / "mean", "--beam", "1").stdout.count("\n") == 4
+    assert run("translate", few_lines / "valid.de", "--model", tmp_path / "mean", "--beam", "1").stdout.count("\n") == 4
     assert "keep_checkpoints=4" in run("average", tmp_path / "m", "--last", "4", "--out", "x", status=2).stderr
     assert "one run" in run("average", *found, "--last", "2", "--out", "x", status=2).stderr
     run("train", *corpus, *TINY, "--seed", "2", "--out", tmp_path / "n")

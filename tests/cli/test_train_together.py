@@ -21,22 +21,6 @@ TINY = (
 
 
 @pytest.fixture(scope="module")
-def text(tmp_path_factory, demo):
-    """train.de, train.en, valid.de, valid.en, of 60 and 4 lines."""
-    folder = tmp_path_factory.mktemp("few")
-    for name, count in (("train", 60), ("valid", 4)):
-        for side in ("de", "en"):
-            lines = (demo / f"{name}.{side}").read_text().splitlines(keepends=True)[:count]
-            (folder / f"{name}.{side}").write_text("".join(lines))
-    return folder
-
-
-@pytest.fixture(scope="module")
-def corpus(text):
-    return ["--train", text / "train.de", text / "train.en", "--valid", text / "valid.de", text / "valid.en"]
-
-
-@pytest.fixture(scope="module")
 def of_torchrun(corpus, tmp_path_factory):
     """What torchrun makes."""
     out = tmp_path_factory.mktemp("torchrun") / "model"
