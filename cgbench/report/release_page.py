@@ -159,17 +159,16 @@ def _notes(release: Release, checks: Findings, material: Material, examples: dic
     if examples["shown"] < examples["all"]:
         notes.append(("", f"Showing a random sample of {examples['shown']:,} of {examples['all']:,} examples."))
     notes += [("", str(line)) for line in release.manifest.get("warnings") or ()]
-    notes += [
-        ("", html.unescape(line[2:].replace("**", "")))
-        for line in _results(release).splitlines()
-        if line.startswith("- ")
-    ]
+    notes += [("", line) for line in _results(release)]
     return notes + [("", line) for line in material.missing]
 
 
 def _results(release: Release) -> list[str]:
     """The results of ``cgbench validate`` in the card."""
-    lines = written_parts(release.path(CARD).read_text(encoding="utf-8")).get("validity", "").splitlines()
+    if not (release.folder / CARD).is_file():  # a check has failed
+        return []
+    card = release.path(CARD).read_bytes().decode("utf-8", "replace")
+    lines = written_parts(card).get("validity", "").splitlines()
     return [html.unescape(line[2:].replace("**", "")) for line in lines if line.startswith("- ")]
 
 
