@@ -107,11 +107,6 @@ class Run:
             "more_words": {side: list(words) for side, words in benchmark.more_words.items()},
             "tests": {split: list(measures) for split, measures in benchmark.tests.items()},
         }
-        validated = bool(benchmark.valid or system.hold_out)
-        if preset and validated and preset.training.keep == "best" and preset.training.validate_metric != "loss":
-            config["best_of_equals"] = "lowest loss"  # formerly the first
-        if preset and getattr(preset.model, "values", "") == "separate_anew":
-            config["upper_layers"] = "two"  # formerly shared
         if self.start:
             config["init"] = self.start.key
         if benchmark.empty_word:

@@ -41,8 +41,6 @@ def forms():
     r_dangle = {
         **{f"interval {o}": {"interval": o} for o in (1, 2, 3, 8)},
         **{f"shared, interval {o}": {"interval": o, "values": "shared"} for o in (1, 2, 3, 8)},
-        **{f"keys once, interval {o}": {"interval": o, "values": "keys_once"} for o in (1, 3)},
-        **{f"both anew, interval {o}": {"interval": o, "values": "separate_anew"} for o in (1, 3)},
         "post-norm": {"norm": "post", "interval": 2},
         "one layer each": {"mixed_layers": 1, "decoder_layers": 1, "interval": 2},
         "no bias": {"attention_bias": False, "values": "shared"},

@@ -141,11 +141,8 @@ def slow_states(model, source, target):
     x = [word(model, model.source_embedding, token, model.source_type, i) for i, token in enumerate(source)]
     x = torch.stack(x)
     once, form = None, getattr(config, "values", "shared")
-    if config.architecture == "r_dangle":
-        if form == "separate":
-            once = value_states(model, x)
-        elif form == "keys_once":
-            once = model.encoder_norm(encoded(model, model.mixed, x, model.end, n))
+    if config.architecture == "r_dangle" and form == "separate":
+        once = value_states(model, x)
     points = list(range(0, m, getattr(config, "interval", 1)))
     states = []
     for start, end in zip(points, [*points[1:], m], strict=True):
@@ -159,13 +156,7 @@ def slow_states(model, source, target):
         keys = values = encoded(model, model.mixed, read, model.end, n)
         if config.architecture == "r_dangle":
             keys = values = model.encoder_norm(keys)
-        if form in ("keys_once", "separate_anew"):
-            top = model.value_top if form == "separate_anew" else None
-            values = encoded(model, model.value_encoder, read, model.source_end, n, top)
-            values = model.value_norm(values)
-        if form == "keys_once":
-            keys = once
-        elif form == "separate":
+        if form == "separate":
             values = once
         for layer in model.decoder:
             y = decoder_layer(layer, y, keys, values)
@@ -186,10 +177,10 @@ def mixed(layers, read, end, n):
     return z
 
 
-def encoded(model, layers, read, end, n, top=None):
-    """The source's states of these mixed layers and the layers above: ``top``, or the model's own."""
+def encoded(model, layers, read, end, n):
+    """The source's states of these mixed layers and the layers above."""
     z = mixed(layers, read, end, n)[:n]
-    for layer in top or model.encoder:
+    for layer in model.encoder:
         z = plain_layer(layer, z)
     return z
 

@@ -28,8 +28,8 @@ def meeting_words(pairs):
     return Counter((v, w) for x, y in sets(pairs) for v in x for w in y)
 
 
-def simple(pairs, epsilon, rules):
-    """Equations 15 to 20, and what the authors' code does otherwise."""
+def simple(pairs, epsilon):
+    """Equations 15 to 20, as in the authors' code."""
     seen = sets(pairs)
     together = meeting_words(pairs)
 
@@ -45,20 +45,16 @@ def simple(pairs, epsilon, rules):
         winners = [v for v in candidates if necessary(v, w)]
         if len(candidates) > epsilon:
             continue
-        decided = len(winners) == 1 if rules == "coded" else bool(winners)
-        for v in winners if decided else candidates:
-            entries[v][w] = together[v, w] + (rules == "coded" and v == w)
+        for v in winners if len(winners) == 1 else candidates:
+            entries[v][w] = together[v, w] + (v == w)
     return dict(entries)
 
 
-def pmi(pairs, rules):
+def pmi(pairs):
     seen = sets(pairs)
     together = meeting_words(pairs)
     c_v = Counter(v for x, _ in seen for v in x)
     c_w = Counter(w for _, y in seen for w in y)
-    if rules == "described":
-        scores = {(v, w): math.log(n / (c_v[v] * c_w[w])) + math.log(len(pairs)) for (v, w), n in together.items()}
-        return {v: {w: s for (u, w), s in scores.items() if u == v} for v, _ in together}
     entries = {}
     for v in c_v:
         row = {w: math.log(together[v, w] or 1e-7) - math.log(c_v[v] + 1e-7) - math.log(c_w[w] + 1e-7) for w in c_w}

@@ -167,16 +167,10 @@ class EncoderDecoderDangle(Dangle):
 
         :param y: the mixed layers' input for target tokens, which ``prefixes`` index.
         """
-        x = self.run_anew(self.mixed_stack(), self.end, encoded, y, prefixes)
-        return self.encode_top(x, prefixes.encodings)
-
-    def run_anew(
-        self, layers: Sequence[MixedLayer], end: Tensor, encoded: Any, y: Tensor, prefixes: Prefixes
-    ) -> Tensor:
-        """Run these mixed layers, with the vector ``end`` [width] after each prefix."""
-        table = torch.cat((encoded.states, y, end.to(y.dtype)[None]))
+        table = torch.cat((encoded.states, y, self.end.to(y.dtype)[None]))
         sources = prefixes.encodings.lengths[:, None] * (1, 0)
-        return run_mixed(layers, table, prefixes.mixed(len(encoded.states), len(y)), sources)
+        x = run_mixed(self.mixed_stack(), table, prefixes.mixed(len(encoded.states), len(y)), sources)
+        return self.encode_top(x, prefixes.encodings)
 
     def encode_top(self, x: Tensor, layout: Layout) -> Tensor:
         """Apply the layers above the mixed ones to source states [tokens, width]."""

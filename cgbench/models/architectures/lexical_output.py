@@ -1,10 +1,11 @@
 """The lexical translation mechanism (Akyürek and Andreas, 2021, section 3): an output layer that can translate words.
 
-With hidden state h, features f and attention α over the source words x_1..x_n, the probability of a word w is
+With features f and attention α over the source words x_1..x_n, the probability of a word w is
 
-* ``class`` (the authors' code): s(w) + g·Σ_j α_j L[x_j, w], where s is a softmax over the vocabulary and one extra
-  class, and g is the probability of that class, whose logit is a linear map of f;
-* ``sigmoid`` (the paper, equations 6 to 8): p·s(w) + (1 - p)·Σ_j α_j L[x_j, w], p = σ(v·h).
+    s(w) + g·Σ_j α_j L[x_j, w],
+
+where s is a softmax over the vocabulary and one extra class, and g is the probability of that class, whose logit is a
+linear map of f. This is the authors' code; the paper (equations 6 to 8) has a sigmoid of the hidden state instead.
 
 L is the lexicon: a distribution over target words for each source word, or zeros.
 """
@@ -28,13 +29,12 @@ EPSILON = 1e-7  # added to every probability before the logarithm, as by the aut
 class LexicalStates:
     """Input of :class:`LexicalOutput`; can be sliced like a tensor of tokens.
 
-    :param features: input of the word logits, [N, width]; ``hidden``: the decoder's state, [N, width].
+    :param features: input of the word logits, [N, width].
     :param attention: weights of the source words, 0 for padding, [N, columns].
     :param words: source ids of these columns, [N, columns].
     """
 
     features: Tensor
-    hidden: Tensor
     attention: Tensor
     words: Tensor
 
@@ -53,8 +53,7 @@ class LexicalOutput(nn.Module):
 
     def __init__(self, width: int, source_size: int, target_size: int, config: LexicalConfig) -> None:
         super().__init__()
-        self.gate_is_class = config.gate == "class"
-        self.gate = Linear(width, 1, bias=self.gate_is_class)
+        self.gate = Linear(width, 1)
         self.learned, self.one_word = config.lexicon_is_learned, config.lexicon_is_one_word
         if self.one_word:
             # The target word of each source word, or padding, which is never produced.
@@ -84,15 +83,10 @@ class LexicalOutput(nn.Module):
         never = torch.zeros(logits.shape[1], device=logits.device)
         never[[BOS, PAD]] = -torch.inf
         logits = logits.float() + never
-        gate = self.gate(states.features if self.gate_is_class else states.hidden).float()
+        gate = self.gate(states.features).float()
         lexical = self.translate(states, logits) * never.exp()
-        if self.gate_is_class:
-            p = torch.softmax(torch.cat((logits, gate), 1), 1)
-            mass = p[:, :-1] + p[:, -1:] * lexical
-        else:
-            keep = torch.sigmoid(gate)
-            mass = keep * torch.softmax(logits, 1) + (1 - keep) * lexical
-        return (mass + EPSILON).log()
+        p = torch.softmax(torch.cat((logits, gate), 1), 1)
+        return (p[:, :-1] + p[:, -1:] * lexical + EPSILON).log()
 
     def translate(self, states: LexicalStates, like: Tensor) -> Tensor:
         """Return Σ_j α_j L[x_j, w], with shape and type of ``like``, [N, target vocabulary]."""

@@ -114,13 +114,12 @@ class LSTMLexicon(nn.Module):
         linears = self._step_linears()
         memory = self.attention.build_memory(encoded, order)
         hidden = self._begin(encoded, on_device(order, y))
-        features, tops, attention = [], [], []
+        features, attention = [], []
         for gates, mixture in zip(first, mixed, strict=True):
             if len(gates) < len(hidden.feed):
                 hidden, memory = hidden.first(len(gates)), memory.first(len(gates))
             hidden, weights = self._advance(gates, mixture, hidden, memory, linears)
             features.append(hidden.feed)
-            tops.append(hidden.h[-1])
             attention.append(weights)
         back = on_device(np.argsort(index), y)
         read = torch.cat(features)[back]
@@ -128,7 +127,7 @@ class LSTMLexicon(nn.Module):
             return read
         columns = on_device(grid_index(encoded.layout.starts, encoded.layout.lengths[:, None])[0], y)
         words = encoded.ids[columns][layout.sequence]
-        return LexicalStates(read, torch.cat(tops)[back], torch.cat(attention)[back], words)
+        return LexicalStates(read, torch.cat(attention)[back], words)
 
     def project(self, states: Any) -> Tensor:
         """Return logits, or log-probabilities, [N, target vocabulary]."""
@@ -156,7 +155,7 @@ class LSTMLexicon(nn.Module):
         state.hidden, weights = self._advance(*self._of_words(y), state.hidden, state.memory, state.linears)
         if self.lexical is None:
             return self.project(state.hidden.feed)
-        return self.project(LexicalStates(state.hidden.feed, state.hidden.h[-1], weights, state.memory.words))
+        return self.project(LexicalStates(state.hidden.feed, weights, state.memory.words))
 
     def _begin(self, encoded: EncodedLSTM, rows: Tensor) -> Hidden:
         h, c = (states.index_select(1, rows) for states in encoded.last)

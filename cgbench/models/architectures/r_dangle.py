@@ -2,13 +2,10 @@
 
 At the target positions 0, o, 2o, ... the source is encoded together with the prefix, as in Dangle at every position,
 and the decoder reads the whole prefix again with the new encodings; in between it runs as an ordinary decoder. With
-``values=separate`` the values of cross-attention come from an encoder over the source only. With two encoders, the
-other one may be re-run instead (``keys_once``), or both (``separate_anew``: section 3.2's "two separately parameterized
-encoders", which share no layer).
+``values=separate`` the values of cross-attention come from an encoder over the source only.
 
 Some details are only in the authors' code: the norms after both encoders, that the lowest layers of the value encoder
-are mixed layers over the source and one learned vector, and that its upper layers are shared with the keys. Forms that
-are not in the code consist of the same parts.
+are mixed layers over the source and one learned vector, and that its upper layers are shared with the keys.
 """
 
 from __future__ import annotations
@@ -27,7 +24,6 @@ from cgbench.models.architectures.prefixes import Prefixes
 from cgbench.models.architectures.transformer import Encoded
 from cgbench.models.config.architectures import RDangleConfig
 from cgbench.models.parts.attention import KVCache
-from cgbench.models.parts.layers import EncoderLayer
 from cgbench.models.parts.ragged import GatherLayout, Layout, Pairing, Ragged, join_ranges
 
 
@@ -36,8 +32,7 @@ class EncodedSources(Encoded):
     """Everything that depends only on the sources.
 
     :param states: the mixed layers' input, [M, width].
-    :param once: of each decoder layer the cross-attention values (keys with ``values=keys_once``) from the encoder that
-        runs once, [M, width]; empty if both are re-encoded.
+    :param once: of each decoder layer the cross-attention values, [M, width]; empty if they are re-encoded.
     """
 
     once: list[Tensor]
@@ -56,31 +51,23 @@ class RDangle(EncoderDecoderDangle):
             self.value_encoder = nn.ModuleList(MixedLayer(config) for _ in range(config.mixed_layers))
             self.value_norm = nn.LayerNorm(config.width) if pre else nn.Identity()
             self.source_end = learned_vector(config.width)
-        if config.values == "separate_anew":
-            self.value_top = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
 
     def encode_embedded(self, x: Tensor, layout: Layout) -> EncodedSources:
         """Run the encoder over the source only, if there is one."""
         once = []
         if self.config.values == "separate":
-            states = self.value_norm(self._encode_once(self.value_stack(), self.source_end, x, layout))
+            states = self.value_norm(self._encode_once(x, layout))
             once = [layer.cross.project_values(states) for layer in self.decoder_stack()]
-        elif self.config.values == "keys_once":
-            states = self.encoder_norm(self._encode_once(self.mixed_stack(), self.end, x, layout))
-            once = [layer.cross.project_keys(states) for layer in self.decoder_stack()]
         return EncodedSources(x, layout, once)
 
-    def _encode_once(self, layers: Sequence[MixedLayer], end: Tensor, x: Tensor, layout: Layout) -> Tensor:
-        """Run mixed layers over sources [M, width] with a learned vector instead of a target, then the upper layers."""
+    def _encode_once(self, x: Tensor, layout: Layout) -> Tensor:
+        """Run the value encoder over sources [M, width], with a learned vector instead of a target."""
         lengths = np.stack((layout.lengths, np.ones_like(layout.lengths)), 1)
         starts = np.stack((layout.starts, np.full_like(layout.starts, len(x))), 1)
         read = GatherLayout(Layout(lengths, layout.device, right=True), join_ranges(starts.ravel(), lengths.ravel()))
-        x = run_mixed(layers, torch.cat((x, end.to(x.dtype)[None])), read, lengths * (1, 0))
+        layers = cast("list[MixedLayer]", list(self.value_encoder))
+        x = run_mixed(layers, torch.cat((x, self.source_end.to(x.dtype)[None])), read, lengths * (1, 0))
         return self.encode_top(x, layout)
-
-    def value_stack(self) -> list[MixedLayer]:
-        """The mixed layers of the value encoder, from the bottom."""
-        return cast("list[MixedLayer]", list(self.value_encoder))
 
     def decode(self, encoded: Any, target: Ragged) -> Tensor:
         """See :class:`Transformer`. All prefixes of a target share the dropout of its embeddings."""
@@ -95,17 +82,9 @@ class RDangle(EncoderDecoderDangle):
         return self.decode_prefixes(encoded, self.encode_anew(encoded, read, prefixes), y, prefixes)
 
     def encode_anew(self, encoded: Any, y: Tensor, prefixes: Prefixes) -> Tensor:
-        """See :class:`EncoderDecoderDangle`; with ``values=separate_anew`` both encodings, [2, tokens, width]."""
-        if self.config.values == "keys_once":
-            values = self.run_anew(self.value_stack(), self.source_end, encoded, y, prefixes)
-            return self.value_norm(self.encode_top(values, prefixes.encodings))
-        keys = self.encoder_norm(super().encode_anew(encoded, y, prefixes))
-        if self.config.values != "separate_anew":
-            return keys
-        values = self.run_anew(self.value_stack(), self.source_end, encoded, y, prefixes)
-        for layer in self.value_top:
-            values = layer(values, prefixes.encodings)
-        return torch.stack((keys, self.value_norm(values)))
+        """See :class:`EncoderDecoderDangle`."""
+        states: Tensor = self.encoder_norm(super().encode_anew(encoded, y, prefixes))
+        return states
 
     def pair(self, encoded: Any, prefixes: Prefixes, layout: Layout) -> list[Pairing]:
         """See :class:`EncoderDecoderDangle`."""
@@ -114,19 +93,11 @@ class RDangle(EncoderDecoderDangle):
 
     def source_cache_anew(self, layer: int, encoded: Any, states: Tensor, pairings: Sequence[Pairing]) -> list[KVCache]:
         """See :class:`EncoderDecoderDangle`."""
-        form, cross = self.config.values, self.decoder_stack()[layer].cross
-        if form == "shared":
+        if self.config.values == "shared":
             return super().source_cache_anew(layer, encoded, states, pairings)
-        if form == "separate":
-            pairs = (pairings[0], cross.project_keys(states)), (pairings[1], encoded.once[layer])
-        elif form == "keys_once":
-            pairs = (pairings[1], encoded.once[layer]), (pairings[0], cross.project_values(states))
-        else:
-            pairs = (
-                (pairings[0], cross.project_keys(states[0])),
-                (pairings[0], cross.project_values(states[1])),
-            )
-        return cross.kv_cache_of_grids(*(pairing.grids(projected) for pairing, projected in pairs))
+        cross = self.decoder_stack()[layer].cross
+        keys, values = pairings[0].grids(cross.project_keys(states)), pairings[1].grids(encoded.once[layer])
+        return cross.kv_cache_of_grids(keys, values)
 
     def step(self, tokens: Tensor, state: PrefixState) -> Tensor:
         """See :class:`Transformer`."""

@@ -104,11 +104,10 @@ class RDangleConfig(PrefixConfig):
     )  # fmt: skip
     norm: Norm = "pre"
     interval: int = option(1, "Number of target tokens between two re-encodings (o)", least=1)
-    values: Literal["separate", "shared", "keys_once", "separate_anew"] = option(
+    values: Literal["separate", "shared"] = option(
         "separate",
-        "What is re-encoded: with ``shared``, one encoder gives keys and values of cross-attention, and both are "
-        "re-encoded. With two encoders, the keys (``separate``), the values (``keys_once``), or both without shared "
-        "layers (``separate_anew``). The paper reports the first two",
+        "Values of cross-attention: from an encoder over the source only (``separate``), or re-encoded with the keys "
+        "by one encoder (``shared``)",
     )  # fmt: skip
 
     def __post_init__(self) -> None:
@@ -221,21 +220,11 @@ class ProtoTransformerConfig(TransformerConfig):
 
 
 @dataclass(frozen=True)
-class LexicalTransformerConfig(LexicalConfig, OverEncoderConfig):
-    """The Transformer, with an optional ``lexicon`` that lets the output layer translate single words."""
+class PlainTransformerConfig(OverEncoderConfig):
+    """The Transformer."""
 
     architecture: str = "transformer"
     may_be_decoder = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.pretrained_encoder:
-            self._require("lexicon", self.lexicon == "none", "none with a pre-trained encoder")
-
-    @property
-    def takes_vectors(self) -> bool:
-        """See :class:`ModelConfig`; a lexicon needs words."""
-        return self.lexicon == "none"
 
 
 @dataclass(frozen=True)
@@ -297,8 +286,8 @@ class Architecture:
 
 ARCHITECTURES = {
     "transformer": Architecture(
-        LexicalTransformerConfig,
-        ".lexical_transformer",
+        PlainTransformerConfig,
+        ".pretrained.transformer",
         "build_transformer",
         "encoder and decoder of self-attention",
         "Vaswani et al. 2017",

@@ -15,24 +15,15 @@ WITH_FILE = ("hard", "soft", "learned")
 class LexicalConfig:
     """Lexical translation in the output layer (Akyürek and Andreas, 2021)."""
 
-    lexicon: Literal["none", "copy", "hard", "soft", "learned", "uniform", "random"] = option(
+    lexicon: Literal["none", "copy", "hard", "soft", "learned", "uniform"] = option(
         "none",
         "Source of word translations: ``none``; ``copy`` (words of both vocabularies translate to themselves); from a "
         "lexicon file, ``hard`` (one word each), ``soft`` (distributions) or ``learned`` (distributions trained "
-        "further with the model); or learned without a file from a ``uniform`` or ``random`` start",
-    )  # fmt: skip
-    gate: Literal["class", "sigmoid"] = option(
-        "class",
-        "Weight of translating a word against generating one: ``class`` (one more output class, as in the authors' "
-        "code) or ``sigmoid`` (as in the paper)",
+        "further with the model); or learned without a file from a ``uniform`` start",
     )  # fmt: skip
     lexicon_temperature: float = option(
         0.1, "Temperature of the distributions of a soft lexicon; half the ``soft_temp`` of the authors' code", above=0
     )
-    lexicon_rules: Literal["coded", "described"] = option(
-        "coded",
-        "How words without an entry are translated: as in the code (``coded``) or as in the paper (``described``)",
-    )  # fmt: skip
 
     @property
     def needs_lexicon(self) -> bool:
@@ -42,7 +33,7 @@ class LexicalConfig:
     @property
     def lexicon_is_learned(self) -> bool:
         """Whether the lexicon is trained with the model."""
-        return self.lexicon in ("learned", "uniform", "random")
+        return self.lexicon in ("learned", "uniform")
 
     @property
     def projects_states(self) -> bool:
@@ -52,7 +43,7 @@ class LexicalConfig:
     @property
     def lexicon_is_one_word(self) -> bool:
         """Whether every source word has at most one translation."""
-        return self.lexicon == "copy" or (self.lexicon == "hard" and self.lexicon_rules == "coded")
+        return self.lexicon in ("copy", "hard")
 
 
 def check_lexicon(model: object, lexicon: object, init: object = None) -> None:

@@ -50,11 +50,6 @@ class CRegConfig(MethodConfig):
     projection_width: int = option(
         128, "Width of the two-layer network that projects the states; it is not part of the model", least=1
     )
-    cross_entropy: Literal["sum", "mean"] = option(
-        "sum",
-        "Cross-entropy of the two views: their ``sum`` (the code's augnum4ce=1, for CoGnition and CFQ) or ``mean`` "
-        "(augnum4ce=2, for COGS)",
-    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from cgbench.errors import InputError
 from cgbench.models.lexicons.bitext import Bitext, find_cooccurrences
-from cgbench.models.lexicons.counting import Entries, Rules
+from cgbench.models.lexicons.counting import Entries
 from cgbench.settings import option
 
 
@@ -32,11 +32,6 @@ class BayesianSettings:
     burn_in: int = option(1000, "Number of proposals before the first sample of a run", least=0)
     every: int = option(10, "Number of proposals between samples", least=1)
     seed: int = option(1, "Random seed of the sampler", least=0)
-    rules: Rules = option(
-        "coded",
-        "Value of an entry: the number of samples with it, as in the authors' file (``coded``), or their share "
-        "(``described``)",
-    )  # fmt: skip
 
     def __post_init__(self) -> None:
         if self.steps - self.burn_in <= self.every:
@@ -49,11 +44,11 @@ def bayesian(text: Bitext, settings: BayesianSettings) -> Entries:
     Half of the proposals add an entry, with probability proportional to the number of sentence pairs with both words;
     the other half remove one, uniformly.
 
-    :returns: source ids, target ids, and the number or share of samples of all runs with the entry.
+    :returns: source ids, target ids, and the number of samples of all runs with the entry.
     """
     posterior = Posterior(text, settings)
     proposals = np.cumsum(posterior.sentences) / posterior.sentences.sum()
-    entry_counts, samples = np.zeros(len(proposals), np.int64), 0
+    entry_counts = np.zeros(len(proposals), np.int64)
     for run in range(settings.runs):
         random = np.random.default_rng([settings.seed, run])
         posterior.clear()
@@ -61,10 +56,8 @@ def bayesian(text: Bitext, settings: BayesianSettings) -> Entries:
             _propose(posterior, proposals, random)
             if step > settings.burn_in and step % settings.every == 0:
                 entry_counts += posterior.linked
-                samples += 1
     entries = np.flatnonzero(entry_counts)
-    values = entry_counts[entries] if settings.rules == "coded" else entry_counts[entries] / samples
-    return posterior.source[entries], posterior.target[entries], values
+    return posterior.source[entries], posterior.target[entries], entry_counts[entries]
 
 
 def _propose(posterior: Posterior, proposals: np.ndarray, random: np.random.Generator) -> None:

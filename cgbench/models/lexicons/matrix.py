@@ -1,7 +1,6 @@
 """The matrix L of a model's lexical translation: for each source word a distribution over target words.
 
-Akyürek and Andreas (2021), section 4. Their code and their paper differ in the conversion of a lexicon's values to the
-matrix; ``lexicon_rules`` in a model's configuration selects one.
+Akyürek and Andreas (2021), section 4. Where the paper differs from the authors' code, this is the code.
 """
 
 from __future__ import annotations
@@ -24,12 +23,11 @@ NO_WORDS = (*SPECIALS, "<copy>")  # tokens that only translate to themselves
 SHOWN = 5  # maximum words in a message
 
 
-def load_lexicon(model: Any, config: object, subwords: Subwords, lexicon: Path | None, seed: int) -> None:
+def load_lexicon(model: Any, config: object, subwords: Subwords, lexicon: Path | None) -> None:
     """Set the lexicon matrix of a model with lexical translation.
 
     :param config: the model's.
     :param lexicon: the lexicon file, if ``config`` needs one.
-    :param seed: of a random start.
     """
     import torch
 
@@ -37,14 +35,14 @@ def load_lexicon(model: Any, config: object, subwords: Subwords, lexicon: Path |
         return
     entries = Lexicon.load(lexicon) if lexicon else None
     try:
-        matrix = lexicon_matrix(config, entries, subwords.source, subwords.target, seed)
+        matrix = lexicon_matrix(config, entries, subwords.source, subwords.target)
     except InputError as error:
         raise InputError(f"{lexicon}: {error}") from None
     model.lexical.load(torch.from_numpy(matrix))
 
 
 def lexicon_matrix(
-    config: LexicalConfig, lexicon: Lexicon | None, source: Sequence[str], target: Sequence[str], seed: int = 1
+    config: LexicalConfig, lexicon: Lexicon | None, source: Sequence[str], target: Sequence[str]
 ) -> np.ndarray:
     """Make the matrix L.
 
@@ -54,14 +52,12 @@ def lexicon_matrix(
       paper);
     - ``soft``, ``learned``: a lexicon; a softmax of the values with temperature τ;
     - ``copy``: words translate to the same word;
-    - ``uniform``: 1/2 for all; ``random``: uniform in [0, 1).
+    - ``uniform``: 1/2 for all.
 
-    ``config.lexicon_rules`` selects the treatment of words without entries. ``coded``: such a word translates to the
-    same word, or if that is not in the target vocabulary, to the target words without source words (to the first of
-    them if hard); the softmax is over the whole vocabulary, where the same word has value 1/2. ``described``: it
-    translates to the same word only if every source word is a target word, else uniformly to all target words without
-    entries, hard or soft; the softmax is over the entries of the word. τ is ``config.lexicon_temperature``; the code's
-    ``soft_temp`` is twice that, because it doubles the values.
+    A word without entries translates to the same word, or if that is not in the target vocabulary, to the target words
+    without source words (to the first of them if hard); the softmax is over the whole vocabulary, where the same word
+    has value 1/2. τ is ``config.lexicon_temperature``; the code's ``soft_temp`` is twice that, because it doubles the
+    values.
 
     :param lexicon: if ``config`` needs one.
     :param source: source vocabulary by id, V_x words; ``target``: target vocabulary, V_y words.
@@ -72,57 +68,27 @@ def lexicon_matrix(
     values: np.ndarray
     if config.lexicon == "uniform":
         values = np.full(shape, 0.5, np.float32)
-    elif config.lexicon == "random":
-        values = np.random.default_rng(seed).random(shape, np.float32) / 2
     else:
-        same = _same(source, target)
-        if lexicon is None:
-            values = _coded(shape, None, same, None)
-        else:
-            entries = _entries(lexicon, source, target)
-            ordinary = tuple(np.array([entry not in NO_WORDS for entry in side], bool) for side in (source, target))
-            if config.lexicon_rules == "described":
-                return _described(shape, entries, same, ordinary, hard, temperature)
-            values = _coded(shape, entries, same, ordinary)
+        values = np.zeros(shape, np.float32)
+        values[_same(source, target)] = 0.5
+        if lexicon is not None:
+            _enter(values, lexicon, source, target)
     if not hard:
         return _softmax(values, temperature)
     values[values == 0] = -np.inf
     return _one_hot(values)
 
 
-Ordinary = tuple[np.ndarray, ...]
-
-
-def _coded(shape: tuple[int, int], entries: Entries | None, same: Entries, ordinary: Ordinary | None) -> np.ndarray:
-    """Half of the initial matrix in the authors' code; ``entries`` and ``ordinary`` are None for copying."""
-    values = np.zeros(shape, np.float32)
-    values[same[:2]] = 0.5
-    if entries and ordinary:
-        values[entries[:2]] = entries[2]
-        sources, targets = (
-            np.flatnonzero((values.sum(axis) == 0) & words) for axis, words in ((1, ordinary[0]), (0, ordinary[1]))
-        )
-        if len(sources) and len(targets):
-            values[np.ix_(sources, targets)] = 0.5 / len(targets)
-    return values
-
-
-def _described(
-    shape: tuple[int, int], entries: Entries, same: Entries, ordinary: Ordinary, hard: bool, temperature: float
-) -> np.ndarray:
-    values = np.full(shape, -np.inf, np.float32)
-    special = ~ordinary[0][same[0]]
-    values[same[0][special], same[1][special]] = 0
-    values[entries[:2]] = entries[2]
-    alone = np.isneginf(values).all(1) & ordinary[0]
-    unmapped = np.isneginf(values).all(0) & ordinary[1]
-    shares_rest = np.setdiff1d(np.flatnonzero(ordinary[0]), same[0]).size > 0  # some source word is not a target word
-    if not shares_rest:
-        values[same[0][alone[same[0]]], same[1][alone[same[0]]]] = 0
-    matrix = _one_hot(values) if hard else _softmax(values, temperature)
-    if shares_rest and unmapped.any():
-        matrix[np.ix_(np.flatnonzero(alone), np.flatnonzero(unmapped))] = 1 / np.float32(unmapped.sum())
-    return matrix
+def _enter(values: np.ndarray, lexicon: Lexicon, source: Sequence[str], target: Sequence[str]) -> None:
+    """Set the entries of a lexicon in half of the initial matrix of the authors' code, and those of words without."""
+    sources, targets, strengths = _entries(lexicon, source, target)
+    values[sources, targets] = strengths
+    ordinary = (np.array([entry not in NO_WORDS for entry in side], bool) for side in (source, target))
+    rows, columns = (
+        np.flatnonzero((values.sum(axis) == 0) & words) for axis, words in zip((1, 0), ordinary, strict=True)
+    )
+    if len(rows) and len(columns):
+        values[np.ix_(rows, columns)] = 0.5 / len(columns)
 
 
 def _one_hot(values: np.ndarray) -> np.ndarray:
@@ -141,11 +107,12 @@ def _softmax(values: np.ndarray, temperature: float) -> np.ndarray:
     return weights / np.where(totals > 0, totals, 1)
 
 
-def _same(source: Sequence[str], target: Sequence[str]) -> Entries:
+def _same(source: Sequence[str], target: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """The rows and columns of the words that are in both vocabularies."""
     column_of = {entry: column for column, entry in enumerate(target)}
     rows = [row for row, entry in enumerate(source) if entry in column_of]
     columns = [column_of[source[row]] for row in rows]
-    return np.array(rows, np.int64), np.array(columns, np.int64), np.ones(len(rows), np.float32)
+    return np.array(rows, np.int64), np.array(columns, np.int64)
 
 
 def _entries(lexicon: Lexicon, source: Sequence[str], target: Sequence[str]) -> Entries:

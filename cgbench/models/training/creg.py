@@ -23,7 +23,7 @@ from cgbench.models.training.objective import Objective
 
 
 class CReg(Objective):
-    """Cross entropy of both views + alpha·contrast of states + beta·distance of predictions.
+    """Cross entropy of both views (the code's augnum4ce=1) + alpha·contrast of states + beta·distance of predictions.
 
     The contrast is a mean, multiplied by the number of target tokens; the distance is a sum over them.
     """
@@ -43,7 +43,6 @@ class CReg(Objective):
             states = self.model.decode(encoded, target.shifted())
             logits = self.model.project(states)
         loss, nll_loss = label_smoothed_nll_loss(logits, target.ids, self.smoothing)
-        loss = loss / 2 if method.cross_entropy == "mean" else loss
         if method.beta:
             loss = loss + method.beta * distance(logits[:tokens], logits[tokens:])
         ramp = min(1.0, self.update / method.ramp_updates) if method.ramp_updates else 1.0

@@ -104,7 +104,7 @@ def train_model(
             if outside:
                 outside.load_into(model, subwords.source_size)
             elif start is None:
-                load_lexicon(model, preset.model, subwords, lexicon, seed)
+                load_lexicon(model, preset.model, subwords, lexicon)
             else:
                 model.load_state_dict(start)  # with its lexicon
         # The objective, the data, and what the checkpoint will record.

@@ -9,13 +9,13 @@ from safetensors.torch import load_file, save_file
 from cgbench.errors import InputError
 from cgbench.models.averaging import average, last_checkpoints
 from cgbench.models.checkpoints import CheckpointConfig, load_checkpoint, save_checkpoint
-from cgbench.models.config.architectures import LexicalTransformerConfig
+from cgbench.models.config.architectures import PlainTransformerConfig
 from cgbench.models.config.common import TextConfig, TrainingConfig
 from cgbench.models.registry import build_model
 from cgbench.models.text.subwords import Subwords
 
 torch.set_num_threads(1)
-MODEL = LexicalTransformerConfig(encoder_layers=1, decoder_layers=1, width=8, feedforward_width=8, attention_heads=2)
+MODEL = PlainTransformerConfig(encoder_layers=1, decoder_layers=1, width=8, feedforward_width=8, attention_heads=2)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def test_what_does_not_fit_together_is_refused(run, tmp_path):
     out = tmp_path / "out"
     with pytest.raises(InputError, match="at least two checkpoints"):
         average([one], out)
-    wider = LexicalTransformerConfig(**{**vars(MODEL), "width": 16})
+    wider = PlainTransformerConfig(**{**vars(MODEL), "width": 16})
     with pytest.raises(InputError, match=r"model\.width is 8 and 16"):
         average([one, write(tmp_path / "wide", run / "text", 1, 2, wider)], out)
     with pytest.raises(InputError, match="different subwords"):

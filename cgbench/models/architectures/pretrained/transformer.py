@@ -74,6 +74,13 @@ class PretrainedTransformer(Transformer):
         return logits if self.output_bias is None else logits + self.output_bias
 
 
+def build_transformer(config: OverEncoderConfig, source_size: int, target_size: int) -> Transformer:
+    """Build a Transformer, with pre-trained parts according to the configuration."""
+    if config.pretrained_encoder or not config.tie_output:
+        return PretrainedTransformer(config, source_size, target_size)
+    return Transformer(config, source_size, target_size)
+
+
 class PretrainedEmbedding(nn.Module):
     """The sum of word, position and (RoBERTa) token type embeddings, with norm and dropout.
 

@@ -5,21 +5,15 @@ import torch
 
 from cgbench.models.architectures.lexical_output import EPSILON
 from cgbench.models.architectures.lstm_lexicon import time_major
-from cgbench.models.config.architectures import ARCHITECTURES
+from cgbench.models.config.architectures import LSTMLexiconConfig
 from cgbench.models.parts.ragged import Layout, Ragged
 from cgbench.models.registry import build_model
 
 torch.set_num_threads(1)
 
 BOS, PAD = 0, 1
-FORMS = [
-    ("none", "class", "coded"),
-    *((lexicon, gate, "coded") for lexicon in ("copy", "hard", "soft", "learned") for gate in ("class", "sigmoid")),
-    ("hard", "class", "described"),
-]
 SOURCES = [[5, 6, 7, 2], [8, 2], [9, 10, 11, 12, 13, 2], [2]]
 TARGETS = [[4, 5, 2], [6, 7, 8, 9, 2], [2], [10, 2]]
-TRANSFORMER = {"attention_heads": 2, "feedforward_width": 16}
 
 
 def a_lexicon():
@@ -31,18 +25,9 @@ def a_lexicon():
     return matrix
 
 
-def model_of(architecture, lexicon, gate="class", rules="coded", layers=2):
+def model_of(lexicon, layers=2):
     torch.manual_seed(0)
-    config = ARCHITECTURES[architecture].config(
-        width=12,
-        encoder_layers=layers,
-        decoder_layers=layers,
-        dropout=0.3,
-        lexicon=lexicon,
-        gate=gate,
-        lexicon_rules=rules,
-        **(TRANSFORMER if architecture == "transformer" else {}),
-    )
+    config = LSTMLexiconConfig(width=12, encoder_layers=layers, decoder_layers=layers, dropout=0.3, lexicon=lexicon)
     model = build_model(config, 20, 15).eval()
     if lexicon != "none":
         model.lexical.load(a_lexicon())
@@ -61,17 +46,13 @@ def lexicon_row(lexical, word):
     return matrix
 
 
-def expected_log_probs(model, feature, hidden, logits, weights, words):
+def expected_log_probs(model, feature, logits, weights, words):
     """The formulas of the module for one position."""
     lexical = sum(weight * lexicon_row(model.lexical, word) for weight, word in zip(weights, words, strict=True))
     logits, lexical = logits.clone(), lexical.clone()
     logits[[BOS, PAD]], lexical[[BOS, PAD]] = -torch.inf, 0
-    if model.config.gate == "class":
-        p = torch.cat((logits, mapped(model.lexical.gate, feature))).softmax(0)
-        mass = p[:-1] + p[-1] * lexical
-    else:
-        keep = (model.lexical.gate.weight @ hidden).sigmoid()
-        mass = keep * logits.softmax(0) + (1 - keep) * lexical
+    p = torch.cat((logits, mapped(model.lexical.gate, feature))).softmax(0)
+    mass = p[:-1] + p[-1] * lexical
     return ((mass + EPSILON) / (mass + EPSILON).sum()).log()
 
 
@@ -100,34 +81,24 @@ def slow_lstm(model, source, target):
         if model.lexical is None:
             found.append(mapped(model.output, feed).log_softmax(0))
         else:
-            found.append(expected_log_probs(model, feed, x, mapped(model.output, feed), weights, source))
+            found.append(expected_log_probs(model, feed, mapped(model.output, feed), weights, source))
     return torch.stack(found)
 
 
-def slow_transformer(model, source, target):
-    """The plain Transformer's states of one sentence, then the equations for each position."""
-    from cgbench.models.architectures.transformer import Transformer
-
-    encoded = Transformer.encode(model, Ragged.pack([source]))
-    features = Transformer.decode(model, encoded, Ragged.pack([target]).shifted())
-    found = []
-    for feature in features:
-        weights = torch.stack([mapped(model.alignment, feature) @ e for e in encoded.states]).softmax(0)
-        logits = Transformer.project(model, feature)
-        found.append(expected_log_probs(model, feature, feature, logits, weights, source))
-    return torch.stack(found)
-
-
-@pytest.mark.parametrize(("lexicon", "gate", "rules"), FORMS)
+@pytest.mark.parametrize("lexicon", ["none", "copy", "hard", "soft", "learned"])
 @pytest.mark.parametrize("layers", [1, 2])
-def test_log_probabilities_are_those_of_the_loop(lexicon, gate, rules, layers):
-    model = model_of("lstm_lexicon", lexicon, gate, rules, layers)
-    check_against(slow_lstm, model)
+def test_log_probabilities_are_those_of_the_loop(lexicon, layers):
+    model = model_of(lexicon, layers)
+    together = model(Ragged.pack(SOURCES), Ragged.pack(TARGETS).shifted()).log_softmax(-1)
+    expected = torch.cat([slow_lstm(model, *pair) for pair in zip(SOURCES, TARGETS, strict=True)])
+    assert together.isfinite().all()
+    assert torch.allclose(together.exp(), expected.exp(), atol=1e-6)
+    assert torch.allclose(together.exp().sum(-1), torch.ones(len(together)), atol=1e-5)
 
 
 @pytest.mark.parametrize("lexicon", ["none", "learned"])
 def test_gradients_are_those_of_the_loop(lexicon):
-    model = model_of("lstm_lexicon", lexicon)
+    model = model_of(lexicon)
     weight = torch.randn(13, 15)
     found = []
     for log_probs in (
@@ -143,21 +114,8 @@ def test_gradients_are_those_of_the_loop(lexicon):
         torch.testing.assert_close(found[0][name], gradient, atol=1e-5, rtol=1e-4, msg=name)
 
 
-@pytest.mark.parametrize(("lexicon", "gate", "rules"), FORMS[1:])
-def test_a_transformer_with_a_lexicon_follows_the_formulas(lexicon, gate, rules):
-    check_against(slow_transformer, model_of("transformer", lexicon, gate, rules))
-
-
-def check_against(slow, model):
-    together = model(Ragged.pack(SOURCES), Ragged.pack(TARGETS).shifted()).log_softmax(-1)
-    expected = torch.cat([slow(model, *pair) for pair in zip(SOURCES, TARGETS, strict=True)])
-    assert together.isfinite().all()
-    assert torch.allclose(together.exp(), expected.exp(), atol=1e-6)
-    assert torch.allclose(together.exp().sum(-1), torch.ones(len(together)), atol=1e-5)
-
-
 def test_the_first_of_equal_words_is_taken_and_a_row_of_nothing_adds_nothing():
-    model = model_of("lstm_lexicon", "hard")
+    model = model_of("hard")
     matrix = torch.zeros(20, 15)
     matrix[5, [7, 9]] = 0.5
     model.lexical.load(matrix)
@@ -166,10 +124,10 @@ def test_the_first_of_equal_words_is_taken_and_a_row_of_nothing_adds_nothing():
 
 
 @pytest.mark.parametrize(
-    ("lexicon", "learns"), [("hard", False), ("soft", False), ("learned", True), ("uniform", True), ("random", True)]
+    ("lexicon", "learns"), [("hard", False), ("soft", False), ("learned", True), ("uniform", True)]
 )
 def test_a_learned_lexicon_learns_and_the_others_do_not(lexicon, learns):
-    model = model_of("lstm_lexicon", lexicon)
+    model = model_of(lexicon)
     before = model.lexical.state_dict()
     model(Ragged.pack(SOURCES), Ragged.pack(TARGETS).shifted())[:, 4].sum().backward()
     gradients = {name: value.grad for name, value in model.lexical.named_parameters()}
@@ -178,7 +136,7 @@ def test_a_learned_lexicon_learns_and_the_others_do_not(lexicon, learns):
 
 
 def test_dropout_is_on_in_training_alone():
-    model = model_of("lstm_lexicon", "hard")
+    model = model_of("hard")
     batch = Ragged.pack(SOURCES), Ragged.pack(TARGETS).shifted()
     assert torch.equal(model(*batch), model(*batch))
     model.train()

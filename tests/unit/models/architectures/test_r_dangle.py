@@ -38,15 +38,6 @@ def test_presets_have_as_many_parameters_as_the_authors_models_71_111_and_71_113
     assert count(f"r_dangle_react_{values}") == total
 
 
-@pytest.mark.parametrize(("values", "more"), [("keys_once", 0), ("separate_anew", 8)])
-def test_two_encoders_that_are_both_run_anew_share_no_layer(values, more):
-    """Section 3.2's "two separately parameterized encoders"; each has a learned vector after what it reads, too."""
-    with torch.device("meta"):
-        model = build_model(load_preset("r_dangle_react_separate").replace({"model.values": values}).model, 8848, 6632)
-    plain, _ = layer_sizes(512, 1024, 31 * 128)
-    assert sum(parameter.numel() for parameter in model.parameters()) == 71_113_216 + more * plain
-
-
 @pytest.mark.parametrize(
     ("preset", "layers", "norm", "dropouts"),
     [

@@ -14,9 +14,8 @@ SOURCE = [*SPECIALS, "dax", "lug", "zup", "fep", "the"]
 TARGET = [*SPECIALS, "<copy>", "BLUE", "RED", "TEAL", "PINK", "the", "GOLD"]
 
 
-def matrix_of(form, rules="coded", temperature=0.1, lexicon=LEXICON, source=SOURCE, target=TARGET, seed=1):
-    config = LexicalConfig(lexicon=form, lexicon_rules=rules, lexicon_temperature=temperature)
-    return lexicon_matrix(config, lexicon, source, target, seed)
+def matrix_of(form, temperature=0.1, lexicon=LEXICON, source=SOURCE, target=TARGET):
+    return lexicon_matrix(LexicalConfig(lexicon=form, lexicon_temperature=temperature), lexicon, source, target)
 
 
 def shown(matrix, source=SOURCE, target=TARGET):
@@ -29,26 +28,10 @@ def shown(matrix, source=SOURCE, target=TARGET):
 SAME = {special: {special: 1.0} for special in SPECIALS}
 
 
-def test_hard_as_coded():
+def test_hard():
     """zup ties: the first; fep, which has nothing, stands for the first word that nothing stands for."""
     expected = {"dax": {"RED": 1}, "lug": {"BLUE": 1}, "zup": {"RED": 1}, "fep": {"PINK": 1}, "the": {"the": 1}}
     assert shown(matrix_of("hard")) == {**SAME, **expected}
-
-
-def test_hard_as_described():
-    """Some source words are no target words, so names say nothing: fep and the share what no entry names."""
-    rest = {word: pytest.approx(1 / 3) for word in ("PINK", "the", "GOLD")}
-    expected = {"dax": {"RED": 1}, "lug": {"BLUE": 1}, "zup": {"RED": 1}, "fep": rest, "the": rest}
-    for temperature in (0.1, 3.0):
-        found = shown(matrix_of("hard", "described", temperature))
-        assert found == {**SAME, **expected}
-
-
-def test_described_where_all_source_words_are_target_words():
-    target = [*SPECIALS, "dax", "lug", "zup", "fep", "the", "RED", "BLUE", "TEAL", "PINK"]
-    found = shown(matrix_of("hard", "described", target=target), target=target)
-    expected = {"dax": {"RED": 1}, "lug": {"BLUE": 1}, "zup": {"RED": 1}, "fep": {"fep": 1}, "the": {"the": 1}}
-    assert found == {**SAME, **expected}
 
 
 def softmax(*values):
@@ -56,7 +39,7 @@ def softmax(*values):
     return weights / weights.sum()
 
 
-def test_soft_as_coded():
+def test_soft():
     """Over the whole vocabulary; an equal name counts 1/2, a shared rest 1/2 divided by its words (PINK, GOLD)."""
     matrix = matrix_of("soft", temperature=0.5)
     values = {
@@ -71,32 +54,19 @@ def test_soft_as_coded():
         assert matrix[SOURCE.index(word)] == pytest.approx(expected, rel=1e-5)
 
 
-def test_soft_as_described():
-    """Over the entries of a word alone."""
-    found = shown(matrix_of("soft", "described", 2.0))
-    blue, red = softmax(1, 0.5)
-    assert found["lug"] == {"BLUE": pytest.approx(blue, abs=1e-6), "RED": pytest.approx(red, abs=1e-6)}
-    assert found["dax"] == {"RED": 1} and found["zup"] == {"RED": 0.5, "TEAL": 0.5}
-    assert found["fep"] == {word: pytest.approx(1 / 3, abs=1e-6) for word in ("PINK", "the", "GOLD")}
-    assert found["</s>"] == {"</s>": 1}
-
-
-@pytest.mark.parametrize("rules", ["coded", "described"])
-def test_a_word_stands_for_nothing_when_no_target_word_is_left(rules):
+def test_a_word_stands_for_nothing_when_no_target_word_is_left():
     target = [*SPECIALS, "BLUE", "RED", "TEAL"]
-    assert shown(matrix_of("hard", rules, target=target), target=target)["fep"] == {}
-    soft = matrix_of("soft", rules, target=target)[SOURCE.index("fep")]
-    assert soft.tolist() == pytest.approx([1 / 7] * 7 if rules == "coded" else [0] * 7)
+    assert shown(matrix_of("hard", target=target), target=target)["fep"] == {}
+    assert matrix_of("soft", target=target)[SOURCE.index("fep")].tolist() == pytest.approx([1 / 7] * 7)
 
 
-@pytest.mark.parametrize("rules", ["coded", "described"])
-def test_specials_never_stand_for_words(rules):
+def test_specials_never_stand_for_words():
     """Not even one that the target side lacks; nor does it count as a source word that is no target word."""
     target = ["<s>", "<pad>", "</s>", "dax", "lug", "zup", "fep", "the", "RED", "BLUE", "TEAL"]
-    found = shown(matrix_of("hard", rules, target=target), target=target)
+    found = shown(matrix_of("hard", target=target), target=target)
     assert found["<unk>"] == {} and found["fep"] == {"fep": 1}
     target = [word for word in TARGET if word != "<unk>"]
-    found = shown(matrix_of("hard", rules, target=target), target=target)
+    found = shown(matrix_of("hard", target=target), target=target)
     assert found["<unk>"] == {} and "PINK" in found["fep"]
 
 
@@ -105,13 +75,8 @@ def test_copying_is_the_lexicon_of_equal_names():
     assert found == {**SAME, "the": {"the": 1}, "dax": {}, "lug": {}, "zup": {}, "fep": {}}
 
 
-def test_uniform_and_random():
+def test_uniform():
     assert matrix_of("uniform", lexicon=None) == pytest.approx(1 / len(TARGET))
-    first, again, other = (matrix_of("random", lexicon=None, seed=seed) for seed in (1, 1, 2))
-    assert (first == again).all() and (first != other).any()
-    assert first.sum(1) == pytest.approx(1)
-    values = np.random.default_rng(1).random(first.shape, np.float32)  # U[0, 1) over the code's temperature, 0.2
-    assert np.log(first / first[:, :1]) == pytest.approx((values - values[:, :1]) / 0.2, abs=1e-4)
 
 
 def test_logarithms_of_a_soft_lexicon_are_its_logits():
@@ -122,9 +87,7 @@ def test_logarithms_of_a_soft_lexicon_are_its_logits():
 
 def test_mutual_information_may_be_negative():
     lexicon = Lexicon.of({"dax": {"RED": -3.0, "BLUE": -1.0}})
-    for rules in ("coded", "described"):
-        found = shown(matrix_of("hard", rules, lexicon=lexicon))
-        assert found["dax"] == {"BLUE": 1}
+    assert shown(matrix_of("hard", lexicon=lexicon))["dax"] == {"BLUE": 1}
 
 
 @pytest.mark.parametrize(

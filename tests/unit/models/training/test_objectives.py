@@ -159,7 +159,7 @@ class TestCReg:
         [
             ({}, False),
             ({"states": "encoder"}, True),
-            ({"cross_entropy": "mean", "scale_by_temperature": False}, False),
+            ({"scale_by_temperature": False}, False),
             ({"alpha": 0.0}, False),
             ({"beta": 0.0, "ramp_updates": 0}, False),
         ],
@@ -177,8 +177,7 @@ class TestCReg:
         states = objective.model.decode(encoded, both[1].shifted())
         logits = objective.model.project(states)
         entropy = sum(smoothed(x, y, 0.1) for x, y in zip(logits, both[1].ids, strict=True))
-        wanted = entropy / (2 if method.cross_entropy == "mean" else 1)
-        wanted += method.beta * creg.distance(logits[:13], logits[13:])
+        wanted = entropy + method.beta * creg.distance(logits[:13], logits[13:])
         if method.states == "encoder":
             # with <s> before each source
             states, labels = encoded.states, torch.tensor([token for row in SOURCES * 2 for token in [0, *row]])
