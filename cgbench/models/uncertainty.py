@@ -37,34 +37,9 @@ log_prob                  log-probability of the sequence under q: -L pe_stu
 ========================  ================================================================================
 
 **Names.** structured-uncertainty calls RMI "MKL". Two of its output lines have similar names: ``T-MKL-EP`` is our
-``ep_rmi`` (whole distribution), ``T-EP-MKL`` our ``token_ep_mkl`` (produced token).
-
-==============================  ============  ==========
-here                            token line    SU- field
-==============================  ============  ==========
-entropy_of_expected             T-EOE         2
-expected_entropy                T-EXE         3
-mutual_information              T-MI          4
-epkl                            T-EPKL        5
-pe_stu                                        6
-ep_stu                                        7
-sdu                                           8
-ep_smkl                                       9
-pe_smkl                                       10
-log_prob                                      11
-ep_entropy_of_expected          T-EOE-EP      12
-ep_mutual_information           T-MI-EP       13
-ep_epkl                         T-EPKL-EP     14
-ep_rmi                          T-MKL-EP      15
-rmi                             T-MKL         16
-var, combo, logvar, logcombo                  17 to 20
-token_du                        T-DU
-token_pe_tu, token_ep_tu        T-PE-TU, T-EP-TU
-token_pe_mkl, token_ep_mkl      T-PE-MKL, T-EP-MKL
-==============================  ============  ==========
-
-Their decoder sets the end token's entropies to 0, and has wrong values in batches where a sentence ends early. Here a
-finished hypothesis is teacher-forced, so every token counts.
+``ep_rmi`` (whole distribution), ``T-EP-MKL`` our ``token_ep_mkl`` (produced token). Their decoder sets the end token's
+entropies to 0, and has wrong values in batches where a sentence ends early. Here a finished hypothesis is
+teacher-forced, so every token counts.
 
 **Zeros.** 0 log 0 is 0. ``rmi`` and ``epkl`` are infinite if only some members give a token probability 0. Undefined
 values are NaN: the ``ep_`` measures after a prefix with probability 0 under every member, and differences of two

@@ -69,11 +69,11 @@ def padded(capacity: int) -> np.ndarray:
     return np.empty(capacity + 1 + word_kernels.PAD, np.uint8)
 
 
-def block_of_bytes(text: bytes, line: int = 0, name: object = "text") -> Block:
+def block_of_bytes(text: bytes, line: int = 0) -> Block:
     """A block of lines in memory."""
     buffer = padded(len(text))
     buffer[: len(text)] = np.frombuffer(text, np.uint8)
-    return check_text(buffer, len(text), line, name)
+    return check_text(buffer, len(text), line, "text")
 
 
 def release_memory() -> None:

@@ -162,7 +162,7 @@ def read_shard(shard: Shard, change: Change | None = None, *, lower: bool = Fals
             yield block
 
 
-def _pieces(shard: Shard, block_size: int = BLOCK) -> Iterator[tuple[np.ndarray, int, int]]:
+def _pieces(shard: Shard) -> Iterator[tuple[np.ndarray, int, int]]:
     """Whole lines: padded buffer, bytes filled, offset of its first byte in the text of the file."""
     remaining = None if shard.end is None else shard.end - shard.begin
     stream: Any = open_raw(shard.path) if shard.end is None else shard.path.open("rb", buffering=0)
@@ -172,7 +172,7 @@ def _pieces(shard: Shard, block_size: int = BLOCK) -> Iterator[tuple[np.ndarray,
             file.seek(shard.begin)
         try:
             where = f"{shard.path}, byte {reached:,} and on"
-            for buffer, filled, offset, _ in whole_lines(file, block_size, where, remaining):
+            for buffer, filled, offset, _ in whole_lines(file, BLOCK, where, remaining):
                 reached = shard.begin + offset + filled
                 yield buffer, filled, shard.begin + offset
         except InputError as error:

@@ -12,8 +12,6 @@ out (:mod:`~cgbench.data_recipes.demo.grammar`). A few words occur just once or 
   drawn word by word from the vocabulary, cut, spliced, stuttering, or half in the other language; the uncertainty of a
   model that reads only the source cannot show a misalignment. Most words are known, and the target is mostly an
   ordinary sentence, so the most uncertain candidates are mostly noise but most candidates are not, as in a real pool.
-
-With ``parts``, the corpus also shows whether a test of known parts works (:func:`_parts_texts`).
 """
 
 from __future__ import annotations
@@ -46,8 +44,6 @@ KNOWN_COUNT = 3
 LONGEST = 20
 STOCK_SHARE = 0.3
 SMALLEST_TRAINING = 1000
-PARTS_KINDS = ("few-contexts", "new-combination")
-FEW_COPIES, PROBES_OF_FEW = 3, 12
 SLOTS = ("object", "subject", "place")
 
 
@@ -58,38 +54,35 @@ def write_demo(
     pool_pairs: int = 30_000,
     valid_pairs: int = 500,
     seed: int = 1,
-    parts: int = 0,
 ) -> None:
     """Write ``train``, ``valid`` and ``pool`` (``.de``, ``.en``), and ``pool.kinds`` with one kind per line.
 
     The same arguments give the same bytes everywhere. Files are written atomically; ``folder`` is created if missing.
 
-    :param parts: pairs of a test set for known parts, in the folder ``parts``; does not change the other files.
     :raises InputError: ``train_pairs`` is too small for words and frames to become known, or a count is negative.
     """
     if train_pairs < SMALLEST_TRAINING:
         raise InputError(
             f"train_pairs={train_pairs}: the demo corpus needs at least {SMALLEST_TRAINING} training pairs"
         )
-    if min(pool_pairs, valid_pairs, parts) < 0:
-        counts = f"pool_pairs={pool_pairs}, valid_pairs={valid_pairs}, parts={parts}"
-        raise InputError(f"{counts}: a number of pairs cannot be negative")
+    if min(pool_pairs, valid_pairs) < 0:
+        raise InputError(f"pool_pairs={pool_pairs}, valid_pairs={valid_pairs}: a number of pairs cannot be negative")
     # draw the texts; the order of the draws decides the bytes
     corpus = DemoCorpus(RandomDraw(seed), train_pairs)
     valid = [corpus.fresh(corpus.ordinary) for _ in range(valid_pairs)]
     pool = corpus.pool(pool_pairs)
     texts = {"train": corpus.train, "valid": valid, "pool": [pair for pair, _ in pool]}
-    kinds = {"pool": [kind for _, kind in pool]}
-    if parts:
-        parts_texts, kinds["parts/test"] = _parts_texts(corpus, parts)
-        texts |= {f"parts/{name}": pairs for name, pairs in parts_texts.items()}
     # write one file per side, and the kinds
+    folder.mkdir(parents=True, exist_ok=True)
     for name, pairs in texts.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        for side, language in enumerate(("de", "en")):
-            write_atomic(folder / f"{name}.{language}", "".join(f"{pair[side]}\n" for pair in pairs))
-    for name, labels in kinds.items():
-        write_atomic(folder / f"{name}.kinds", "".join(f"{label}\n" for label in labels))
+        write_pairs(folder, name, pairs)
+    write_atomic(folder / "pool.kinds", "".join(f"{kind}\n" for _, kind in pool))
+
+
+def write_pairs(folder: Path, name: str, pairs: Sequence[Pair]) -> None:
+    """Write one file per side."""
+    for side, language in enumerate(("de", "en")):
+        write_atomic(folder / f"{name}.{language}", "".join(f"{pair[side]}\n" for pair in pairs))
 
 
 class Frame:
@@ -248,43 +241,3 @@ class DemoCorpus:
         if way < 0.93:
             return [draw.any(target) if draw.random() < 0.5 else word for word in source]
         return source[: max(2, len(source) // 3)]
-
-
-def _parts_texts(corpus: DemoCorpus, count: int) -> tuple[dict[str, list[Pair]], list[str]]:
-    """Texts in which it is known why a test pair is hard, by name, and the kinds of the test pairs.
-
-    ``train``: ordinary training text, and rare words that it has in a single sentence, three times: known n-grams, but
-    too few contexts. ``test``: as many pairs with such a word in ordinary combinations (``few-contexts``) as pairs of
-    known words in held-out combinations (``new-combination``). ``held-out``: ordinary pairs for probes, also of
-    every rare word. ``combinations``: held-out combinations, for a model to which those of the test set are not new.
-    """
-    # one sentence for every third rare word
-    train, seen, planted = corpus.train, set(corpus.seen), dict[Word, Pair]()
-    trained = [set(" ".join(side).split(" ")) for side in zip(*train, strict=True)]
-    for word in corpus.rare_words[::3]:  # ordinary training text has none of them, on one side at least
-        pair = corpus.rare([word])
-        if not any(known.issuperset(side.split(" ")) for known, side in zip(trained, pair, strict=True)):
-            planted[word] = pair
-    seen |= {side for pair in planted.values() for side in pair}
-    forms = {word for _, target in planted.values() for word in target.split(" ")}
-
-    def few(words: Sequence[Word]) -> Pair:
-        """Draw a pair with one of ``words``, in the form that occurs in training."""
-        while True:
-            pair = corpus.fresh(lambda: corpus.rare(words), seen)
-            new = set(pair[1].split(" ")) - trained[1]
-            if new and forms.issuperset(new):
-                return pair
-
-    # draw each text without sentences of the ones before
-    kinds = [PARTS_KINDS[index % 2] for index in range(count)]
-    test: list[Pair] = []
-    for kind in kinds:
-        test.append(few(list(planted)) if kind == "few-contexts" else corpus.fresh(corpus.new_combination, seen))
-        seen.update(test[-1])
-    held_out = [corpus.fresh(corpus.ordinary, seen) for _ in train]
-    held_out += [few([word]) for word in planted for _ in range(PROBES_OF_FEW)]
-    combined = [corpus.fresh(corpus.new_combination, seen) for _ in train]
-    training = train + [pair for pair in planted.values() for _ in range(FEW_COPIES)]
-    corpus.draw.shuffle(training)
-    return {"train": training, "test": test, "held-out": held_out, "combinations": combined}, kinds

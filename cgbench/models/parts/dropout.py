@@ -20,10 +20,6 @@ class Dropout(nn.Module):
         """Apply dropout in training."""
         return dropout(x, self.p) if self.training and self.p else x
 
-    def extra_repr(self) -> str:
-        """Show p when the model is printed."""
-        return f"p={self.p}"
-
 
 def dropout(x: Tensor, p: float) -> Tensor:
     """Drop with probability ``p``, using torch's default generator of the device."""

@@ -346,31 +346,3 @@ def test_bad_sizes_are_refused_before_anything_is_written(tmp_path: Path) -> Non
     with pytest.raises(InputError, match="pool_pairs=-1"):
         write_demo(tmp_path / "demo", pool_pairs=-1)
     assert not (tmp_path / "demo").exists()
-
-
-def test_which_parts_are_unknown_and_which_combinations_new_is_planted(tmp_path: Path) -> None:
-    write_demo(tmp_path / "plain", train_pairs=2000, pool_pairs=200, valid_pairs=20)
-    write_demo(tmp_path / "parts", train_pairs=2000, pool_pairs=200, valid_pairs=20, parts=60)
-    for path in (tmp_path / "plain").iterdir():  # nothing else changes
-        assert path.read_bytes() == (tmp_path / "parts" / path.name).read_bytes()
-    folder = tmp_path / "parts" / "parts"
-    texts = {
-        name: list(zip(read_lines(folder / f"{name}.de"), read_lines(folder / f"{name}.en"), strict=True))
-        for name in ("train", "test", "held-out", "combinations")
-    }
-    kinds = read_lines(folder / "test.kinds")
-    assert Counter(kinds) == {"few-contexts": 30, "new-combination": 30}
-    plain = [Counter(" ".join(read_lines(tmp_path / "plain" / f"train.{side}")).split()) for side in ("de", "en")]
-    planted = Counter(texts["train"]) - Counter(
-        zip(*(read_lines(tmp_path / "plain" / f"train.{side}") for side in ("de", "en")), strict=True)
-    )
-    assert set(planted.values()) == {3}  # copies of one sentence per word
-    new = [{word for pair in planted for word in pair[side].split() if not plain[side][word]} for side in (0, 1)]
-    for pair, kind in zip(texts["test"], kinds, strict=True):
-        if kind == "new-combination":
-            assert all(counts[word] >= 3 for counts, text in zip(plain, pair, strict=True) for word in text.split())
-        else:
-            assert new[1].intersection(pair[1].split())
-            assert all(plain[1][word] or word in new[1] for word in pair[1].split())
-    sides = {side for name in ("train", "held-out", "combinations") for pair in texts[name] for side in pair}
-    assert not sides & {side for pair in texts["test"] for side in pair}

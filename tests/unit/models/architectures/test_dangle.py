@@ -29,8 +29,6 @@ REMEMBERING = [
     "dangle, encoder only, absolute",
     *(f"r_dangle, interval {o}" for o in (1, 2, 3, 8)),
     "r_dangle, shared, interval 3",
-    "r_dangle, keys once, interval 3",
-    "r_dangle, both anew, interval 3",
 ]
 
 
