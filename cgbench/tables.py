@@ -52,9 +52,9 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun if count == 1 else many}"
 
 
-def p_text(value: float | None, none: str = "") -> str:
+def p_text(value: float | None) -> str:
     """A p-value with four decimals."""
-    return none if value is None else "< 0.0001" if value < 0.00005 else f"{value:.4f}"
+    return "" if value is None else "< 0.0001" if value < 0.00005 else f"{value:.4f}"
 
 
 def columns() -> int:

@@ -20,7 +20,7 @@ FEW_COPIES, PROBES_OF_FEW = 3, 12
 def parts_texts(corpus: DemoCorpus, count: int) -> tuple[dict[str, list[Pair]], list[str]]:
     """Texts in which it is known why a test pair is hard, by name, and the kinds of the test pairs.
 
-    ``train``: ordinary training text, and rare words that it has in a single sentence, three times: known n-grams, but
+    ``train``: ordinary training text, and rare words in one of its sentences, three times: known n-grams, but
     too few contexts. ``test``: as many pairs with such a word in ordinary combinations (``few-contexts``) as pairs of
     known words in held-out combinations (``new-combination``). ``held-out``: ordinary pairs for probes, also of
     every rare word. ``combinations``: held-out combinations, for a model to which those of the test set are not new.
@@ -36,7 +36,7 @@ def parts_texts(corpus: DemoCorpus, count: int) -> tuple[dict[str, list[Pair]], 
     forms = {word for _, target in planted.values() for word in target.split(" ")}
 
     def few(words: Sequence[Word]) -> Pair:
-        """Draw a pair with one of ``words``, in the form that training has."""
+        """Draw a pair with one of ``words``, in the form that occurs in training."""
         while True:
             pair = corpus.fresh(lambda: corpus.rare(words), seen)
             new = set(pair[1].split(" ")) - trained[1]

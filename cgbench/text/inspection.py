@@ -144,10 +144,6 @@ def _names(faults: Sequence[Fault]) -> str:
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
-def _percent(count: int | float, total: int | float = 1) -> str:
-    return f"{100 * count / total:.0f}%"
-
-
 def _unlike(train: CorpusSample, corpora: Sequence[CorpusSample], normalisation: Normalisation) -> list[Finding]:
     """Texts whose case, tokenisation or escapes differ from the training text and stay so."""
     # The texts by contrast: a finding names all that have it.
@@ -194,7 +190,7 @@ def _tokenised(every: Sequence[CorpusSample], normalisation: Normalisation, *, s
         )
         findings.append(Finding(text, True))
     for fault in _faults(every, lambda sample, side: sample.profiles[side].mixed):
-        percent = _percent(_profile([fault]).periods.share or 0)
+        percent = f"{100 * (_profile([fault]).periods.share or 0):.0f}%"
         text = f"{_names([fault])}: {percent} of the final periods stand apart: only some lines are tokenised"
         findings.append(Finding(f"{text}; tokenise all or none", False))
 

@@ -3,7 +3,7 @@
 The names of variables do not change the meaning of a form, and other names are copied from the sentence, not
 translated. Word counts (rare words, known n-grams) would treat both as distinct words. :func:`names_of` maps the names
 in a pair of sentence and form to new names, numbered by first mention, so that pairs which differ only in names become
-equal. The mapping is one to one within a pair, and :meth:`Names.show` undoes it.
+equal. The mapping is one to one within a pair.
 
 ========== ===================================================================== ===================================
 kind       what is replaced                                                      with
@@ -48,10 +48,6 @@ class Names:
     def hide(self, source: str, target: str) -> Pair:
         """The pair with its names replaced, words separated by one blank."""
         return _replace(source, self.source), _replace(target, self.target)
-
-    def show(self, source: str, target: str) -> Pair:
-        """The pair (or a sentence and a model's output for it) with its original names."""
-        return _replace(source, _turned(self.source)), _replace(target, _turned(self.target))
 
 
 def check_kind(kind: str) -> None:
@@ -102,10 +98,6 @@ def _of_smcalflow(utterance: str, plan: str) -> Names:
         numbers[tokens[text]] += 1
     # In a plan, quotation marks distinguish a name from a function of the same name.
     return Names(names, {f'" {old} "': f'" {new} "' for old, new in names.items()})
-
-
-def _turned(names: Mapping[str, str]) -> dict[str, str]:
-    return {new: old for old, new in names.items()}
 
 
 def _replace(line: str, names: Mapping[str, str]) -> str:

@@ -95,11 +95,10 @@ class Planned:
         return member
 
 
-def plan_member(text: str, prompt: str | None = None, *, fetch: bool = True) -> Planned:
+def plan_member(text: str, prompt: str | None = None) -> Planned:
     """Resolve the address of a model. A model on the hub is downloaded, but not loaded.
 
     :param prompt: the template of a member without its own.
-    :param fetch: whether to download files that are not in the cache.
     :raises InputError: the address is invalid, there is no such model, or it cannot be loaded safely.
     """
     address = parse_address(text)
@@ -115,7 +114,7 @@ def plan_member(text: str, prompt: str | None = None, *, fetch: bool = True) -> 
     from cgbench.models.external.snapshot import find_snapshot, identity_of
 
     template = template_of(address, prompt)
-    folder, commit = find_snapshot(address, fetch)
+    folder, commit = find_snapshot(address)
     tokenizer = load_tokenizer(address, folder)
     if "chat" in address.options:
         template = chat_of(address, tokenizer, template)

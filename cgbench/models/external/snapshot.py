@@ -31,13 +31,12 @@ _COMPUTED = ("marian", "pegasus")  # fill their tables of positions in a Python 
 MOST_PARTS, MOST_LABELS, MOST_POSITIONS, MOST = 1024, 1 << 20, 1 << 15, 1 << 40
 
 
-def find_snapshot(address: Address, fetch: bool = True) -> tuple[Path, str]:
+def find_snapshot(address: Address) -> tuple[Path, str]:
     """The folder of a model, and its commit (empty if the address is a folder).
 
-    :param fetch: whether to download files that are not in the cache.
     :raises InputError: there is no such model or revision, it cannot be downloaded, or it cannot be loaded safely.
     """
-    folder = _fetch(address, fetch) if address.revision else Path(address.name)
+    folder = _fetch(address) if address.revision else Path(address.name)
     _check(address, folder)
     return folder, folder.name if address.revision else ""
 
@@ -166,13 +165,10 @@ def convert(saved_by: str) -> str:
     return f"if you trust its author, load it with transformers and save it as safetensors ({saved_by})"
 
 
-def _fetch(address: Address, fetch: bool) -> Path:
+def _fetch(address: Address) -> Path:
     hub: Any = require("huggingface_hub", "hf")
     try:
-        folder = hub.snapshot_download(
-            address.name, revision=address.revision, allow_patterns=list(_FETCHED), local_files_only=not fetch
-        )
-        return Path(folder)
+        return Path(hub.snapshot_download(address.name, revision=address.revision, allow_patterns=list(_FETCHED)))
     except Exception as error:
         if type(error).__module__.split(".")[0] not in ("huggingface_hub", "httpx", "httpx2", "requests"):
             raise

@@ -3,7 +3,7 @@
 import pytest
 
 from cgbench.errors import InputError
-from cgbench.text.logical_forms import names_of
+from cgbench.text.logical_forms import Names, names_of
 
 SENTENCE = "Liam hoped that a box was burned by a girl ."
 FORM = (
@@ -23,7 +23,8 @@ def hidden(kind, source, target):
     """The pair with its names replaced, after it was seen that they come back."""
     names = names_of(kind, source, target)
     found = names.hide(source, target)
-    assert names.show(*found) == (source, target)
+    turned = Names(*({new: old for old, new in side.items()} for side in (names.source, names.target)))
+    assert turned.hide(*found) == (source, target)
     return found
 
 
