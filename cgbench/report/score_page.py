@@ -73,17 +73,21 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
     scored = evaluation.scored
     # Scores over all examples and in bins, with intervals and tests that were not asked for.
     figures, name = scored.metric.figures, scored.metric.name
-    whole_scores, systems = wholes(evaluation, inputs), evaluation.systems
+    systems, evaluations = evaluation.systems, (evaluation, *map(ranked, evaluation.more))
+    of_metrics = [metric.scored for metric in evaluations]
+    whole_scores = [wholes(metric, metric.inputs or inputs) for metric in evaluations]
     of_figures = [
-        (metric.scored, metric_scores, figure)
-        for metric in (evaluation, *evaluation.more)
-        for metric_scores in [whole_scores if metric is evaluation else wholes(metric, metric.inputs or inputs)]
-        for figure in metric.scored.metric.figures
+        (metric, metric_scores, figure)
+        for metric, metric_scores in zip(of_metrics, whole_scores, strict=True)
+        for figure in metric.metric.figures
     ]
-    of_metrics = [metric.scored for metric in (evaluation, *evaluation.more)]
     names = ", ".join(metric.metric.name for metric in of_metrics)
-    pairs = compare_all(scored.metric, [result.system for result in scored.results], whole_scores)
-    binned = breakdowns(evaluation, inputs)
+    pairs = [
+        _pairs(metric, all_pairs)
+        for metric, metric_scores in zip(of_metrics, whole_scores, strict=True)
+        if (all_pairs := compare_all(metric.metric, [result.system for result in metric.results], metric_scores))
+    ]
+    binned, *binned_more = [breakdowns(metric, metric.inputs or inputs) for metric in evaluations]
     results, references = scored.results[:MOST_LINES], inputs.references
     compared = {result.system for result in results}
     differences: Sequence[Differences] = [pair for pair in evaluation.differences if pair.system in compared]
@@ -95,9 +99,13 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
     # Scores of single examples, and what the head of the page warns of.
     scores = example_scores(scored.metric, systems, scored.results)
     examples, distribution = _examples(evaluation, inputs, scores, binned), _distribution(scored, scores)
+    histograms, scatters = distribution[:1], distribution[1:]
+    for metric in evaluations[1:]:  # without scatter plots, whose rectangles list examples by the first metric
+        scores_of_metric = example_scores(metric.scored.metric, metric.systems, metric.scored.results)
+        histograms += _distribution(metric.scored, scores_of_metric)[:1]
     lines = [str(warning) for warning in evaluation.warned] if notes is None else list(notes)
     if evaluation.more:
-        lines.append(f"Sections below that of the systems are by {name}.")
+        lines.append(f"Differences, examples and plots of one system against another are by {name}.")
     if examples["shown"] < examples["all"]:
         lines.append(
             f"{examples['shown']:,} of {examples['all']:,} examples are listed: those on which the systems differ most."
@@ -116,7 +124,7 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
         "parts": ("Known parts", evaluation.parts is not None),
         "pairs": ("Pairs", pairs),
         "bins": ("Breakdown", binned),
-        "distribution": ("Distribution", distribution),
+        "distribution": ("Distribution", histograms),
         "differences": ("Differences", differences),
         "analyses": ("Further analyses", others),
         "compounds": ("Compounds", isinstance(scored.metric, Cter)),
@@ -152,14 +160,16 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
         "drops": [_drops(scored, figure) for figure in figures] if scored.drops else [],
         "control_examples": scored.control,
         "known": parts_section(evaluation, inputs, _places(scored)),
-        "pairs": _pairs(scored, pairs) if pairs else None,
+        "pairs": pairs,
         "breakdowns": [
             _breakdown(of_feature, figure, feature_number)
-            for feature_number, of_feature in enumerate(binned)
-            for figure in figures
+            for features in (binned, *binned_more)
+            for feature_number, of_feature in enumerate(features)
+            for figure in of_feature.metric.figures
             if has(of_feature, figure)
         ],
-        "distribution": distribution,
+        "histograms": histograms,
+        "scatters": scatters,
         "dots": scored.metric.n <= DOTS,
         "differences": list(map(_difference_tables, differences)),
         "analyses": others,
@@ -269,9 +279,11 @@ def _pairs(scored: ScoredSystems, pairs: AllPairs) -> dict[str, Any]:
     )
     rows = [[names[system], *(cell(system, against) for against in pairs.order)] for system in pairs.order]
     return {
-        "matrix": as_table("All pairs", caption, ["", *(names[system] for system in pairs.order)], rows),
+        "matrix": as_table(
+            f"All pairs, {scored.metric.name}", caption, ["", *(names[system] for system in pairs.order)], rows
+        ),
         "tiers": [[names[system] for system in tier] for tier in pairs.tiers],
-        "level": LEVEL,
+        "metric": scored.metric.name,
     }
 
 

@@ -371,6 +371,7 @@ def test_the_task_says_what_the_harness_asks_for(release, run, tmp_path):
             "<think>\nHm.\n</think>\n\nthe cat",
             "Hm.\n</think> the cat\nor",
             "<think>a</think>\n<think>b</think>the cat",
+            "Sure! <think>a</think>the cat",
         ),
         *("<think>Hm.\nthe cat", "<think>Hm.</think>", "the cat <think>Hm"),
     ):

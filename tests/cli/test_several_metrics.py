@@ -67,11 +67,13 @@ def test_one_page(words, run, tmp_path):
     run("score", *METRICS, *words, "--paired", "--report", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert "<title>BLEU, chrF2, TER: base, mine, like" in page
-    assert "Sections below that of the systems are by BLEU." in page
+    assert "Differences, examples and plots of one system against another are by BLEU." in page
     for name in ("BLEU", "chrF2", "TER"):
         assert f"<dd>{name}|nrefs:1" in page and f"<caption>{name}" in page
+        for section in (f"Row minus column, {name}", f"{name} by length", f"Tiers of significance, {name}"):
+            assert section in page  # pairs and breakdown of each metric, not of the first only
     one = cgbench.evaluate("bleu", SYSTEMS, REFERENCES)
-    assert "Sections below" not in score_page(one)
+    assert "are by BLEU." not in score_page(one)
 
 
 def test_every_text_is_read_once(words, tmp_path):
@@ -85,8 +87,10 @@ def test_every_text_is_read_once(words, tmp_path):
 
 
 def test_warnings_come_once(words, run):
-    errors = run("score", *METRICS, *words, "--paired").stderr.splitlines()
-    assert sum("one run per system" in line for line in errors) == 1
+    *first, mine, _, like = words
+    runs = f"{mine},{like.removeprefix('like=')}"
+    errors = run("score", *METRICS, *first, runs, "--paired").stderr.splitlines()
+    assert sum("one run of base" in line for line in errors) == 1
 
 
 def test_options_go_to_the_metrics_that_have_them():

@@ -16,7 +16,7 @@ from cgbench.benchmark.candidates.matching import MatchedControl
 from cgbench.benchmark.candidates.uncertainty import SHARD, search_settings
 from cgbench.benchmark.overlap.known_of_test import check_count, check_words_alike, read_summary, sums_of
 from cgbench.benchmark.react.build_inputs import Inputs, read_inputs
-from cgbench.benchmark.react.checks import check_difficulty, check_measures, check_shares
+from cgbench.benchmark.react.checks import check_difficulty, check_measures, check_shares, loosen
 from cgbench.benchmark.react.request import LM_SETTINGS, SIDES, BuildRequest
 from cgbench.benchmark.release.card_notes import read_notes
 from cgbench.benchmark.release.work_folder import find_work
@@ -103,6 +103,7 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
         else {}
     )
     inputs = read_inputs(request, texts)
+    request = loosen(request, inputs)
     until, model = request.execution.until, load_preset(request.model).replace(request.model_settings)
     check_difficulty(inputs.difficulty, len(inputs.pools), request.ranking.select_by)
     if until != "candidates":

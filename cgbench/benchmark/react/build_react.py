@@ -382,6 +382,4 @@ def _warnings(plan: Plan, counts: Mapping[str, int]) -> list[str]:
     requested = resolve_amount("candidates", plan.request.filters.candidates, counts["within_length"])
     if counts["candidates"] < requested:
         lines.append(f"only {counts['candidates']:,} candidates are left, of {requested:,} requested")
-    if plan.request.execution.until == "release":
-        lines += size_warnings(plan.request, counts)
-    return lines
+    return lines + size_warnings(plan.request, counts)

@@ -3,9 +3,12 @@ trained."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from cgbench.benchmark.candidates.amounts import is_share, parse_amount, resolve_amount
 from cgbench.benchmark.candidates.pair_measures import JOINT, NEEDS, REFERENCE_LIKELIHOOD
@@ -15,15 +18,41 @@ from cgbench.benchmark.candidates.table import DIFFICULTY
 from cgbench.benchmark.candidates.uncertainty import REFERENCE
 from cgbench.benchmark.react.build_inputs import Inputs
 from cgbench.benchmark.react.request import BuildRequest
-from cgbench.errors import InputError, argument
-from cgbench.requests import flat_values
+from cgbench.errors import InputError, InputWarning, argument
+from cgbench.requests import changed, flat_values, given_values
 from cgbench.settings import did_you_mean
 from cgbench.text.corpus import ParallelText
+from cgbench.text.formats import read_pairs
 from cgbench.text.profile import is_unspaced
 from cgbench.text.streams import is_stdin, read_lines, split_name
 
 FEWEST_PAIRS = 100  # of a test set
+SMALL = 50_000  # training pairs below which LOOSER applies
+LOOSER = {"word_min_count": 1, "min_length": 4}
+"""Filters of the preset ``small`` for small training corpora: otherwise most pairs contain a word that is too rare."""
 NEARLY_ALL = 0.9
+
+
+def loosen(request: BuildRequest, inputs: Inputs) -> BuildRequest:
+    """The request with the filters :data:`LOOSER`, if the preset is ``small`` and the training corpus has fewer than
+    :data:`SMALL` pairs. Explicit settings stay, and so do the counts of a larger corpus (``known_from``)."""
+    explicit, settings = given_values(request), flat_values(request)
+    looser = {key: value for key, value in LOOSER.items() if key not in explicit and value < settings[key]}
+    if request.preset != "small" or not looser or inputs.known:
+        return request
+    pairs = sum(1 for _ in islice(read_pairs(inputs.train), SMALL))
+    if pairs == SMALL:
+        return request
+    now = " ".join(f"{key}={value}" for key, value in looser.items())
+    before = " ".join(argument(key, settings[key]) for key in looser)
+    warnings.warn(
+        InputWarning(
+            f"{argument('preset', 'small')}: {pairs:,} training pairs are fewer than {SMALL:,}, so the filters are "
+            f"loosened to {now}; to keep them, give {before}"
+        ),
+        stacklevel=2,
+    )
+    return changed(request, **looser)
 
 
 def check_difficulty(files: Sequence[Path], pools: int, select_by: str) -> None:
@@ -124,7 +153,8 @@ def check_enough(request: BuildRequest, counts: Mapping[str, int], train: Parall
     )
     if not counts["candidates"]:
         raise InputError(f"no candidates are left (left: {stages}); {_why_none(request, counts, train)}")
-    sizes = selection_sizes(request.as_dict(), counts["candidates"])
+    settings = request.as_dict()
+    sizes = selection_sizes(settings, counts["candidates"])
     for key in ("window", "select"):
         if not sizes[key]:
             raise InputError(
@@ -136,9 +166,8 @@ def check_enough(request: BuildRequest, counts: Mapping[str, int], train: Parall
     if drop + sizes["window"] > counts["candidates"] or sizes["select"] > sizes["window"]:
         raise InputError(
             f"too few candidates to drop {drop:,} and draw {sizes['select']:,} of the next "
-            f"{sizes['window']:,} (left: {stages}); give a larger pool, or lower {_lowerable(sizes)}; for more "
-            f"candidates, lower word_min_count={request.filters.word_min_count} or "
-            f"min_length={request.filters.min_length}"
+            f"{sizes['window']:,} (left: {stages}); give a larger pool, or lower {_lowerable(sizes)}"
+            f"{_for_more(settings)}"
         )
     strata = request.drawing.strata * request.drawing.degree_strata
     if "sample" in sizes and not FEWEST * strata <= sizes["sample"] <= counts["candidates"]:
@@ -153,18 +182,21 @@ def size_warnings(request: BuildRequest, counts: Mapping[str, int]) -> list[str]
 
     :param counts: pairs left at each stage.
     """
-    settings, candidates = flat_values(request), counts["candidates"]
-    sizes = selection_sizes(request.as_dict(), candidates)
+    settings, candidates = request.as_dict(), counts["candidates"]
+    sizes = selection_sizes(settings, candidates)
     remaining = candidates - sum(sizes[key] for key in DROPS)
-    values = {
-        key: f"{key}={settings[key]}" for key in ("candidates", "window", "select", "word_min_count", "min_length")
-    }
+    if sizes["window"] > remaining:  # only if the build stops at the candidates
+        return [
+            f"{candidates:,} candidates are too few to drop {candidates - remaining:,} and draw {sizes['select']:,} of "
+            f"the next {sizes['window']:,}: without {argument('until')}, the build will stop; give a larger pool, use "
+            f"{argument('preset', 'small')}, or lower {_lowerable(sizes)}{_for_more(settings)}"
+        ]
+    values = {key: f"{key}={settings[key]}" for key in ("candidates", "window", "select")}
     lines = []
     if sizes["select"] < FEWEST_PAIRS:
         lines.append(
             f"the test set has only {sizes['select']:,} pairs, and scores of fewer than {FEWEST_PAIRS} are uncertain; "
-            f"raise {values['select']} and {values['window']}, give a larger pool, or lower "
-            f"{values['word_min_count']} or {values['min_length']} for more candidates"
+            f"raise {values['select']} and {values['window']}, or give a larger pool{_for_more(settings)}"
         )
     if candidates > NEARLY_ALL * counts["within_length"]:
         lines.append(
@@ -177,6 +209,12 @@ def size_warnings(request: BuildRequest, counts: Mapping[str, int]) -> list[str]
             f"measure hardly selects; lower {values['window']}, to 3/10 for example"
         )
     return lines
+
+
+def _for_more(settings: Mapping[str, Any]) -> str:
+    """The filters that can still be lowered for more candidates, as the end of a message."""
+    names = [f"{key}={settings[key]}" for key in LOOSER if settings[key] > 1]
+    return f"; for more candidates, lower {' or '.join(names)}" if names else ""
 
 
 def _why_none(request: BuildRequest, counts: Mapping[str, int], train: ParallelText) -> str:

@@ -137,15 +137,13 @@ def scoring_warnings(
     if comparison.count("bootstrap") < FEWEST and sampling.independent:
         lines.append(f"{comparison.samples} samples are too few for an interval of 95%; use at least {FEWEST}")
     single = [system.name for system in systems if len(system.runs) == 1 and metric.of_texts]
-    if single:
-        is_mixed = len(single) < len(systems)
+    is_mixed = len(single) < len(systems)
+    # Outputs that name no seed may be from a system that has none, such as a service.
+    if single and (is_mixed or any(_is_trained(record) for system in systems for record in system.made)):
         runs_text = f"one run of {', '.join(single)}" if is_mixed else "one run per system"
         if comparison.confidence or comparison.paired or binned:
-            varies = (
-                "seeds and prompts" if any(_prompt(record) for system in systems for record in system.made) else "seeds"
-            )
             lines.append(
-                f"{runs_text}: intervals and tests ignore the variance between {varies}, which is large on these "
+                f"{runs_text}: intervals and tests ignore the variance between seeds, which is large on these "
                 "benchmarks"
             )
             if is_mixed and comparison.paired:
@@ -333,8 +331,9 @@ def runs_are_prompts(system: System) -> bool:
     )
 
 
-def _prompt(record: Mapping[str, Any] | None) -> bool:
-    return record is not None and "prompt" in record["system"]
+def _is_trained(record: Mapping[str, Any] | None) -> bool:
+    """Whether a model that cgbench trained, from a seed, made these outputs."""
+    return record is not None and record["system"]["kind"] == "cgbench"
 
 
 def _made(system: System) -> str:

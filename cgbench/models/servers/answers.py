@@ -6,7 +6,6 @@ expression.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -107,20 +106,15 @@ def read_choice(choice: ReplyChoice, rule: AnswerRule, source: str = "") -> Answ
 
 
 def cut_reasoning(text: str, source: str = "") -> str | None:
-    """An answer without its reasoning, in time linear in its length; None if reasoning begins but does not end.
+    """What follows the last end of reasoning; None if reasoning begins after it, and does not end.
 
-    Without the first mark, everything before the second one is reasoning: some chat templates write the first mark
-    into the prompt.
+    Text before the reasoning goes too: a preface, or reasoning whose first mark a chat template wrote into the prompt.
+    Exported tasks read answers in the same way (:mod:`cgbench.benchmark.release.export.lm_eval`).
     """
     if not (START in text or END in text) or START in source or END in source:
         return text
-    outside, inside = list[str](), False
-    for segment in re.split(f"({START}|{END})", text):
-        if segment in (START, END):
-            outside, inside = outside if inside or segment == START else [], segment == START
-        elif not inside:
-            outside.append(segment)
-    return None if inside else "".join(outside).strip()
+    answer = text.rpartition(END)[2]
+    return None if START in answer else answer.strip()
 
 
 def count(readings: Iterable[AnswerReading]) -> dict[str, Any]:

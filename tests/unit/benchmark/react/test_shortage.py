@@ -1,13 +1,16 @@
 """The true cause of a build with nothing left."""
 
 import re
+import warnings
 
 import pytest
 from option_names import shown_by
 from small_build import settings_of
 
+from cgbench.benchmark.react import checks
+from cgbench.benchmark.react.build_inputs import read_inputs
 from cgbench.benchmark.react.checks import check_enough, check_known_words, check_shares, size_warnings
-from cgbench.benchmark.react.request import BuildRequest
+from cgbench.benchmark.react.request import SIDES, BuildRequest
 from cgbench.errors import InputError
 from cgbench.text.corpus import index_pair
 
@@ -116,7 +119,12 @@ def test_too_few_candidates_for_the_window_name_the_filters_to_loosen(train):
 @pytest.mark.parametrize(
     ("config", "counts", "said"),
     [
-        ({"select": "1/20"}, {}, "the test set has only 50 pairs, .* raise select=1/20 and window=3/10, "),
+        (
+            {"select": "1/20"},
+            {},
+            "the test set has only 50 pairs, .* raise select=1/20 and window=3/10, .*lower word_min_count=3 or min",
+        ),
+        ({"window": 900, "drop": 200}, {}, "1,000 candidates are too few to drop 200 and draw .* of the next 900: "),
         (
             {"select": 100},
             {"within_length": 1_100},
@@ -134,3 +142,28 @@ def test_a_selection_that_says_little_is_named_with_its_numbers(config, counts, 
     request = settings_of(**{"candidates": 1_000, "drop": 0, "window": "3/10", **config})
     lines = size_warnings(request, {**COUNTS, "within_length": 5_000, "candidates": 1_000, **counts})
     assert len(lines) == (said is not None) and (said is None or re.match(said, lines[0]))
+
+
+@pytest.mark.parametrize(
+    ("pairs", "settings", "expected"),
+    [
+        (9, {"preset": "small"}, (1, 4)),
+        (10, {"preset": "small"}, (3, 6)),  # not a small corpus
+        (9, {"preset": "small", "word_min_count": 3}, (3, 4)),  # explicit settings stay
+        (9, {"preset": "small", "filters": {"word_min_count": 2, "min_length": 2}}, (2, 2)),
+        (9, {"preset": "react"}, (3, 6)),
+    ],
+)
+def test_a_small_training_corpus_loosens_the_preset_small(tmp_path, monkeypatch, pairs, settings, expected):
+    monkeypatch.setattr(checks, "SMALL", 10)
+    for side in SIDES:
+        (tmp_path / f"train.{side}").write_text("a b\n" * pairs)
+    corpus = [str(tmp_path / f"train.{side}") for side in SIDES]
+    request = BuildRequest(train=corpus, pools=[corpus], out=tmp_path / "out", **settings)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        loosened = checks.loosen(request, read_inputs(request, tmp_path))
+    assert (loosened.filters.word_min_count, loosened.filters.min_length) == expected
+    lines = [str(warning.message) for warning in caught]
+    assert len(lines) == (4 in expected) and all("9 training pairs are fewer than 10" in line for line in lines)
+    assert loosened.filters.candidates == request.filters.candidates and loosened.model == request.model

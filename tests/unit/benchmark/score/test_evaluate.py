@@ -169,10 +169,10 @@ def test_training_text_in_memory():
 
 
 def test_warnings_speak_of_arguments():
-    with pytest.warns(InputWarning, match="one run per system: intervals and tests ignore"):
-        bleu(OTHERS, TEXTS, comparison={"confidence": True})
+    with pytest.warns(InputWarning, match="one run of a: intervals and tests ignore"):
+        bleu({"a": OTHERS, "b": [OTHERS, TEXTS]}, TEXTS, comparison={"confidence": True})
     with pytest.warns(InputWarning, match="may be no more than that between seeds"):
-        bleu({"a": OTHERS, "b": TEXTS}, TEXTS)
+        bleu({"a": OTHERS, "b": [OTHERS, TEXTS]}, TEXTS)
     with pytest.raises(InputError, match="paired='randomization' compares one run with one run .* use paired='calibr"):
         evaluate(
             "exact",

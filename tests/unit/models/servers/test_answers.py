@@ -23,7 +23,7 @@ def read(text, pattern=None, source="The house is red.", **more):
         ("The user wants German.\n</think>\nDas Haus ist rot.", "Das Haus ist rot.", ("reasoning",)),
         ("<think>\n\n</think>\n\nDas Haus ist rot.", "Das Haus ist rot.", ("reasoning",)),
         ("<think>a</think><think>b</think>Das Haus ist rot.", "Das Haus ist rot.", ("reasoning",)),
-        ("Das Haus <think>red?</think>ist rot.", "Das Haus ist rot.", ("reasoning",)),
+        ("Gern! <think>red?</think>Das Haus ist rot.", "Das Haus ist rot.", ("reasoning",)),
         ("<think>The user wants German. Das Haus", "", ("reasoning", "unclosed")),
         ("<think>a</think>Das Haus<think>b", "", ("reasoning", "unclosed")),
         ("<think>a</think>", "", ("reasoning", "empty")),
@@ -48,11 +48,11 @@ def test_a_mark_of_the_sentence_is_no_reasoning():
 
 
 def twin(text, start, end):
-    """One character after another: inside or outside reasoning; an end without a start drops everything before it."""
+    """One character after another: inside or outside reasoning; an end drops everything before it."""
     outside, inside, position = "", False, 0
     while position < len(text):
         if text.startswith(end, position):
-            outside, inside, position = outside if inside else "", False, position + len(end)
+            outside, inside, position = "", False, position + len(end)
         elif text.startswith(start, position) and not inside:
             inside, position = True, position + len(start)
         else:
