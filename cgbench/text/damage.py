@@ -190,8 +190,11 @@ def displacement(hypotheses: Sequence[str], references: Sequence[str]) -> str | 
     if len(weak) < least:
         return None
     # Neighbours first, then any line that shares a rare word.
-    for shift in (1, -1, 2, -2):
-        near = [row for row in weak if likeness(row, row + shift) > max(ALIKE, in_place[row] + APART)]
+    nearby = {
+        shift: [row for row in weak if likeness(row, row + shift) > max(ALIKE, in_place[row] + APART)]
+        for shift in (1, -1, 2, -2)
+    }
+    for shift, near in sorted(nearby.items(), key=lambda pair: -len(pair[1])):  # texts may repeat a line
         if len(near) >= least:
             return f"shifted by {abs(shift)} line{'s' * (abs(shift) > 1)}, from line {near[0] + 1} on"
     lost = [row for row in weak if in_place[row] < ALIKE - APART]
