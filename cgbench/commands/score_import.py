@@ -32,9 +32,22 @@ def scores_by_system(items: Sequence[str], option: str = "--scores") -> dict[str
     return systems
 
 
+class ImportCommand(Command):
+    """``score import``, whose errors tell how files are named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words of the command line."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if "extra argument" not in error.message:
+                raise
+            ctx.fail(f"{error.format_message().rstrip('.')}: name the files: cgbench score import --scores NAME=FILE")
+
+
 @click.command(
     "import",
-    cls=Command,
+    cls=ImportCommand,
     example="cgbench score import --scores first=first.comet --scores second=second.comet --paired",
 )
 @takes(

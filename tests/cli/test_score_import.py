@@ -199,7 +199,7 @@ def test_rows_are_joined_by_their_ids(tmp_path, run):
 
 BAD = {
     "another length": (["1\n2\n3\n", "1\n2\n"], [], "b has 2 scores and "),
-    "no number": (["1\n2\n", "1\nx\n"], [], "b, row 2: 'x' is not a score; give a number"),
+    "no number": (["1\n2\n", "1\nx\n"], [], "b, row 2: 'x' is not a score; give a number such as 0.5"),
     "underscore": (["1\n2\n", "1\n1_1\n"], [], "b, row 2: '1_1' is not a score"),
     "missing": (["1\n2\n3\n", "nan\n1\ninf\n"], [], "b: 2 of 3 scores are missing or infinite: rows 1 (nan), 3 (inf)."),
     "all missing": (["nan\n1\n", "1\nnan\n"], ["--drop-missing"], "no example is left"),

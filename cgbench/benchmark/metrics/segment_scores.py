@@ -175,7 +175,7 @@ def scores_of(texts: Sequence[str], name: str) -> np.ndarray:
     for row, text in enumerate(texts):
         value = number_of(text)
         if value is None:
-            raise InputError(f"{name}, row {row + 1}: {text!r} is not a score; give a number")
+            raise InputError(f"{name}, row {row + 1}: {text!r} is not a score; give a number such as 0.5")
         found[row] = value
         word = row if word is None and text.strip().lower() in _WORDS else word
     if word is not None and not np.isin(found[~np.isnan(found)], (0.0, 1.0)).all():

@@ -255,7 +255,7 @@ def _score(annotation: Mapping[str, Any], where: str) -> float | None:
 def _number(value: Any, where: str) -> float:
     score = number_of(value if isinstance(value, str) else repr(value))
     if score is None or not math.isfinite(score):
-        raise InputError(f"{where}: {value!r} is not a score; give a number")
+        raise InputError(f"{where}: {value!r} is not a score; give a number such as 0.5")
     return score
 
 

@@ -73,6 +73,9 @@ def test_shifted_and_shuffled_hypotheses_stop():
     assert displacement(lines, lines) is None
     assert displacement([*lines[1:], "nothing"], lines) == "shifted by 1 line, from line 1 on"
     assert displacement([*lines[:4], "nothing", *lines[4:-1]], lines) == "shifted by 1 line, from line 6 on"
+    assert displacement([*lines[2:], "nothing", "none"], lines) == "shifted by 2 lines, from line 1 on"
+    twice = [line for line in lines for _ in range(2)]  # some lines fit one line away, all but the last fit two away
+    assert displacement([*twice[2:], "nothing", "none"], twice) == "shifted by 2 lines, from line 1 on"
     assert displacement(random.Random(1).sample(lines, 8), lines) == "in another order than the references"
     with pytest.raises(
         InputError, match="shifted by 1 line, from line 1 on. Remedy: write one hypothesis per reference"
