@@ -108,8 +108,8 @@ def read_choice(choice: ReplyChoice, rule: AnswerRule, source: str = "") -> Answ
 def cut_reasoning(text: str, source: str = "") -> str | None:
     """What follows the last end of reasoning; None if reasoning begins after it, and does not end.
 
-    Text before the reasoning is also cut: a preface, or reasoning whose first mark a chat template wrote into the prompt.
-    Exported tasks read answers in the same way (:mod:`cgbench.benchmark.release.export.lm_eval`).
+    Text before the reasoning is also cut: a preface, or reasoning whose first mark a chat template wrote into the
+    prompt. Exported tasks read answers in the same way (:mod:`cgbench.benchmark.release.export.lm_eval`).
     """
     if not (START in text or END in text) or START in source or END in source:
         return text
