@@ -81,7 +81,7 @@ def stratified(population: str, members: np.ndarray, stratum: np.ndarray, draws:
     return draw
 
 
-def clustered(by: np.ndarray, degree: np.ndarray, own: np.ndarray, n: int, how: str, size: int) -> Draw:
+def clustered(by: np.ndarray, own: np.ndarray, n: int, how: str, size: int) -> Draw:
     """Draw clusters of ``size`` similar candidates as a population, and ``n`` pairs from it."""
     similar = np.argsort(own + np.random.default_rng(3).normal(scale=2 * own.std(), size=len(own)))
     parts = np.array_split(similar, len(own) // size)
@@ -92,7 +92,7 @@ def clustered(by: np.ndarray, degree: np.ndarray, own: np.ndarray, n: int, how: 
         everyone, blocks, draws = np.arange(len(members)), np.zeros(len(members), np.int64), np.array([n])
         if how != "random":
             rank = np.argsort(np.argsort(-by[members], kind="stable"))
-            blocks = strata_of(by[members], rank, degree[members], STRATA, 1)
+            blocks = strata_of(by[members], rank, STRATA)
             draws = allocate(np.bincount(blocks), deviations_in(blocks, own[members]), n, how)
         places, design, _ = stratified("candidates", everyone, blocks, draws)(rng)
         return members[places], design, label[places]
@@ -104,12 +104,12 @@ def designs(release: Release, own: np.ndarray, n: int, cluster: int) -> dict[str
     """The ways to draw ``n`` pairs; ``own``: sentence scores of the ensemble's translations."""
     table = release.table()
     measure = release.configuration["uncertainty"]
-    by, rank, degree = (table[name].to_numpy() for name in (measure, "rank", "degree"))
+    by, rank = (table[name].to_numpy() for name in (measure, "rank"))
     if cluster:
-        return {how: clustered(by, degree, own, n, how, cluster) for how in ("random", *ALLOCATIONS)}
+        return {how: clustered(by, own, n, how, cluster) for how in ("random", *ALLOCATIONS)}
     total = len(rank)
     inside = np.flatnonzero(np.isin(np.array(table["stage"].to_pylist()), ("window", "selected")))
-    everyone, blocks = np.arange(total), strata_of(by, rank, degree, STRATA, 1)
+    everyone, blocks = np.arange(total), strata_of(by, rank, STRATA)
     sizes, spread = np.bincount(blocks), deviations_in(blocks, own)
     one = np.zeros(total, np.int64)
     found = {"random": stratified("candidates", everyone, one, np.array([n]))}
@@ -204,8 +204,8 @@ def main() -> None:
     own = np.array(sentence_chrf(table["hypothesis"].to_pylist(), references))
     inside = np.isin(np.array(table["stage"].to_pylist()), ("window", "selected"))
     print(f"{datetime.date.today()}, {machine()}, {given.draws:,} draws per cell")
-    by = [table[one].to_numpy() for one in (release.configuration["uncertainty"], "rank", "degree")]
-    blocks = strata_of(*by, STRATA, 1)
+    by = [table[one].to_numpy() for one in (release.configuration["uncertainty"], "rank")]
+    blocks = strata_of(*by, STRATA)
     print(
         f"candidates per stratum {np.bincount(blocks)}, sd of the ensemble's own {deviations_in(blocks, own).round(1)}"
     )

@@ -6,6 +6,7 @@ scores are in :mod:`cgbench.benchmark.metrics.published`.
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -13,7 +14,6 @@ from importlib import resources
 from typing import Any
 
 from cgbench.benchmark.metrics.published import PAPERS, PublishedScore, all_published
-from cgbench.benchmark.stats.text_statistics import PublishedRow, published_rows
 from cgbench.errors import InputError
 from cgbench.settings import did_you_mean, make_settings
 from cgbench.yaml_text import load_yaml
@@ -144,7 +144,7 @@ class PublishedTable:
     def figures(self) -> list[PublishedScore]:
         """The published scores in this table, in the order of the list."""
         if self.source == TEXTS:
-            return [figure for row in published_rows() for figure in _of_text(row)]
+            return _scores_of_texts()
         return [row for row in all_published() if self._shows(row)]
 
     def _shows(self, row: PublishedScore) -> bool:
@@ -201,12 +201,16 @@ class PublishedTable:
         return list(range(1, max(counts, default=1) + 1))
 
 
-def _of_text(row: PublishedRow) -> list[PublishedScore]:
-    counts = {f"novel word {order}-grams": count for order, count in row.words.items()}
-    figures = {"degree": f"{row.degree:.3f}", **{metric: str(count) for metric, count in counts.items()}}
-    return [
-        PublishedScore(row.name, "test set", metric, value, "", "", row.source) for metric, value in figures.items()
-    ]
+def _scores_of_texts() -> list[PublishedScore]:
+    """The degrees and novel n-grams in Table 2 of Zheng and Lapata 2023."""
+    text = resources.files("cgbench.benchmark").joinpath("published", "table2.tsv").read_text(encoding="utf-8")
+    scores = []
+    for row in csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE):
+        figures = {"degree": row["degree"], **{f"novel word {order}-grams": row[f"word {order}"] for order in (2, 3)}}
+        scores += [
+            PublishedScore(row["name"], "test set", *figure, "", "", row["source"]) for figure in figures.items()
+        ]
+    return scores
 
 
 @cache

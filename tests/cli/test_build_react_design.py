@@ -11,7 +11,7 @@ from cgbench import evaluate
 from cgbench.benchmark.release.release import Release
 from cgbench.errors import InputError
 
-SAMPLE = ("--design", "stratified", "--set", "sample=90", "--set", "strata=4", "--set", "degree_strata=2")
+SAMPLE = ("--design", "stratified", "--set", "sample=90", "--set", "strata=4")
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def test_the_sample_stands_beside_the_same_test_set(built, small_release):
     design = release.manifest["design"]
     assert design["control"] == {"population": None}
     assert design["test"] == {"population": "window", "pairs": counts["window"], "drawn": counts["selected"]}
-    assert design["sample"] == {"population": "candidates", "pairs": 700, "drawn": 90, "strata": 8}
+    assert design["sample"] == {"population": "candidates", "pairs": 700, "drawn": 90, "strata": 4}
     assert min(np.bincount([row["stratum"] for row in rows])[1:]) >= 2
     card = (built / "README.md").read_text()
     assert "a stratified sample of all 700 candidates" in card and "speaks for no others" in card

@@ -12,6 +12,7 @@ import pytest
 from small_build import copy_build, release_bytes
 from small_release import build_release
 
+from cgbench.benchmark.release.card_notes import marked_part
 from cgbench.benchmark.release.clean import clean
 from cgbench.benchmark.release.release import Release
 from cgbench.errors import InputError
@@ -19,18 +20,25 @@ from cgbench.models.servers.answers import cut_reasoning
 
 TEST = "data/test-00000-of-00001.parquet"
 TARGETS = ("inspect", "lm-eval", "mt-metrics-eval")
+NOTES = {"origin": "### Origin of the text\n\nGenerated.", "contact": "### Contact\n\nus",
+         "metadata": "source_datasets: [original]"}  # fmt: skip
+FIELDS = {"citeAs": "@misc{x}", "rai:personalSensitiveInformation": "None."}
+"""What people write into the card and the metadata of the release."""
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory, small_release, corpora):
     """A release with notes and a licence, of the steps of the small release; tests only read it."""
-    folder = tmp_path_factory.mktemp("outside")
-    (folder / "notes.yaml").write_text(
-        "origin: Generated.\ncontact: us\npersonal: None.\ncitation: '@misc{x}'\n"
-        "metadata: {source_datasets: [original]}\n"
-    )
-    words = ["--licence", "CC BY 4.0", "--card-notes", folder / "notes.yaml"]
-    return build_release(corpora, copy_build(small_release.folder, folder / "release"), *words)[0]
+    out = copy_build(small_release.folder, tmp_path_factory.mktemp("outside") / "release")
+    release = build_release(corpora, out, "--licence", "CC BY 4.0")[0]
+    card, metadata = release / "README.md", release / "croissant.json"
+    text = card.read_text()
+    for name, written in NOTES.items():
+        assert marked_part(name) in text
+        text = text.replace(marked_part(name), marked_part(name, written))
+    card.write_text(text)
+    metadata.write_text(json.dumps(json.loads(metadata.read_text()) | FIELDS))
+    return release
 
 
 @pytest.fixture(scope="module")
@@ -148,10 +156,9 @@ def test_notes_stay_when_it_is_built_again_and_change_no_signature(built, corpor
     card.write_text(card.read_text().replace("\nus\n", "\nthem\n"))
     value = json.loads(path.read_text())
     path.write_text(json.dumps({**value, "url": "https://example.org"}))
-    (tmp_path / "n.yaml").write_text("origin: Made up.\n")
-    build_release(corpora, out, "--licence", "CC BY 4.0", "--card-notes", tmp_path / "n.yaml")
+    build_release(corpora, out, "--licence", "CC BY 4.0")
     text = card.read_text()
-    assert "\nthem\n" in text and "Made up." in text and "Generated." not in text
+    assert "\nthem\n" in text and "Generated." in text
     assert json.loads(path.read_text()) == {**value, "url": "https://example.org"}
     assert Release.open(out).manifest == before.manifest
     run("verify", out)

@@ -1,12 +1,12 @@
 """A stratified sample of all candidates, which can speak for them as the test set cannot.
 
 Strata are formed by uncertainty, at equal steps of the cumulative square root of its frequency (Dalenius and Hodges
-1959, "Minimum Variance Stratification"), so the few most uncertain candidates are strata of their own. Each may be
-divided into equal parts by degree. The sample is divided among the strata equally, in proportion to their size, or by
-Neyman's rule (1934), in proportion to size times standard deviation: that of the sentence scores (chrF) of the
-ensemble's own translations, which stand in for those of the systems. Two thirds of that sample are in proportion to
-size: a stratum in which the ensemble makes no mistake still shows those of a system. Every stratum has at least two
-draws, so its variance can be estimated (Cochran 1977, "Sampling Techniques", chapters 5 and 5A).
+1959, "Minimum Variance Stratification"), so the few most uncertain candidates are strata of their own. The sample is
+divided among the strata equally, in proportion to their size, or by Neyman's rule (1934), in proportion to size times
+standard deviation: that of the sentence scores (chrF) of the ensemble's own translations, which stand in for those of
+the systems. Two thirds of that sample are in proportion to size: a stratum in which the ensemble makes no mistake still
+shows those of a system. Every stratum has at least two draws, so its variance can be estimated (Cochran 1977, "Sampling
+Techniques", chapters 5 and 5A).
 """
 
 from __future__ import annotations
@@ -28,11 +28,9 @@ FLOOR = 2 / 3  # share of Neyman's sample that is in proportion to size
 BINS = 100  # of the frequency of uncertainty
 
 
-def strata_of(
-    uncertainty: np.ndarray, rank: np.ndarray, degree: np.ndarray, strata: int, degree_strata: int
-) -> np.ndarray:
-    """The stratum of each candidate, int64 ``[candidates]`` from 0: the most uncertain first, then by rising degree
-    (equal degrees by rank). There may be fewer than asked for.
+def strata_of(uncertainty: np.ndarray, rank: np.ndarray, strata: int) -> np.ndarray:
+    """The stratum of each candidate, int64 ``[candidates]`` from 0: the most uncertain first. There may be fewer than
+    asked for.
 
     :param uncertainty: values of any scale; NaN counts as the extreme of its rank.
     :param rank: places by uncertainty, each once.
@@ -46,19 +44,16 @@ def strata_of(
     middle = (np.cumsum(roots) - roots / 2) / roots.sum()
     block = np.minimum(middle * strata, strata - 1).astype(np.int64)[bin_of_value]
     ends = np.flatnonzero(np.diff(block)) + 1
-    stratum_of, next_stratum = np.empty(len(rank), np.int64), 0
-    for rows in np.split(np.argsort(rank), ends):
-        for rows_of_part in np.array_split(rows[np.lexsort((rank[rows], degree[rows]))], min(degree_strata, len(rows))):
-            stratum_of[rows_of_part] = next_stratum
-            next_stratum += 1
+    stratum_of = np.empty(len(rank), np.int64)
+    for stratum, rows in enumerate(np.split(np.argsort(rank), ends)):
+        stratum_of[rows] = stratum
     return stratum_of
 
 
 def strata_from(columns: Mapping[str, Sequence[Any]], config: Mapping[str, Any]) -> np.ndarray:
     """:func:`strata_of` for a table of candidates and a configuration."""
-    names = selecting_measure(config), "rank", "degree"
-    by, rank, degree = (np.array(columns[name], np.float64) for name in names)
-    return strata_of(by, rank, degree, int(config.get("strata", 10)), int(config.get("degree_strata", 1)))
+    by, rank = (np.array(columns[name], np.float64) for name in (selecting_measure(config), "rank"))
+    return strata_of(by, rank, int(config.get("strata", 10)))
 
 
 def allocate(sizes: np.ndarray, deviations: np.ndarray, total: int, how: Allocation) -> np.ndarray:
@@ -90,7 +85,7 @@ def draw_columns(
     """The columns of a release about its draws: ``inclusion``; and if there is a stratified sample, ``stratum`` (from
     1), ``sampled`` and ``sample_inclusion``.
 
-    :param columns: of :func:`.inclusion_of`; for a sample, the measure that ranks, ``rank``, ``degree``, ``content``,
+    :param columns: of :func:`.inclusion_of`; for a sample, the measure that ranks, ``rank``, ``content``,
         and :data:`OWN_SCORE` for Neyman's rule.
     :param sizes: of :func:`.selection_sizes`.
     """

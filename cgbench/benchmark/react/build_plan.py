@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cgbench.argument_types import as_path
 from cgbench.benchmark.candidates.documents import check_documents
 from cgbench.benchmark.candidates.ensemble_quality import quality_step
 from cgbench.benchmark.candidates.matching import MatchedControl
@@ -18,7 +17,6 @@ from cgbench.benchmark.overlap.known_of_test import check_count, check_words_ali
 from cgbench.benchmark.react.build_inputs import Inputs, read_inputs
 from cgbench.benchmark.react.checks import check_difficulty, check_measures, check_shares, loosen
 from cgbench.benchmark.react.request import LM_SETTINGS, SIDES, BuildRequest
-from cgbench.benchmark.release.card_notes import read_notes
 from cgbench.benchmark.release.work_folder import find_work
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.models.checkpoints import ensemble_identity, member_folders
@@ -53,7 +51,6 @@ class Plan:
     reverse: Step | None = None  # None: no reverse-direction ensemble
     perplexity: Step | None = None  # None: no language model
     findings: tuple[Finding, ...] = ()  # errors in the texts
-    notes: Mapping[str, str] = field(default_factory=dict)  # a person's texts for the card
 
     @property
     def steps(self) -> list[Step]:
@@ -97,11 +94,6 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
             return plan_build(request, Path(folder))
     # The inputs, and whether they and the settings fit together.
     find_work(*request.folders)
-    notes = (
-        read_notes(as_path(request.release_options.card_notes))
-        if request.release_options.card_notes is not None
-        else {}
-    )
     inputs = read_inputs(request, texts)
     request = loosen(request, inputs)
     until, model = request.execution.until, load_preset(request.model).replace(request.model_settings)
@@ -168,7 +160,6 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
         uncertainty=None,
         perplexity=_plan_perplexity(inputs, request, candidates),
         findings=findings,
-        notes=notes,
     )
     # With the number of pairs known, the amounts are checked again; models come last.
     if until == "release" and all(pool.plain for pool in pools):

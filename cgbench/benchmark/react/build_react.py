@@ -105,7 +105,7 @@ def run_build(plan: Plan, engine: Engine, say: Callable[[str], None] | None = No
     with locked(workspace.root / "lock", wait=False), numbered_steps(step.name for step in plan.steps):
         keep_private(beside)
         built = find_pairs(plan, workspace, engine=engine)
-        release = write_release(built, out, workspace, plan.notes)
+        release = write_release(built, out, workspace)
     for warning in built.warnings:  # with the caller's paths; the manifest has file names only
         warnings.warn(InputWarning(warning), stacklevel=2)
     return release

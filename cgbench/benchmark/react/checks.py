@@ -169,7 +169,7 @@ def check_enough(request: BuildRequest, counts: Mapping[str, int], train: Parall
             f"{sizes['window']:,} (left: {stages}); give a larger pool, or lower {_lowerable(sizes)}"
             f"{_for_more(settings)}"
         )
-    strata = request.drawing.strata * request.drawing.degree_strata
+    strata = request.drawing.strata
     if "sample" in sizes and not FEWEST * strata <= sizes["sample"] <= counts["candidates"]:
         raise InputError(
             f"sample: {sizes['sample']:,} of {counts['candidates']:,} candidates cannot have {FEWEST} draws from each "

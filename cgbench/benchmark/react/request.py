@@ -36,7 +36,7 @@ KnownFrom: TypeAlias = Annotated[
 ]
 _INPUTS = (
     "train", "pools", "out", "exclude", "preset", "columns", "languages", "known_from", "arch", "method",
-    "gpus_per_member", "ensemble", "member", "prompt", "reverse_ensemble", "lm", "difficulty", "card_notes", "until",
+    "gpus_per_member", "ensemble", "member", "prompt", "reverse_ensemble", "lm", "difficulty", "until",
     "accept_text", "work", "device", "jobs", "engine", "say", "settings",
 )  # fmt: skip
 """Fields that are no settings: the manifest describes them elsewhere, or they do not change the release."""
@@ -207,9 +207,6 @@ class DrawingOptions:
         is_setting=True,
     )  # fmt: skip
     strata: int = option(default=10, help="Maximum number of strata by uncertainty", least=1, is_setting=True)
-    degree_strata: int = option(
-        default=1, help="Number of strata by degree within each stratum by uncertainty", least=1, is_setting=True
-    )
     allocation: Allocation = option(
         default="neyman",
         help="Draws per stratum: equal, proportional to its size, or neyman (size times standard deviation of the "
@@ -240,10 +237,6 @@ class ReleaseOptions:
     release_text: Literal["all", "none"] = option(
         default="all", help="Text to include; none: indices and scores only", group="Output", flag="text"
     )
-    card_notes: File | None = option(
-        default=None, help="YAML file with further facts for the README of the release, such as origin", metavar="FILE",
-        group="Output",
-    )  # fmt: skip
 
 
 @request
@@ -292,7 +285,7 @@ class BuildRequest:
     ensemble_options: EnsembleOptions = option(default=EnsembleOptions(), help="The ensemble and its search")
     ranking: RankingOptions = option(default=RankingOptions(), help="How candidates are ranked and dropped")
     drawing: DrawingOptions = option(default=DrawingOptions(), help="How test set, control set and sample are drawn")
-    release_options: ReleaseOptions = option(default=ReleaseOptions(), help="Licence, text and notes of the release")
+    release_options: ReleaseOptions = option(default=ReleaseOptions(), help="Licence and text of the release")
     execution: BuildExecution = option(default=BuildExecution(), help="Where the build runs, and where it stops")
     settings: Mapping[str, Any] | None = option(
         default=None, help="Settings of the model preset by dotted name, such as training.max_updates", python_only=True

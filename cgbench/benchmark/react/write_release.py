@@ -69,14 +69,12 @@ Texts: TypeAlias = tuple[Sequence[str], Sequence[str]]
 PACKAGES = ("numpy", "numba", "pyarrow", "torch", "tokenizers", "safetensors", "sacremoses")
 
 
-def write_release(built: Built, out: Path, workspace: Workspace, notes: Mapping[str, str] | None = None) -> Release:
+def write_release(built: Built, out: Path, workspace: Workspace) -> Release:
     """Write the results of a build to ``out``.
 
     A build that stops early (``until``) writes the candidates with the measures known so far.
     Everything is written to the workspace first, so a full disk leaves ``out`` as it was. ``manifest.json`` comes last
-    and completes the release.
-
-    :param notes: parts of the card written by people; those in an existing card are kept.
+    and completes the release. Parts of an existing card that people wrote are kept.
     """
     staging = workspace.root / "release"
     shutil.rmtree(staging, ignore_errors=True)
@@ -116,7 +114,7 @@ def write_release(built: Built, out: Path, workspace: Workspace, notes: Mapping[
             (staging / name).unlink()
     for name, table in tables.items():
         write_table(table, staging / table_file(name))
-    manifest = write_manifest(manifest, staging, tables, out, notes or {})
+    manifest = write_manifest(manifest, staging, tables, out)
     written = {
         "steps": {step.name: step.key for step in built.plan.steps},
         "signature": manifest["signature"],

@@ -1,7 +1,6 @@
 """The parts of a card that people write: between marked lines, kept when a card is written again.
 
-They are not part of the benchmark: ``verify`` checks the card without them. A file of notes gives the same parts when a
-release is built.
+They are not part of the benchmark: ``verify`` checks the card without them.
 """
 
 from __future__ import annotations
@@ -12,10 +11,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from cgbench.errors import InputError
 from cgbench.files import write_atomic
-from cgbench.settings import did_you_mean
-from cgbench.yaml_text import load_yaml
 
 PARTS = {
     "metadata": "YAML for data set hubs, such as annotations_creators or source_datasets",
@@ -26,18 +22,6 @@ PARTS = {
     "validity": "what makes this test set hard, by cgbench validate",
 }
 """What a build cannot know."""
-HEADINGS = {
-    "origin": "Origin of the text",
-    "personal": "Personal and sensitive information",
-    "contact": "Contact",
-    "citation": "Citation",
-    "validity": "What makes it hard",
-}
-WRITTEN_KEYS = frozenset({
-    "language", "license", "license_name", "multilinguality", "task_categories", "size_categories", "pretty_name",
-    "tags", "configs",
-})  # fmt: skip
-"""Metadata that every card has (:mod:`cgbench.benchmark.release.card_front`)."""
 _PART = re.compile(
     r"^(?P<begin>(?P<open><!-- |# )yours: (?P<name>[a-z]+)\b[^\n]*\n)(?P<text>.*?)"
     r"(?P<end>^(?P=open)end of (?P=name)(?: -->)?\n)",
@@ -68,7 +52,7 @@ def add_results(path: Path, lines: Mapping[str, str]) -> bool:
         old = re.findall(r"^- \*\*(.+?)\.\*\* (.*)$", written_parts(card).get("validity", ""), re.MULTILINE)
         new_lines = {name: html.escape(" ".join(text.split()), quote=False) for name, text in lines.items()}
         results = "".join(f"- **{name}.** {text}\n" for name, text in sorted({**dict(old), **new_lines}.items()))
-        part = marked_part("validity", f"### {HEADINGS['validity']}\n\n{results}")
+        part = marked_part("validity", f"### What makes it hard\n\n{results}")
         new = _PART.sub(lambda block: part if block["name"] == "validity" else block[0], card)
         if part not in new:
             return False
@@ -87,28 +71,3 @@ def without_notes(card: str) -> str:
 def card_digest(data: bytes) -> str:
     """The SHA-256 of a card in a manifest: without what people wrote."""
     return hashlib.sha256(without_notes(data.decode("utf-8")).encode("utf-8")).hexdigest()
-
-
-def read_notes(path: Path) -> dict[str, str]:
-    """Read a file of notes: a YAML mapping of parts to texts."""
-    import yaml
-
-    data = load_yaml(path)
-    if not isinstance(data, dict):
-        raise InputError(f"{path}: write notes for a card as 'origin: text'; the parts are {', '.join(PARTS)}")
-    notes = {}
-    for name, value in data.items():
-        if name not in PARTS:
-            raise InputError(f"{path}: a card has no part {name!r}{did_you_mean(str(name), PARTS)}")
-        if name == "metadata":
-            if not isinstance(value, dict):
-                raise InputError(f"{path}: metadata: give names and values for the YAML at the top of the card")
-            if reserved := sorted({*value} & WRITTEN_KEYS):
-                raise InputError(f"{path}: metadata: the build writes {reserved[0]} itself; leave it out")
-            value = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=1_000)
-        if not isinstance(value, str) or not value.strip():
-            raise InputError(f"{path}: {name}: a text is needed")
-        if without_notes(marked_part(name, value)) != marked_part(name):
-            raise InputError(f"{path}: {name}: has a line that marks the end of a part; leave it out")
-        notes[name] = value if name == "metadata" else f"### {HEADINGS[name]}\n\n{value.strip()}\n"
-    return notes

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cgbench.benchmark.release.card_notes import HEADINGS
 from cgbench.benchmark.release.data_tables import TEXTS
 from cgbench.benchmark.release.manifest import ID, is_split, table_file
 from cgbench.files import parse_json, to_json
@@ -22,8 +21,6 @@ MANUAL_FIELDS = (
     *("rai:annotatorDemographics", "rai:annotationsPerItem", "rai:dataImputationProtocol"),
 )
 """Fields that a build never writes: the publisher of the release does."""
-NOTED = {"personal": "rai:personalSensitiveInformation", "citation": "citeAs"}
-"""Manual fields that are also parts of the card (:mod:`cgbench.benchmark.release.card_notes`)."""
 _CR = (
     *("citeAs", "column", "equivalentProperty", "extract", "field", "fileProperty", "fileObject", "fileSet", "format"),
     *("includes", "isLiveDataset", "jsonPath", "key", "md5", "parentField", "path", "recordSet", "references", "regex"),
@@ -49,14 +46,13 @@ def write_croissant(
     manifest: Mapping[str, Any],
     schemas: Mapping[str, Any],
     digests: Mapping[str, str],
-    notes: Mapping[str, str] | None = None,
     manual: Mapping[str, Any] | None = None,
 ) -> str:
     """The metadata of a release, as the text of its file.
 
     :param schemas: pyarrow schemas by table name.
     :param digests: SHA-256 of the release's files.
-    :param notes: what people wrote for the card; ``manual``: manual fields of an existing file.
+    :param manual: manual fields of an existing file.
     """
     counts = manifest["counts"]
     source, target = manifest["languages"]
@@ -92,9 +88,6 @@ def write_croissant(
     if manifest["licence"]:
         value["license"] = manifest["licence"]
     value |= {key: manual[key] for key in MANUAL_FIELDS if key in manual} if manual else {}
-    for card_part, key in NOTED.items():
-        if text := (notes or {}).get(card_part):
-            value[key] = text.removeprefix(f"### {HEADINGS[card_part]}").strip()
     return to_json(value)
 
 

@@ -23,22 +23,18 @@ from cgbench.locks import BusyError, locked
 ARRIVING = ".arriving"  # in the folder of a release: files being moved from another disk
 
 
-def write_manifest(
-    manifest: dict[str, Any], staging: Path, tables: Mapping[str, Any], out: Path, notes: Mapping[str, str]
-) -> dict[str, Any]:
+def write_manifest(manifest: dict[str, Any], staging: Path, tables: Mapping[str, Any], out: Path) -> dict[str, Any]:
     """Write card, metadata and manifest of a release with texts and tables; returns the complete manifest.
 
     :param tables: the written tables, by name.
-    :param out: the folder of an earlier release with people's edits; ``notes``: their new notes.
+    :param out: the folder of an earlier release with people's edits.
     """
-    card_parts, fields = (
-        _kept(out / CARD, lambda data: written_parts(data.decode("utf-8"))),
-        _kept(out / CROISSANT, manual_fields),
-    )
-    card_parts.pop("validity", None)  # results for the earlier pairs
-    write_atomic(staging / CARD, write_card(Release(staging, manifest), {**card_parts, **notes}))
+    notes = _kept(out / CARD, lambda data: written_parts(data.decode("utf-8")))
+    fields = _kept(out / CROISSANT, manual_fields)
+    notes.pop("validity", None)  # results for the earlier pairs
+    write_atomic(staging / CARD, write_card(Release(staging, manifest), notes))
     schemas = {name: table.schema for name, table in tables.items()}
-    metadata = write_croissant(manifest, schemas, listed_digests(staging), notes, fields)
+    metadata = write_croissant(manifest, schemas, listed_digests(staging), fields)
     write_atomic(staging / CROISSANT, metadata)
     return seal(manifest, staging)
 

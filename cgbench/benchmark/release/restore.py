@@ -143,7 +143,7 @@ def _write(release: Release, tables: dict[str, Any], texts: RestoredText, to: Pa
     for name in sorted({SPLIT, CONTROL, SAMPLE, CORRELATIONS} & {*manifest["files"]}):
         shutil.copyfile(release.path(name), to / name)
     del manifest["files"]  # which lists the files without text
-    write_manifest(manifest, to, full_tables, release.folder, {})
+    write_manifest(manifest, to, full_tables, release.folder)
     for path in (path for path in to.rglob("*") if path.is_file()):
         sync_file(path)
 

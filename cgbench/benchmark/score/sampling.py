@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cgbench.benchmark.comparison.comparison import CALIBRATED, Comparison
-from cgbench.benchmark.comparison.dependence import cluster_numbers, widening
 from cgbench.benchmark.comparison.design import Clusters, Design, Sampling
+from cgbench.benchmark.comparison.variance import covariance_of_clusters, design_effects
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.score.example_sets import ExampleSet, release_files
 from cgbench.benchmark.score.features import FeatureInputs, table_column
@@ -119,6 +119,12 @@ def _as_cter(metric: Metric) -> Cter | None:
     return metric if isinstance(metric, Cter) else None
 
 
+def cluster_numbers(labels: Sequence[str]) -> np.ndarray:
+    """The labels as int64 ``[n]``, numbered from 0 in the order in which they occur."""
+    numbers = {label: index for index, label in enumerate(dict.fromkeys(labels))}
+    return np.array([numbers[label] for label in labels], np.int64)
+
+
 def unused_clusters(
     metric: Metric, sampling: Sampling, statistics: Sequence[np.ndarray], sources: Sequence[str] | None
 ) -> list[str]:
@@ -128,13 +134,23 @@ def unused_clusters(
     """
     if sampling.clusters or sources is None or len(set(sources)) in (1, len(sources)):
         return []
-    wider = widening(metric, sampling, statistics, Clusters(("source",), (cluster_numbers(sources),)))
+    wider = _widening(metric, sampling, statistics, Clusters(("source",), (cluster_numbers(sources),)))
     if wider < WIDER:
         return []
     return [
         f"{len(sources) - len(set(sources)):,} examples repeat the source of another and are not independent: with "
         f"{argument('cluster', 'source')} intervals are up to {wider:.2f} times as wide"
     ]
+
+
+def _widening(metric: Metric, sampling: Sampling, statistics: Sequence[np.ndarray], clusters: Clusters) -> float:
+    """By which factor ``clusters`` widen the interval of the first score, at most over the systems; 0 if unknown."""
+    rows = sampling.counted(np.arange(metric.n))
+    clustered = covariance_of_clusters(metric, statistics, rows, clusters)
+    if clustered is None:
+        return 0.0
+    effects = design_effects(metric, statistics, rows, clustered)[:, 0]
+    return float(np.sqrt(np.nan_to_num(effects).max()))
 
 
 def design_of_estimate(request: ScoreRequest, test: ExampleSet, inputs: FeatureInputs) -> Design | None:

@@ -273,7 +273,7 @@ def _signature(
     if comparison.confidence or comparison.paired or binning or control:
         if sampling.design:
             items["estimate"] = sampling.design.population
-        if sampling.design and not sampling.clusters and comparison.samples is None:
+        if sampling.design and not sampling.clusters:
             items["design"] = "jackknife"
         elif sampling.clusters:
             items["clusters"] = sampling.clusters.signature()

@@ -44,7 +44,6 @@ class StatsRequest(TextOptions, TableOptions):
     min_count: int = option(
         default=3, help="Minimum count for an n-gram to be known, for the degree", group="N-grams", least=1
     )
-    published: bool = option(default=False, help="Also show Table 2 of the R-Dangle paper", group="Output")
     pos: str | None = option(
         default=None,
         help="Also count part-of-speech n-grams, with a spaCy pipeline or CoNLL-U files of train and each test",

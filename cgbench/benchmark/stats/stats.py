@@ -14,10 +14,8 @@ from cgbench.benchmark.stats.request import StatsRequest
 from cgbench.benchmark.stats.single_texts import Text
 from cgbench.benchmark.stats.stats_tables import stats_report
 from cgbench.benchmark.stats.text_statistics import (
-    PublishedRow,
     StatsRow,
     Wanted,
-    published_rows,
     statistics_as_json,
     text_rows,
 )
@@ -41,7 +39,6 @@ class Statistics:
     """One row per test text. ``repr`` is the output of ``cgbench stats``; a notebook shows it as tables."""
 
     rows: tuple[StatsRow, ...]
-    published: tuple[PublishedRow, ...] = ()
 
     def to_pandas(self) -> pandas.DataFrame:
         """One row per test text: examples, mean length, degree and its quantiles, novel n-grams by order, signature.
@@ -78,7 +75,7 @@ class Statistics:
         """The output of ``cgbench stats`` as ``text``, ``json``, ``tsv``, ``markdown``, ``latex`` or ``html``."""
         if form not in (*FORMS, "json"):
             raise InputError(f"{argument('form', form)}: it must be one of {', '.join((*FORMS, 'json'))}")
-        return stats_report(self.rows, self.published, form)
+        return stats_report(self.rows, form)
 
     def plot(self) -> Any:
         """Draw the share of novel n-grams by length, one line per test text.
@@ -124,7 +121,7 @@ def stats(request: StatsRequest) -> Statistics:
     check_random_splits(request.random_splits)
     counts = Wanted(tuple(sorted(set(request.orders))), request.show, kind, request.random_splits)
     rows = _of_release(request, counts) if request.release is not None else _of_texts(request, counts)
-    return Statistics(tuple(rows), tuple(published_rows()) if request.published else ())
+    return Statistics(tuple(rows))
 
 
 def _of_release(request: StatsRequest, counts: Wanted) -> Iterable[StatsRow]:

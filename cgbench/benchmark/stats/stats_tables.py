@@ -5,20 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from cgbench.benchmark.metrics.published import PAPERS
-from cgbench.benchmark.stats.text_statistics import NovelCounts, PublishedRow, StatsRow, statistics_as_json
+from cgbench.benchmark.stats.text_statistics import NovelCounts, StatsRow, statistics_as_json
 from cgbench.tables import as_html, render
 
 
-def stats_report(rows: Sequence[StatsRow], published: Sequence[PublishedRow], form: str) -> str:
+def stats_report(rows: Sequence[StatsRow], form: str) -> str:
     """The output in one of the forms ``text``, ``json``, ``tsv``, ``markdown``, ``latex``, ``html``."""
     if form == "json":
         values = list(map(statistics_as_json, rows))
-        if published:
-            for value in values:
-                value["published"] = [row.as_dict() for row in published]
         return json.dumps(values[0] if len(values) == 1 else values, ensure_ascii=False, indent=1)
-    blocks = [_main_table(rows, published, form)]
+    blocks = [_main_table(rows, form)]
     if any(row.divergence for row in rows):
         blocks.append(_divergences(rows, form))
     for row in rows:
@@ -27,19 +23,19 @@ def stats_report(rows: Sequence[StatsRow], published: Sequence[PublishedRow], fo
             if counts and counts.frequent:
                 blocks.append(_frequent(counts, f"novel {label} n-grams{name}", form))
     if form != "tsv":  # there the signature is a column
-        blocks.append(_notes(rows, published, form))
+        blocks.append(_notes(rows, form))
     return "\n\n".join(block for block in blocks if block)
 
 
-def _main_table(rows: Sequence[StatsRow], published: Sequence[PublishedRow], form: str) -> str:
-    """The rows of Table 2, published ones last; TSV also has the quantiles of the degree."""
+def _main_table(rows: Sequence[StatsRow], form: str) -> str:
+    """The rows of Table 2; TSV also has the quantiles of the degree."""
     exact = form == "tsv"
     orders = list(rows[0].words.orders)
     head = ["test", "examples", "mean length", "degree"]
     unit = " share" if exact else " %"
     head += [f"{label} {order}{figure}" for label in ("word", "POS") for order in orders for figure in ("", unit)]
     quantiles = list(rows[0].quantiles) if exact else []
-    head += [*(f"degree {name}" for name in quantiles), "source", *(["signature", "signature_short"] if exact else [])]
+    head += [*(f"degree {name}" for name in quantiles), *(["signature", "signature_short"] if exact else [])]
     lines = []
     for row in rows:
         cells = [row.name, _count(row.examples, exact), _number(row.mean_length, exact, 2)]
@@ -50,15 +46,8 @@ def _main_table(rows: Sequence[StatsRow], published: Sequence[PublishedRow], for
                 cells += (
                     [_count(order_counts.novel, exact), _share(order_counts.share, exact)] if order_counts else ["", ""]
                 )
-        cells += [*(_number(row.quantiles[name], exact, 3) for name in quantiles), ""]
+        cells += [_number(row.quantiles[name], exact, 3) for name in quantiles]
         lines.append(cells + ([str(row.signature), row.signature.format(short=True)] if exact else []))
-    for figure in published:
-        cells = [figure.name, _count(figure.examples, exact), "", str(figure.degree)]
-        for published_counts in (figure.words, figure.pos):
-            for order in orders:
-                known = order in published_counts
-                cells += [_count(published_counts[order], exact) if known else "", ""]  # no paper has the shares
-        lines.append([*cells, *([""] * len(quantiles)), figure.source, *(["", ""] if exact else [])])
     return render(head, lines, form)
 
 
@@ -106,15 +95,13 @@ def _frequent(counts: NovelCounts, label: str, form: str) -> str:
     return render([label, "n", "occurrences"], lines, form) if lines else ""
 
 
-def _notes(rows: Sequence[StatsRow], published: Sequence[PublishedRow], form: str) -> str:
-    """Signatures, and the references of published rows."""
+def _notes(rows: Sequence[StatsRow], form: str) -> str:
+    """Signatures."""
     lines = []
     for row in rows:
         name = f"{row.name}  " if len(rows) > 1 else ""
         lines.append(f"{name}signature  STATS|{row.signature}")
         lines.append(f"{name}short      STATS|{row.signature.format(short=True)}")
-    papers = dict.fromkeys(row.source.split()[0] for row in published)
-    lines += [f"{paper}: {PAPERS[paper]}" for paper in papers if paper in PAPERS]
     if form == "latex":
         lines = [f"% {line}" for line in lines]
     text = "\n".join(lines)

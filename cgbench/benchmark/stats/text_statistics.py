@@ -7,12 +7,10 @@ The number of examples, the compositional degree (the mean over sentences of pie
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -231,44 +229,6 @@ def _counts(ngrams: NovelNgrams, counts: Wanted) -> NovelCounts:
         ngrams.counts(counts.orders),
         {order: ngrams.most_frequent(order, counts.show) for order in counts.orders} if counts.show else {},
     )
-
-
-@dataclass(frozen=True)
-class PublishedRow:
-    """A row of a published table: novel n-grams by order, of words and tags; ``source`` is the paper and table."""
-
-    name: str
-    examples: int
-    degree: float
-    words: dict[int, int]
-    pos: dict[int, int]
-    source: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """The row as JSON, with the keys of ``cgbench stats``."""
-        novel = {"novel_words": self.words, "novel_pos": self.pos}
-        return {
-            **{"name": self.name, "examples": self.examples, "degree": self.degree},
-            **{name: {str(order): count for order, count in counts.items()} for name, counts in novel.items()},
-            "source": self.source,
-        }
-
-
-def published_rows() -> list[PublishedRow]:
-    """Table 2 of Zheng and Lapata 2023."""
-    text = (files("cgbench.benchmark") / "published" / "table2.tsv").read_text(encoding="utf-8")
-    rows = csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
-    return [
-        PublishedRow(
-            row["name"],
-            int(row["examples"]),
-            float(row["degree"]),
-            {order: int(row[f"word {order}"]) for order in (2, 3)},
-            {order: int(row[f"pos {order}"]) for order in (2, 3)},
-            row["source"],
-        )
-        for row in rows
-    ]
 
 
 def statistics_as_json(row: StatsRow) -> dict[str, Any]:

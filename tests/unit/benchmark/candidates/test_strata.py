@@ -20,17 +20,16 @@ def ranked(values):
     return np.argsort(np.argsort(-values, kind="stable")) + 1
 
 
-def test_strata_are_blocks_of_the_ranks_then_of_the_degrees():
+def test_strata_are_blocks_of_the_ranks():
     rng = np.random.default_rng(1)
-    values, degree = rng.random(400), rng.integers(1, 5, 400) / 4
+    values = rng.random(400)
     rank = ranked(values)
-    found = strata_of(values, rank, degree, 4, 2)
-    assert found.max() == 7
+    found = strata_of(values, rank, 4)
+    assert found.max() == 3
     for block in range(4):
-        inside = found // 2 == block
+        inside = found == block
         assert rank[inside].max() - rank[inside].min() == inside.sum() - 1  # neighbours
-        assert rank[inside].min() > rank[found // 2 < block].max(initial=0)
-        assert degree[found == 2 * block].max() <= degree[found == 2 * block + 1].min()
+        assert rank[inside].min() > rank[found < block].max(initial=0)
         assert abs(inside.sum() - 100) < 15  # of a uniform distribution, equally many
 
 
@@ -40,7 +39,7 @@ def test_strata_of_a_skewed_measure_are_nearer_the_best_borders_than_equal_parts
     def variance(stratum):  # of Neyman's allocation: the square of the mean deviation
         return ((np.bincount(stratum) / len(values)) @ deviations_in(stratum, values)) ** 2
 
-    found = strata_of(values, ranked(values), np.ones(4000), 5, 1)
+    found = strata_of(values, ranked(values), 5)
     equal = (ranked(values) - 1) * 5 // 4000
     assert variance(found) < 0.75 * variance(equal)
     assert np.bincount(found)[0] < 400
@@ -48,10 +47,10 @@ def test_strata_of_a_skewed_measure_are_nearer_the_best_borders_than_equal_parts
 
 def test_odd_measures_have_strata():
     ones, rank = np.ones(20), np.arange(1, 21)
-    assert (strata_of(ones, rank, ones, 5, 1) == 0).all()
-    assert (strata_of(ones * np.nan, rank, ones, 5, 1) == 0).all()
+    assert (strata_of(ones, rank, 5) == 0).all()
+    assert (strata_of(ones * np.nan, rank, 5) == 0).all()
     values = np.array([np.nan, np.nan, *range(18, 0, -1)])
-    found = strata_of(values, rank, ones, 3, 1)
+    found = strata_of(values, rank, 3)
     assert found[0] == found[1] == found[2] == 0 and (np.diff(found) >= 0).all()
 
 
@@ -104,7 +103,7 @@ def candidates(n=200, seed=3):
 @pytest.mark.parametrize("how", ALLOCATIONS)
 def test_every_candidate_is_drawn_with_its_probability(how):
     columns = candidates()
-    config = {"uncertainty": "rmi", "strata": 4, "degree_strata": 2, "allocation": how}
+    config = {"uncertainty": "rmi", "strata": 8, "allocation": how}
     drawn, trials = np.zeros(200), 1500
     for seed in range(trials):
         found = draw_columns(columns, config | {"seed": seed}, {"select": 10, "sample": 40})

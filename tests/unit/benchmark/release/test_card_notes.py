@@ -1,16 +1,6 @@
 """What people write in a card, and what a release answers for."""
 
-import pytest
-
-from cgbench.benchmark.release.card_notes import (
-    PARTS,
-    card_digest,
-    marked_part,
-    read_notes,
-    without_notes,
-    written_parts,
-)
-from cgbench.errors import InputError
+from cgbench.benchmark.release.card_notes import card_digest, marked_part, without_notes, written_parts
 
 PARTS_OF_CARD = f"{marked_part('origin')}\n{marked_part('contact')}"
 CARD = f"---\nlanguage: de\n{marked_part('metadata')}---\n# Title\n\n{PARTS_OF_CARD}\nend\n"
@@ -40,33 +30,3 @@ def test_what_stands_between_the_marks_changes_no_digest():
         CARD.replace("# Title", "<!-- yours: origin -->\n# Title"),
     ):
         assert card_digest(other.encode()) != card_digest(CARD.encode())
-
-
-def test_a_file_of_notes(tmp_path):
-    path = tmp_path / "notes.yaml"
-    path.write_text("origin: From talks.\nmetadata:\n  source_datasets: [original]\ncitation: |\n  @misc{x}\n")
-    notes = read_notes(path)
-    assert notes["origin"] == "### Origin of the text\n\nFrom talks.\n"
-    assert notes["metadata"] == "source_datasets:\n- original\n"
-    assert without_notes(marked_part("citation", notes["citation"])) == marked_part("citation")
-    assert set(notes) < set(PARTS)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("orign: x", "a card has no part 'orign'; did you mean origin?"),
-        ("- x", "write notes for a card as 'origin: text'"),
-        ("contact: 7", "contact: a text is needed"),
-        ("contact: ' '", "contact: a text is needed"),
-        ("metadata: x", "metadata: give names and values"),
-        ("metadata: {license: mit}", "metadata: the build writes license itself; leave it out"),
-        ("origin: |\n  a\n  <!-- end of origin -->\n  b", "has a line that marks the end of a part"),
-    ],
-)
-def test_notes_that_are_none(tmp_path, text, message):
-    path = tmp_path / "notes.yaml"
-    path.write_text(text)
-    with pytest.raises(InputError, match=message.replace("?", "\\?")) as caught:
-        read_notes(path)
-    assert str(path) in str(caught.value) and "\n" not in str(caught.value)
