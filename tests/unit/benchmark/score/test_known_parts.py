@@ -350,3 +350,12 @@ def test_pages_of_whole_sentences_and_of_one_system(tmp_path):
     page = score_page(found)
     assert 'value="1"' in page and "(given)" in page  # without the sources, its pieces alone
     assert found.to_pandas().query("by == 'parts'").shape[0] >= 2
+
+
+def test_the_page_of_many_systems_folds_all_tables_but_the_first(tmp_path):
+    folder = folder_of(tmp_path)
+    systems = {f"system {number}": [*REFERENCES[:-1], "house"] for number in range(9)}
+    breakdown = {"parts": folder, "probe_systems": {name: outputs(folder, {}) for name in systems}}
+    page = score_page(evaluate("exact", systems, REFERENCES, breakdown=breakdown))
+    assert "<details>\n<summary>Further tables and wrong pairs</summary>" in page
+    assert "(-0.0)" not in page
