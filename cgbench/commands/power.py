@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -19,6 +21,8 @@ from cgbench.commands.command import Command, grouped_option
 from cgbench.commands.options import takes
 from cgbench.commands.score_import import scores_by_system
 from cgbench.errors import InputError
+from cgbench.files import check_output
+from cgbench.plots import Chart, Series, check_picture, draw_charts, save_figure
 from cgbench.tables import render
 
 
@@ -34,6 +38,7 @@ from cgbench.tables import render
 @takes(ScoreRequest, only=("systems", "references", "accept_text", "ids", "sources", "table", "cluster"))
 @takes(MetricOptions, only=("preset",))
 @takes(PowerRequest, but=("pilot",))
+@grouped_option("Output", "--plot", type=Path, help="Plot the smallest differences (.svg, .png or .pdf)")
 def power_command(
     output: Mapping[str, Any],
     score_options: Mapping[str, Any],
@@ -42,6 +47,7 @@ def power_command(
     values: Mapping[str, Any],
     scores: Sequence[str],
     metric: str,
+    plot: Path | None,
 ) -> None:
     """Compute the smallest difference a test set can show, and how many examples or seeds a difference needs.
 
@@ -50,6 +56,9 @@ def power_command(
     """
     if bool(scores) + ("systems" in pilot) + ("variance" in values) != 1:
         raise InputError("give a pilot, --scores or --hyp of two systems, or --variance")
+    if plot:
+        check_picture(plot, f"--plot {plot}")
+        check_output(plot, [])
     if scores:
         shared = {name: pilot[name] for name in ("ids", "sources", "table", "cluster") if name in pilot}
         request = ImportRequest(**{"systems": scores_by_system(scores), **shared, **score_options})
@@ -62,6 +71,17 @@ def power_command(
         evaluation = None
     result = power(PowerRequest(evaluation, **values))
     click.echo(_shown(result, output.get("form", "text")))
+    if plot:
+        save_figure(draw_charts([_chart(result)]), plot)
+
+
+def _chart(result: PowerResult) -> Chart:
+    """The smallest difference over the number of examples."""
+    points = [(_examples(result, units), difference) for units, difference in result.smallest if units is not None]
+    values = [math.nan if difference is None else difference for _, difference in points]
+    title = f"{100 * result.test.power:g}% power; seeds: {result.runs}"
+    labels = [f"{examples:,}" for examples, _ in points]
+    return Chart(labels, [Series("", values)], title, f"smallest difference, {result.metric}", "examples")
 
 
 def _examples(result: PowerResult, units: int | None) -> int | None:

@@ -85,3 +85,16 @@ def test_right_and_wrong_examples_need_more_than_their_variance_says(run):
 def test_bad_calls_are_one_line(pilot, run, monkeypatch, words, message):
     monkeypatch.chdir(pilot)
     assert message in run("power", *words, status=2).stderr
+
+
+def test_the_plot_has_the_smallest_differences_of_the_table(run, tmp_path):
+    pytest.importorskip("matplotlib")
+    words = ["power", "--variance", "4", "--examples", "100", "--examples", "1000", "--plot"]
+    run(*words, tmp_path / "power.svg")
+    picture = (tmp_path / "power.svg").read_text()
+    for text in ("80% power; seeds: 1", "smallest difference, score", ">1,000<", ">100<"):
+        assert text in picture
+    run(*words, tmp_path / "power.svg", "--seeds", "3", "--seed-variance", "1")
+    assert "seeds: 3" in (tmp_path / "power.svg").read_text()
+    failed = run(*words, tmp_path / "power.gif", status=2)
+    assert "must end in .svg, .png or .pdf" in failed.stderr
