@@ -111,9 +111,9 @@ def score_known_parts(
         bins = make_bins(Feature("degree", degrees), None)
         bins = [replace(degree_bin, label=f"given, degree {degree_bin.label}") for degree_bin in bins]
     given_pairs = [np.stack([gate_of(parts, run.probes, breakdown.known).given for run in runs]) for runs in outcomes]
-    scores = PartsScores(
-        folder, parts, breakdown.known, outcomes, residual, _by_parts(scored, given_pairs, bins, request), beyond
-    )
+    fixed = _determined(folder, parts, breakdown.known, test)
+    scored = _by_parts(scored, given_pairs, bins, fixed, request)
+    scores = PartsScores(folder, parts, breakdown.known, outcomes, residual, scored, beyond)
     return replace(scores, warnings=(*(f"probes: {line}" for line in probes.warnings), *_warnings(scores)))
 
 
@@ -148,20 +148,36 @@ def _measure(
     return parts, tuple(tuple(outcomes(*run) for run in runs) for runs in runs_of_systems)
 
 
-def _by_parts(
-    scored: ScoredSystems, given_pairs: Sequence[np.ndarray], bins: Sequence[Bin], request: ScoreRequest
-) -> ScoredSystems:
-    """The scores on given pairs, on the rest, and on given pairs in each bin.
+def _determined(folder: PartsFolder, parts: Parts, least: int, test: ExampleSet) -> np.ndarray | None:
+    """Which test rows the text determines: the references of its probes translate every piece alike, as a system must
+    that knows it. None where pieces are judged by references, which then are right by definition."""
+    if folder.match != "outputs" or not test.references:
+        return None
+    texts = [target for _, target in folder.probes], [references[0] for references in test.references]
+    return gate_of(parts, judge_run(folder, folder.rows, parts, texts).probes, least).given
 
-    :param given: of each system bool ``[runs, n]``.
+
+def _by_parts(
+    scored: ScoredSystems,
+    given_pairs: Sequence[np.ndarray],
+    bins: Sequence[Bin],
+    fixed: np.ndarray | None,
+    request: ScoreRequest,
+) -> ScoredSystems:
+    """The scores on given pairs, on the rest, on given pairs in each bin, and on pairs that are determined or not.
+
+    :param given_pairs: of each system bool ``[runs, n]``; ``fixed``: bool ``[n]``.
     """
     comparison = replace(request.comparison, paired=None, baseline=None, all_pairs=False, confidence=True)
     every, results = np.arange(scored.metric.n), []
-    for result, given_of_system in zip(scored.results, given_pairs, strict=True):
+    for result, given in zip(scored.results, given_pairs, strict=True):
+        # As many rows as count in some run: intervals depend on it.
+        masks = [(Bin("given", every), given), (Bin("rest", every), ~given), *((bin_, given) for bin_ in bins)]
+        if fixed is not None:
+            halves = (Bin("determined", every), fixed), (Bin("not determined", every), ~fixed)
+            masks += [(half, np.broadcast_to(inside, given.shape)) for half, inside in halves]
         subsets = []
-        for number_of_bin, bin_ in enumerate([Bin("given", every), Bin("rest", every), *bins]):
-            inside = ~given_of_system if number_of_bin == 1 else given_of_system
-            # As many rows as count in some run: intervals depend on it.
+        for bin_, inside in masks:
             rows = bin_.rows[inside[:, bin_.rows].any(axis=0)]
             subset = replace(result.whole, figures={name: Score(None) for name in result.whole.figures})
             if len(rows):
