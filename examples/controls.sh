@@ -49,11 +49,11 @@ python3 - "$out/candidates/candidates" "$out/test" <<'PYTHON'
 import random, sys
 
 name, out = sys.argv[1:]
-texts = {language: open(f"{name}.{language}").read().splitlines() for language in ("en", "de")}
+texts = {form: open(f"{name}.{form}").read().splitlines() for form in ("en", "de", "norm.en")}
 random.seed(1)
 rows = sorted(random.sample(range(len(texts["en"])), 600))
-for language, lines in texts.items():
-    open(f"{out}.{language}", "w").write("".join(f"{lines[row]}\n" for row in rows))
+for form, lines in texts.items():
+    open(f"{out}.{form}", "w").write("".join(f"{lines[row]}\n" for row in rows))
 PYTHON
 
 # --- Probes from new text, and from training text, which a memory knows.
@@ -72,8 +72,9 @@ for seed in "${seeds[@]}"; do
 done
 for set in test new train; do
   case $set in
-    test) source=$out/test.en human=$out/test.de ;;
-    *) source=$out/parts-$set/probes.source human=$out/parts-$set/probes.target ;;
+    test) source=$out/test.en normalised=$out/test.norm.en human=$out/test.de ;;
+    *) source=$out/parts-$set/probes.source normalised=$out/parts-$set/probes.norm.source
+      human=$out/parts-$set/probes.target ;;
   esac
   cp "$human" "$out/hypotheses/$set.human"
   cgbench translate "$source" --system "memory:$out/text/train.en,$out/text/train.de" --output "$out/hypotheses/$set.memory"
@@ -83,7 +84,8 @@ for set in test new train; do
     echo "apertium is not installed: its rows are left out"
   fi
   for seed in "${seeds[@]}"; do
-    cgbench translate "$source" --model "$out/runs/$seed" --device cpu --truncate --output "$out/hypotheses/$set.$seed"
+    cgbench translate "$normalised" --model "$out/runs/$seed" --device cpu --truncate \
+      --output "$out/hypotheses/$set.$seed"
   done
 done
 

@@ -273,9 +273,10 @@ def test_the_controls_ask_for_what_there_is(data, tmp_path):
     for at, (language, side) in enumerate((("en", "source"), ("de", "target"))):
         lines = [pair[at] for pair in pairs[:700]]
         write(data / "multi30k" / f"train.lc.norm.tok.{language}.gz", lines)
-        write(out / "candidates" / f"candidates.{language}", lines)
-        for name in ("parts-new", "parts-train"):
-            write(out / name / f"probes.{side}", lines)
+        for form in ("", "norm."):
+            write(out / "candidates" / f"candidates.{form}{language}", lines)
+            for name in ("parts-new", "parts-train"):
+                write(out / name / f"probes.{form}{side}", lines)
     asked = tmp_path / "asked"
     note = f'printf "%s\\0" "$@" >> {asked}; printf "\\n" >> {asked}'
     run("controls.sh", tmp_path, {**COMMANDS, "cgbench": note, "apertium": "cat"}, SEEDS="1 2")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -147,16 +148,25 @@ def cell_effects(
         groups.append((MEAN, np.stack([weights.mean(axis=0) for _, weights in groups])))
     values, rows = np.concatenate(observed), []
     for name, weights in groups:
-        of_runs, intervals = weights @ values, {}
+        of_runs = weights @ values
+        intervals: dict[str, Interval] = {}
         for figure, label in enumerate((*CELLS, *EFFECTS)):
-            part = covariance and covariance.select(lambda block, at=figure, by=weights: by @ block[at] @ by.T)
-            if part is None or label in CELLS:
-                intervals[label] = part and score_interval(part, of_runs[:, figure], metric.top, metric.bottom)
+            if covariance is None:
+                intervals[label] = None
+                continue
+            part = covariance.select(partial(_of_group, figure=figure, weights=weights))
+            if label in CELLS:
+                intervals[label] = score_interval(part, of_runs[:, figure], metric.top, metric.bottom)
             else:
                 intervals[label] = _effect_interval(part, of_runs[:, figure])
         means = dict(zip((*CELLS, *EFFECTS), of_runs.mean(axis=0).tolist(), strict=True))
         rows.append(CellScores(name, len(of_runs), means, intervals))
     return CellEffects(metric.name, str(metric.signature()), cells, tuple(rows))
+
+
+def _of_group(block: np.ndarray, figure: int, weights: np.ndarray) -> np.ndarray:
+    """The covariance of a figure between the runs of a group."""
+    return np.asarray(weights @ block[figure] @ weights.T)
 
 
 def _effect_interval(covariance: ExampleCovariance, runs: np.ndarray) -> Interval:

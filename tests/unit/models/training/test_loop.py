@@ -1,6 +1,12 @@
 """The training loop: its schedule, its log, and that an interrupted run ends in the bytes of an undisturbed one."""
 
 import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -56,6 +62,28 @@ def test_a_killed_run_ends_in_the_same_bytes_in_both_precisions(corpus, tmp_path
     assert "model.safetensors" not in contents(tmp_path / "killed")
     train(corpus, tmp_path / "killed", preset=preset)
     assert contents(tmp_path / "killed") == contents(tmp_path / "undisturbed")
+
+
+@pytest.mark.slow
+def test_a_process_killed_by_sigkill_ends_in_the_same_bytes(corpus, undisturbed, tmp_path):
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path; from training_runs import train;"
+        "train(Path(sys.argv[2]), Path(sys.argv[3]))"
+    )
+    out = tmp_path / "model"
+    for updates in (3, 9):
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, str(Path(__file__).parents[3] / "helpers"), str(corpus), str(out)]
+        )
+        while process.poll() is None:
+            log = log_of(out) if (out / "metrics.jsonl").is_file() else []
+            if log and log[-1]["update"] >= updates:
+                break
+            time.sleep(0.002)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    train(corpus, out)
+    assert contents(out) == contents(undisturbed)
 
 
 def test_seeds_differ_and_threads_do_not_leak(corpus, undisturbed, tmp_path):
