@@ -92,8 +92,9 @@ def test_estimates_weigh_every_pair_by_its_probability(built):
 
 def test_a_population_that_was_not_drawn_is_refused(built, small_release, run):
     test = small_release.folder / "test.en"
-    text = run("score", "bleu", "--release", small_release.folder, "--estimate", "window", "--hyp", f"A={test}").stdout
-    assert "estimate for 210 candidates in the window, from 35 of them" in text
+    words = "score", "bleu", "--release", small_release.folder, "--estimate", "window", "--hyp", f"A={test}"
+    assert "estimate for 210 candidates in the window, from 35 of them" in run(*words).stdout
+    assert "--samples has no effect with --estimate" in run(*words, "--samples", "50", status=2).stderr
     for folder, name, population, message in (
         (small_release.folder, "test", "candidates", "the test set was not drawn from 490 of the 700 candidates"),
         (built, "sample", "pool", "1,800 of the 2,500 pairs of the pool are not candidates (they have a rare word"),

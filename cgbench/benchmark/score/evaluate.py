@@ -217,6 +217,12 @@ def _check_parts(breakdown: Breakdown) -> None:
 def check_resampled(request: ScoreRequest, control: ExampleSet | None) -> None:
     """Refuse the number and the seed of resamples if nothing is resampled."""
     comparison, breakdown = request.comparison, request.breakdown
+    resamples_pairs = comparison.paired in ("bootstrap", "randomization") or control
+    if request.examples.estimate and comparison.samples is not None and not resamples_pairs:
+        raise InputError(
+            f"{argument('samples')} has no effect with {argument('estimate')}: its intervals leave out one example "
+            "at a time; leave it out"
+        )
     if comparison.paired or comparison.confidence or control or breakdown.differences or breakdown.by is not None:
         return
     for name in ("samples", "seed"):
