@@ -147,6 +147,7 @@ def _choose(table: Table, chosen: str | None, roles: tuple[str, ...]) -> str:
     for name in (*roles, *(names if alone else ())):
         if name in names:
             return name
-    example = names[0] if names and "\t" not in names[0] and len(names[0]) < 20 else "1"
+    texts = [name for name in names if not name.lower().endswith("id")]  # ids are rarely what is to be read
+    example = next((name for name in (*texts, *names) if "\t" not in name and len(name) < 20), "1")
     where = "its first row has" if kind in NUMBERED else "it has" if kind == "parquet" else "its first object has"
     raise InputError(f"{path}: which column? Write {path}:COLUMN, such as {path}:{example}; {where} {', '.join(names)}")

@@ -200,6 +200,12 @@ def test_rows_are_joined_by_their_ids(tmp_path, run):
 BAD = {
     "another length": (["1\n2\n3\n", "1\n2\n"], [], "b has 2 scores and "),
     "no number": (["1\n2\n", "1\nx\n"], [], "b, row 2: 'x' is not a score; give a number such as 0.5"),
+    "decimal comma": (
+        ["1\n2\n", "1\n82,88\n"],
+        [],
+        "b, row 2: '82,88' is not a score; write it with a decimal point, 82.88",
+    ),
+    "thousands": (["1\n2\n", "1\n1,182.5\n"], [], "b, row 2: '1,182.5' is not a score; give a number such as 0.5"),
     "underscore": (["1\n2\n", "1\n1_1\n"], [], "b, row 2: '1_1' is not a score"),
     "missing": (["1\n2\n3\n", "nan\n1\ninf\n"], [], "b: 2 of 3 scores are missing or infinite: rows 1 (nan), 3 (inf)."),
     "all missing": (["nan\n1\n", "1\nnan\n"], ["--drop-missing"], "no example is left"),
@@ -380,6 +386,11 @@ def test_a_table_of_ratings_has_a_mean_per_system(ratings, run):
     assert figures(run, "--scores", "A=r.csv") == {"A": means["A"]}
     (ratings / "excel.csv").write_text(RATINGS.replace(",", ";"))
     assert figures(run, "--scores", "excel.csv") == means
+    (ratings / "comma.csv").write_text(RATINGS.replace(",", ";").replace("80", "80,5"))
+    refused = run("score", "import", "--scores", "comma.csv", status=2).stderr
+    assert "comma.csv, row 2: '80,5' is not a score; write it with a decimal point, 80.5" in refused
+    refused = run("score", "import", "--scores", "r.csv", "--cluster", "doc", status=2).stderr
+    assert "--cluster doc: the scores have no such column; there is document, example, rater" in refused
     frame = pandas.read_csv(ratings / "r.csv")
     for scores in (frame, str(ratings / "r.csv")):
         result = cgbench.import_scores(scores, comparison={"cluster": "document"})

@@ -53,6 +53,9 @@ def test_scores_of_seeds_in_bins_and_of_people(files, run):
 def test_a_split_and_reproduced_tables(files, run, tmp_path):
     shown = run("split", "--corpus", files / "ref", files / "ref", "--out", tmp_path / "out", env={"COLUMNS": "80"})
     assert "random splits" in shown.stdout and widest(shown.stdout) <= 80
+    assert "compounds   highest" in shown.stdout
+    words = ["--method", "random", "--out", tmp_path / "random"]
+    assert "highest" not in run("split", "--corpus", files / "ref", files / "ref", *words).stdout
     for scale in ("full", "smoke"):
         for seed, value in enumerate((40.0, 62.5)):
             figures = {"exact match": value, "exact match: zup blicket zup kiki zup fep": value}

@@ -53,6 +53,14 @@ def number_of(text: str) -> float | None:
     return None if word == text else number_of(word)
 
 
+def no_score(where: str, value: Any) -> InputError:
+    """The error that a value is not a score, with a remedy."""
+    number = str(value).strip().replace(",", ".")
+    comma = "," in str(value) and _NUMBER.fullmatch(number)
+    remedy = f"write it with a decimal point, {number}" if comma else "give a number such as 0.5"
+    return InputError(f"{where}: {value!r} is not a score; {remedy}")
+
+
 class SegmentScores(Metric):
     """The mean of segment scores, or the share of scores of at least X.
 
@@ -175,7 +183,7 @@ def scores_of(texts: Sequence[str], name: str) -> np.ndarray:
     for row, text in enumerate(texts):
         value = number_of(text)
         if value is None:
-            raise InputError(f"{name}, row {row + 1}: {text!r} is not a score; give a number such as 0.5")
+            raise no_score(f"{name}, row {row + 1}", text)
         found[row] = value
         word = row if word is None and text.strip().lower() in _WORDS else word
     if word is not None and not np.isin(found[~np.isnan(found)], (0.0, 1.0)).all():

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from cgbench.benchmark.metrics.segment_scores import number_of
+from cgbench.benchmark.metrics.segment_scores import no_score, number_of
 from cgbench.benchmark.outputs.score_files import ScoreColumn, as_score, is_json_lines, read_json
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
@@ -255,7 +255,7 @@ def _score(annotation: Mapping[str, Any], where: str) -> float | None:
 def _number(value: Any, where: str) -> float:
     score = number_of(value if isinstance(value, str) else repr(value))
     if score is None or not math.isfinite(score):
-        raise InputError(f"{where}: {value!r} is not a score; give a number such as 0.5")
+        raise no_score(where, value)
     return score
 
 

@@ -76,6 +76,8 @@ def table_column(inputs: FeatureInputs, asked: str, names: Sequence[str], n: int
     """
     if known := next((name for name in names if name in inputs.columns), None):
         return Column(known, list(inputs.columns[known]))
+    if inputs.table is None and inputs.columns:  # such as those of judgements
+        raise InputError(f"{asked}: the scores have no such column{did_you_mean(names[0], inputs.columns)}")
     if inputs.table is None:
         raise InputError(
             f"{asked} needs a table with one row per example; give {argument('table')} (or {argument('release')})"

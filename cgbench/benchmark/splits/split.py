@@ -116,11 +116,13 @@ def corpus_or_split(source: Any, columns: tuple[str, str] | None) -> CorpusSpec:
 def split_summary(result: SplitResult) -> str:
     """The divergences next to those of random splits, then the sizes."""
     measured, manifest = result.divergences, result.release.manifest
-    counts, target = manifest["counts"], manifest["configuration"]["divergence"]
+    counts, settings = manifest["counts"], manifest["configuration"]
+    highest = "highest" if settings["method"] in DIVERGENT else ""
+    target = settings["divergence"]
     novel = measured.novel_compounds / measured.compounds if measured.compounds else 0.0
     rows = [
         ("atoms", "", f"{measured.atom:.4f}", str(measured.atom_chance or "-")),
-        ("compounds", "highest" if target is None else f"{target:g}", f"{measured.compound:.4f}",
+        ("compounds", highest if target is None else f"{target:g}", f"{measured.compound:.4f}",
          str(measured.compound_chance or "-")),
     ]  # fmt: skip
     sizes = f"{counts['train']:,} training pairs, {counts['selected']:,} test pairs; {100 * novel:.1f}% new compounds"

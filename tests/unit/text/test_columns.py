@@ -96,6 +96,12 @@ def test_bad_input(folder, name, message):
         read_column(f"{folder}/{name}")
 
 
+def test_the_example_of_a_column_is_no_id(tmp_path):
+    (tmp_path / "t.jsonl").write_text('{"doc_id": 1, "text": "a b"}\n')
+    with pytest.raises(InputError, match=r"t\.jsonl:text; its first object has doc_id, text"):
+        read_column(tmp_path / "t.jsonl")
+
+
 def test_csv_is_that_of_rfc_4180(tmp_path):
     rows = [("text", "n"), ('a "b", c', "1"), ("", ""), ("two\nlines", "2"), ("two\r\nmore", "3"), (" x ", "")]
     for end in ("\r\n", "\n"):
