@@ -17,3 +17,17 @@ def test_a_copied_example_is_its_commands(browser, site):
     # A command over two lines, without the table that it prints.
     (paired,) = [text for text in copied if "score bleu --ref" in text and "--tokenize none --paired" in text]
     assert len(paired.splitlines()) == 2 and paired.splitlines()[0].endswith("\\")
+
+
+def test_an_example_without_colours_is_copied_as_its_commands_too(browser, site):
+    page = browser.new_page()
+    page.goto(f"{site}reference/train/")
+    page.wait_for_selector("[data-clipboard-text]", state="attached")
+    copied = page.eval_on_selector_all(
+        "[data-clipboard-text]", "buttons => buttons.map((button) => button.dataset.clipboardText)"
+    )
+    page.close()
+    # A second line that only its indentation shows belongs to the command; the table after it does not.
+    (demo,) = [text for text in copied if "validate_metric=exact_match" in text]
+    first, second = demo.splitlines()
+    assert first.startswith("cgbench train --model demo") and first.endswith("\\") and second.startswith("    --set ")
