@@ -18,11 +18,12 @@ from cgbench.benchmark.score.features import make_feature
 from cgbench.benchmark.score.result import Evaluation, EvaluationInputs
 from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.errors import InputError
+from cgbench.plots import COLOURS
 
 MOST_ROWS = 20
 """Systems in a chart with a row for each."""
-MOST_LINES = 8
-"""Systems in a chart with a line, a histogram or a plot for each."""
+MOST_LINES = len(COLOURS)
+"""Systems in a chart with a line, a histogram or a plot for each: one per colour."""
 FEATURES = ("length", "degree", "uncertainty", "perplexity", "frequency", "one-shot")
 OF_COMPOUNDS = ("type", "compound-length", "context-length", "modifier")
 

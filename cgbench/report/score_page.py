@@ -155,6 +155,7 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
         "compared_with": systems[base_of(scored)].name,
         "few": len(systems) <= MOST_LINES,
         "rows_drawn": drawn(scored, MOST_ROWS),
+        "few_examples": charts.FEW,
         "lines_drawn": drawn(scored, MOST_LINES),
         "details": [details for metric in of_metrics if (details := _details(metric))],
         "drops": [_drops(scored, figure) for figure in figures] if scored.drops else [],

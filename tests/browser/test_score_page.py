@@ -1,5 +1,6 @@
 """The page of scores, used; and with text that would break it."""
 
+import io
 import warnings
 
 import pytest
@@ -120,6 +121,20 @@ def test_a_hundred_systems_fit_a_page_whose_tables_are_sorted_and_filtered(opene
     caption = page.locator("figcaption").first.text_content()
     assert caption.endswith("Shown: system 0 and the best 19 of the other 99 systems.")
     assert page.locator("figure").first.locator(".mark").count() == 19
+
+
+@pytest.mark.parametrize("width", [400, 1000])
+def test_rows_have_their_line_below_the_fixed_column_too(opened, scores_file, width):
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    page = opened(scores_file, viewport={"width": width, "height": 900})
+    without_line = []
+    for cell in page.locator(".scroll tbody th[scope=row]:visible").all()[:30]:
+        cell.evaluate("cell => cell.scrollIntoView({ block: 'center' })")
+        box = cell.bounding_box()
+        clip = {"x": box["x"] + 2, "y": box["y"] + box["height"] - 3, "width": 1, "height": 5}
+        colours = image.open(io.BytesIO(page.screenshot(clip=clip))).convert("RGB").getcolors()
+        without_line += [cell.text_content()] if len(colours) == 1 else []  # paper alone
+    assert not without_line
 
 
 def test_hostile_text_shows_as_text(opened, tmp_path):

@@ -192,7 +192,20 @@ def test_many_systems_are_sorted_and_the_best_are_drawn(exact):
     table = re.search(r"<caption>exact \(%\); ★.*?</table>", html, re.DOTALL)[0]
     cells = re.findall(r'<th scope="row" dir="auto">(s\d+).*?</th><td>([\d.]+)', table)
     assert cells == [(name, f"{int(name[1:]) / 0.4:.2f}") for name in order]
-    assert re.findall("<summary>(s[0-9]+) against s1", html) == order[1:8]
+    assert re.findall("<summary>(s[0-9]+) against s1", html) == order[1:7]
+
+
+def test_categories_have_a_colour_per_system_and_say_what_is_grey(tmp_path):
+    """Points of categories are not joined, so no dashes tell apart two systems of one colour."""
+    systems = {f"s{number}": REFERENCES[:number] + ["wrong"] * (40 - number) for number in range(1, 10)}
+    (tmp_path / "kinds.tsv").write_text(
+        "\n".join(["id\tkind", *(f"{n}\t{'rare' if n < 3 else 'ab'[n % 2]}" for n in range(40))]) + "\n"
+    )
+    html = score_page(quietly("exact", systems, REFERENCES, by="column:kind", table=tmp_path / "kinds.tsv"))
+    chart = re.search(r'aria-label="exact \(%\) by column:kind".*?</svg>', html, re.DOTALL)[0]
+    colours = re.findall(r'class="name (c\d)"', chart)
+    assert len(set(colours)) == len(colours) == 7
+    assert "Bars: 95% intervals; grey: fewer than 5 examples." in html
 
 
 def test_an_evaluation_put_together_by_hand(exact):
