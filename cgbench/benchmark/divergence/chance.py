@@ -24,7 +24,7 @@ class Chance:
     splits: int
 
     def __str__(self) -> str:
-        return f"{self.mean:.4f} ± {self.sd:.4f}" + ("" if self.z is None else f" (z {self.z:+.1f})")
+        return f"{self.mean:.4f} ± {self.sd:.4f}" + ("" if self.z is None else f" (z {self.z:+z.1f})")
 
 
 def check_random_splits(splits: int) -> None:

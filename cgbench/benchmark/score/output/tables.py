@@ -222,7 +222,7 @@ def _drops(scored: ScoredSystems, rows: Sequence[Row], width: int) -> list[Outpu
             bounds = ""
             if row.ci_low is not None and row.ci_high is not None:
                 low, high = (row.ci_low, row.ci_high) if row.value >= 0 else (-row.ci_high, -row.ci_low)
-                bounds = f" [{low:.{width}f}, {high:.{width}f}]"
+                bounds = f" [{low:z.{width}f}, {high:z.{width}f}]"
             of_system = f"{row.system}: " if len(scored.results) > 1 else ""
             words.append(
                 f"{of_system}{label} {verb} by {abs(row.value):.{width}f}{bounds} from the control set "

@@ -163,6 +163,12 @@ def test_every_form():
     assert found.to_pandas() is not None
 
 
+def test_a_bound_just_below_zero_has_no_sign():
+    found = scored({"A": [53]}, {"A": [79]})
+    assert -0.5 < found.scored.drops["A"]["exact"].ci_low < 0
+    assert "exact falls by 13 [0, " in found.report(width=0)
+
+
 @pytest.mark.parametrize(
     ("test", "control", "message"),
     [

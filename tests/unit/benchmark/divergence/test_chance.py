@@ -64,6 +64,7 @@ def test_no_z_if_random_splits_do_not_differ():
     chance = text_divergences(*texts, element_type("words:2"), splits=5).compound_chance
     assert chance.z is None and str(chance) == "0.0000 ± 0.0000"
     assert str(Chance(0.25, 0.125, 2.0, 200)) == "0.2500 ± 0.1250 (z +2.0)"
+    assert str(Chance(0.25, 0.125, -0.01, 200)).endswith("(z +0.0)")
 
 
 def test_stats_shows_them(tmp_path):
