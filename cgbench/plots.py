@@ -75,7 +75,8 @@ class Chart:
     """Series next to each other at the same labels. The pages draw it as SVG, :func:`draw_charts` with matplotlib.
 
     :param counts: number of examples at each label, if any.
-    :param joined: a line joins the values of a series.
+    :param joined: a line joins the values of a series; ``places``: of the labels, for :func:`draw_charts` (default: in
+        equal steps).
     :param down: labels are below one another, and values go from left to right.
     :param decimals: of values in text; ``ends``: of the scale (default: those of the values); ``note``: what bars mean.
     """
@@ -91,6 +92,7 @@ class Chart:
     decimals: int = 1
     ends: tuple[float, float] | None = None
     note: str = ""
+    places: Sequence[float] = ()
 
     def offset(self, index: int) -> float:
         """How far a series stands from its label, so that all are next to each other."""
@@ -137,7 +139,7 @@ def draw_chart_on(ax: Any, chart: Chart) -> None:
     their names at the end."""
     # Names as rows wrap, so that they leave room for the values.
     labels = [_plain(textwrap.fill(label, 22) if chart.down else label) for label in chart.labels]
-    positions = np.arange(len(labels))
+    positions = np.array(chart.places or range(len(labels)), float)
     if chart.counts:
         labels = [f"{label}\n({count:,})" for label, count in zip(labels, chart.counts, strict=True)]
     ends: list[tuple[float, str, str]] = []

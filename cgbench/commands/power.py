@@ -76,12 +76,22 @@ def power_command(
 
 
 def _chart(result: PowerResult) -> Chart:
-    """The smallest difference over the number of examples."""
-    points = [(_examples(result, units), difference) for units, difference in result.smallest if units is not None]
-    values = [math.nan if difference is None else difference for _, difference in points]
+    """The smallest difference over the number of examples, whose axis is logarithmic."""
+    points = sorted(
+        (_examples(result, units) or 0, math.nan if difference is None else difference)
+        for units, difference in result.smallest
+        if units is not None
+    )
+    places = [math.log(max(1, examples)) for examples, _ in points]
+    # A label too near the one before is left out; its point stays.
+    labels, last = [], -math.inf
+    for place, (examples, _) in zip(places, points, strict=True):
+        near = place - last < 0.13 * (places[-1] - places[0])
+        labels.append("" if near else f"{examples:,}")
+        last = last if near else place
     title = f"{100 * result.test.power:g}% power; seeds: {result.runs}"
-    labels = [f"{examples:,}" for examples, _ in points]
-    return Chart(labels, [Series("", values)], title, f"smallest difference, {result.metric}", "examples")
+    series = [Series("", [difference for _, difference in points])]
+    return Chart(labels, series, title, f"smallest difference, {result.metric}", "examples", places=places)
 
 
 def _examples(result: PowerResult, units: int | None) -> int | None:

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 
 import pytest
 
@@ -94,6 +95,13 @@ def test_the_plot_has_the_smallest_differences_of_the_table(run, tmp_path):
     picture = (tmp_path / "power.svg").read_text()
     for text in ("80% power; seeds: 1", "smallest difference, score", ">1,000<", ">100<"):
         assert text in picture
+    # Distances are those of logarithms: 100 is as far from 1,000 as that is from 10,000; 1,010 is too near for a label.
+    run(*words[:-1], "--examples", "10000", "--examples", "1010", "--plot", tmp_path / "log.svg")
+    picture = (tmp_path / "log.svg").read_text()
+    low, middle, high = (
+        float(re.search(rf'x="([\d.]+)"[^>]*>{text}<', picture)[1]) for text in ("100", "1,000", "10,000")
+    )
+    assert middle - low == pytest.approx(high - middle, rel=0.01) and ">1,010<" not in picture
     run(*words, tmp_path / "power.svg", "--seeds", "3", "--seed-variance", "1")
     assert "seeds: 3" in (tmp_path / "power.svg").read_text()
     failed = run(*words, tmp_path / "power.gif", status=2)
