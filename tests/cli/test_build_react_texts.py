@@ -32,13 +32,13 @@ def test_a_pool_in_another_case_stops_unless_accepted(demo, run, tmp_path):
     names = said[0].replace("--lowercase", "lowercase")  # releases store names of arguments
     for path in (*pool, *train):
         names = names.replace(str(path), path.name)
-    assert len(said) == len(manifest["warnings"]) == 1 and names in manifest["warnings"]
-    assert said[0].startswith(f"{pool[0]} {pool[1]}: cased, but ")
+    assert len(said) == len(manifest["warnings"]) == 2 and names in manifest["warnings"]
+    assert said[0].startswith(f"{pool[0]} {pool[1]}: cased, but ") and said[1].startswith("the test set has only ")
     assert " --accept-text " in manifest["command"]
 
 
 def test_nothing_is_said_of_texts_that_fit(corpora, run, tmp_path):
     words = [*corpora, "--preset", "demo", "--until", "candidates", "--set", "candidates=20", "--out", tmp_path / "out"]
     result = run("build-react", *words, "--accept-text", "--format", "json")
-    assert not result.stderr
+    assert [line[:31] for line in result.stderr.splitlines()] == ["warning: the test set has only "]
     assert "--accept-text" not in json.loads(result.stdout)["command"]

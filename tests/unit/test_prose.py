@@ -41,6 +41,7 @@ HABITS = [
     "The model generalizes and is normalized.",
     "The behavior of a color.",
     "The modeling code was analyzed.",
+    "An interval of 95 % is wide.",
 ]
 PLAIN = [
     "One sentence per line, a test set per folder, 4.5 steps a second.",

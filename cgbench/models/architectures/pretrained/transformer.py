@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from cgbench.models.architectures.transformer import Transformer
+from cgbench.models.config.common import TransformerConfig
 from cgbench.models.config.encoders import OFFSET, OverEncoderConfig
 from cgbench.models.parts.dropout import Dropout
 from cgbench.models.parts.layers import EncoderLayer
@@ -74,9 +75,9 @@ class PretrainedTransformer(Transformer):
         return logits if self.output_bias is None else logits + self.output_bias
 
 
-def build_transformer(config: OverEncoderConfig, source_size: int, target_size: int) -> Transformer:
+def build_transformer(config: TransformerConfig, source_size: int, target_size: int) -> Transformer:
     """Build a Transformer, with pre-trained parts according to the configuration."""
-    if config.pretrained_encoder or not config.tie_output:
+    if isinstance(config, OverEncoderConfig) and (config.pretrained_encoder or not config.tie_output):
         return PretrainedTransformer(config, source_size, target_size)
     return Transformer(config, source_size, target_size)
 
