@@ -11,6 +11,7 @@ from cgbench.benchmark.consistency.request import ConsistencyRequest, ItemsReque
 from cgbench.commands.command import Command, Group
 from cgbench.commands.options import takes
 from cgbench.commands.score_output import ScoreOutput
+from cgbench.errors import InputError
 
 PATH = click.Path(path_type=Path)
 EXAMPLE = "cgbench consistency make mono.en --pieces test.jsonl:compound --out items.tsv"
@@ -48,5 +49,7 @@ def score_command(values: dict[str, Any], output: dict[str, Any], items: Path) -
     from cgbench.benchmark.consistency.linked_translations import consistency
 
     request, printer = ConsistencyRequest(**{"items": str(items), **values}), ScoreOutput(**output)
+    if output.get("per_example") and items.is_dir():
+        raise InputError("--per-example needs a table of items: a folder has no score of single sentences")
     printer.check(request)
     printer.show(consistency(request))

@@ -85,10 +85,10 @@ def _chart(result: PowerResult) -> Chart:
     places = [math.log(max(1, examples)) for examples, _ in points]
     # A label too near the one before is left out; its point stays.
     labels, last = [], -math.inf
-    for place, (examples, _) in zip(places, points, strict=True):
-        near = place - last < 0.13 * (places[-1] - places[0])
+    for position, (examples, _) in zip(places, points, strict=True):
+        near = position - last < 0.13 * (places[-1] - places[0])
         labels.append("" if near else f"{examples:,}")
-        last = last if near else place
+        last = last if near else position
     title = f"{100 * result.test.power:g}% power; seeds: {result.runs}"
     series = [Series("", [difference for _, difference in points])]
     return Chart(labels, series, title, f"smallest difference, {result.metric}", "examples", places=places)

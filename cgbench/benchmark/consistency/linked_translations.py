@@ -152,6 +152,8 @@ def consistency(request: ConsistencyRequest) -> Evaluation:
         from cgbench.benchmark.consistency.composition import composition
 
         return composition(request)
+    if request.probe_systems is not None:
+        raise InputError(f"{argument('probe_systems')} has no effect on a table of items; leave it out")
     metric = Consistency(read_items(request.items))
     comparison = changed(request.comparison, cluster=tuple(dict.fromkeys(("piece", *request.comparison.cluster))))
     sources = [row.source for row in metric.rows]

@@ -163,9 +163,14 @@ class PartsFolder:
         it translates the piece, a compound."""
         return str(self.manifest["match"])
 
+    @property
+    def untested(self) -> int:
+        """The number of test rows with a piece that has no probe, or without pieces."""
+        return sum(not row or any(not self.pieces[position.piece].probes for position in row) for row in self.rows)
+
     def words_of_rows(self, rows: Sequence[Sequence[Place]]) -> list[list[str]]:
         """The words of test or control rows on the side of the pieces, which are n-grams that cover them."""
-        return [[word for place in row for word in self.pieces[place.piece].text.split(" ")] for row in rows]
+        return [[word for position in row for word in self.pieces[position.piece].text.split(" ")] for row in rows]
 
 
 def write_parts(

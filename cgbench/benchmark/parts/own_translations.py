@@ -93,8 +93,8 @@ def judge_outputs(
     chance = np.zeros(len(rows[0]))
     passed, rows_by_fold = np.zeros((folds, len(pieces)), np.int64), np.zeros((folds, len(rows[0])), bool)
     for piece, words in enumerate(pieces):
-        own = slice(probe_starts[piece], probe_starts[piece + 1])
-        of_piece = probes[1][own].tolist()
+        places_of_piece = slice(probe_starts[piece], probe_starts[piece + 1])
+        of_piece = probes[1][places_of_piece].tolist()
         if not of_piece:
             continue
         # Of each probe the linked units, and how many of them each output contains.
@@ -109,7 +109,7 @@ def judge_outputs(
         probe_shared, row_shared, other_shared = np.split(shared, [count, count + len(row_outputs)], axis=1)
         # Each probe by the others, each row by all probes.
         itself = np.diagonal(probe_shared)
-        in_probes[own] = _is_half(probe_shared.sum(axis=0) - itself, sizes.sum() - sizes)
+        in_probes[places_of_piece] = _is_half(probe_shared.sum(axis=0) - itself, sizes.sum() - sizes)
         in_rows[places] = _is_half(row_shared.sum(axis=0), sizes.sum())
         by_chance = _is_half(other_shared.sum(axis=0), sizes.sum())
         chance[places] = by_chance.reshape(SHUFFLES, len(places)).mean(axis=0)

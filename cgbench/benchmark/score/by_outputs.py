@@ -35,5 +35,29 @@ def judge_run(
     return Outcomes(judged.probes, judged.rows, judged.folds, judged.chance)
 
 
+def left_out(folder: PartsFolder, parts: Parts) -> list[str]:
+    """Warnings about test rows that are never given: of other lengths than probes, or with a piece without a probe."""
+    lines, rows = [], len(parts.length)
+    if outside := int((~parts.in_span).sum()):
+        lines.append(
+            f"{rows - outside:,} of {rows:,} test pairs are as long as probes "
+            f"({parts.span[0]} to {parts.span[1]} words); the other {outside:,} count as not given"
+        )
+    if untested := folder.untested:
+        lines.append(
+            f"{untested:,} of {rows:,} test pairs with a piece without a probe (or without pieces) count as not given"
+        )
+    return lines
+
+
+def by_chance(outcomes: Sequence[Sequence[Outcomes]]) -> str:
+    """A warning: how often pieces come out by chance, for each system."""
+    chances = [100 * float(np.mean([run.chance for run in runs])) for runs in outcomes]
+    return (
+        f"pieces come out of outputs for other test pairs in {' / '.join(f'{chance:.0f}%' for chance in chances)} "
+        "of cases, by chance; errors are corrected for this"
+    )
+
+
 def _probe_words(folder: PartsFolder) -> list[list[str]]:
     return [words_of(source) for source, _ in folder.normalised]

@@ -25,7 +25,7 @@ from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.outputs.systems import System, check_same_runs, same_systems
 from cgbench.benchmark.parts.folder import SIDES, PartsFolder, Place
-from cgbench.benchmark.score.by_outputs import judge_run, source_parts
+from cgbench.benchmark.score.by_outputs import by_chance, judge_run, left_out, source_parts
 from cgbench.benchmark.score.example_sets import ExampleSet, MetricContext, read_test_set
 from cgbench.benchmark.score.hypotheses import RELEASE, normalise_systems
 from cgbench.benchmark.score.request import ScoreRequest
@@ -62,8 +62,7 @@ class PartsScores:
     @property
     def untested(self) -> int:
         """The number of test rows with a piece that has no probe, or without pieces: they are not given."""
-        rows = self.folder.rows
-        return sum(not row or any(not self.folder.pieces[position.piece].probes for position in row) for row in rows)
+        return self.folder.untested
 
 
 def score_known_parts(
@@ -170,12 +169,13 @@ def _by_parts(
     """
     comparison = replace(request.comparison, paired=None, baseline=None, all_pairs=False, confidence=True)
     every, results = np.arange(scored.metric.n), []
-    for result, given in zip(scored.results, given_pairs, strict=True):
+    for result, given_rows in zip(scored.results, given_pairs, strict=True):
         # As many rows as count in some run: intervals depend on it.
-        masks = [(Bin("given", every), given), (Bin("rest", every), ~given), *((bin_, given) for bin_ in bins)]
+        masks = [(Bin("given", every), given_rows), (Bin("rest", every), ~given_rows)]
+        masks += [(bin_, given_rows) for bin_ in bins]
         if fixed is not None:
             halves = (Bin("determined", every), fixed), (Bin("not determined", every), ~fixed)
-            masks += [(half, np.broadcast_to(inside, given.shape)) for half, inside in halves]
+            masks += [(half, np.broadcast_to(inside, given_rows.shape)) for half, inside in halves]
         subsets = []
         for bin_, inside in masks:
             rows = bin_.rows[inside[:, bin_.rows].any(axis=0)]
@@ -200,23 +200,9 @@ def _warnings(scores: PartsScores) -> list[str]:
             f"{trained:,} of {counts['probes']:,} probes are in the training text: memorisation alone gives a residual "
             f"above zero; {compared}"
         )
-    outside = int((~scores.parts.in_span).sum())
-    if outside:
-        lines.append(
-            f"{len(scores.parts.length) - outside:,} of {len(scores.parts.length):,} test pairs are as long as probes "
-            f"({scores.parts.span[0]} to {scores.parts.span[1]} words); the other {outside:,} count as not given"
-        )
-    if untested := scores.untested:
-        lines.append(
-            f"{untested:,} of {len(scores.folder.rows):,} test pairs with a piece without a probe (or without pieces) "
-            "count as not given"
-        )
+    lines += left_out(scores.folder, scores.parts)
     if scores.folder.match == "outputs":
-        chances = [100 * float(np.mean([run.chance for run in runs])) for runs in scores.outcomes]
-        lines.append(
-            f"pieces come out of outputs for other test pairs in {' / '.join(f'{chance:.0f}%' for chance in chances)} "
-            "of cases, by chance; errors are corrected for this"
-        )
+        lines.append(by_chance(scores.outcomes))
     elif single := sum(len(piece.probes) == 1 for piece in scores.folder.pieces):
         lines.append(
             f"{counted(single, 'piece')} with one probe: it decides whether the piece is known, and none is left to "

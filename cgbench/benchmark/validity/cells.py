@@ -117,11 +117,12 @@ def _matched(columns: Mapping[str, Any], pools: list[np.ndarray], size: int, see
     rows = np.empty((len(pools), size), np.int64)
     for cell, members in enumerate(pools):
         points, member_points = scaled_covariates(_covariates(columns, template), _covariates(columns, members))
-        for number in np.unique(corpus[template]):
-            wanted, there = np.flatnonzero(corpus[template] == number), np.flatnonzero(corpus[members] == number)
-            if len(there) < len(wanted):
+        for pool in np.unique(corpus[template]):
+            of_template, of_members = (np.flatnonzero(corpus[those] == pool) for those in (template, members))
+            if len(of_members) < len(of_template):
                 return None
-            rows[cell, wanted] = members[there[match(points[wanted], member_points[there])]]
+            matched = match(points[of_template], member_points[of_members])
+            rows[cell, of_template] = members[of_members[matched]]
     return rows
 
 

@@ -56,7 +56,8 @@ def both(outputs):
 
 def test_what_breaks_has_a_residual_and_what_composes_has_none(parts):
     folder, sources, outputs = parts
-    residuals = consistency(ConsistencyRequest(folder.folder, **both(outputs))).results
+    with pytest.warns(match="pieces come out of outputs for other test pairs in [0-9]+% / [0-9]+% of cases"):
+        residuals = consistency(ConsistencyRequest(folder.folder, **both(outputs))).results
     composes, breaks = (result.whole.figures["residual"] for result in residuals)
     assert composes.ci_low < 0 < composes.ci_high and abs(composes.value) < 3
     assert breaks.ci_low > 25 and breaks.value < 50
@@ -68,6 +69,34 @@ def test_what_breaks_has_a_residual_and_what_composes_has_none(parts):
     # The references translate every piece alike, so all rows but those of lengths without probes are determined.
     bins = {bin_.label: part.examples for bin_, part in scores.parts.scored.results[0].bins}
     assert bins["determined"] + bins["not determined"] == 120 and bins["determined"] > 100
+
+
+def test_errors_are_corrected_for_what_comes_out_by_chance(parts):
+    folder, _, outputs = parts
+    of_rows = source_parts(folder, folder.rows)
+    run = judge_run(folder, folder.rows, of_rows, outputs["breaks"][::-1])
+    residual, chance = Residual(of_rows, 4), np.full(len(run.rows), 0.5)
+    plain = Outcomes(run.probes, run.rows)
+    errors = [
+        residual.value(residual.statistics(it))[2] for it in (plain, Outcomes(*[run.probes, run.rows], None, chance))
+    ]
+    assert errors[1] == pytest.approx(2 * errors[0]) and errors[0] > 10
+    hidden = residual.statistics(Outcomes(run.probes, run.rows, None, chance + 0.46))
+    assert np.isnan(residual.value(hidden)[0])
+
+
+def test_a_piece_with_two_translations_is_not_determined(parts, tmp_path):
+    folder, sources, outputs = parts
+    (texts, _), words = outputs["composes"], [row for row in folder.rows if any(place.piece == 0 for place in row)]
+    probes = [(source, f"{at}{at}q{at}" if at < 5 else target) for at, (source, target) in enumerate(folder.probes)]
+    write_parts(tmp_path / "parts", folder.pieces, probes, folder.rows, MANIFEST)
+    of_probes = {"breakdown": {"parts": tmp_path / "parts", "probe_systems": outputs["composes"][1]}}
+    counts = []
+    for path in (folder.folder, tmp_path / "parts"):
+        of_probes["breakdown"]["parts"] = path
+        scores = evaluate("chrf", texts, texts, sources=sources, **of_probes)
+        counts.append({bin_.label: part.examples for bin_, part in scores.parts.scored.results[0].bins}["determined"])
+    assert counts[0] - counts[1] == len(words) > 0
 
 
 def test_folds_that_say_the_same_change_nothing(parts):
@@ -92,9 +121,20 @@ def test_the_command(parts, tmp_path):
         ([], "needs the translations of its probes; give --probe-hyp"),
         (["--probe-hyp", f"b={tmp_path / 'probes'}"], "b is not one of the systems"),
         (["--probe-hyp", f"a={tmp_path / 'hyp'}"], "has 120 lines and"),
+        (
+            ["--probe-hyp", f"a={tmp_path / 'probes'}", "--per-example", str(tmp_path / "rows.tsv")],
+            "no score of single",
+        ),
+        (["--probe-hyp", f"a={tmp_path / 'probes'}", "--cluster", "piece"], "--cluster has no effect on a folder"),
     ):
         refused = CliRunner().invoke(main, [*command, *extra])
         assert refused.exit_code == 2 and said in refused.output
+
+
+def test_a_table_of_items_has_no_probes(tmp_path):
+    (tmp_path / "items.tsv").write_text("source\tpiece\nthe dog\tdog\na dog\tdog\n")
+    with pytest.raises(InputError, match="probe_systems has no effect on a table of items"):
+        consistency(ConsistencyRequest(tmp_path / "items.tsv", ["hund", "hund"], probe_systems=["hund", "hund"]))
 
 
 def test_pieces_of_references_are_refused(parts, tmp_path):
