@@ -131,7 +131,7 @@ cgbench validate "$release" --sources "$out/candidates.de"
 # --- Translations of the test set, the control set, the sample, the probes and all candidates.
 systems=(absolute relative lstm rdangle seqmix)
 sources=("test:$release/test.norm.de" "control:$release/control.norm.de" "sample:$release/sample.norm.de"
-  "probes:$out/parts/probes.source" "candidates:$out/candidates.de")
+  "probes:$out/parts/probes.norm.source" "candidates:$out/candidates.de")
 for system in "${systems[@]}"; do
   for seed in "${seeds[@]}"; do
     for source in "${sources[@]}"; do
