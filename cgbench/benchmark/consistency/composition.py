@@ -7,7 +7,7 @@ import warnings
 from cgbench.benchmark.consistency.request import ConsistencyRequest
 from cgbench.benchmark.outputs.systems import check_same_runs, read_systems, same_systems
 from cgbench.benchmark.parts.folder import PartsFolder
-from cgbench.benchmark.score.by_outputs import by_chance, judge_run, left_out, source_parts
+from cgbench.benchmark.score.by_outputs import by_chance, judge_run, left_out, no_residual, source_parts
 from cgbench.benchmark.score.residual import compare_composition
 from cgbench.benchmark.score.result import Evaluation
 from cgbench.errors import InputError, InputWarning, argument
@@ -41,6 +41,10 @@ def composition(request: ConsistencyRequest) -> Evaluation:
         runs = [judge_run(folder, folder.rows, parts, run) for run in zip(probes.runs, system.runs, strict=True)]
         outcomes.append((system.name, runs))
     scored = compare_composition(parts, outcomes, KNOWN, request.comparison)
-    for line in (*left_out(folder, parts), by_chance([runs for _, runs in outcomes])):
+    lines = [*left_out(folder, parts), by_chance([runs for _, runs in outcomes])]
+    for result, (name, runs) in zip(scored.results, outcomes, strict=True):
+        if result.whole.figures["residual"].value is None:
+            lines.append(no_residual(name, parts, runs, KNOWN, result.whole.figures["given"].value or 0.0))
+    for line in lines:
         warnings.warn(InputWarning(line), stacklevel=3)
     return Evaluation(scored, tuple(systems))

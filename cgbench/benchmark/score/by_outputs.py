@@ -9,7 +9,7 @@ import numpy as np
 
 from cgbench.benchmark.parts.folder import PartsFolder, Place
 from cgbench.benchmark.parts.own_translations import judge_outputs
-from cgbench.benchmark.score.residual import Outcomes, Parts, parts_of_folder
+from cgbench.benchmark.score.residual import LEAST_VISIBLE, Outcomes, Parts, gate_of, parts_of_folder
 from cgbench.text.plain_text import words_of
 
 
@@ -57,6 +57,22 @@ def by_chance(outcomes: Sequence[Sequence[Outcomes]]) -> str:
         f"pieces come out of outputs for other test pairs in {' / '.join(f'{chance:.0f}%' for chance in chances)} "
         "of cases, by chance; errors are corrected for this"
     )
+
+
+def no_residual(system: str, parts: Parts, runs: Sequence[Outcomes], least: int, given_count: float) -> str:
+    """Why a system has no residual composition error."""
+    if not given_count:
+        known = 100 * np.mean([gate_of(parts, run.probes, least).known for run in runs])
+        return (
+            f"{system}: no pair is given, so there is no residual composition error: it knows {known:.0f}% of the "
+            f"pieces, and a test pair has {len(parts.rows.piece) / max(len(parts.length), 1):.1f} on average"
+        )
+    if any(run.chance is not None and float(np.mean(run.chance)) >= 1 - LEAST_VISIBLE for run in runs):
+        return (
+            f"{system}: nearly every piece comes out of outputs for other test pairs, so outputs alone cannot show an "
+            "error; judge them by references"
+        )
+    return f"{system}: too few known pieces have a second probe, so no error can be predicted"
 
 
 def _probe_words(folder: PartsFolder) -> list[list[str]]:

@@ -25,7 +25,7 @@ from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.outputs.systems import System, check_same_runs, same_systems
 from cgbench.benchmark.parts.folder import SIDES, PartsFolder, Place
-from cgbench.benchmark.score.by_outputs import by_chance, judge_run, left_out, source_parts
+from cgbench.benchmark.score.by_outputs import by_chance, judge_run, left_out, no_residual, source_parts
 from cgbench.benchmark.score.example_sets import ExampleSet, MetricContext, read_test_set
 from cgbench.benchmark.score.hypotheses import RELEASE, normalise_systems
 from cgbench.benchmark.score.request import ScoreRequest
@@ -209,17 +209,10 @@ def _warnings(scores: PartsScores) -> list[str]:
             "predict its error"
         )
     parts, least = scores.parts, scores.least
-    pieces_per_pair = len(parts.rows.piece) / max(len(parts.length), 1)
     for result, by_parts, runs in zip(scores.residual.results, scores.scored.results, scores.outcomes, strict=True):
-        given_count, has_residual = by_parts.bins[0][1].examples, result.whole.figures["residual"].value is not None
-        if not has_residual and not given_count:
-            known = 100 * np.mean([gate_of(parts, run.probes, least).known for run in runs])
-            lines.append(
-                f"{result.system}: no pair is given, so there is no residual composition error: it knows {known:.0f}% "
-                f"of the pieces, and a test pair has {pieces_per_pair:.1f} on average"
-            )
-        elif not has_residual:
-            lines.append(f"{result.system}: too few known pieces have a second probe, so no error can be predicted")
+        given_count = by_parts.bins[0][1].examples
+        if result.whole.figures["residual"].value is None:
+            lines.append(no_residual(result.system, parts, runs, least, given_count))
         elif given_count < 20:
             lines.append(f"{result.system}: only {counted(given_count, 'given pair')}, fewer than 20")
     return lines

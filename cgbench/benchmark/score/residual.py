@@ -42,7 +42,7 @@ _STEPS, _CLOSE = 40, 1e-9
 _RANGE = -12.0, 3.0  # of the logarithm of the hazard
 _PENALTY = np.diag([1e-6, 0.1, 0.1])  # of a, b, c: a tenth of a probe
 _UPPER = np.triu_indices(3)
-_LEAST_VISIBLE = 0.05  # of the missing pieces; with fewer, a residual is noise
+LEAST_VISIBLE = 0.05  # of the missing pieces; with fewer, a residual is noise
 
 
 @dataclass(frozen=True)
@@ -289,7 +289,7 @@ class Residual(Metric):
             curvature[fitted, row, column] = curvature[fitted, column, row] = sums[fitted, 12 + at]
         step = np.linalg.solve(curvature, sums[:, 9:12, None])[:, :, 0]
         visible = 1 - sums[:, 18] / pairs
-        pairs = pairs * np.where(visible > _LEAST_VISIBLE, visible, np.nan)
+        pairs = pairs * np.where(visible > LEAST_VISIBLE, visible, np.nan)
         expected = 100 * np.clip((predicted + (sums[:, 5:8] * step).sum(axis=1)) / pairs, 0.0, 1.0)
         expected, error = np.where(fitted, expected, np.nan), 100 * np.minimum(wrong / pairs, 1.0)
         return np.stack([error - expected, 100 * self._covered * given / rows, error, expected], axis=1)

@@ -85,6 +85,18 @@ def test_errors_are_corrected_for_what_comes_out_by_chance(parts):
     assert np.isnan(residual.value(hidden)[0])
 
 
+def test_why_a_system_has_no_residual_is_said(parts):
+    folder, _, outputs = parts
+    _, probes = outputs["composes"]
+    everything = " ".join(dict.fromkeys(" ".join(probes).split()))
+    for texts, said in (
+        (([everything] * 120, probes), "everything: nearly every piece comes out of outputs for other test pairs"),
+        ((["?"] * 120, ["?"] * 200), "everything: no pair is given, .*: it knows 0% of the pieces"),
+    ):
+        with pytest.warns(match=said):
+            consistency(ConsistencyRequest(folder.folder, **both({"everything": texts})))
+
+
 def test_a_piece_with_two_translations_is_not_determined(parts, tmp_path):
     folder, sources, outputs = parts
     (texts, _), words = outputs["composes"], [row for row in folder.rows if any(place.piece == 0 for place in row)]
