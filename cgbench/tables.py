@@ -74,7 +74,8 @@ def render(
 ) -> str:
     """A table in one of :data:`FORMS`; a column that is empty throughout is left out.
 
-    As text it is as wide as the terminal: long cells are wrapped, and columns that do not fit follow below.
+    As text it is as wide as the terminal: long cells are wrapped, columns move together by a blank if all fit then, and
+    columns that do not fit follow below.
 
     :param left: the number of columns that are aligned to the left; the others are numbers.
     :param keys: the number of columns that are repeated before the columns that follow below.
@@ -115,10 +116,11 @@ def _text(lines: Sequence[Sequence[str]], left: int, keys: int, starts: Sequence
         for column, cell in enumerate(line):
             wraps = cell.split() and (not line_number or 0 < column < left or len(cell) > _SHORT)
             least[column] = max(least[column], max(map(len, cell.split())) if wraps else len(cell))
-    between = 2 * (len(widths) - 1)
+    gap = 1 if sum(least) + len(widths) - 1 <= room < sum(least) + 2 * (len(widths) - 1) else 2
+    between = gap * (len(widths) - 1)
     if sum(least) + between > room:  # columns follow below: only those that are too wide by themselves are wrapped
         widths[:keys] = [max(min(width, room // 2), least[key]) for key, width in enumerate(widths[:keys])]
-        rest = room - sum(widths[:keys]) - 2 * keys
+        rest = room - sum(widths[:keys]) - gap * keys
         widths[keys:] = [max(min(width, rest), least[column]) for column, width in enumerate(widths[keys:], keys)]
     while sum(least) + between <= room < sum(widths) + between:
         wide = [column for column, width in enumerate(widths) if width > least[column]]
@@ -133,22 +135,26 @@ def _text(lines: Sequence[Sequence[str]], left: int, keys: int, starts: Sequence
     ]
     widths = [max(len(text) for cell in column for text in cell) for column in zip(*wrapped, strict=True)]
     # Columns that do not fit go to a further block, with the key columns repeated; groups stay together.
-    first = sum(widths[:keys]) + 2 * (keys - 1)
+    first = sum(widths[:keys]) + gap * (keys - 1)
     blocks, used = [list(range(keys))], first
     for column, width in enumerate(widths[keys:], keys):
         end = min((start for start in starts if start > column), default=len(widths))
-        group = sum(2 + width for width in widths[column:end]) if column in starts else 0
-        if len(blocks[-1]) > keys and (used + 2 + width > room or used + group > room >= first + group):
+        group = sum(gap + width for width in widths[column:end]) if column in starts else 0
+        if len(blocks[-1]) > keys and (used + gap + width > room or used + group > room >= first + group):
             blocks.append(list(range(keys)))
             used = first
         blocks[-1].append(column)
-        used += 2 + width
+        used += gap + width
 
     def row(cells: Sequence[str], block: Sequence[int]) -> str:
-        return "  ".join(
-            cells[column].ljust(widths[column]) if column < left else cells[column].rjust(widths[column])
-            for column in block
-        ).rstrip()
+        return (
+            (" " * gap)
+            .join(
+                cells[column].ljust(widths[column]) if column < left else cells[column].rjust(widths[column])
+                for column in block
+            )
+            .rstrip()
+        )
 
     return "\n\n".join(
         "\n".join(

@@ -50,6 +50,18 @@ def test_scores_of_seeds_in_bins_and_of_people(files, run):
     assert "human + COMET" in shown and widest(shown) <= 80
 
 
+def test_twelve_systems_with_adjusted_p_values_are_one_table(files, run):
+    rows = (files / "ref").read_text()
+    words = ["score", "bleu", "--ref", files / "ref", "--paired"]
+    for system in range(12):
+        path = files / f"system{system}"
+        path.write_text(rows.replace(str(system), "no") if system else rows.replace("dog", "cat"))
+        words += ["--hyp", f"marian{system}={path}"]
+    shown = run(*words, env={"COLUMNS": "80"}).stdout
+    assert widest(shown) <= 80 and shown.count("marian11") == 1
+    assert shown.splitlines()[0].endswith(" p p (Holm)")
+
+
 def test_a_split_and_reproduced_tables(files, run, tmp_path):
     shown = run("split", "--corpus", files / "ref", files / "ref", "--out", tmp_path / "out", env={"COLUMNS": "80"})
     assert "random splits" in shown.stdout and widest(shown.stdout) <= 80
