@@ -85,9 +85,9 @@ def train_command(request: TrainRequest, explain: bool, form: str) -> None:
 @takes(EnsembleRequest, read=READ)
 def train_ensemble_command(request: EnsembleRequest, explain: bool, form: str) -> None:
     """Train models that differ only in their seed. The same command resumes an interrupted training."""
-    from cgbench.models.training.ensemble_training import begin_ensemble, train_ensemble_from
+    from cgbench.models.training.ensemble_training import train_ensemble_from
 
-    begun = begin_ensemble(request)
+    begun = begin(request, "small")
     summary = train_ensemble_from(begun, changed(request, say=_say(explain, request.execution.dry_run)))
     if form == "json":
         print_json(summary)

@@ -102,13 +102,6 @@ class LanguageModel:
             raise InputError(f"{path}: is a folder; a language model file is needed (.arpa or .binary)")
         return cls(ordinary_file(path, link=True))
 
-    def log10_probabilities(self, lines: Iterable[str]) -> np.ndarray:
-        """log10 probability of each sentence including ``</s>``, float64 ``[lines]``.
-
-        :raises InputError: a line contains a NUL byte.
-        """
-        return np.array([score.log10 for score in self.scores(lines)], np.float64)
-
     def perplexity(self, lines: Iterable[str]) -> np.ndarray:
         """Perplexity of each sentence, ``</s>`` counted as a token, float64 ``[lines]``."""
         return np.array([score.perplexity for score in self.scores(lines)], np.float64)

@@ -13,11 +13,10 @@ from importlib import resources
 from typing import Any
 
 from cgbench.errors import InputError, require
-from cgbench.models.config.architectures import ARCHITECTURES, added_architectures
+from cgbench.models.config.architectures import ARCHITECTURES, OUTSIDE, added_architectures
 from cgbench.models.config.common import ModelConfig
 from cgbench.models.config.encoders import OverEncoderConfig
 from cgbench.models.config.methods import METHODS
-from cgbench.models.config.outside import OUTSIDE
 from cgbench.models.config.presets import Preset, architecture_preset, list_presets, load_preset, section_config
 from cgbench.settings import did_you_mean, metadata_of
 

@@ -31,9 +31,9 @@ from cgbench.files import (
     write_atomic,
     write_json,
 )
+from cgbench.models.config.architectures import OUTSIDE
 from cgbench.models.config.common import MethodConfig, ModelConfig, TrainingConfig
 from cgbench.models.config.lexical import LexicalConfig
-from cgbench.models.config.outside import OUTSIDE
 from cgbench.models.config.presets import section_config
 from cgbench.models.registry import build_model
 from cgbench.models.text.subwords import FILE as SUBWORDS
@@ -68,7 +68,6 @@ _CONFIG = {
     "preset?": str,
     "seed?": lambda value: _count(value, 0),
     "updates?": lambda value: _count(value, 0),
-    "precision?": str,
     "processes?": lambda value: _count(value, 1),
     "init?": str,
     "lexicon?": str,
@@ -89,7 +88,7 @@ class CheckpointConfig:
     :param subwords: digest of the subwords, which members of an ensemble share.
     :param corpus: sha256 of the training files, by the caller's names.
     :param processes: number of processes in training.
-    :param init: sha256 of the initial parameters, if from another model; ``lexicon``: of the lexicon file, if any.
+    :param init: hash of the external model that it started from; ``lexicon``: of the lexicon file, if any.
     """
 
     model: ModelConfig
@@ -145,8 +144,6 @@ def read_config(folder: Path) -> CheckpointConfig:
         raise InputError(f"{path}: not a checkpoint of format {FORMAT}")
     values = {key: value for key, value in data.items() if key != "format"}
     check_shape(values, _CONFIG, path, DAMAGED)
-    if "precision" in values:  # of 0.2, where training.precision may be auto
-        values["training"]["precision"] = values.pop("precision")
     try:
         for section in ("model", "training", "method"):
             values[section] = section_config(section, values.get(section, {}))

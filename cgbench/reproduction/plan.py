@@ -159,7 +159,6 @@ class ReproduceRequest(StepOptions):
     device: Literal["auto", "cpu", "cuda"] = option(
         default="auto", help="Device that runs the models", group="Execution"
     )
-    keep_models: bool = option(default=False, help="Keep the checkpoint of every run", group="Output")
 
 
 def plan(request: ReproduceRequest) -> list[Run]:

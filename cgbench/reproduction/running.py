@@ -79,7 +79,7 @@ def run_all(runs: Sequence[Run], request: ReproduceRequest) -> list[str]:
     # Execute them; then wait for those of other processes.
     for wait in (False, True):
         busy = []
-        tasks = [(run, step, out, device, request.keep_models, wait) for run, step in pending]
+        tasks = [(run, step, out, device, wait) for run, step in pending]
         for name, seconds, problem in engine.run(_run_one, tasks, Needs(gpus=float(device == "cuda"))):
             if problem is None:
                 say(f"{name}: done in {seconds:,.0f} s")
@@ -186,14 +186,12 @@ def generated_splits(record: Mapping[str, Any], benchmark: Benchmark) -> list[st
     return [split for split in benchmark.splits if record["splits"][split]["origin"] == GENERATED]
 
 
-def _run_one(
-    run: Run, step: Step, out: Path, device: str, keep_models: bool, wait: bool
-) -> tuple[str, float, str | None]:
+def _run_one(run: Run, step: Step, out: Path, device: str, wait: bool) -> tuple[str, float, str | None]:
     """Execute one run; return its name, its time in seconds, and the error, if any."""
     began = time.monotonic()
 
     def make(folder: Path) -> None:
-        execute(run, step, out / DATA / run.benchmark.data, folder, device, keep_models)
+        execute(run, step, out / DATA / run.benchmark.data, folder, device)
 
     try:
         Workspace(out / RUNS).run(step, make, resumable=True, wait=wait)
@@ -208,13 +206,13 @@ def _run_one(
     return run.name, time.monotonic() - began, None
 
 
-def execute(run: Run, step: Step, data: Path, folder: Path, device: str, keep_model: bool) -> None:
+def execute(run: Run, step: Step, data: Path, folder: Path, device: str) -> None:
     """Train, translate and measure, resuming from earlier work in ``folder``."""
     from cgbench.data_recipes.registry import find_recipe
     from cgbench.models.checkpoints import read_config
 
     if (folder / RESULT).is_file():
-        delete_unneeded(folder, keep_model)  # interrupted while cleaning
+        delete_unneeded(folder)  # interrupted while cleaning
         return
     # Train and test, or describe the text if the table has no system.
     began = time.time()
@@ -247,14 +245,14 @@ def execute(run: Run, step: Step, data: Path, folder: Path, device: str, keep_mo
             "figures": figures,
         },
     )
-    delete_unneeded(folder, keep_model)
+    delete_unneeded(folder)
 
 
-def delete_unneeded(folder: Path, keep_model: bool) -> None:
+def delete_unneeded(folder: Path) -> None:
     """Delete files that a finished run does not need."""
     shutil.rmtree(folder / TEXT, ignore_errors=True)
     model, log = folder / MODEL, folder / "metrics.jsonl"
-    if keep_model or not model.is_dir():
+    if not model.is_dir():
         return
     if not log.is_file():
         write_atomic(log, (model / "metrics.jsonl").read_text(encoding="utf-8"))

@@ -103,7 +103,7 @@ def test_train_ensemble_translate_score(name, through):
 def test_rows_of_tables_train_ensemble_translate_score(name, through, tmp_path):
     benchmark, small = ROWS[name]
     system = all_benchmarks()[benchmark].systems[name]
-    quick = {"training.validate_beam": 1, "training.validate_sentences": 1}
+    quick = {"training.validate_beam": 1}
     model = through("--model", system.preset, *settings(**{**small, **system.set, **quick}))["model"]
     assert {f"model.{key}": value for key, value in model.items()}.items() >= system.set.items()
     log = (tmp_path / "model" / "metrics.jsonl").read_text()
@@ -159,7 +159,7 @@ def test_a_benchmark_is_built_with_any_architecture_and_method(corpora, run, tmp
         (("--model", "tiny", "--set", "text.unit=syllables"), "text.unit: 'syllables' is not one of subwords, words"),
         (("--model", "tiny", "--max-time", "soon"), "--max-time soon: it must be a time such as 90m"),
         (("--model", "tiny", "--set", "subwords=nowhere"), "nowhere"),
-        (("--model", "tiny", "--init", "nowhere"), "nowhere: no such checkpoint folder"),
+        (("--model", "tiny", "--init", "nowhere"), "nowhere: not an external model; write hf:ID@REVISION or hf:FOLDER"),
     ],
 )
 def test_what_can_be_checked_is_checked_before_data_are_read(words, said, run, tmp_path):

@@ -52,7 +52,7 @@ def test_what_is_refused(given, run, tmp_path):
     found = run(
         "train-ensemble", "--init", tmp_path, "--train", given[1], given[1], "--out", tmp_path / "out", status=2
     )
-    assert "start from an external model" in found.stderr
+    assert "not an external model" in found.stderr
 
 
 def test_over_an_encoder_the_checkpoint_is_ours(given, run, tmp_path):

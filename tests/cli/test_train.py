@@ -70,25 +70,6 @@ def test_the_member_of_an_ensemble_is_the_same_model(corpus, run, tmp_path):
     assert "contains a release" in run("train", *corpus, *TINY, "--out", tmp_path / "e", status=2).stderr
 
 
-def test_going_on_from_another_model(corpus, run, tmp_path):
-    """--init takes model, settings and subwords of a checkpoint; other shapes and other subwords are refused."""
-    run("train", *corpus, *TINY, "--out", tmp_path / "first")
-    words = ["train", *corpus, "--init", tmp_path / "first", "--out"]
-    run(*words, tmp_path / "second", "--set", "training.learning_rate=1e-9", "--set", "training.max_updates=1")
-    first, second = (json.loads((tmp_path / name / "config.json").read_text()) for name in ("first", "second"))
-    assert first["model"] == second["model"] and first["subwords"] == second["subwords"] and second["init"]
-    losses = [
-        json.loads((tmp_path / name / "metrics.jsonl").read_text().splitlines()[-1])["valid_loss"]
-        for name in ("first", "second")
-    ]
-    assert losses[1] == pytest.approx(losses[0], rel=1e-3)
-    error = run(*words, tmp_path / "x", "--set", "model.width=16", status=2).stderr
-    assert "another architecture: model.width is 32 there and 16 here" in error
-    run("train", *corpus, *TINY, "--set", "text.merges=3", "--out", tmp_path / "other")
-    error = run(*words, tmp_path / "y", "--set", f"subwords={tmp_path / 'other'}", status=2).stderr
-    assert "another vocabulary" in error
-
-
 @pytest.mark.parametrize("unit", ["words", "characters"])
 def test_other_units_of_text(unit, corpus, few_lines, run, tmp_path):
     options = ("--set", f"text.unit={unit}", "--set", "text.joint_dictionary=true", "--set", "training.max_length=200")

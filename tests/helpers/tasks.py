@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from cgbench.models.parts.loss import label_smoothed_nll_loss
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.registry import build_model
 from cgbench.models.search import beam_search
 from cgbench.models.special_ids import EOS
+from cgbench.models.training.objective import label_smoothed_nll_loss
 
 Pair = tuple[list[int], list[int]]
 LETTERS = range(4, 10)

@@ -21,12 +21,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cgbench.models.architectures.mixed_layers import MixedLayer, run_mixed
 from cgbench.models.architectures.prefixes import Prefixes
 from cgbench.models.architectures.pretrained.transformer import PretrainedTransformer
 from cgbench.models.architectures.transformer import Encoded
-from cgbench.models.config.architectures import DangleConfig
+from cgbench.models.config.architectures import DangleConfig, PrefixConfig
 from cgbench.models.parts.attention import KVCache, SelfAttention, split_heads
+from cgbench.models.parts.layers import EncoderLayer, build_self_attention
+from cgbench.models.parts.positions import SegmentedDistanceTable
 from cgbench.models.parts.ragged import Layout, Pairing, Ragged, on_device
 
 
@@ -34,6 +35,40 @@ def build_dangle(config: DangleConfig, source_size: int, target_size: int) -> Da
     """Build the model of ``config.form``."""
     form = EncoderDangle if config.form == "encoder_only" else EncoderDecoderDangle
     return form(config, source_size, target_size)
+
+
+class MixedLayer(EncoderLayer):
+    """An encoder layer over a source and a target prefix, with its own number of heads.
+
+    Attention is bidirectional over both. With relative positions, source and target have separate distance tables, and
+    each direction between them has one vector (:class:`SegmentedDistanceTable`); with absolute positions attention is
+    ordinary.
+    """
+
+    def __init__(self, config: PrefixConfig) -> None:
+        if config.pretrained_encoder:
+            return super().__init__(config.encoder_as_layers())
+        heads = config.mixed_attention_heads
+        relative = None
+        if config.positions == "relative":
+            relative = SegmentedDistanceTable(config.max_relative_position, config.width // heads)
+        super().__init__(config, build_self_attention(config, heads, relative))
+
+    def ends(self, x: Tensor, layout: Layout, counts: np.ndarray) -> Tensor:
+        """Compute only the last tokens of each part, [queries, width]; the others provide keys and values.
+
+        :param x: the tokens of ``layout``, or the table that it indexes.
+        :param counts: number of tokens of each part of each sequence, [S, 2].
+        """
+        return self.feed(self.attend_from(x, layout, layout.ends(counts)))
+
+
+def run_mixed(layers: Sequence[MixedLayer], x: Tensor, layout: Layout, counts: np.ndarray) -> Tensor:
+    """Apply the layers; arguments and result as in :meth:`MixedLayer.ends`."""
+    for layer in layers[:-1]:
+        x = layer(x, layout)
+        layout = layout.gathered
+    return layers[-1].ends(x, layout, counts)
 
 
 @dataclass

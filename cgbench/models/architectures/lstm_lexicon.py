@@ -10,12 +10,12 @@ first. Rows are sorted by length, so that a step only computes unfinished rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
@@ -24,9 +24,60 @@ from cgbench.models.config.architectures import LSTMLexiconConfig
 from cgbench.models.parts.dropout import Dropout
 from cgbench.models.parts.linear import Linear, linear
 from cgbench.models.parts.ragged import Layout, Ragged, grid_index, on_device
-from cgbench.models.parts.recurrent import lstm_cell, step_linear
-from cgbench.models.parts.source_attention import Memory, SourceAttention
 from cgbench.models.special_ids import BOS, PAD
+
+
+@dataclass
+class RowTensors:
+    """Tensors with one row per sentence or hypothesis."""
+
+    def select(self, index: Tensor) -> Self:
+        """Return the rows ``index``."""
+        return type(self)(*(tensor.index_select(0, index) for tensor in vars(self).values()))
+
+    def first(self, rows: int) -> Self:
+        """Return the first rows."""
+        return type(self)(*(tensor[:rows] for tensor in vars(self).values()))
+
+
+@dataclass
+class Memory(RowTensors):
+    """The memory of attention, one row per sentence or hypothesis.
+
+    :param values: states of the source, [rows, columns, width]; ``keys``: their products with W.
+    :param offset: their products with b, -inf at padding, [rows, columns].
+    :param words: source ids, [rows, columns].
+    """
+
+    values: Tensor
+    keys: Tensor
+    offset: Tensor
+    words: Tensor
+
+
+class SourceAttention(Linear):
+    """The projection of a bilinear score, q·e with q = W h + b; keys and values are the states themselves."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__(width, width)
+
+    def build_memory(self, encoded: Any, order: np.ndarray) -> Memory:
+        """Return the memory of the sentences ``order``.
+
+        :param encoded: ``states`` [M, width], their ``ids`` [M] and ``layout``.
+        """
+        layout = encoded.layout
+        table, real = grid_index(layout.starts[order], layout.lengths[order, None])
+        index = on_device(table, encoded.states)
+        values = encoded.states[index]
+        # q·e = (W h + b)·e: the products with e are computed once for all steps.
+        keys = values @ self.weight
+        offset = (values @ self.bias).masked_fill(~on_device(real, values), -torch.inf)
+        return Memory(values, keys, offset, encoded.ids[index])
+
+    def weights(self, memory: Memory, h: Tensor) -> Tensor:
+        """Return the weights of the source words, [rows, columns], for the state of one step, [rows, width]."""
+        return torch.softmax(torch.bmm(memory.keys, h.unsqueeze(2)).squeeze(2) + memory.offset, 1)
 
 
 @dataclass
@@ -51,9 +102,9 @@ class Hidden:
 class StepLinears:
     """The linear maps of a step: of [input; h] in each cell, with biases, and of [feature; h; context]."""
 
-    cells: list[Callable[[Tensor], Tensor]]
+    cells: list[Tensor]
     biases: list[Tensor]
-    mix: Callable[[Tensor], Tensor]
+    mix: Tensor
 
 
 @dataclass
@@ -176,7 +227,7 @@ class LSTMLexicon(nn.Module):
         inputs = [lowest.weight_ih[:, width:], *(cell.weight_ih for cell in upper)]
         weights = [torch.cat((weight, cell.weight_hh), 1) for weight, cell in zip(inputs, self._cells(), strict=True)]
         biases = [cell.bias_ih + cell.bias_hh for cell in upper]
-        return StepLinears([step_linear(weight) for weight in weights], biases, step_linear(self.mix.weight[:, width:]))
+        return StepLinears(weights, biases, self.mix.weight[:, width:])
 
     def _advance(
         self, gates: Tensor, mixed: Tensor, hidden: Hidden, memory: Memory, linears: StepLinears
@@ -188,14 +239,24 @@ class LSTMLexicon(nn.Module):
         x = feed = self.dropout(hidden.feed)
         added = [gates, *linears.biases]
         states = []
-        for step, bias, last_h, last_c in zip(linears.cells, added, hidden.h, hidden.c, strict=True):
-            states.append(lstm_cell(step(torch.cat((x, last_h), 1)) + bias, last_c))
+        for weight, bias, last_h, last_c in zip(linears.cells, added, hidden.h, hidden.c, strict=True):
+            states.append(lstm_cell(F.linear(torch.cat((x, last_h), 1), weight) + bias, last_c))
             x = self.dropout(states[-1][0])
         h, c = [h for h, _ in states], [c for _, c in states]
         weights = self.attention.weights(memory, h[-1])
         context = torch.bmm(weights.unsqueeze(1), memory.values).squeeze(1)
-        mixture = mixed + linears.mix(torch.cat((feed, h[-1], context), 1))
+        mixture = mixed + F.linear(torch.cat((feed, h[-1], context), 1), linears.mix)
         return Hidden(h, c, self.feature_dropout(self.dropout(mixture))), weights
+
+
+def lstm_cell(gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    """Return h and c of an LSTM's next step, [rows, width].
+
+    :param gates: the gates before their activation, [rows, 4 width], in torch's order; ``c``: of the last step.
+    """
+    into, forget, new, out = gates.chunk(4, 1)
+    c = forget.sigmoid() * c + into.sigmoid() * new.tanh()
+    return out.sigmoid() * c.tanh(), c
 
 
 def run_lstm(lstm: nn.LSTM, x: Tensor, layout: Layout) -> tuple[Tensor, tuple[Tensor, Tensor]]:

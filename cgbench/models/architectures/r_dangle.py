@@ -18,8 +18,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cgbench.models.architectures.dangle import EncoderDecoderDangle, PrefixState, learned_vector
-from cgbench.models.architectures.mixed_layers import MixedLayer, run_mixed
+from cgbench.models.architectures.dangle import (
+    EncoderDecoderDangle,
+    MixedLayer,
+    PrefixState,
+    learned_vector,
+    run_mixed,
+)
 from cgbench.models.architectures.prefixes import Prefixes
 from cgbench.models.architectures.transformer import Encoded
 from cgbench.models.config.architectures import RDangleConfig

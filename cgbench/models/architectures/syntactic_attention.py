@@ -8,7 +8,6 @@ one sentence.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
@@ -17,13 +16,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from cgbench.models.architectures.lstm_lexicon import run_lstm, time_major
+from cgbench.models.architectures.lstm_lexicon import RowTensors, lstm_cell, run_lstm, time_major
 from cgbench.models.config.architectures import SyntacticAttentionConfig
 from cgbench.models.parts.dropout import Dropout
 from cgbench.models.parts.linear import Linear
 from cgbench.models.parts.ragged import Layout, Ragged, grid_index, on_device
-from cgbench.models.parts.recurrent import lstm_cell, step_linear
-from cgbench.models.parts.source_attention import RowTensors
 from cgbench.models.special_ids import BOS
 
 
@@ -44,14 +41,14 @@ class Meanings(RowTensors):
 class SyntaxState:
     """The decoder's state: the next attention query, [rows, width], ``h`` and ``c``, [rows, width] per layer.
 
-    :param cells: for each layer, the maps from its input and from its last ``h`` to its gates, and the bias.
+    :param cells: for each layer, the weights of its input and of its last ``h`` for its gates, and the bias.
     """
 
     query: Tensor
     h: list[Tensor]
     c: list[Tensor]
     memory: Meanings
-    cells: list[tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor], Tensor]]
+    cells: list[tuple[Tensor, Tensor, Tensor]]
 
     def reorder(self, index: np.ndarray) -> None:
         """Select the rows ``index``."""
@@ -153,9 +150,7 @@ class SyntacticAttention(nn.Module):
         memory = Meanings(encoded.states[index], encoded.meaning[index], offset)
         layers = [self.cell, *cast("list[nn.LSTMCell]", list(self.upper))]
         zeros = [torch.zeros_like(query)] * len(layers)
-        cells = [
-            (step_linear(cell.weight_ih), step_linear(cell.weight_hh), cell.bias_ih + cell.bias_hh) for cell in layers
-        ]
+        cells = [(cell.weight_ih, cell.weight_hh, cell.bias_ih + cell.bias_hh) for cell in layers]
         return SyntaxState(query, zeros, zeros, memory, cells)
 
     def _advance(self, state: SyntaxState) -> Tensor:
@@ -165,7 +160,8 @@ class SyntacticAttention(nn.Module):
         read, context = (torch.bmm(weights, values).squeeze(1) for values in (memory.meaning, memory.syntax))
         x, states = context, []
         for layer, ((of_input, of_h, bias), h, c) in enumerate(zip(state.cells, state.h, state.c, strict=True)):
-            states.append(lstm_cell(of_input(self.dropout(x) if layer else x) + of_h(h) + bias, c))
+            read_x = self.dropout(x) if layer else x
+            states.append(lstm_cell(F.linear(read_x, of_input) + F.linear(h, of_h) + bias, c))
             x = states[-1][0]
         state.h, state.c = [h for h, _ in states], [c for _, c in states]
         state.query = x

@@ -271,6 +271,35 @@ class SyntacticAttentionConfig(ModelConfig):
 
 
 @dataclass(frozen=True)
+class HuggingFaceConfig(ModelConfig):
+    """A fine-tuned encoder-decoder from transformers (T5, BART, Marian, NLLB ...).
+
+    Its ``config.json`` sets layers and width, whatever is set here.
+    """
+
+    architecture: str = "hugging_face"
+    has_encoder_states = False
+    takes_vectors = False
+    projects_states = False
+    dropout: float = option(0.1, "Dropout probability, if the model's own configuration has a single one")
+    freeze: Literal["none", "embeddings", "encoder"] = option(
+        "none",
+        "Frozen part: ``none``, the word ``embeddings`` (with an output layer tied to them), or the ``encoder`` with "
+        "its embeddings",
+    )  # fmt: skip
+
+    adapter_rank: int = option(
+        0,
+        "Rank of the low-rank matrices added to all linear maps but the last (LoRA, Hu et al., 2022), with scale 2; "
+        "only they are trained and saved. 0: train the model itself", least=0,
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        rule = "none with model.adapter_rank, which freezes the whole model"
+        self._require("freeze", not self.adapter_rank or self.freeze == "none", rule)
+
+
+@dataclass(frozen=True)
 class Architecture:
     """A row of the registry: configuration, builder and source.
 
@@ -335,6 +364,18 @@ ARCHITECTURES = {
         "Russin et al. 2019",
     ),
 }
+
+
+OUTSIDE = {
+    "hugging_face": Architecture(
+        HuggingFaceConfig,
+        "",
+        "",
+        "a whole pre-trained model, from --init hf:...",
+        "Wolf et al. 2020",
+    )
+}
+"""Architectures that the ``config.json`` of an external model defines."""
 
 
 def added_architectures() -> dict[str, Architecture]:

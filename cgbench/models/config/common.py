@@ -202,7 +202,6 @@ class TrainingConfig(Section):
     validate_tokenize: Literal["none", "13a"] = option(
         "none", "Tokenisation for BLEU: ``none`` (words of the text as they are) or ``13a`` (sacrebleu's)"
     )
-    validate_sentences: int = option(0, "Number of validation pairs to decode, evenly spaced; 0: all", least=0)
     patience: int = option(0, "Number of validations without improvement after which training stops; 0: never", least=0)
     checkpoint_every: int = option(
         1000, "Number of updates between checkpoints, from which an interrupted training resumes", least=1

@@ -46,19 +46,13 @@ class LexicalConfig:
         return self.lexicon in ("copy", "hard")
 
 
-def check_lexicon(model: object, lexicon: object, init: object = None) -> None:
+def check_lexicon(model: object, lexicon: object) -> None:
     """Check that there is a lexicon file if, and only if, a model needs one.
 
     :param model: any model's configuration; ``lexicon``: the file, or None.
-    :param init: the checkpoint that the model starts from, with its lexicon, or None.
     """
     needed = isinstance(model, LexicalConfig) and model.needs_lexicon
-    if lexicon is not None and init is not None:
-        raise InputError(
-            f"{lexicon}: a model that starts from {init} already has a lexicon; leave out {argument('lexicon')} or "
-            f"{argument('init')}"
-        )
-    if needed and lexicon is None and init is None:
+    if needed and lexicon is None:
         raise InputError(
             f"model.lexicon={getattr(model, 'lexicon', '')}: needs a lexicon; make one with cgbench lexicon learn, and "
             f"add it with {argument('lexicon')}"

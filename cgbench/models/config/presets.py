@@ -13,10 +13,9 @@ from importlib import resources
 from typing import Any, TypeVar
 
 from cgbench.errors import InputError
-from cgbench.models.config.architectures import ARCHITECTURES, added_architectures
+from cgbench.models.config.architectures import ARCHITECTURES, OUTSIDE, added_architectures
 from cgbench.models.config.common import MethodConfig, ModelConfig, TextConfig, TrainingConfig
 from cgbench.models.config.methods import METHODS, check_method
-from cgbench.models.config.outside import OUTSIDE
 from cgbench.settings import did_you_mean, make_settings, unknown_setting
 from cgbench.yaml_text import load_yaml
 

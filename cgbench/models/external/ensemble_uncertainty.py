@@ -17,7 +17,7 @@ from cgbench.locks import locked
 from cgbench.models.devices import choose_device
 from cgbench.models.external.opening import Planned, check_together, plan_member
 from cgbench.models.external.token_space import SHARD, Measurement, measure_in_token_space
-from cgbench.models.search_options import SearchOptions
+from cgbench.models.translation_request import SearchOptions
 from cgbench.requests import KW_ONLY, accepts, option, request
 from cgbench.steps import STEPS, Step, TaskOptions, Workspace, hash_value
 from cgbench.text.inputs import files_of, is_path, lines_of

@@ -39,7 +39,7 @@ _IGNORED = -100  # not an id
 class TrainableModel(nn.Module):
     """A model that the loop trains: logits under teacher forcing, search, and its checkpoint.
 
-    :param member: the model with its tokeniser; ``freeze``: see :class:`.config.outside.HuggingFaceConfig`.
+    :param member: the model with its tokeniser; ``freeze``: see :class:`.config.architectures.HuggingFaceConfig`.
     :param adapter: peft's wrapper, if only the adapter is trained (:func:`.adapters.add_adapter`).
     """
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.files import read_json
+from cgbench.models.config.architectures import OUTSIDE, HuggingFaceConfig
 from cgbench.models.config.common import TextConfig
 from cgbench.models.config.encoders import OFFSET, OverEncoderConfig
-from cgbench.models.config.outside import OUTSIDE, HuggingFaceConfig
 from cgbench.models.config.presets import Preset
 from cgbench.models.lengths import positions_of
 

@@ -16,10 +16,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from cgbench.models.config.methods import CRegConfig
-from cgbench.models.parts.loss import label_smoothed_nll_loss
 from cgbench.models.parts.ragged import Layout, Ragged
 from cgbench.models.special_ids import BOS, SPECIALS
-from cgbench.models.training.objective import Objective
+from cgbench.models.training.objective import Objective, label_smoothed_nll_loss
 
 
 class CReg(Objective):

@@ -245,18 +245,7 @@ def train_ensemble(request: EnsembleRequest) -> list[dict[str, Any]]:
     :returns: a dict per member (``folder``, ``seed``, ``updates``, ``parameters``); empty with ``dry_run``.
     :raises InputError: an input, a setting or the folder is invalid.
     """
-    return train_ensemble_from(begin_ensemble(request), request)
-
-
-def begin_ensemble(request: EnsembleRequest) -> Beginning:
-    """Resolve what the members start from; nothing is loaded."""
-    init = request.model_options.init
-    if init is not None and not str(init).startswith("hf:"):
-        raise InputError(
-            f"{argument('init', str(init))}: members of an ensemble start from an external model: "
-            "hf:ID@REVISION, hf:FOLDER"
-        )
-    return begin(request, "small")
+    return train_ensemble_from(begin(request, "small"), request)
 
 
 def train_ensemble_from(begun: Beginning, request: EnsembleRequest) -> list[dict[str, Any]]:

@@ -37,11 +37,11 @@ from cgbench.models.checkpoints import (
     save_checkpoint,
     write_tensors,
 )
+from cgbench.models.config.common import TrainingConfig
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.training.distributed import Processes
 from cgbench.models.training.objective import Objective
 from cgbench.models.training.prototypes import make_prototypes, prototypes_are_due
-from cgbench.models.training.schedule import learning_rate
 from cgbench.models.training.state import Progress, TrainingState, read_state, write_state
 from cgbench.models.training.training_data import Data
 from cgbench.models.training.validation import Validation, perplexity
@@ -378,6 +378,23 @@ class TrainingRun:
         if earlier:
             (self.out / BEST).unlink(missing_ok=True)
         remove_leftovers(self.out, keep_state)
+
+
+def learning_rate(config: TrainingConfig, update: int, width: int) -> float:
+    """Return the rate of update 1, 2, ...: a linear warm-up, then ``schedule``.
+
+    :param width: of the model, for the schedule of Vaswani et al. (2017), section 5.3 (``noam``).
+    """
+    warmup = max(config.warmup_updates, 1)
+    if config.schedule == "noam":
+        return config.learning_rate / math.sqrt(width) * min(update**-0.5, update * warmup**-1.5)
+    if update <= warmup:
+        return config.learning_rate * update / warmup
+    if config.schedule == "linear":
+        return config.learning_rate * (config.max_updates + 1 - update) / (config.max_updates + 1 - warmup)
+    if config.schedule == "constant":
+        return config.learning_rate
+    return config.learning_rate * math.sqrt(warmup / update)
 
 
 def build_optimizer(objective: Objective, checkpoint: CheckpointConfig) -> torch.optim.AdamW:

@@ -12,8 +12,6 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from cgbench.argument_types import Bitext, File, Folder, Kind, Model, Name, as_path
 from cgbench.errors import InputError, InputWarning, argument
-from cgbench.models.checkpoints import check_native, read_config
-from cgbench.models.config.common import TextConfig
 from cgbench.models.config.presets import Preset, architecture_preset, load_preset
 from cgbench.models.external.start import FINE_TUNING, Start, plan_start
 from cgbench.requests import KW_ONLY, option, request
@@ -51,7 +49,7 @@ class ModelOptions:
     method: Name | None = option(default=None, help="Training method: none, seqmix, creg or bow", group="Model")
     init: Model | None = option(
         default=None,
-        help="Start from an external model, hf:ID@REVISION or hf:FOLDER; `train` also starts from a checkpoint",
+        help="Start from an external model, hf:ID@REVISION or hf:FOLDER",
         group="Model",
     )  # fmt: skip
     lexicon: File | None = option(default=None, help="Lexicon, for a model with model.lexicon", group="Model")
@@ -125,11 +123,10 @@ class EnsembleRequest(TrainingOptions):
 
 @dataclass(frozen=True)
 class Beginning:
-    """The start of a training run: a preset, and optionally an external model or a checkpoint with parameters."""
+    """The start of a training run: a preset, and optionally an external model."""
 
     preset: Preset
     outside: Start | None = None
-    checkpoint: Path | None = None
 
 
 def begin(request: TrainingOptions, default: str = "") -> Beginning:
@@ -139,14 +136,12 @@ def begin(request: TrainingOptions, default: str = "") -> Beginning:
     """
     options = request.model_options
     init = None if options.init is None else str(options.init)
-    external = init is not None and init.startswith("hf:")
-    checkpoint = Path(init) if init and not external else None
-    if checkpoint:
-        read_config(checkpoint)  # check it; its parameters are read when training begins
+    if init and not init.startswith("hf:"):
+        raise InputError(f"{argument('init', init)}: not an external model; write hf:ID@REVISION or hf:FOLDER")
     if request.model or options.arch:
         preset = load_preset(request.model) if request.model else architecture_preset(str(options.arch))
     elif init:
-        preset = load_preset(FINE_TUNING) if checkpoint is None else preset_of(checkpoint)
+        preset = load_preset(FINE_TUNING)
     elif default:
         preset = load_preset(default)
     else:
@@ -157,10 +152,10 @@ def begin(request: TrainingOptions, default: str = "") -> Beginning:
     overrides = {"model.architecture": options.arch, "method.name": options.method}
     changes = {key: value for key, value in overrides.items() if value is not None}
     preset = preset.replace({**(request.settings or {}), **changes})
-    if external:
-        start, preset = plan_start(str(init), preset)
+    if init:
+        start, preset = plan_start(init, preset)
         return Beginning(preset, start)
-    return Beginning(preset, checkpoint=checkpoint)
+    return Beginning(preset)
 
 
 def planned_texts(request: TrainingOptions) -> tuple[PlannedText, PlannedText | None]:
@@ -175,10 +170,3 @@ def planned_texts(request: TrainingOptions) -> tuple[PlannedText, PlannedText | 
         for finding in look_at(train, [valid] if valid else [], normalisation):
             warnings.warn(InputWarning(finding.text), stacklevel=2)
     return plan_text("train", train, normalisation), plan_text("valid", valid, normalisation) if valid else None
-
-
-def preset_of(checkpoint: Path) -> Preset:
-    """The model, training and method of a checkpoint, to continue it."""
-    config = read_config(checkpoint)
-    check_native(checkpoint, config)
-    return Preset(config.preset, config.model, config.training, TextConfig(), config.method)

@@ -14,8 +14,8 @@ from cgbench.engines import Local
 from cgbench.errors import InputError, argument, check_installed
 from cgbench.locks import locked
 from cgbench.models.checkpoints import CONFIG, METRICS, STATE, member_summary, open_tensors, read_config
+from cgbench.models.config.architectures import OUTSIDE
 from cgbench.models.config.lexical import check_lexicon
-from cgbench.models.config.outside import OUTSIDE
 from cgbench.models.config.presets import Preset
 from cgbench.models.devices import choose_device
 from cgbench.models.external.start import Start, needs_encoder
@@ -45,20 +45,19 @@ def train_from(begun: Beginning, request: TrainRequest) -> dict[str, Any]:
     from cgbench.models.training.trainer import train_model
 
     # Check everything that can be checked before the text is read.
-    outside, checkpoint = begun.outside, begun.checkpoint
+    outside = begun.outside
     out, device = request.folder, choose_device(request.device)
     preset = resolve_precision(begun.preset, device)
     check_folder(out)
-    if checkpoint is None:
-        check_whole(preset, outside)
+    check_whole(preset, outside)
     if outside and request.subwords:
         raise InputError(f"{argument('subwords')}: an external model has its own tokeniser; leave it out")
     lexicon = request.lexicon_path
-    check_lexicon(preset.model, lexicon, checkpoint)
+    check_lexicon(preset.model, lexicon)
     for name, content in (("ensemble.json", "an ensemble"), ("manifest.json", "a release")):
         if (out / name).is_file():
             raise InputError(f"{out}: contains {content}; choose another folder with {argument('out')}")
-    known = checkpoint if request.subwords is None else as_path(request.subwords)
+    known = None if request.subwords is None else as_path(request.subwords)
     if known:
         Subwords.load(known)  # refuse damaged ones before reading the text
     # Plan the steps; a dry run only prints them.
@@ -88,7 +87,7 @@ def train_from(begun: Beginning, request: TrainRequest) -> dict[str, Any]:
             device,
             digests=text.hashes,
             max_seconds=cast("float | None", request.max_seconds),
-            init=outside or checkpoint,
+            init=outside,
             lexicon=lexicon,
         )
     return run_summary(out, finished)

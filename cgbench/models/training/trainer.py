@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
-from torch import Tensor
 
 from cgbench.errors import InputError, argument
 from cgbench.files import read_json
-from cgbench.models.checkpoints import CONFIG, MODEL, STATE, CheckpointConfig, read_config, read_tensors
+from cgbench.models.checkpoints import CONFIG, MODEL, STATE, CheckpointConfig, read_config
+from cgbench.models.config.architectures import HuggingFaceConfig
 from cgbench.models.config.lexical import check_lexicon
-from cgbench.models.config.outside import HuggingFaceConfig
 from cgbench.models.config.presets import Preset
 from cgbench.models.external.start import Start
 from cgbench.models.lexicons.matrix import load_lexicon
@@ -35,9 +34,6 @@ from cgbench.models.training.training_data import Data
 from cgbench.models.training.validation import Validation
 from cgbench.steps import hash_file
 
-# Settings of a model in which it may differ from the one that it starts from.
-DROPOUTS = {"dropout", "attention_dropout", "activation_dropout", "feature_dropout"}
-
 
 def train_model(
     train: tuple[Path, Path],
@@ -51,7 +47,7 @@ def train_model(
     stop_after_updates: int | None = None,
     *,
     max_seconds: float | None = None,
-    init: Path | Start | None = None,
+    init: Start | None = None,
     lexicon: Path | None = None,
     title: str = "",
     keep_state: bool = True,
@@ -70,7 +66,7 @@ def train_model(
     :param stop_after_updates: save the state and stop after this number of updates.
     :param max_seconds: save the state and stop after the first update that ends later.
     :param subwords: of both texts, or their folder; None if ``init`` has its own.
-    :param init: a checkpoint of the same architecture and vocabulary, or an external model, to start from.
+    :param init: an external model to start from.
     :param lexicon: lexicon file, if ``model.lexicon`` reads one.
     :param title: the model's name in the progress bar (default: the folder's name).
     :param keep_state: keep the state, about three times as large as the model, so that the run can be extended.
@@ -83,30 +79,24 @@ def train_model(
     config = preset.training
     in_bfloat16 = config.precision == "bfloat16"
     subwords = Subwords.load(subwords) if isinstance(subwords, Path) else subwords
-    outside = init if isinstance(init, Start) else None
-    init = None if isinstance(init, Start) else init
-    check_lexicon(preset.model, lexicon, init)
+    check_lexicon(preset.model, lexicon)
     if valid is None:
         if config.patience:
             raise InputError(f"training.patience={config.patience}: needs validation data; add some, or set it to 0")
         config = replace(config, keep="last")
-    start = None if init is None or subwords is None else _initial(init, preset, subwords)
     with init_process_group(device) as processes, reproducible(config.threads, processes.device, seed):
         # The model, before the loop draws its first random number.
         model: Any
-        if outside and outside.is_whole:
+        if init and init.is_whole:
             assert isinstance(preset.model, HuggingFaceConfig)
-            model, text = outside.open(preset.model, config.max_length, processes.device)
+            model, text = init.open(preset.model, config.max_length, processes.device)
             subwords = cast("Subwords", text)
         else:
             assert subwords is not None
             model = build_model(preset.model, subwords.source_size, subwords.target_size)
-            if outside:
-                outside.load_into(model, subwords.source_size)
-            elif start is None:
-                load_lexicon(model, preset.model, subwords, lexicon)
-            else:
-                model.load_state_dict(start)  # with its lexicon
+            if init:
+                init.load_into(model, subwords.source_size)
+            load_lexicon(model, preset.model, subwords, lexicon)
         # The objective, the data, and what the checkpoint will record.
         objectives = build_objectives(model, config, preset.method, subwords.target_size, in_bfloat16)
         if not processes.is_main:
@@ -123,7 +113,7 @@ def train_model(
             seed=seed,
             method=preset.method,
             processes=processes.world_size,
-            init=outside.key if outside else "" if init is None else hash_file(init / MODEL),
+            init=init.key if init else "",
             lexicon="" if lexicon is None else hash_file(lexicon),
             corpus=dict(digests or {}),
         )
@@ -154,21 +144,6 @@ def train_model(
                 f"lower it and raise training.accumulation accordingly ({str(error).splitlines()[0]})"
             ) from None
         return finished
-
-
-def _initial(init: Path, preset: Preset, subwords: Subwords) -> dict[str, Tensor]:
-    config = read_config(init)
-    saved, current = asdict(config.model), asdict(preset.model)
-    for name in [name for name in current if name not in DROPOUTS]:
-        if saved.get(name) != current[name]:
-            raise InputError(
-                f"{init}: has another architecture: model.{name} is {saved.get(name, 'missing')} there and "
-                f"{current[name]} here"
-            )
-    if config.subwords != subwords.digest:
-        raise InputError(f"{init}: has another vocabulary; train with its subwords")
-    tensors, _ = read_tensors(init / MODEL)
-    return tensors
 
 
 def is_finished(out: Path, checkpoint: CheckpointConfig) -> bool:

@@ -62,10 +62,9 @@ class Data:
             return list(random.choice(self.rows, (math.ceil(len(self.rows) / pairs), pairs)))
         return make_batches(self.source.lengths, self.target.lengths, self.rows, self.config.max_tokens, (seed, epoch))
 
-    def in_order(self, rows: np.ndarray | None = None) -> list[np.ndarray]:
-        """Return batches of all pairs, or of ``rows``, by increasing length."""
-        rows = self.rows if rows is None else rows
-        return make_batches(self.source.lengths, self.target.lengths, rows, self.config.max_tokens)
+    def in_order(self) -> list[np.ndarray]:
+        """Return batches of all pairs by increasing length."""
+        return make_batches(self.source.lengths, self.target.lengths, self.rows, self.config.max_tokens)
 
     def take(self, rows: np.ndarray, device: str) -> tuple[Ragged, Ragged]:
         """Return source and target of a batch."""

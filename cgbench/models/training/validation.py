@@ -41,10 +41,6 @@ class Validation:
     ) -> None:
         self.config, self.data, self.subwords = config, data, subwords
         self.bfloat16, self.processes, self.device = bfloat16, processes, processes.device
-        rows = data.rows
-        if 0 < config.validate_sentences < len(rows):
-            rows = rows[np.arange(config.validate_sentences) * len(rows) // config.validate_sentences]
-        self.decoded = rows
 
     def __call__(self, model: nn.Module) -> Validated:
         """Validate a model, which is left in training mode."""
@@ -92,7 +88,7 @@ class Validation:
         return total / count_tokens(batches, self.data.target.lengths)
 
     def _score(self, model: nn.Module) -> float:
-        hypotheses, rows = self._decode(model), self.decoded.tolist()
+        hypotheses, rows = self._decode(model), self.data.rows.tolist()
         references = [self._compared(self.data.lines[row]) for row in rows]
         outputs = [self._compared(hypotheses[row]) for row in rows]
         if self.config.validate_metric == "exact_match":
@@ -114,7 +110,7 @@ class Validation:
         extra = 10
         if self.config.validate_length == "targets":
             # Never cut a correct answer short, even if targets are much longer than sources.
-            lengths = self.data.source.lengths[self.decoded], self.data.target.lengths[self.decoded]
+            lengths = self.data.source.lengths[self.data.rows], self.data.target.lengths[self.data.rows]
             extra = max(extra, math.ceil((lengths[1] - 1.2 * lengths[0]).max()))
 
         def decode(batch: np.ndarray) -> dict[int, str]:
@@ -128,7 +124,7 @@ class Validation:
                 for row, (best, *_) in zip(batch.tolist(), hypotheses, strict=True)
             }
 
-        decoded = self.processes.map(decode, self.data.in_order(self.decoded))
+        decoded = self.processes.map(decode, self.data.in_order())
         return {row: text for texts in decoded for row, text in texts.items()}
 
 

@@ -59,7 +59,6 @@ def test_sentences_by_hand(model, capfd):
         assert score.log10 == pytest.approx(log10, abs=1e-6), line
         assert (score.words, score.oovs) == (words, oovs)
         assert score.perplexity == pytest.approx(10 ** (-log10 / (words + 1)), rel=1e-6)
-        assert model.log10_probabilities([line]).tolist() == [score.log10]
     assert capfd.readouterr().err == ""
 
 
@@ -70,7 +69,6 @@ def test_arrays_and_sums(model):
     assert model.order == 2
     perplexity = model.perplexity(lines)
     assert perplexity.dtype == np.float64 and perplexity.tolist() == [score.perplexity for score in scores]
-    assert model.log10_probabilities([]).shape == (0,)
     assert (total.sentences, total.tokens, total.oovs) == (3, 7, 1)
     log10 = -0.7 - 2.8 - 0.8
     assert total.log10 == pytest.approx(log10, abs=1e-5)

@@ -12,7 +12,7 @@ from cgbench.benchmark.score.output.forms import OutputTable
 from cgbench.data_recipes.geca import mixed
 from cgbench.errors import InputError
 from cgbench.models.config.presets import list_presets, load_preset
-from cgbench.models.training.schedule import learning_rate
+from cgbench.models.training.loop import learning_rate
 from cgbench.reproduction.measured import Translated, measure_test
 from cgbench.reproduction.plan import ReproduceRequest, plan, schedule_changes
 from cgbench.reproduction.report import Result, Sample, compare_runs, tables_of, welch_interval

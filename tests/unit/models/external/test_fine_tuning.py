@@ -19,7 +19,6 @@ from cgbench.models.config.presets import load_preset
 from cgbench.models.external.opening import plan_member
 from cgbench.models.external.start import FINE_TUNING, plan_start
 from cgbench.models.parts.ragged import Ragged
-from cgbench.models.training.request import preset_of
 from cgbench.models.training.trainer import train_model
 
 KINDS = ("t5", "bart", "marian")
@@ -195,8 +194,6 @@ def test_adapters_alone_are_trained_and_saved(corpus, folders, tmp_path, kind):
 def test_a_model_that_others_would_read_wrongly_is_refused(trained, folders, corpus, tmp_path):
     with pytest.raises(InputError, match=r"write hf:"):
         load_checkpoint(trained / "t5")
-    with pytest.raises(InputError, match=r"write hf:"):
-        preset_of(trained / "t5")
     with pytest.raises(InputError, match=r"contains a model with other settings.*init is"):
         shutil.copytree(trained / "t5", tmp_path / "t5")
         train(corpus, folders / "marian", tmp_path / "t5")

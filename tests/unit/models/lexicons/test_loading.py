@@ -90,21 +90,6 @@ def test_an_empty_lexicon_is_said_once(text, tmp_path):
     assert str(error.value).count("lexicon.json") == 1
 
 
-@pytest.mark.parametrize("form", ["hard", "learned"])
-def test_a_model_that_starts_from_another_has_its_lexicon(text, tmp_path, form):
-    first, subwords, _ = train(text, tmp_path, {"dax": {"RED": 1}}, **{"model.lexicon": form})
-    preset = architecture_preset("lstm_lexicon").replace(
-        {**SETTINGS, "model.lexicon": form, "training.learning_rate": 1e-12}
-    )
-    train_model(text, None, subwords, preset, 1, tmp_path / "second", init=tmp_path / "model")
-    second, *_ = load_checkpoint(tmp_path / "second")
-    for name, value in first.lexical.state_dict().items():
-        torch.testing.assert_close(second.lexical.state_dict()[name], value)
-    with pytest.raises(InputError, match="leave out lexicon or init"):
-        lexicon = tmp_path / "lexicon.json"
-        train_model(text, None, subwords, preset, 1, tmp_path / "third", init=tmp_path / "model", lexicon=lexicon)
-
-
 def test_an_epoch_needs_batches_of_sentences():
     with pytest.raises(InputError, match="replacement with training.batch_sentences=0"):
         architecture_preset("lstm_lexicon").replace({"training.batch_draw": "epoch"})

@@ -20,7 +20,6 @@ from cgbench.models.training import loop
 from cgbench.models.training.interruption import held_signals
 from cgbench.models.training.objective import Objective
 from cgbench.models.training.state import STATE
-from cgbench.steps import hash_file
 
 METHODS = {
     "seqmix": {"method.name": "seqmix", "method.alpha": 0.5},
@@ -217,29 +216,6 @@ def test_signals_are_held_once_and_given_back():
     with held_signals() as received:
         pass
     assert received == []
-
-
-def test_a_model_may_start_from_another(corpus, kept, tmp_path):
-    gentle = {"training.learning_rate": 1e-12, "model.dropout": 0.2}
-    train(corpus, tmp_path / "model", PRESET.replace(gentle), init=kept)
-    start, end = (read_tensors(folder / "model.safetensors")[0] for folder in (kept, tmp_path / "model"))
-    assert all(torch.allclose(start[name], end[name], atol=1e-8) for name in start)
-    assert read_config(tmp_path / "model").init == hash_file(kept / "model.safetensors")
-    train(corpus, tmp_path / "half", init=kept, stop_after_updates=2)
-    for other in (None, kept / "checkpoints" / "update-0000012"):
-        with pytest.raises(InputError, match="other settings"):
-            train(corpus, tmp_path / "half", init=other)
-
-
-def test_a_start_of_another_kind_is_refused(corpus, kept, tmp_path):
-    for settings, message in (
-        ({"model.width": 64}, "another architecture: model.width is 32 there and 64 here"),
-        ({"model.architecture": "universal"}, "another architecture: model.architecture is transformer there and univ"),
-    ):
-        with pytest.raises(InputError, match=message):
-            train(corpus, tmp_path / "model", PRESET.replace(settings), init=kept)
-    with pytest.raises(InputError, match="no such checkpoint folder"):
-        train(corpus, tmp_path / "model", init=tmp_path / "none")
 
 
 def test_parameters_may_have_no_weight_decay(kept):

@@ -158,15 +158,9 @@ def test_a_run_killed_as_it_clusters_ends_in_the_same_bytes(corpus, undisturbed,
     assert contents(tmp_path / "model") == contents(undisturbed)
 
 
-def test_seeds_and_starting_points(corpus, undisturbed, tmp_path):
-    """From the first update on; and from another model, with its prototypes, which are not made again."""
+def test_prototypes_from_the_first_update_on(corpus, tmp_path):
     train(corpus, tmp_path / "first", PROTO.replace({"model.prototype_epochs": 0, "training.max_updates": 2}))
     assert [entry["update"] for entry in log_of(tmp_path / "first") if "prototypes" in entry] == [0]
-    preset = PROTO.replace({"training.max_updates": 6})
-    train(corpus, tmp_path / "second", preset, init=undisturbed, seed=4)
-    assert not any("prototypes" in entry for entry in log_of(tmp_path / "second"))
-    models = [load_checkpoint(folder)[0] for folder in (undisturbed, tmp_path / "second")]
-    assert torch.equal(models[0].prototypes, models[1].prototypes)
 
 
 def test_a_model_that_ends_without_prototypes_says_so(corpus, tmp_path):

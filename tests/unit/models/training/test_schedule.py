@@ -1,7 +1,7 @@
 import pytest
 
 from cgbench.models.config.common import TrainingConfig
-from cgbench.models.training.schedule import learning_rate
+from cgbench.models.training.loop import learning_rate
 
 
 def rates(updates, width=64, **settings):

@@ -125,12 +125,6 @@ def test_consistency_is_the_distance_of_two_predictions_with_dropout(corpus, mod
     assert result.metrics["valid_consistency"] == pytest.approx(total / tokens, rel=1e-4)
 
 
-def test_a_part_of_the_sentences_is_spread_over_the_text(corpus):
-    assert validation_of(corpus, validate_sentences=3).decoded.tolist() == [0, 3, 6]
-    assert validation_of(corpus, validate_sentences=9).decoded.tolist() == list(range(9))
-    assert validation_of(corpus, validate_sentences=100).decoded.tolist() == list(range(9))
-
-
 @pytest.mark.parametrize("words", [3, 40])
 def test_no_right_answer_is_cut_short(corpus, model, tmp_path, monkeypatch, words):
     for name, line in (("valid.de", "rot"), ("valid.en", "tor " * words)):

@@ -1,7 +1,7 @@
 import torch
 import torch.nn.functional as F
 
-from cgbench.models.parts.loss import label_smoothed_nll_loss
+from cgbench.models.training.objective import label_smoothed_nll_loss
 
 
 def test_value_and_gradient_are_those_of_torch():
