@@ -68,6 +68,7 @@ _CONFIG = {
     "preset?": str,
     "seed?": lambda value: _count(value, 0),
     "updates?": lambda value: _count(value, 0),
+    "precision?": str,
     "processes?": lambda value: _count(value, 1),
     "init?": str,
     "lexicon?": str,
@@ -144,6 +145,8 @@ def read_config(folder: Path) -> CheckpointConfig:
         raise InputError(f"{path}: not a checkpoint of format {FORMAT}")
     values = {key: value for key, value in data.items() if key != "format"}
     check_shape(values, _CONFIG, path, DAMAGED)
+    if "precision" in values:  # of 0.2, where training.precision may be auto
+        values["training"]["precision"] = values.pop("precision")
     try:
         for section in ("model", "training", "method"):
             values[section] = section_config(section, values.get(section, {}))

@@ -218,11 +218,11 @@ def test_a_run_that_was_stopped_goes_on_after_its_training(tmp_path, monkeypatch
     monkeypatch.setattr(running, "measure_test", stopped)
     (folder := tmp_path / "run").mkdir()
     with pytest.raises(KeyboardInterrupt):
-        running.execute(run, run.step({}), tmp_path / "colors", folder, "cpu", False)
+        running.execute(run, run.step({}), tmp_path / "colors", folder, "cpu")
     monkeypatch.setattr(running, "measure_test", measure_)
-    running.execute(run, run.step({}), tmp_path / "colors", folder, "cpu", False)
+    running.execute(run, run.step({}), tmp_path / "colors", folder, "cpu")
     assert trained == [False, True]  # the second time the model was there
-    running.execute(run, run.step({}), tmp_path / "colors", folder, "cpu", False)
+    running.execute(run, run.step({}), tmp_path / "colors", folder, "cpu")
     assert len(trained) == 2  # stopped after the figures were written: nothing is made again
     assert {path.name for path in folder.iterdir()} == {"result.json", "test.hypotheses", "metrics.jsonl"}
     result = json.loads((folder / "result.json").read_text())
@@ -442,7 +442,7 @@ def test_the_test_sets_of_table_2_are_looked_at_on_the_published_side(tmp_path):
     (tmp_path / RECORD).write_text(json.dumps(record | {"splits": splits, "files": {}}))
     run = Run(react, react.systems["test set"], "full", 1)
     (folder := tmp_path / "run").mkdir()
-    running.execute(run, run.step({}), tmp_path, folder, "cpu", False)
+    running.execute(run, run.step({}), tmp_path, folder, "cpu")
     figures = json.loads((folder / "result.json").read_text())["figures"]
     assert figures == {"degree": 1.0, "novel word 2-grams": 2.0, "novel word 3-grams": 1.0}  # of English
 
