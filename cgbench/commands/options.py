@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 import click
+from click.shell_completion import CompletionItem
 
 from cgbench.commands.click_types import FilesType, ModelType, split_systems
 from cgbench.commands.command import grouped_option, options
-from cgbench.commands.completion import completion_of
 from cgbench.commands.lines import FROM_FILE, REQUEST
 from cgbench.errors import InputError, argument
 from cgbench.requests import Field, leaves_of, read_values
@@ -124,7 +124,7 @@ def _option(field: Field, required: bool) -> Callable[[Any], Any]:
     """The option of a field; numbers of a list may also be separated by commas."""
     types, kind = [*choices_of(field.type)], field.kind
     help = f"{field.help} [required]" if required else _help_of(field)
-    keywords: dict[str, Any] = {"help": help, "shell_complete": completion_of(field)}
+    keywords: dict[str, Any] = {"help": help, "shell_complete": _completion_of(field)}
     if {*types} - {NONE} == {bool}:
         keywords |= {"is_flag": True, "default": None}
     else:
@@ -139,6 +139,16 @@ def _option(field: Field, required: bool) -> Callable[[Any], Any]:
             keywords |= {"is_flag": False, "flag_value": "true"}
     short = ("-o",) if field.name == "output" else ()
     return grouped_option(field.group, field.flag, *short, field.name, required=False, **keywords)
+
+
+def _completion_of(field: Field) -> Callable[[Any, Any, str], list[CompletionItem]] | None:
+    """How a shell completes the value of an option: choices, or files; None if it may be any text."""
+    if field.choices:
+        items = [CompletionItem(str(choice)) for choice in field.choices]
+        return lambda context, param, start: [item for item in items if item.value.startswith(start)]
+    if field.kind and field.kind.name != "name":
+        return lambda context, param, start: [CompletionItem(start, type="file")]
+    return None
 
 
 def _help_of(field: Field) -> str:

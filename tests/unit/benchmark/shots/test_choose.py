@@ -12,8 +12,7 @@ from shared_data import SHARED, needs
 from twins import words_of
 
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
-from cgbench.benchmark.shots.choose import choose_shots, prompt_degree, widest
-from cgbench.benchmark.shots.cover import cover_sets
+from cgbench.benchmark.shots.choose import choose_shots, cover_sets, prompt_degree, widest
 from cgbench.benchmark.shots.postings import bm25_weights, piece_counts
 from cgbench.errors import InputError
 
@@ -233,7 +232,7 @@ def test_wrong_options(train, options, said):
 
 
 def test_a_search_that_stops_is_reported(train, monkeypatch):
-    monkeypatch.setattr("cgbench.benchmark.shots.cover.NODES", 1)
+    monkeypatch.setattr("cgbench.benchmark.shots.choose.NODES", 1)
     with pytest.warns(match="may not be the smallest"):
         choose(made_text(3, 40, 9, 16), train, shots=9)
     with warnings.catch_warnings():
