@@ -1,8 +1,11 @@
-"""Published results for comparison: ``published/results.tsv``, each score with its paper and table."""
+"""Published results for comparison: ``published/results.tsv``, each score with its paper and table.
+
+Scores are in percent, also those that a paper prints as fractions (devil and lexicon: exact match).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 from cgbench.errors import InputError, argument
@@ -17,9 +20,6 @@ PAPERS = {
     "lrf": "Zheng et al. 2023, Layer-wise Representation Fusion for Compositional Generalization",
 }
 """Papers by the first word of a row's source."""
-
-FRACTIONS = ("devil", "lexicon")
-"""Papers that print exact match as a fraction, which the table keeps."""
 
 
 @dataclass(frozen=True)
@@ -43,19 +43,7 @@ def all_published() -> tuple[PublishedScore, ...]:
 
     text = (files("cgbench.benchmark") / "published" / "results.tsv").read_text(encoding="utf-8")
     rows = csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
-    return tuple(_in_percent(PublishedScore(**row)) for row in rows)
-
-
-def _in_percent(row: PublishedScore) -> PublishedScore:
-    if row.source.split()[0] not in FRACTIONS or "exact match" not in row.metric:
-        return row
-    return replace(row, value=_hundredfold(row.value), spread=_hundredfold(row.spread))
-
-
-def _hundredfold(number: str) -> str:
-    from decimal import Decimal
-
-    return f"{Decimal(number).scaleb(2):f}" if number else number
+    return tuple(PublishedScore(**row) for row in rows)
 
 
 def published_scores(benchmark: str, metric: str) -> list[PublishedScore]:
