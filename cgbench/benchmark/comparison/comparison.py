@@ -24,8 +24,7 @@ from cgbench.benchmark.comparison.significance import (
     mcnemar_p,
     randomization_of_pairs,
 )
-from cgbench.benchmark.comparison.variance import ExampleCovariance
-from cgbench.benchmark.comparison.variation import ExampleDraws, variation_of
+from cgbench.benchmark.comparison.variance import ExampleCovariance, covariance_of_draws, design_effects
 from cgbench.benchmark.metrics.bins import Bin
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.errors import InputError, argument
@@ -339,12 +338,13 @@ class _Slice:
         self.statistics = statistics
         self.units = [np.stack([metric.collect(run, rows) for run in system]) for system in statistics]
         self.values = [metric.compute(system.sum(axis=1)) for system in self.units]  # [runs, figures] each
-        draws = ExampleDraws(
-            metric, sampling, statistics, self.units, rows, comparison.count("bootstrap"), comparison.seed
-        )
-        variation = variation_of(draws, confidence)
-        self.samples, self.covariance, self.effects = variation.samples, variation.covariance, variation.effects
-        self._contrasts = None
+        self.covariance, self.samples, self.effects, self._contrasts = None, None, None, None
+        if confidence:
+            samples, seed = comparison.count("bootstrap"), comparison.seed
+            draws = covariance_of_draws(metric, sampling, statistics, self.units, rows, samples, seed)
+            self.covariance, self.samples = draws
+            if self.covariance and sampling.clusters and sampling.design is None:  # a design has its own weights
+                self.effects = design_effects(metric, statistics, rows, self.covariance)
         if self.covariance and comparison.paired:
             self._contrasts = Contrasts(self.values, self.covariance, shared_seeds=comparison.shared_seeds)
 

@@ -16,13 +16,8 @@ from cgbench.benchmark.comparison.comparison import Comparison, SystemRuns, Syst
 from cgbench.benchmark.comparison.design import Sampling
 from cgbench.benchmark.comparison.intervals import FEWEST, OfRuns, difference_interval
 from cgbench.benchmark.comparison.seeds_test import Contrasts
-from cgbench.benchmark.comparison.significance import holm, resampled_runs
-from cgbench.benchmark.comparison.variance import (
-    ExampleCovariance,
-    covariance_of_clusters,
-    covariance_of_samples,
-    independent,
-)
+from cgbench.benchmark.comparison.significance import holm
+from cgbench.benchmark.comparison.variance import ExampleCovariance, covariance_of_draws, independent
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.errors import InputError
 
@@ -124,14 +119,11 @@ class _Set:
     ) -> None:
         rows = sampling.counted(np.arange(metric.n))
         units = [np.stack([metric.collect(run, rows) for run in system]) for system in statistics]
-        self.units = units[0].shape[1]
         self.values = [metric.compute(system.sum(axis=1)) for system in units]
         self.covariance: ExampleCovariance | None = None
-        if sampling.clusters:
-            self.covariance = covariance_of_clusters(metric, statistics, rows, sampling.clusters)
-        elif self.units > 1 and (samples := comparison.count("bootstrap")) >= FEWEST:
-            drawn = resampled_runs(units, metric.compute, samples, seed)
-            self.covariance = covariance_of_samples(drawn, self.units)
+        samples = comparison.count("bootstrap")
+        if sampling.clusters or samples >= FEWEST:
+            self.covariance, _ = covariance_of_draws(metric, sampling, statistics, units, rows, samples, seed)
 
     def of(self, system: int, figure: int) -> OfRuns | None:
         """A score of a system, as the input of :func:`difference_interval`."""

@@ -20,7 +20,8 @@ from typing import Protocol
 
 import numpy as np
 
-from cgbench.benchmark.comparison.design import Clusters, Design
+from cgbench.benchmark.comparison.design import Clusters, Design, Sampling
+from cgbench.benchmark.comparison.significance import resampled_runs
 
 
 class Summed(Protocol):
@@ -126,6 +127,32 @@ def covariance_of_samples(samples: Sequence[np.ndarray], units: int) -> ExampleC
     matrix = apart @ apart.swapaxes(-1, -2) / (len(joined) - 1)
     # The variance of a bootstrap of n units is (n - 1) / n of that of new units.
     return covariance_of_examples(matrix * (units / (units - 1)), units)
+
+
+def covariance_of_draws(
+    metric: Summed,
+    sampling: Sampling,
+    statistics: Sequence[np.ndarray],
+    units: Sequence[np.ndarray],
+    rows: np.ndarray,
+    samples: int,
+    seed: int | Sequence[int],
+) -> tuple[ExampleCovariance | None, list[np.ndarray] | None]:
+    """The covariance ``[scores, runs of all, runs of all]`` over draws of the examples ``rows``: by cluster, by design,
+    or else of bootstrap samples, which are returned too, of each system ``[samples, runs, scores]``.
+
+    :param statistics: of each system ``[runs, n, k]``, weighted if there is a design.
+    :param units: of each system ``[runs, units, k]``.
+    :returns: None for a single cluster or unit, which is the same in every sample.
+    """
+    if sampling.clusters:
+        return covariance_of_clusters(metric, statistics, rows, sampling.clusters), None
+    if sampling.design is not None:
+        return covariance_of_design(metric, statistics, rows, sampling.design), None
+    if units[0].shape[1] == 1:
+        return None, None
+    drawn = resampled_runs(units, metric.compute, samples, seed)
+    return covariance_of_samples(drawn, units[0].shape[1]), drawn
 
 
 def covariance_of_clusters(

@@ -19,7 +19,7 @@ import math
 import warnings
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import Annotated, Any, TypeAlias
@@ -30,13 +30,8 @@ from cgbench.argument_types import Kind
 from cgbench.benchmark.comparison.comparison import SystemScores
 from cgbench.benchmark.comparison.design import Sampling
 from cgbench.benchmark.comparison.seeds_test import degrees_of_seeds, half_width
-from cgbench.benchmark.comparison.significance import LEVEL, SAMPLES, SEED, resampled_runs
-from cgbench.benchmark.comparison.variance import (
-    ExampleCovariance,
-    covariance_of_clusters,
-    covariance_of_samples,
-    shared_by_runs,
-)
+from cgbench.benchmark.comparison.significance import LEVEL, SAMPLES, SEED
+from cgbench.benchmark.comparison.variance import ExampleCovariance, covariance_of_draws, shared_by_runs
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.score.result import Evaluation
 from cgbench.errors import InputError, InputWarning, argument
@@ -109,16 +104,12 @@ def variance_of(
             f"{second.runs}"
         )
     # The covariance of the scores of all runs over draws of examples.
-    sampling = sampling or Sampling.of(metric)
+    sampling = replace(sampling or Sampling.of(metric), design=None)
     rows, runs = sampling.counted(np.arange(metric.n)), first.runs
     systems = [np.stack([metric.collect(run, rows) for run in result.statistics]) for result in results]
     values = [metric.compute(system.sum(axis=1))[:, 0] for system in systems]
-    covariance: ExampleCovariance | None = None
-    if sampling.clusters:
-        covariance = covariance_of_clusters(metric, [result.statistics for result in results], rows, sampling.clusters)
-    elif systems[0].shape[1] > 1:
-        drawn = resampled_runs(systems, metric.compute, samples or SAMPLES["bootstrap"], seed)
-        covariance = covariance_of_samples(drawn, systems[0].shape[1])
+    statistics, count = [result.statistics for result in results], samples or SAMPLES["bootstrap"]
+    covariance, _ = covariance_of_draws(metric, sampling, statistics, systems, rows, count, seed)
     if covariance is None:
         raise InputError("one example, or one cluster of them: there is nothing to resample")
     covariance = covariance.of_runs(0, slice(None))
