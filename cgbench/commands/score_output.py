@@ -67,7 +67,7 @@ class ScoreOutput(ReportRequest):
         if self.per_example:
             evaluation.write_per_example(self.per_example)
         if self.every_eval_ever:
-            from cgbench.benchmark.score.output.every_eval_ever import write_records
+            from cgbench.benchmark.score.every_eval_ever import write_records
 
             write_records(evaluation, Path(self.every_eval_ever))
         if self.page:

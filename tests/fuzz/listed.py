@@ -157,7 +157,7 @@ def templates():
 
 def _recorded(folder):
     from cgbench.benchmark.score.evaluate import evaluate
-    from cgbench.benchmark.score.output.every_eval_ever import write_records
+    from cgbench.benchmark.score.every_eval_ever import write_records
 
     os.environ["SOURCE_DATE_EPOCH"] = "1700000000"  # the same record every time
     with warnings.catch_warnings():

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from cgbench import evaluate, import_scores
-from cgbench.benchmark.score.output.every_eval_ever import write_records
+from cgbench.benchmark.score.every_eval_ever import write_records
 from cgbench.errors import InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")

@@ -16,12 +16,11 @@ import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from cgbench import __version__
-from cgbench.benchmark.comparison.comparison import Score, SystemScores
-from cgbench.benchmark.outputs.systems import System
-from cgbench.benchmark.score.scored import ScoredSystems
+from cgbench.benchmark.comparison.comparison import Score
+from cgbench.benchmark.score.result import Evaluation
 from cgbench.errors import InputError, argument
 from cgbench.files import leftovers, read_json, write_atomic, write_json
 from cgbench.locks import locked
@@ -30,27 +29,7 @@ from cgbench.steps import hash_file
 SCHEMA = "0.3.0"
 
 
-class Evaluated(Protocol):
-    """Scores and what they were made from: a :class:`~cgbench.benchmark.score.result.Evaluation`."""
-
-    @property
-    def scored(self) -> ScoredSystems:
-        """The scores."""
-
-    @property
-    def systems(self) -> Sequence[System]:
-        """The systems with their hypotheses."""
-
-    @property
-    def inputs(self) -> Any:
-        """The other inputs."""
-
-    @property
-    def results(self) -> Sequence[SystemScores]:
-        """The scores of each system."""
-
-
-def write_records(evaluation: Evaluated, folder: Path) -> list[Path]:
+def write_records(evaluation: Evaluation, folder: Path) -> list[Path]:
     """Write a record and its examples for every system; records that an earlier command has written stay.
 
     :param folder: where ``data`` is written, an existing folder or a new one.
@@ -62,7 +41,7 @@ def write_records(evaluation: Evaluated, folder: Path) -> list[Path]:
         return _write_records(evaluation, folder)
 
 
-def _write_records(found: Evaluated, folder: Path) -> list[Path]:
+def _write_records(found: Evaluation, folder: Path) -> list[Path]:
     benchmark = found.inputs.benchmark if found.inputs else found.scored.metric.name
     seconds = os.environ.get("SOURCE_DATE_EPOCH") or str(int(time.time()))
     # All records are checked before the first is written.
@@ -127,7 +106,7 @@ def _part(name: str) -> str:
     return folder_name
 
 
-def _record(evaluation: Evaluated, index: int, benchmark: str, model: str) -> dict[str, Any]:
+def _record(evaluation: Evaluation, index: int, benchmark: str, model: str) -> dict[str, Any]:
     scored, result, system = evaluation.scored, evaluation.results[index], evaluation.systems[index]
     metric = scored.metric
     results = [
@@ -179,7 +158,7 @@ def _uncertainty(score: Score, examples: int, jackknife: bool) -> dict[str, Any]
     return values
 
 
-def _samples(evaluation: Evaluated, index: int, benchmark: str, model: str) -> list[dict[str, Any]]:
+def _samples(evaluation: Evaluation, index: int, benchmark: str, model: str) -> list[dict[str, Any]]:
     """The examples of every seed; none if the metric has no score per example, or there are no texts."""
     metric, inputs = evaluation.scored.metric, evaluation.inputs
     sources: Sequence[str] = (inputs.sources if inputs else None) or [""] * metric.n
