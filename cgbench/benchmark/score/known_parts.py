@@ -48,7 +48,8 @@ from cgbench.text.plain_text import words_of
 class PartsScores:
     """The scores by known pieces. ``least``: the probes in which a piece must come out; ``outcomes``: what came out, by
     system and run; ``residual``: the residual composition error; ``beyond``: its difference from that of the control
-    set, if there is one; ``scored``: the scores on given pairs, on the rest, and on given pairs by degree, as bins."""
+    set, if there is one; ``scored``: the scores on given pairs, on the rest, and on given pairs by degree, as bins;
+    ``determined``: bool ``[n]``, the rows whose answer the probes determine, if pieces are judged by outputs."""
 
     folder: PartsFolder
     parts: Parts
@@ -56,6 +57,7 @@ class PartsScores:
     outcomes: tuple[tuple[Outcomes, ...], ...]
     residual: ScoredSystems
     scored: ScoredSystems
+    determined: np.ndarray | None
     beyond: ScoredSystems | None = None
     warnings: tuple[str, ...] = ()
 
@@ -110,9 +112,9 @@ def score_known_parts(
         bins = make_bins(Feature("degree", degrees), None)
         bins = [replace(degree_bin, label=f"given, degree {degree_bin.label}") for degree_bin in bins]
     given_pairs = [np.stack([gate_of(parts, run.probes, breakdown.known).given for run in runs]) for runs in outcomes]
-    fixed = _determined(folder, parts, breakdown.known, test)
-    scored = _by_parts(scored, given_pairs, bins, fixed, request)
-    scores = PartsScores(folder, parts, breakdown.known, outcomes, residual, scored, beyond)
+    determined = _determined(folder, parts, breakdown.known, test)
+    scored = _by_parts(scored, given_pairs, bins, determined, request)
+    scores = PartsScores(folder, parts, breakdown.known, outcomes, residual, scored, determined, beyond)
     return replace(scores, warnings=(*(f"probes: {line}" for line in probes.warnings), *_warnings(scores)))
 
 
@@ -160,12 +162,12 @@ def _by_parts(
     scored: ScoredSystems,
     given_pairs: Sequence[np.ndarray],
     bins: Sequence[Bin],
-    fixed: np.ndarray | None,
+    determined: np.ndarray | None,
     request: ScoreRequest,
 ) -> ScoredSystems:
     """The scores on given pairs, on the rest, on given pairs in each bin, and on pairs that are determined or not.
 
-    :param given_pairs: of each system bool ``[runs, n]``; ``fixed``: bool ``[n]``.
+    :param given_pairs: of each system bool ``[runs, n]``; ``determined``: bool ``[n]``.
     """
     comparison = replace(request.comparison, paired=None, baseline=None, all_pairs=False, confidence=True)
     every, results = np.arange(scored.metric.n), []
@@ -173,8 +175,8 @@ def _by_parts(
         # As many rows as count in some run: intervals depend on it.
         masks = [(Bin("given", every), given_rows), (Bin("rest", every), ~given_rows)]
         masks += [(bin_, given_rows) for bin_ in bins]
-        if fixed is not None:
-            halves = (Bin("determined", every), fixed), (Bin("not determined", every), ~fixed)
+        if determined is not None:
+            halves = (Bin("determined", every), determined), (Bin("not determined", every), ~determined)
             masks += [(half, np.broadcast_to(inside, given_rows.shape)) for half, inside in halves]
         subsets = []
         for bin_, inside in masks:

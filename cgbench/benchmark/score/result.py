@@ -231,6 +231,8 @@ class Evaluation:
     def write_per_example(self, path: AnyPath) -> None:
         """Write a tab-separated row for each example, system and run, with a header. Rows and runs count from 1.
 
+        With ``parts`` judged by outputs, the column ``determined`` says whether the probes determine the answer.
+
         :raises InputError: no file can be written there, or there are several metrics.
         """
         if self.more:
@@ -244,6 +246,8 @@ class Evaluation:
             for run, of_run in enumerate(zip(system.runs, result.statistics, strict=True), 1)
             for row_number, row in enumerate(self.scored.metric.per_example(*of_run), 1)
         ]
+        if self.parts is not None and self.parts.determined is not None:
+            rows = [{**row, "determined": int(self.parts.determined[row["row"] - 1])} for row in rows]
         head = list(rows[0])
         write_atomic(Path(path), render(head, [[str(row[key]) for key in head] for row in rows], "tsv") + "\n")
 

@@ -109,6 +109,10 @@ def test_a_piece_with_two_translations_is_not_determined(parts, tmp_path):
         scores = evaluate("chrf", texts, texts, sources=sources, **of_probes)
         counts.append({bin_.label: part.examples for bin_, part in scores.parts.scored.results[0].bins}["determined"])
     assert counts[0] - counts[1] == len(words) > 0
+    scores.write_per_example(tmp_path / "rows.tsv")
+    head, *rows = (line.split("\t") for line in (tmp_path / "rows.tsv").read_text().splitlines())
+    determined = [row[head.index("determined")] for row in rows]
+    assert determined.count("1") == counts[1] and determined.count("0") == 120 - counts[1] > 0
 
 
 def test_folds_that_say_the_same_change_nothing(parts):
