@@ -1,4 +1,4 @@
-"""Locks on folders: one command at a time works in a folder.
+"""Locks on folders: one command at a time works in a folder, or replaces it.
 
 A lock is ``flock`` on a file and ends with its process. On a disk shared by several machines it works across them only
 if the file system supports that (NFS 4 does; some cluster file systems need to be mounted with ``flock``).
@@ -10,12 +10,16 @@ import contextlib
 import errno
 import fcntl
 import os
+import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cgbench.errors import InputError
+from cgbench.files import leftovers, named, sync_file, sync_folder
 from cgbench.machine import runs_remotely
 
+SYNCED = 16  # files synced to disk at a time: much faster than one by one
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
@@ -66,3 +70,45 @@ def _is_there(path: Path, handle: int) -> bool:
         return os.path.samestat(path.stat(), os.fstat(handle))
     except FileNotFoundError:
         return False
+
+
+@contextlib.contextmanager
+def replacing(out: Path) -> Iterator[Path]:
+    """A new folder that replaces ``out`` at the end; after an error ``out`` is unchanged.
+
+    It is locked, and first cleared of what a killed command left.
+
+    :raises BusyError: another command is writing ``out``.
+    """
+    making, old = (out.with_name(f".{out.name}.{os.getpid()}.{name}") for name in ("tmp", "old"))
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(locked(out.with_name(f".{out.name}.lock"), wait=False, remove=True))
+        except BusyError:
+            raise BusyError(f"{out}: another cgbench command is writing this folder; wait for it") from None
+        for before in leftovers(out, "old"):
+            if not out.exists():  # killed between two renames
+                before.rename(out)
+        for leftover in [*leftovers(out), *leftovers(out, "old")]:
+            shutil.rmtree(leftover, ignore_errors=True)
+        try:
+            making.mkdir()
+            yield making
+            files = [path for path in making.rglob("*") if path.is_file()]
+            with ThreadPoolExecutor(SYNCED) as threads:
+                list(threads.map(_sync, files))
+                list(threads.map(sync_folder, {path.parent for path in files}))
+            if out.exists():
+                out.rename(old)
+            making.rename(out)
+            sync_folder(out.parent)
+        finally:
+            shutil.rmtree(making, ignore_errors=True)
+            if old.exists() and not out.exists():
+                old.rename(out)
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def _sync(path: Path) -> None:
+    with named(path):
+        sync_file(path)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,18 +11,17 @@ from cgbench import __version__
 from cgbench.argument_types import Folder, Paths, as_path
 from cgbench.data_recipes.recipe import Recipe
 from cgbench.data_recipes.registry import find_recipe
-from cgbench.data_recipes.sources import DOWNLOADS, LOCKS, Sources
+from cgbench.data_recipes.sources import DOWNLOADS, Sources
 from cgbench.data_recipes.writer import GENERATED, RELEASED, Writer
 from cgbench.engines import Engine, Local
 from cgbench.errors import InputError, argument
-from cgbench.files import check_shape, file_name, read_json, sync_file, sync_folder, write_json
-from cgbench.locks import locked
+from cgbench.files import check_shape, file_name, read_json, write_json
+from cgbench.locks import replacing
 from cgbench.requests import KW_ONLY, option, request
 from cgbench.steps import StepOptions, hash_file
 
 RECORD = "recipe.json"
 FORMAT = 1
-SYNCED = 16  # files synced to disk at a time
 
 
 class Prepared(NamedTuple):
@@ -96,24 +93,15 @@ def get(
         raise InputError(f"{out}: the folder holds something else already; give a new one with {argument('out')}")
     say = say or (lambda line: None)
     downloads = out.parent / DOWNLOADS
-    with locked(downloads / LOCKS / f"{out.name}.out", wait=False):
-        if record := _kept(recipe, out):
-            return Prepared(record, False, [])
-        # write the set to a temporary folder
-        partial, work = (out.with_name(f".{out.name}.{use}") for use in ("partial", "sources"))
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir()
-        try:
-            writer = Writer(recipe.name, recipe.sides, recipe.splits, partial, say)
-            with Sources(recipe.sources, recipe.folder_name, downloads, work, mirror, offline, engine, say) as sources:
-                recipe.prepare(sources, writer)
-                _copy_extras(recipe, sources, writer, extras)
-            record = _finish(recipe, writer, sources)
-            # move it to its place
-            _publish(partial, out)
-        except BaseException:
-            shutil.rmtree(partial, ignore_errors=True)
-            raise
+    if record := _kept(recipe, out):
+        return Prepared(record, False, [])
+    with replacing(out) as partial:
+        work = out.with_name(f".{out.name}.sources")
+        writer = Writer(recipe.name, recipe.sides, recipe.splits, partial, say)
+        with Sources(recipe.sources, recipe.folder_name, downloads, work, mirror, offline, engine, say) as sources:
+            recipe.prepare(sources, writer)
+            _copy_extras(recipe, sources, writer, extras)
+        record = _finish(recipe, writer, sources)
     # list ways to get missing files, except extra ones
     extra_names = {source.name for source in recipe.sources if source.extra}
     ways = {way for name, way in sources.missing.items() if name not in extra_names}
@@ -206,20 +194,6 @@ def _finish(recipe: Recipe, writer: Writer, sources: Sources) -> dict[str, Any]:
     }
     write_json(writer.folder / RECORD, record)
     return record
-
-
-def _publish(partial: Path, out: Path) -> None:
-    paths = _files(partial)
-    with ThreadPoolExecutor(SYNCED) as pool:  # much faster than one by one
-        list(pool.map(sync_file, paths))
-        list(pool.map(sync_folder, {path.parent for path in paths}))
-    old = out.with_name(f".{out.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
-    if out.exists():
-        out.rename(old)
-    partial.rename(out)
-    sync_folder(out.parent)
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def _files(folder: Path) -> list[Path]:

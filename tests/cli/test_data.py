@@ -94,12 +94,12 @@ def test_bad_input_is_one_line(run, tmp_path, monkeypatch, words, message):
 
 
 def test_a_full_disk_is_one_line(run, tmp_path, monkeypatch):
-    from cgbench.data_recipes import prepared
+    from cgbench import locks
 
     def full(path):
         raise OSError(28, "No space left on device", str(path))
 
-    monkeypatch.setattr(prepared, "sync_file", full)
+    monkeypatch.setattr(locks, "sync_file", full)
     result = run("data", "get", "colors", "--out", tmp_path / "colors", "--offline", status=2)
     assert "the disk is full; free some space" in result.stderr
-    assert os.listdir(tmp_path) == ["downloads"]
+    assert os.listdir(tmp_path) == []

@@ -35,10 +35,10 @@ from typing import Any, NamedTuple
 
 from cgbench.benchmark.release.export.pairs import write_lines, write_rows
 from cgbench.benchmark.release.manifest import MANIFEST, digest
-from cgbench.benchmark.release.publishing import replacing
 from cgbench.checksums import check_digests, digests_of
 from cgbench.errors import InputError, argument
 from cgbench.files import check_shape, ordinary_file, parse_json, read_json, write_json
+from cgbench.locks import replacing
 from cgbench.requests import check_path
 from cgbench.steps import hash_value
 from cgbench.text.formats import Pair

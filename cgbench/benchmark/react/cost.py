@@ -6,6 +6,7 @@ import contextlib
 import io
 import math
 import os
+import shutil
 import tempfile
 import time
 import warnings
@@ -30,7 +31,7 @@ from cgbench.text.formats import read_pairs
 from cgbench.text.normalisation import normalise_pairs
 
 DAY = 24 * 3600.0
-SAMPLE, TRANSLATED = 1 << 14, 16  # pairs of the sample of each text, and candidates of the sample of translations
+SAMPLE, TRAINED, TRANSLATED = 1 << 14, 2_000, 16  # pairs of each sample: of a text, of training, of translations
 PACKED = {".gz": 3, ".zst": 3, ".parquet": 3}  # bytes of text per byte of a compressed file
 # A high learning rate from the first update on would end some runs with a gradient that is not finite.
 STILL = {"learning_rate": 1e-6, "schedule": "constant", "warmup_updates": 0, "patience": 0}
@@ -120,7 +121,7 @@ def _time_model(plan: Plan, train: Texts, pool: Texts) -> tuple[float, float]:
             seconds = _time_training(train, preset, Path(name), plan.device)
             # Two copies of the model are timed; more take proportionally longer. Unlike an untrained model, a trained
             # one ends its translations by itself.
-            folders, copies = [Path(name, "2")] * 2, request.members / 2
+            folders, copies = [Path(name, "1")] * 2, request.members / 2
             limits |= {"max_length_ratio": 1.0, "max_length_extra": 1}
         ensemble = Ensemble.open(folders, plan.device)
         for count in (2, TRANSLATED):  # the first allocates memory
@@ -130,21 +131,26 @@ def _time_model(plan: Plan, train: Texts, pool: Texts) -> tuple[float, float]:
 
 
 def _time_training(files: Texts, preset: Preset, folder: Path, device: str) -> float:
-    """Seconds to train ``preset`` to its last update, without validation; ``folder/"2"`` is then a model."""
+    """Seconds to train ``preset`` to its last update, without validation; ``folder/"1"`` is then a model."""
     from cgbench.models.training.trainer import train_model
 
     subwords, plain = Subwords.learn(*files, preset.text), replace(preset, method=MethodConfig())
+    fewer = (folder / "source", folder / "target")  # every run encodes them
+    for path, beginning in zip(files, fewer, strict=True):
+        with path.open("rb") as file:
+            beginning.write_bytes(b"".join(islice(file, TRAINED)))
 
     def spent(updates: int) -> float:
         values = {f"training.{name}": value for name, value in (STILL | {"max_updates": updates}).items()}
         began = time.monotonic()
         with contextlib.redirect_stderr(io.StringIO()):  # hides its progress bars
             short = plain.replace(values)
-            train_model(files, None, subwords, short, 1, folder / str(updates), device, keep_state=False)
+            train_model(fewer, None, subwords, short, 1, folder / str(updates), device, keep_state=False)
         return time.monotonic() - began
 
     spent(1)  # allocate memory, compile loops
-    base, updates = spent(2), 2
-    while (seconds := spent(2 + updates) - base) < 1.0 and updates < 1000:
+    shutil.rmtree(folder / "1")
+    base, updates = spent(1), 2
+    while (seconds := spent(1 + updates) - base) < 1.0 and updates < 1000:
         updates *= 4
-    return max(0.0, base + (preset.training.max_updates - 2) * max(1e-5, seconds / updates))
+    return max(0.0, base + (preset.training.max_updates - 1) * max(1e-5, seconds / updates))

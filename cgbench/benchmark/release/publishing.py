@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +15,7 @@ from cgbench.benchmark.release.manifest import CARD, CROISSANT, DATA, MANIFEST, 
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.work_folder import RECORD, read_record, record_digest
 from cgbench.errors import InputError
-from cgbench.files import leftovers, named, sync_file, sync_folder, write_atomic, write_json
-from cgbench.locks import BusyError, locked
+from cgbench.files import sync_file, sync_folder, write_atomic, write_json
 
 ARRIVING = ".arriving"  # in the folder of a release: files being moved from another disk
 
@@ -46,50 +43,6 @@ def seal(manifest: dict[str, Any], folder: Path) -> dict[str, Any]:
     manifest["digest"] = digest(manifest)
     write_json(folder / MANIFEST, manifest)
     return manifest
-
-
-@contextlib.contextmanager
-def replacing(out: Path) -> Iterator[Path]:
-    """A new folder that replaces ``out`` at the end; after an error ``out`` is unchanged.
-
-    It is locked, and first cleared of what a killed command left.
-
-    :raises InputError: another command is writing ``out``.
-    """
-    lock = locked(out.with_name(f".{out.name}.lock"), wait=False, remove=True)
-    with contextlib.ExitStack() as stack:
-        try:
-            stack.enter_context(lock)
-        except BusyError:
-            raise InputError(f"{out}: another cgbench command is writing this folder; wait for it") from None
-        for old in leftovers(out, "old"):
-            if not out.exists():  # killed between two renames
-                old.rename(out)
-        for leftover in [*leftovers(out), *leftovers(out, "old")]:
-            shutil.rmtree(leftover, ignore_errors=True)
-        yield from _replacing(out)
-
-
-def _replacing(out: Path) -> Iterator[Path]:
-    making, old = (out.with_name(f".{out.name}.{os.getpid()}.{name}") for name in ("tmp", "old"))
-    try:
-        making.mkdir()
-        yield making
-        files = [path for path in making.rglob("*") if path.is_file()]
-        for path in files:
-            with named(path):
-                sync_file(path)
-        for folder in {path.parent for path in files}:
-            sync_folder(folder)
-        if out.exists():
-            out.rename(old)
-        making.rename(out)
-        sync_folder(out.parent)
-    finally:
-        shutil.rmtree(making, ignore_errors=True)
-        if old.exists() and not out.exists():
-            old.rename(out)
-        shutil.rmtree(old, ignore_errors=True)
 
 
 def _kept(path: Path, read: Callable[[bytes], dict[str, Any]]) -> dict[str, Any]:

@@ -34,10 +34,11 @@ from cgbench.benchmark.release.manifest import (
     table_file,
     train_text,
 )
-from cgbench.benchmark.release.publishing import replacing, seal
+from cgbench.benchmark.release.publishing import seal
 from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.errors import InputError
 from cgbench.files import read_json, write_atomic
+from cgbench.locks import replacing
 from cgbench.steps import hash_file
 from cgbench.text.plain_text import words_of
 

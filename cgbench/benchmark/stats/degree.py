@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from cgbench.argument_types import Folder, Text
-from cgbench.benchmark.known_ngrams.degree import degree_of, degrees, known_ngrams_of
 from cgbench.errors import InputError, argument
 from cgbench.requests import KW_ONLY, accepts, option, request
 from cgbench.text.columns import read_text
 from cgbench.text.inputs import as_column, is_path, local_path
 from cgbench.text.normalisation import Normalisation, TextOptions, normaliser
+from cgbench.text.streams import shown
 
 if TYPE_CHECKING:
-    from cgbench.benchmark.overlap.known_of_test import KnownOfTest
+    from cgbench.benchmark.known_ngrams.known import KnownNgrams
 
 
 @request
@@ -51,29 +51,44 @@ def degree_rows(request: DegreeRequest) -> Iterator[dict[str, Any]]:
     train, known_from, min_count = request.train, request.known_from, request.min_count
     if (train is None) == (known_from is None):
         raise InputError(f"known n-grams are needed: give {argument('train')}, or {argument('known_from')} instead")
-    normalisation = request.normalisation
+    change = normaliser(request.normalisation, request.language)
     if known_from is not None:
-        from cgbench.benchmark.overlap.known_of_test import KnownOfTest
+        from cgbench.benchmark.overlap.known_of_test import KnownOfTest, check_words_alike
 
-        return degrees_from(KnownOfTest.load(local_path(known_from)), lines, min_count, normalisation)
-    assert train is not None
-    if is_path(train):
-        return degrees(known_ngrams_of(local_path(train), min_count, normalisation), lines, normalisation)
+        counted = KnownOfTest.load(local_path(known_from))
+        check_words_alike(counted.folder, counted.units, request.normalisation.settings)
+        return map(_row, counted.covers(list(map(change, lines)), min_count))
+    known = known_ngrams_of(train, min_count, request.normalisation)
+    return (_row(known.cover(change(line))) for line in lines)
+
+
+def known_ngrams_of(train: Any, min_count: int, normalisation: Normalisation) -> KnownNgrams:
+    """The known n-grams of a file or a list of sentences.
+
+    :raises InputError: the file is missing or not UTF-8, or no word occurs often enough.
+    """
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
 
-    change = normaliser(normalisation, request.language)
-    known = KnownNgrams.learn(map(change, as_column(train, "train").values), min_count=min_count)
+    change, name = normaliser(normalisation, normalisation.languages[1]), argument("train")
+    if is_path(train):
+        path = local_path(train)
+        name, text = shown(path), path if normalisation.is_identity else map(change, read_text(path))
+    else:
+        text = map(change, as_column(train, "train").values)
+    known = KnownNgrams.learn(text, min_count=min_count)
     if not len(known.words):
-        raise InputError(f"{argument('train')}: no word in it occurs {min_count} times; lower min_count")
-    return degrees(known, lines, normalisation)
+        raise InputError(
+            f"{name}: the corpus is empty, or no word in it occurs {min_count} times ({argument('min_count')})"
+        )
+    return known
 
 
-def degrees_from(
-    known: KnownOfTest, lines: Iterable[str], min_count: int, normalisation: Normalisation
-) -> Iterator[dict[str, Any]]:
-    """Degrees against the corpus of a ``cgbench overlap`` result, for lines of its test text."""
-    from cgbench.benchmark.overlap.known_of_test import check_words_alike
-
-    check_words_alike(known.folder, known.units, normalisation.settings)
-    change = normaliser(normalisation, normalisation.languages[1])
-    yield from map(degree_of, known.covers(list(map(change, lines)), min_count))
+def _row(pieces: list[tuple[str, ...]]) -> dict[str, Any]:
+    """The row of a sentence, from the pieces of its cover."""
+    length = sum(map(len, pieces))
+    return {
+        "pieces": len(pieces),
+        "length": length,
+        "degree": len(pieces) / length if length else 0.0,
+        "cover": [" ".join(piece) for piece in pieces],
+    }

@@ -4,17 +4,17 @@ import errno
 import gzip
 import json
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from cgbench.data_recipes import prepared as module
 from cgbench.data_recipes.prepared import get
 from cgbench.data_recipes.recipe import Recipe, Source, Split
 from cgbench.data_recipes.writer import GENERATED, rows_by_number
 from cgbench.errors import InputError
-from cgbench.locks import locked
+from cgbench.locks import replacing
 from cgbench.steps import hash_file
 
 ROWS = [("a b", "A B"), ("c", "C")]
@@ -128,7 +128,7 @@ def test_a_full_disk_leaves_what_was_there(out, monkeypatch, before):
 
 def test_a_killed_command_leaves_no_set_and_the_next_one_starts_afresh(out, monkeypatch):
     """As after SIGKILL: a half-written folder that nobody clears away."""
-    monkeypatch.setattr(module.shutil, "rmtree", lambda *_, **__: None)
+    monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)
 
     def killed(sources, out):
         write_train(sources, out)
@@ -137,7 +137,7 @@ def test_a_killed_command_leaves_no_set_and_the_next_one_starts_afresh(out, monk
     with pytest.raises(KeyboardInterrupt):
         get(recipe(killed), out)
     monkeypatch.undo()
-    assert beside(out) == [".toy.partial"] and not out.exists()
+    assert beside(out) == [f".toy.{os.getpid()}.tmp"] and not out.exists()
     get(recipe(), out)
     assert beside(out) == [] and sorted(os.listdir(out)) == ["recipe.json", "train.src", "train.tgt"]
 
@@ -158,10 +158,7 @@ def test_a_file_is_no_folder(tmp_path):
 
 
 def test_two_commands_do_not_write_the_same_set(out):
-    with (
-        locked(out.parent / "downloads" / ".locks" / "toy.out", wait=False),
-        pytest.raises(InputError, match="another cgbench command"),
-    ):
+    with replacing(out), pytest.raises(InputError, match="toy: another cgbench command"):
         get(recipe(), out)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points
@@ -13,11 +14,9 @@ from cgbench.argument_types import AnyRelease, File, Folder, Systems, as_path
 from cgbench.benchmark.release.export.behavioural import write_rules
 from cgbench.benchmark.release.export.inspect_task import write_inspect
 from cgbench.benchmark.release.export.lm_eval import write_lm_eval
-from cgbench.benchmark.release.export.mt_metrics_eval import write_mt_metrics_eval
-from cgbench.benchmark.release.export.pairs import export_pairs
+from cgbench.benchmark.release.export.pairs import SYSTEM, Pairs, export_pairs, write_lines, write_rows
 from cgbench.benchmark.release.export.pearmut import write_pearmut
 from cgbench.benchmark.release.manifest import SPLIT
-from cgbench.benchmark.release.publishing import replacing
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.reserved import reserved_pairs
 from cgbench.benchmark.release.verify import check_verified
@@ -25,10 +24,27 @@ from cgbench.benchmark.shots.choose import ChosenShots, ShotChooser, choose_shot
 from cgbench.benchmark.shots.request import ShotsOptions, ShotsRequest
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.files import read_json, write_json
+from cgbench.locks import replacing
 from cgbench.requests import KW_ONLY, accepts, fields_of, option, request
 from cgbench.settings import did_you_mean
 from cgbench.text.inputs import as_column
 from cgbench.text.joins import Examples
+
+
+def write_mt_metrics_eval(pairs: Pairs, folder: Path) -> None:
+    """Write the folder of a test set for mt-metrics-eval (the section on file names in its README): sources, a
+    reference, documents, and the ensemble's translations if text was not normalised. The domain, which can be any
+    category there, is the bin of the degree."""
+    # dashes and dots separate codes there
+    name = "-".join(re.sub("[^A-Za-z0-9]", "_", language) for language in pairs.languages)
+    write_lines(folder / "sources" / f"{name}.txt", (row["source"] for row in pairs.rows))
+    write_lines(folder / "references" / f"{name}.refA.txt", (row["target"] for row in pairs.rows))
+    write_lines(folder / "documents" / f"{name}.docs", (f"{row['domain']}\t{row['doc']}" for row in pairs.rows))
+    outputs = [row["figures"]["hypothesis"] for row in pairs.rows if "hypothesis" in row["figures"]]
+    if outputs and not pairs.release.keeps_normalised:  # else they are normalised, unlike the references
+        write_lines(folder / "system-outputs" / name / f"{SYSTEM}.txt", outputs)
+        write_rows(folder / "metadata" / name / f"{SYSTEM}.jsonl", (row["figures"] for row in pairs.rows))
+
 
 Target = Callable[..., None]
 """Writes the pairs of a test set as files of a new folder: a function of ``Pairs`` and the folder, and of those of

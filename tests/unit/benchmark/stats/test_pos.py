@@ -7,9 +7,8 @@ import sys
 
 import pytest
 
-from cgbench.benchmark.stats.pos import ConlluTags, SpacyTags, tags_from
+from cgbench.benchmark.stats.pos import ConlluTags, SpacyTags, hash_folder, load_pipeline, tags_from
 from cgbench.errors import InputError
-from cgbench.text.pipelines import hash_folder, load_pipeline
 
 WORDS = [["the", "cat", "does", "n't", "sleep"], ["a", "New", "dog"], ["the", "cat", "does", "n't", "sleep"]]
 

@@ -7,13 +7,13 @@ import sys
 
 import pytest
 
-from cgbench.benchmark.release.publishing import replacing
 from cgbench.errors import InputError
+from cgbench.locks import replacing
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from cgbench.benchmark.release.publishing import replacing
+from cgbench.locks import replacing
 if sys.argv[2] == "rename":
     Path.rename = lambda path, to, rename=Path.rename: (rename(path, to), os.kill(os.getpid(), signal.SIGKILL))
 with replacing(Path(sys.argv[1])) as making:
