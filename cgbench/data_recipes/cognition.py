@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cgbench.data_recipes.origins import released
 from cgbench.data_recipes.recipe import NO_LICENCE, Recipe, Source, Sources, Split, Writer
+from cgbench.data_recipes.sources import released
 from cgbench.text.formats import CorpusSpec, read_pairs
 from cgbench.text.streams import read_lines
 

@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from cgbench.data_recipes.origins import LEARNERS, released
 from cgbench.data_recipes.recipe import Recipe, Source, Sources, Split, Writer
+from cgbench.data_recipes.sources import LEARNERS, released
 from cgbench.data_recipes.writer import tab_rows
 
 Row = tuple[str, str, str]  # sentence, logical form, type

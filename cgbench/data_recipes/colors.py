@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from cgbench.data_recipes.origins import LEARNERS, alignments, released
 from cgbench.data_recipes.recipe import Recipe, Sources, Split, Writer
+from cgbench.data_recipes.sources import LEARNERS, alignments, released
 from cgbench.data_recipes.writer import GENERATED, RELEASED, tab_rows
 from cgbench.errors import InputError
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cgbench.data_recipes.origins import LEARNERS, alignments, released
 from cgbench.data_recipes.recipe import NO_LICENCE, Recipe, Sources, Split, Writer
+from cgbench.data_recipes.sources import LEARNERS, alignments, released
 from cgbench.data_recipes.writer import GENERATED, tab_rows
 from cgbench.text.formats import CorpusSpec, read_pairs
 from cgbench.text.streams import read_lines

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from cgbench.data_recipes.origins import released
 from cgbench.data_recipes.recipe import Recipe, Source, Sources, Split, Writer
+from cgbench.data_recipes.sources import released
 from cgbench.errors import InputError
 from cgbench.text.formats import CorpusSpec, read_pairs
 

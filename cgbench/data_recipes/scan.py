@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from cgbench.data_recipes.origins import LEARNERS, released
 from cgbench.data_recipes.recipe import Recipe, Source, Sources, Split, Writer
+from cgbench.data_recipes.sources import LEARNERS, released
 from cgbench.data_recipes.writer import GENERATED, RELEASED, rows_by_number
 from cgbench.errors import InputError
 from cgbench.files import parse_json

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,8 @@ DOWNLOADS = "downloads"  # in the parent folder of the prepared sets
 LOCKS = ".locks"  # one file for each folder that only one command may change at a time
 CHUNK = 1 << 20
 RAW = "https://raw.githubusercontent.com/"
+LEARNERS = ("forward.align.o", "goodman", "intersect.align.o", "pmi.align", "simple.align.v3")
+"""The aligners of "Lexicon Learning"."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +79,30 @@ def in_folder(sources: Iterable[Source], folder: str) -> list[Source]:
     return [replace(source, folder=source.folder or folder) for source in sources]
 
 
-def github(repository: str, commit: str, path: str) -> str:
-    """The address of a file in a GitHub repository at a commit."""
-    return f"{RAW}{repository}/{commit}/{path}"
+@cache
+def origins() -> dict[tuple[str, str, str], str]:
+    """The hashes in ``origins.tsv`` by repository, commit and path: ``sha256:``, or ``git:`` with the blob id that the
+    repository states if the maintainers have not read the file."""
+    lines = files("cgbench.data_recipes").joinpath("origins.tsv").read_text("utf-8").splitlines()
+    rows = (line.split("\t") for line in lines[1:])
+    return {(repository, commit, path): known_hash for repository, commit, path, known_hash in rows}
+
+
+def released(repository: str, commit: str, path: str, name: str = "", **fields: Any) -> Source:
+    """A file of a GitHub repository as a source; ``name`` is by default the last part of its path.
+
+    :param fields: of :class:`Source`. A member of an archive has no address of its own.
+    """
+    address = {} if "archive" in fields else {"url": f"{RAW}{repository}/{commit}/{path}"}
+    known = {"hashes": (origins()[repository, commit, path],)}
+    return Source(name or path.rpartition("/")[2], **{**address, **known, **fields})
+
+
+def alignments(repository: str, commit: str, folder: str, learners: Iterable[str]) -> Iterator[Source]:
+    """Lexicons learned by the aligners of "Lexicon Learning" (Akyürek and Andreas, 2021), as extra files."""
+    for name in learners:
+        path = f"{folder}/alignments/{name}.json"
+        yield released(repository, commit, path, f"align.{name}.json", extra=f"lexicons/{name}.json")
 
 
 def hash_content(path: Path, algorithm: str = "sha256", prefix: bytes = b"") -> tuple[str, int]:

@@ -8,8 +8,8 @@ from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 
-from cgbench.data_recipes.origins import released
 from cgbench.data_recipes.recipe import NO_LICENCE, Recipe, Source, Sources, Split, Writer
+from cgbench.data_recipes.sources import released
 from cgbench.engines import Engine
 from cgbench.errors import InputError
 from cgbench.text.formats import CorpusSpec, Pair, read_pairs

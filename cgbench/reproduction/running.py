@@ -275,7 +275,7 @@ def describe_test(run: Run, data: Path, side: str) -> dict[str, float]:
         min_count=3,
         tags=None,
     )
-    novel = {f"novel word {order}-grams": float(orders.novel) for order, orders in row.words.orders.items()}
+    novel = {f"novel word {order}-grams": float(orders.novel) for order, orders in row.words.items()}
     return {"degree": row.degree, **novel}
 
 

@@ -180,18 +180,14 @@ def _pieces(shard: Shard) -> Iterator[tuple[np.ndarray, int, int]]:
 
 
 def _plain(shard: Shard) -> Iterator[Block]:
-    from cgbench.text import word_kernels
-
     for buffer, filled, offset in _pieces(shard):
         if not offset and buffer[: min(filled, len(MARK))].tobytes() == MARK:
             buffer[: len(MARK)] = 32  # blanks, so that offsets do not change
-        if buffer[filled - 1] != 10:
-            buffer[filled] = 10
-            filled += 1
-        buffer[filled : filled + word_kernels.PAD] = 10
-        if not word_kernels.is_utf8(buffer, filled):
-            raise _not_utf8(buffer, filled, offset, shard.path)
-        yield check_text(buffer, filled, 0, shard.path)
+        try:
+            block = check_text(buffer, filled, 0, shard.path)
+        except InputError:
+            raise _not_utf8(buffer, filled, offset, shard.path) from None
+        yield block
 
 
 def _not_utf8(buffer: np.ndarray, filled: int, offset: int, path: Path) -> InputError:

@@ -56,44 +56,31 @@ class Novelty:
 class NovelNgrams:
     """The n-grams of a test text, and which of them are novel.
 
-    :param ids: int32 ``[words of all sentences]``; ``name`` gives the word of an id. ``ends``: the length of the
-        longest n-gram that ends at each word and occurs in training.
+    :param ends: int32 ``[words of all sentences]``, the length of the longest n-gram that ends at each word and occurs
+        in training.
     :param ngrams: of :func:`~cgbench.benchmark.divergence.word_ngrams.number_ngrams`.
     """
 
-    ids: np.ndarray
     ends: np.ndarray
     ngrams: tuple[dict[int, np.ndarray], dict[int, np.ndarray], dict[int, np.ndarray]]
-    name: Callable[[int], str]
-
-    def _types(self, order: int) -> tuple[np.ndarray, np.ndarray]:
-        """The occurrences of each different n-gram of ``order`` words, and whether it is novel."""
-        _, numbers, firsts = (by_order[order] for by_order in self.ngrams)
-        return np.bincount(numbers, minlength=len(firsts)), self.ends[firsts + order - 1] < order
 
     def counts(self, orders: Iterable[int]) -> dict[int, Novelty]:
         """The counts of each order."""
         novel_counts = {}
         for order in orders:
-            counts, novel = self._types(order)
+            _, numbers, firsts = (by_order[order] for by_order in self.ngrams)
+            counts = np.bincount(numbers, minlength=len(firsts))
+            novel = self.ends[firsts + order - 1] < order
             occurrences = int(counts.sum()), int(counts[novel].sum())
             novel_counts[order] = Novelty(len(counts), int(np.count_nonzero(novel)), *occurrences)
         return novel_counts
-
-    def most_frequent(self, order: int, count: int) -> list[tuple[str, int]]:
-        """The ``count`` most frequent novel n-grams of an order with their occurrences; ties alphabetically."""
-        counts, novel = self._types(order)
-        begins = self.ngrams[2][order][novel].tolist()
-        names = [" ".join(map(self.name, self.ids[begin : begin + order].tolist())) for begin in begins]
-        frequencies = zip(names, counts[novel].tolist(), strict=True)
-        return sorted(frequencies, key=lambda item: (-item[1], item[0]))[:count]
 
 
 def novel_ngrams(train: Iterable[Block], test: Sequence[str], order: int) -> NovelNgrams:
     """The n-grams of ``test`` (one sentence per line) up to ``order`` words, against the blocks of ``train``."""
     words = Vocabulary.learn(test, min_count=1)
     texts = (words.read(block) for block in train)
-    return _novel(*words.read_lines(test), len(words), order, texts, words.word)
+    return _novel(*words.read_lines(test), len(words), order, texts)
 
 
 def novel_tag_ngrams(train: Iterable[Sequence[str]], test: Sequence[Sequence[str]], order: int) -> NovelNgrams:
@@ -101,7 +88,7 @@ def novel_tag_ngrams(train: Iterable[Sequence[str]], test: Sequence[Sequence[str
     names: dict[str, int] = {}
     ids, lengths = _tag_ids(test, lambda tag: names.setdefault(tag, len(names)))
     seen = _tag_ids(train, lambda tag: names.get(tag, len(names)))
-    return _novel(ids, lengths, len(names), order, [seen], list(names).__getitem__)
+    return _novel(ids, lengths, len(names), order, [seen])
 
 
 def _tag_ids(sentences: Iterable[Sequence[str]], id_of: Callable[[str], int]) -> tuple[np.ndarray, np.ndarray]:
@@ -116,7 +103,6 @@ def _novel(
     words: int,
     order: int,
     train: Iterable[tuple[np.ndarray, np.ndarray]],
-    name: Callable[[int], str],
 ) -> NovelNgrams:
     from cgbench.benchmark.divergence.word_ngrams import number_ngrams
 
@@ -125,4 +111,4 @@ def _novel(
     for seen in train:
         automaton.read(*seen, matches)
     ends, _ = automaton.ends(ids, lengths, automaton.known(matches, 1))
-    return NovelNgrams(ids, ends, number_ngrams(ids, lengths, order), name)
+    return NovelNgrams(ends, number_ngrams(ids, lengths, order))

@@ -38,9 +38,6 @@ class StatsRequest(TextOptions, TableOptions):
         default=(2, 3), help="Lengths of novel n-grams to count, such as 2,3 or 1-6", group="N-grams", least=1, most=64,
         metavar="N,N-N,...",
     )  # fmt: skip
-    show: int = option(
-        default=0, help="Print the N most frequent novel n-grams of each length", group="N-grams", least=0
-    )
     min_count: int = option(
         default=3, help="Minimum count for an n-gram to be known, for the degree", group="N-grams", least=1
     )

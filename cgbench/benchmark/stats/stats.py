@@ -119,7 +119,7 @@ def stats(request: StatsRequest) -> Statistics:
     elif request.weights != "specific":
         raise InputError(f"{argument('weights', request.weights)} needs {argument('divergence')}")
     check_random_splits(request.random_splits)
-    counts = Wanted(tuple(sorted(set(request.orders))), request.show, kind, request.random_splits)
+    counts = Wanted(tuple(sorted(set(request.orders))), kind, request.random_splits)
     rows = _of_release(request, counts) if request.release is not None else _of_texts(request, counts)
     return Statistics(tuple(rows))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from cgbench.benchmark.stats.text_statistics import NovelCounts, StatsRow, statistics_as_json
+from cgbench.benchmark.stats.text_statistics import StatsRow, statistics_as_json
 from cgbench.tables import as_html, render
 
 
@@ -17,11 +17,6 @@ def stats_report(rows: Sequence[StatsRow], form: str) -> str:
     blocks = [_main_table(rows, form)]
     if any(row.divergence for row in rows):
         blocks.append(_divergences(rows, form))
-    for row in rows:
-        name = f" of {row.name}" if len(rows) > 1 else ""
-        for label, counts in (("word", row.words), ("POS", row.pos)):
-            if counts and counts.frequent:
-                blocks.append(_frequent(counts, f"novel {label} n-grams{name}", form))
     if form != "tsv":  # there the signature is a column
         blocks.append(_notes(rows, form))
     return "\n\n".join(block for block in blocks if block)
@@ -30,7 +25,7 @@ def stats_report(rows: Sequence[StatsRow], form: str) -> str:
 def _main_table(rows: Sequence[StatsRow], form: str) -> str:
     """The rows of Table 2; TSV also has the quantiles of the degree."""
     exact = form == "tsv"
-    orders = list(rows[0].words.orders)
+    orders = list(rows[0].words)
     head = ["test", "examples", "mean length", "degree"]
     unit = " share" if exact else " %"
     head += [f"{label} {order}{figure}" for label in ("word", "POS") for order in orders for figure in ("", unit)]
@@ -42,7 +37,7 @@ def _main_table(rows: Sequence[StatsRow], form: str) -> str:
         cells += [_number(row.degree, exact, 3)]
         for counts in (row.words, row.pos):
             for order in orders:
-                order_counts = counts.orders[order] if counts else None
+                order_counts = counts[order] if counts else None
                 cells += (
                     [_count(order_counts.novel, exact), _share(order_counts.share, exact)] if order_counts else ["", ""]
                 )
@@ -88,11 +83,6 @@ def _share(value: float | None, exact: bool) -> str:
     if value is None:
         return "" if exact else "-"
     return repr(value) if exact else f"{100 * value:.1f}"
-
-
-def _frequent(counts: NovelCounts, label: str, form: str) -> str:
-    lines = [[ngram, str(order), str(times)] for order, ngrams in counts.frequent.items() for ngram, times in ngrams]
-    return render([label, "n", "occurrences"], lines, form) if lines else ""
 
 
 def _notes(rows: Sequence[StatsRow], form: str) -> str:

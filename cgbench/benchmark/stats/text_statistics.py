@@ -20,7 +20,7 @@ from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.metrics.metric import Signature
 from cgbench.benchmark.overlap.known_of_test import KnownOfTest
 from cgbench.benchmark.release.manifest import summary
-from cgbench.benchmark.stats.novelty import NovelNgrams, Novelty, novel_ngrams, novel_tag_ngrams
+from cgbench.benchmark.stats.novelty import Novelty, novel_ngrams, novel_tag_ngrams
 from cgbench.benchmark.stats.single_texts import Text, check_sentences, read_single_text, text_digest
 from cgbench.errors import InputError, argument
 from cgbench.text.normalisation import Normalisation, normaliser
@@ -35,24 +35,15 @@ SHORT = {"orders": "o", "min": "m", "side": "s", "tok": "t", "case": "c", "train
 
 @dataclass(frozen=True)
 class Wanted:
-    """The requested counts: n-grams of ``orders`` words, ascending, with the ``show`` most frequent of each order.
+    """The requested counts: n-grams of ``orders`` words, ascending.
 
     ``divergence``: its elements; a type with files has that of the training text, then one per test text. It is
     compared with ``random_splits``.
     """
 
     orders: tuple[int, ...] = (2, 3)
-    show: int = 0
     divergence: ElementType | None = None
     random_splits: int = 0
-
-
-@dataclass(frozen=True)
-class NovelCounts:
-    """Novel n-grams of words or tags: by order, and the most frequent ones by order."""
-
-    orders: dict[int, Novelty]
-    frequent: dict[int, list[tuple[str, int]]]
 
 
 @dataclass(frozen=True)
@@ -60,14 +51,15 @@ class StatsRow:
     """The statistics of one test text.
 
     ``pieces`` and ``lengths`` int32 ``[examples]``: the pieces of a least cover by known n-grams, and the words.
+    ``words`` and ``pos``: novel n-grams of words and of tags, by order.
     """
 
     name: str
     train: str
     pieces: np.ndarray
     lengths: np.ndarray
-    words: NovelCounts
-    pos: NovelCounts | None
+    words: dict[int, Novelty]
+    pos: dict[int, Novelty] | None
     signature: Signature
     divergence: Divergences | None = None
 
@@ -151,13 +143,13 @@ def measure_text(
     check_sentences(test)
     assert test.lines is not None
     pieces, lengths = training.measure(test.lines)
-    words = _counts(novel_ngrams(training.text.blocks(), test.lines, max(counts.orders)), counts)
+    words = novel_ngrams(training.text.blocks(), test.lines, max(counts.orders)).counts(counts.orders)
     pos = None
     if tags:
         if training.tags is None:
             training.tags = tags.tag(training.text.sentences(), training.text.name, 0)
         tagged = tags.tag(test.sentences(), test.name, text_number + 1)
-        pos = _counts(novel_tag_ngrams(training.tags, tagged, max(counts.orders)), counts)
+        pos = novel_tag_ngrams(training.tags, tagged, max(counts.orders)).counts(counts.orders)
     items = {
         "orders": "+".join(map(str, counts.orders)),
         "min": training.threshold,
@@ -224,13 +216,6 @@ def text_rows(
             yield measure_text(training, text, label, counts, normalisation, tags, text_number)
 
 
-def _counts(ngrams: NovelNgrams, counts: Wanted) -> NovelCounts:
-    return NovelCounts(
-        ngrams.counts(counts.orders),
-        {order: ngrams.most_frequent(order, counts.show) for order in counts.orders} if counts.show else {},
-    )
-
-
 def statistics_as_json(row: StatsRow) -> dict[str, Any]:
     """A row as JSON; the schema is in ``docs/reference/formats.md``."""
     return {
@@ -242,26 +227,17 @@ def statistics_as_json(row: StatsRow) -> dict[str, Any]:
         "degree_quantiles": row.quantiles,
         "novel_words": _novel(row.words),
         "novel_pos": _novel(row.pos),
-        "word_ngrams": _details(row.words.orders),
-        "pos_ngrams": _details(row.pos.orders) if row.pos else None,
-        "word_examples": _frequent(row.words),
-        "pos_examples": _frequent(row.pos) if row.pos else None,
+        "word_ngrams": _details(row.words),
+        "pos_ngrams": _details(row.pos) if row.pos else None,
         "divergence": row.divergence.as_dict() if row.divergence else None,
         "signature": str(row.signature),
         "signature_short": row.signature.format(short=True),
     }
 
 
-def _novel(counts: NovelCounts | None) -> dict[str, int] | None:
-    return {str(order): novelty.novel for order, novelty in counts.orders.items()} if counts else None
+def _novel(counts: dict[int, Novelty] | None) -> dict[str, int] | None:
+    return {str(order): novelty.novel for order, novelty in counts.items()} if counts else None
 
 
 def _details(by_order: dict[int, Novelty]) -> dict[str, dict[str, Any]]:
     return {str(order): novelty.as_dict() for order, novelty in by_order.items()}
-
-
-def _frequent(counts: NovelCounts) -> dict[str, list[dict[str, Any]]]:
-    return {
-        str(order): [{"ngram": ngram, "occurrences": times} for ngram, times in ngrams]
-        for order, ngrams in counts.frequent.items()
-    }

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 from shared_data import SHARED, needs
 
-from cgbench.data_recipes.origins import origins, released
 from cgbench.data_recipes.registry import built_in
-from cgbench.data_recipes.sources import Sources
+from cgbench.data_recipes.sources import Sources, origins, released
 
 ALL = [(recipe, source) for recipe in built_in().values() for source in recipe.sources]
 

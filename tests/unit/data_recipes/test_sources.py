@@ -10,7 +10,7 @@ from web import served
 
 from cgbench.data_recipes import download
 from cgbench.data_recipes.recipe import Source
-from cgbench.data_recipes.sources import Sources, github
+from cgbench.data_recipes.sources import RAW, Sources
 from cgbench.errors import InputError
 
 GOOD = b"a b\nc d\n"
@@ -137,7 +137,7 @@ def test_only_what_is_at_hand(web, tmp_path):
 
 def released(**fields):
     """A file of a repository by its digests, as the recipes have them."""
-    return Source("x.txt", github("someone/toys", "c" * 40, "data/deep/x.txt"), **{"hashes": (BLOB,), **fields})
+    return Source("x.txt", RAW + f"someone/toys/{'c' * 40}/data/deep/x.txt", **{"hashes": (BLOB,), **fields})
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -244,7 +244,7 @@ def test_a_git_blob_id_is_what_git_says(tmp_path, place):
 
 
 def test_a_download_has_a_largest_size(web, tmp_path, monkeypatch):
-    assert Source("x", github("a/b", "c", "d")).most_bytes == 100 << 20
+    assert Source("x", f"{RAW}a/b/c/d").most_bytes == 100 << 20
     monkeypatch.setattr("cgbench.data_recipes.sources.MOST_DOWNLOAD", 7)
     with pytest.raises(InputError, match="has 8 bytes or more; at most 7 are allowed"):
         find(tmp_path, Source("x.txt", f"{web.url}/x.txt"))

@@ -116,7 +116,7 @@ def test_novelty_is_that_of_stats(candidates):
     lines = candidates.lines("target")
     found = novelty_curves(material.training, {"all": lines}, 1, orders=3)["all"]
     row = stats(release=candidates.folder, side="target", orders=(1, 2, 3)).rows[0]
-    assert found == [row.words.orders[order].share for order in (1, 2, 3)]
+    assert found == [row.words[order].share for order in (1, 2, 3)]
 
 
 def test_texts_of_another_size_are_cut_to_the_smallest(candidates):

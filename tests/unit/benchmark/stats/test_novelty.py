@@ -21,7 +21,7 @@ def ngrams_of(lines, order):
 def novelty_by_sets(train, test, order):
     seen, counts = set(ngrams_of(train, order)), ngrams_of(test, order)
     novel = {ngram: count for ngram, count in counts.items() if ngram not in seen}
-    return Novelty(len(counts), len(novel), sum(counts.values()), sum(novel.values())), novel
+    return Novelty(len(counts), len(novel), sum(counts.values()), sum(novel.values()))
 
 
 def test_by_eye():
@@ -34,13 +34,6 @@ def test_by_eye():
     # the dog ate, ate the cat, the dog slept are new; dog ate the is not
     assert found[3] == Novelty(types=4, novel=3, occurrences=4, novel_occurrences=3)
     assert found[3].share == 0.75
-
-
-def test_the_novel_ones_by_name():
-    found = novel_ngrams(join_blocks(["a b", "b c"]), ["a c b", "c b a", "c b"], 3)
-    assert found.most_frequent(2, 5) == [("c b", 3), ("a c", 1), ("b a", 1)]
-    assert found.most_frequent(2, 1) == [("c b", 3)]
-    assert found.most_frequent(3, 5) == [("a c b", 1), ("c b a", 1)]
 
 
 def test_case_is_kept_and_a_no_break_space_is_part_of_a_word():
@@ -59,7 +52,7 @@ def test_training_text_in_several_blocks():
     train = [f"w{i} w{i + 1}" for i in range(500)]
     assert len(list(join_blocks(train, 64))) > 50
     found = novel_ngrams(join_blocks(train, 64), [f"w{i} w{i + 1} w{i}" for i in range(600)], 2).counts([2])[2]
-    assert found == novelty_by_sets(train, [f"w{i} w{i + 1} w{i}" for i in range(600)], 2)[0]
+    assert found == novelty_by_sets(train, [f"w{i} w{i + 1} w{i}" for i in range(600)], 2)
 
 
 lines = st.lists(st.lists(st.sampled_from(["a", "b", "c", "dd", "a" * 20, "é"]), max_size=7).map(" ".join), max_size=6)
@@ -70,9 +63,7 @@ lines = st.lists(st.lists(st.sampled_from(["a", "b", "c", "dd", "a" * 20, "é"])
 def test_words_as_the_definition_has_it(train, test, longest):
     found = novel_ngrams(join_blocks(train), [*test, "a b"], longest)
     for order, figures in found.counts(range(1, longest + 1)).items():
-        expected, novel = novelty_by_sets(train, [*test, "a b"], order)
-        assert figures == expected
-        assert dict(found.most_frequent(order, 1000)) == {" ".join(ngram): count for ngram, count in novel.items()}
+        assert figures == novelty_by_sets(train, [*test, "a b"], order)
 
 
 @settings(deadline=None, max_examples=100)
@@ -80,4 +71,4 @@ def test_words_as_the_definition_has_it(train, test, longest):
 def test_tags_as_the_definition_has_it(train, test, longest):
     found = novel_tag_ngrams(map(str.split, train), list(map(str.split, test)), longest)
     for order, figures in found.counts(range(1, longest + 1)).items():
-        assert figures == novelty_by_sets(train, test, order)[0]
+        assert figures == novelty_by_sets(train, test, order)

@@ -27,7 +27,7 @@ def test_by_eye():
     assert found.degree == pytest.approx((1 / 4 + 4 / 5 + 3 / 4) / 3)
     assert found.quantiles == {"q0": 0.25, "q25": 0.5, "q50": 0.75, "q75": 0.775, "q100": 0.8}
     assert found.mean_length == pytest.approx(13 / 3)
-    assert found.words.orders[2].novel == 4  # we see, see a; this bird, bird can
+    assert found.words[2].novel == 4  # we see, see a; this bird, bird can
 
 
 def test_min_count_decides_what_is_known():
