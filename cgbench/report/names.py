@@ -8,16 +8,7 @@ from markupsafe import Markup
 
 from cgbench.errors import printable
 
-_MEANING = {
-    "degree": "compositional degree: the smallest number of known n-grams that cover the sentence, over its length",
-    "source_length": "words in the source",
-    "target_length": "words in the target",
-    "pieces": "number of known n-grams in the smallest cover",
-    "source_rarest": "how often the rarest word of the source occurs in training (0: too rare to be known)",
-    "target_rarest": "how often the rarest word of the target occurs in training (0: too rare to be known)",
-    "rank": "place by uncertainty among the candidates; 1 is the most uncertain",
-    "difficulty": "difficulty that an external program gave the pair",
-    "perplexity": "perplexity per token under the language model",
+_IN_NATS = {
     "expected_entropy": "data uncertainty: mean entropy of the members' predictions",
     "entropy_of_expected": "total uncertainty: entropy of the members' mean prediction",
     "mutual_information": "knowledge uncertainty: total uncertainty minus data uncertainty",
@@ -29,22 +20,27 @@ _MEANING = {
     "pe_stu": "negative log-likelihood per token under the ensemble",
     "sdu": "mean over members of the negative log-likelihood per token",
     "pe_smkl": "sdu minus pe_stu",
-    "var": "variance over members of the probability, normalised by length",
-    "combo": "var over the mean probability, minus 1",
-    "logvar": "variance over members of the log-probability per token",
-    "logcombo": "logvar over the mean log-probability, minus 1",
     "log_prob": "log-probability of the whole translation under the ensemble",
-    "reference_pe_stu": "how unlikely the ensemble finds the given translation: negative log-likelihood per token",
     "reverse_pe_stu": "negative log-likelihood of the source given the target, per token",
     "dual_cross_entropy": "dual conditional cross-entropy of the pair (Junczys-Dowmunt 2018)",
     "joint_cross_entropy": "negative log-probability of source and target together, per word",
 }
-
-_NATS = (
-    *("expected_entropy", "entropy_of_expected", "mutual_information", "epkl", "rmi", "token_du", "token_pe_tu"),
-    *("token_pe_mkl", "pe_stu", "sdu", "pe_smkl", "log_prob", "reverse_pe_stu", "dual_cross_entropy"),
-    "joint_cross_entropy",
-)
+_MEANING = _IN_NATS | {
+    "degree": "compositional degree: the smallest number of known n-grams that cover the sentence, over its length",
+    "source_length": "words in the source",
+    "target_length": "words in the target",
+    "pieces": "number of known n-grams in the smallest cover",
+    "source_rarest": "how often the rarest word of the source occurs in training (0: too rare to be known)",
+    "target_rarest": "how often the rarest word of the target occurs in training (0: too rare to be known)",
+    "rank": "place by uncertainty among the candidates; 1 is the most uncertain",
+    "difficulty": "difficulty that an external program gave the pair",
+    "perplexity": "perplexity per token under the language model",
+    "var": "variance over members of the probability, normalised by length",
+    "combo": "var over the mean probability, minus 1",
+    "logvar": "variance over members of the log-probability per token",
+    "logcombo": "logvar over the mean log-probability, minus 1",
+    "reference_pe_stu": "how unlikely the ensemble finds the given translation: negative log-likelihood per token",
+}
 
 
 def meaning(name: str) -> str:
@@ -62,7 +58,7 @@ def meaning(name: str) -> str:
 def with_unit(name: str) -> str:
     """The name of a column with its unit: likelihoods and entropies are in nats, most of them per token."""
     base = name.removeprefix("reference_").replace("ep_", "pe_", 1)
-    return f"{name} (nats)" if base in _NATS else name
+    return f"{name} (nats)" if base in _IN_NATS else name
 
 
 def with_meanings(text: str) -> Markup:

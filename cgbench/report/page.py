@@ -14,6 +14,8 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup
+
 from cgbench import __version__
 from cgbench.errors import printable
 from cgbench.report.names import with_meanings
@@ -61,16 +63,12 @@ def as_table(label: str, caption: str, head: Sequence[str], rows: Sequence[Any],
 
 
 def _latex(cell: Any) -> str:
-    from markupsafe import Markup
-
     text = str(Markup(cell).striptags() if isinstance(cell, Markup) else cell if isinstance(cell, str) else cell[0])
     return Ready(rf"\textbf{{{latex_cell(text.removesuffix(BEST))}}}") if text.endswith(BEST) else text
 
 
 def as_script_data(value: Any) -> Any:
     """JSON for a ``script`` element: no text in it can end the element or begin a comment."""
-    from markupsafe import Markup
-
     text = json.dumps(printable_values(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return Markup(text.translate(_ESCAPES))
 
@@ -87,8 +85,6 @@ def printable_values(value: Any) -> Any:
 @cache
 def asset(name: str) -> Any:
     """The style or the script."""
-    from markupsafe import Markup
-
     text = (files("cgbench.report") / "templates" / name).read_text(encoding="utf-8")
     assert "</script" not in text and "</style" not in text
     return Markup(text)

@@ -20,7 +20,7 @@ from cgbench.benchmark.validity import validate
 from cgbench.benchmark.validity.measures import ENSEMBLE, OUTSIDE, Ordering, figures_of, losses_of, measure_errors
 from cgbench.cli import main
 from cgbench.errors import InputError
-from cgbench.report import charts, measures_page
+from cgbench.report import charts, curves_page
 
 pytestmark = pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
 
@@ -266,7 +266,7 @@ def test_the_command(tmp_path, monkeypatch):
     clustered = cgbench.validate(release, measures=True, metric="exact", samples=100, cluster="source").measures[0]
     drawn = []
     monkeypatch.setattr(charts, "lines", lambda chart: drawn.extend(chart.series))
-    measures_page.measures_page(result, "")
+    curves_page.measures_page(result, "")
     assert list(drawn[0].values) == list(result.measures[0].measures[0].risks)[::-1]
     assert clustered.measures[0].prr == result.measures[0].measures[0].prr
     assert clustered.measures[0].intervals != result.measures[0].measures[0].intervals
