@@ -255,11 +255,9 @@ def _short(value: Any) -> str:
     return text if len(text) <= 24 else text[:12] + "…"
 
 
-def _has_steps(folder: Path) -> bool:
-    return (folder / STEPS).is_dir()
-
-
-def check_folder(out: Path, option: str = "out", is_earlier: Callable[[Path], bool] = _has_steps) -> None:
+def check_folder(
+    out: Path, option: str = "out", is_earlier: Callable[[Path], bool] = lambda folder: (folder / STEPS).is_dir()
+) -> None:
     """Check that ``out``, the value of the argument ``option``, is new, empty, or written by an earlier run.
 
     :raises InputError: it contains something else.

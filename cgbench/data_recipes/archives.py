@@ -24,11 +24,7 @@ from cgbench.errors import InputError
 from cgbench.text.limits import FREE_BYTES, MOST_BYTES, MOST_HEADER, MOST_MEMBERS, MOST_RATIO
 
 CHUNK = 1 << 20
-_PACKED: tuple[tuple[bytes, Any], ...] = (
-    (b"\x1f\x8b", gzip.open),
-    (b"BZh", bz2.open),
-    (b"\xfd7zXZ\x00", lzma.open),
-)
+_PACKED: tuple[tuple[bytes, Any], ...] = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\x00", lzma.open))
 _DAMAGED = (
     *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
     # Raised by the standard library on impossible offsets, lengths and names.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 
 from cgbench.data_recipes.recipe import NO_LICENCE, Recipe, Source, Sources, Split, Writer
@@ -158,17 +158,12 @@ def prepare_wmt14(sources: Sources, out: Writer) -> None:
     stems = [Path(path).name for path in WMT_TRAIN.values()]
     corpora = [sources.find(*(f"{stem}.{language}" for language in LANGUAGES)) for stem in stems]
     if all(corpora):
-        out.split("train", tokenized(_chained(corpora), LANGUAGES, "training", sources.engine))
+        pairs = chain.from_iterable(read_pairs(CorpusSpec(files)) for files in corpora if files)
+        out.split("train", tokenized(pairs, LANGUAGES, "training", sources.engine))
     if files := sources.find("newstest2013.de", "newstest2013.en"):
         out.split("valid", tokenized(read_pairs(CorpusSpec(files)), LANGUAGES, "valid", sources.engine))
     if files := sources.find(*WMT_TEST):
         out.split("test", _segments(files[0], files[1], sources.engine))
-
-
-def _chained(corpora: list[tuple[Path, ...] | None]) -> Iterator[Pair]:
-    for files in corpora:
-        assert files is not None
-        yield from read_pairs(CorpusSpec(files))
 
 
 def _talk_sources() -> Iterator[Source]:

@@ -10,11 +10,7 @@ from cgbench.machine import size_of
 if TYPE_CHECKING:
     import numpy as np
 
-LIMITS = {
-    "CGBENCH_MAX_LINE": 64 << 20,
-    "CGBENCH_MAX_RATIO": 250,
-    "CGBENCH_MAX_TEXT": 256 << 30,
-}
+LIMITS = {"CGBENCH_MAX_LINE": 64 << 20, "CGBENCH_MAX_RATIO": 250, "CGBENCH_MAX_TEXT": 256 << 30}
 """Environment variables and their defaults: bytes per line; bytes of text per compressed byte, checked above
 :data:`GRACE`; bytes of text per compressed file. K, M, G and T are units."""
 

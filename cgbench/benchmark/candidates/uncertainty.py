@@ -71,8 +71,14 @@ def measure_shards(
     :param measure: a module-level function or a partial of one, so that it can be sent to worker processes.
     :param title: the title of the progress bar.
     """
-    tasks = [(measure, *shard) for shard in pending_shards(out, *texts)]
     total = len(texts[0])
+    length = shard_size(total)
+    parts = {start: out / f"part-{start // length:05d}.jsonl" for start in range(0, total, length)}
+    tasks: list[tuple[Any, ...]] = [
+        (measure, path, *(text[start : start + length] for text in texts))
+        for start, path in parts.items()
+        if not path.is_file()
+    ]
     try:
         with bar(total, title, "pair", initial=total - sum(len(task[2]) for task in tasks)) as progress:
             for done in engine.run(_one_shard, tasks, shard_needs(device)):
@@ -101,23 +107,9 @@ def candidate_lines(candidates: Path, *, original: bool = False) -> tuple[list[s
     return source, target
 
 
-def pending_shards(out: Path, *texts: list[str]) -> list[tuple[Any, ...]]:
-    """The shards that are not in ``out`` yet: the file of each, and its lines of every text."""
-    shard_length = shard_size(len(texts[0]))
-    shards = [(part_path(out, start // shard_length), start) for start in range(0, len(texts[0]), shard_length)]
-    return [
-        (path, *(text[start : start + shard_length] for text in texts)) for path, start in shards if not path.is_file()
-    ]
-
-
 def shard_size(candidates: int) -> int:
     """The number of candidates per shard: small if there are few candidates, so that many workers get one."""
     return min(SHARD, max(LEAST, -(-candidates // PLACES)))
-
-
-def part_path(folder: Path, shard: int) -> Path:
-    """The file of shard ``shard``."""
-    return folder / f"part-{shard:05d}.jsonl"
 
 
 def read_uncertainty(folder: Path) -> list[dict[str, Any]]:
@@ -149,12 +141,7 @@ def measure_sources(
 
 
 def measure_with(
-    ensemble: Ensemble,
-    lines: Sequence[str],
-    references: Sequence[str] | None = None,
-    *,
-    beam: int,
-    **limits: Any,
+    ensemble: Ensemble, lines: Sequence[str], references: Sequence[str] | None = None, *, beam: int, **limits: Any
 ) -> list[dict[str, Any]]:
     """:func:`measure_sources` with an open ensemble."""
     translations = ensemble.translate(lines, beam=beam, **limits)

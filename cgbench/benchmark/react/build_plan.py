@@ -122,10 +122,7 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
             "ngram_min_count": request.filters.ngram_min_count,
             "degree_side": side,
         },
-        {
-            "train": train.identity,
-            **_plan_known(inputs, request, normalisation, pools),
-        },
+        {"train": train.identity, **_plan_known(inputs, request, normalisation, pools)},
     )
     scans = tuple(
         Step(

@@ -17,7 +17,6 @@ from typing import Any, TypeAlias
 
 from cgbench import __version__
 from cgbench.benchmark.candidates.correlations import as_jsonl, correlations_of
-from cgbench.benchmark.candidates.matching import MatchedControl
 from cgbench.benchmark.candidates.originals import original_pairs
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.scan import content_of
@@ -85,7 +84,10 @@ def write_release(built: Built, out: Path, workspace: Workspace) -> Release:
     keeps = keeps_normalised({"configuration": built.plan.request.as_dict()})
     # The text files: the original, and beside it the form that selected the pairs.
     control = built.control
-    control_texts = _control_originals(built, control) if control else None
+    control_texts = None
+    if control:
+        where = control.rows["pool"], control.rows["line"]
+        control_texts = original_pairs(built.plan.inputs.pools, *where, built.plan.train.normalisation)
     control_form = (control.sources, control.targets) if control else None
     for name, content in _texts(built, texts, control_texts).items():
         write_atomic(staging / name, content)
@@ -123,11 +125,6 @@ def write_release(built: Built, out: Path, workspace: Workspace) -> Release:
     }
     move_into_place(staging, out, [*manifest["files"], MANIFEST], written)
     return Release(out, manifest, workspace.root.parent)
-
-
-def _control_originals(built: Built, control: MatchedControl) -> Texts:
-    rows, plan = control.rows, built.plan
-    return original_pairs(plan.inputs.pools, rows["pool"], rows["line"], plan.train.normalisation)
 
 
 def _texts(built: Built, texts: Texts, control: Texts | None = None) -> dict[str, str]:

@@ -52,7 +52,9 @@ def clean(request: CleanRequest) -> list[Removed]:
     """
     folder, everything, dry_run = as_path(request.folder), request.everything, request.dry_run
     work = as_path(request.work) if request.work is not None else None
-    root = (folder if not work and _is_work(folder) else work or default_work(folder)) / STEPS
+    beside = default_work(folder)
+    is_work = (folder / STEPS).is_dir() and not (beside / STEPS).is_dir()  # not a release with a separate one
+    root = (work or (folder if is_work else beside)) / STEPS
     halves = _half_written(folder)
     if not root.is_dir():
         if not halves and not (folder / MANIFEST).is_file():
@@ -67,11 +69,6 @@ def clean(request: CleanRequest) -> list[Removed]:
     with locked(root / "lock", wait=False):
         made_of = {} if everything else written.get("steps", {})
         return _remove([*halves, *_old(root, made_of if isinstance(made_of, dict) else {})], dry_run)
-
-
-def _is_work(folder: Path) -> bool:
-    """Whether a folder is a work folder, and not a release with a separate one."""
-    return (folder / STEPS).is_dir() and not (default_work(folder) / STEPS).is_dir()
 
 
 def _old(root: Path, made_of: dict[str, str]) -> list[Path]:

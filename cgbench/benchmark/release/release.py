@@ -342,8 +342,11 @@ class Release:
 
     def _frame(self, rows: list[dict[str, Any]], read: Callable[[str], list[str]]) -> DataFrame:
         pandas = require("pandas", "pandas")
-        sides = SIDES if self.has_text else ()
-        frame = pandas.DataFrame({side: _of_length(read(side), len(rows), self) for side in sides})
+        texts = {side: read(side) for side in SIDES if self.has_text}
+        for lines in texts.values():
+            if len(lines) != len(rows):
+                raise InputError(f"{self.folder}: {len(rows):,} rows for {len(lines):,} sentences; see cgbench verify")
+        frame = pandas.DataFrame(texts)
         return pandas.concat([frame, pandas.DataFrame(rows)], axis=1)
 
     def candidate_lines(self, side: str, *, normalised: bool = False) -> list[str] | None:
@@ -443,9 +446,3 @@ def _rows(path: Path) -> list[dict[str, Any]]:
             raise InputError(f"{path}, row {row_number}: not a row of a release's split")
         rows.append(row)
     return rows
-
-
-def _of_length(lines: list[str], rows: int, release: Release) -> list[str]:
-    if len(lines) != rows:
-        raise InputError(f"{release.folder}: {rows:,} rows for {len(lines):,} sentences; see cgbench verify")
-    return lines

@@ -98,11 +98,7 @@ def _tag_ids(sentences: Iterable[Sequence[str]], id_of: Callable[[str], int]) ->
 
 
 def _novel(
-    ids: np.ndarray,
-    lengths: np.ndarray,
-    words: int,
-    order: int,
-    train: Iterable[tuple[np.ndarray, np.ndarray]],
+    ids: np.ndarray, lengths: np.ndarray, words: int, order: int, train: Iterable[tuple[np.ndarray, np.ndarray]]
 ) -> NovelNgrams:
     from cgbench.benchmark.divergence.word_ngrams import number_ngrams
 

@@ -99,17 +99,13 @@ def read_single_text(
     side = side or SIDES[0]
     side_index = SIDES.index(side)
     if spec.is_plain and not keep and not change:
-        check_sides(*paths)
+        # both sides, even if only one of them is used
+        counts = [sum(block.count_lines() for block in read_blocks(file)) for file in paths]
+        if counts[0] != counts[1]:
+            raise unequal_sides(paths[0], counts[0], paths[1], counts[1])
         return Text(name, side, path=paths[side_index])
     lines = [pair[side_index] for pair in read_pairs(spec)]
     return Text(name, side, _changed(lines, change))
-
-
-def check_sides(source: Path, target: Path) -> None:
-    """Check both sides of a plain corpus, even if only one of them is used."""
-    counts = [sum(block.count_lines() for block in read_blocks(path)) for path in (source, target)]
-    if counts[0] != counts[1]:
-        raise unequal_sides(source, counts[0], target, counts[1])
 
 
 def _changed(lines: list[str], change: Change | None) -> list[str]:

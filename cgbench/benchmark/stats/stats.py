@@ -13,12 +13,7 @@ from cgbench.benchmark.overlap.known_of_test import KnownOfTest, check_words_ali
 from cgbench.benchmark.stats.request import StatsRequest
 from cgbench.benchmark.stats.single_texts import Text
 from cgbench.benchmark.stats.stats_tables import stats_report
-from cgbench.benchmark.stats.text_statistics import (
-    StatsRow,
-    Wanted,
-    statistics_as_json,
-    text_rows,
-)
+from cgbench.benchmark.stats.text_statistics import StatsRow, Wanted, statistics_as_json, text_rows
 from cgbench.errors import InputError, argument, require
 from cgbench.requests import accepts
 from cgbench.tables import FORMS

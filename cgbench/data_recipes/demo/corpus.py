@@ -48,12 +48,7 @@ SLOTS = ("object", "subject", "place")
 
 
 def write_demo(
-    folder: Path,
-    *,
-    train_pairs: int = 20_000,
-    pool_pairs: int = 30_000,
-    valid_pairs: int = 500,
-    seed: int = 1,
+    folder: Path, *, train_pairs: int = 20_000, pool_pairs: int = 30_000, valid_pairs: int = 500, seed: int = 1
 ) -> None:
     """Write ``train``, ``valid`` and ``pool`` (``.de``, ``.en``), and ``pool.kinds`` with one kind per line.
 
@@ -75,14 +70,9 @@ def write_demo(
     # write one file per side, and the kinds
     folder.mkdir(parents=True, exist_ok=True)
     for name, pairs in texts.items():
-        write_pairs(folder, name, pairs)
+        for side, language in enumerate(("de", "en")):
+            write_atomic(folder / f"{name}.{language}", "".join(f"{pair[side]}\n" for pair in pairs))
     write_atomic(folder / "pool.kinds", "".join(f"{kind}\n" for _, kind in pool))
-
-
-def write_pairs(folder: Path, name: str, pairs: Sequence[Pair]) -> None:
-    """Write one file per side."""
-    for side, language in enumerate(("de", "en")):
-        write_atomic(folder / f"{name}.{language}", "".join(f"{pair[side]}\n" for pair in pairs))
 
 
 class Frame:

@@ -95,11 +95,6 @@ def row(table: str, key: str) -> tuple[str, ...]:
     return next(row[1:] for row in rows(table) if row[0] == key)
 
 
-@cache
-def _rows_of_tense(letters: str) -> tuple[tuple[str, ...], ...]:
-    return tuple(row for row in rows("tense") if row[0] in letters)
-
-
 def _suffixed(word: str) -> str:
     if word.endswith(("s", "sh", "ch", "x", "go")):
         return word + "es"
@@ -277,9 +272,9 @@ class RandomDraw:
         """Draw an item, the first ones more often: the density of item i of n falls as the square root of n / i."""
         return items[int(self.random() ** 2 * len(items))]
 
-    def row(self, rows: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-        """Draw a row by its weight, the second column."""
-        return self.any([row for row in rows for _ in range(int(row[1]))])
+    def row(self, table: str, *keys: str) -> tuple[str, ...]:
+        """Draw a row of a table, or of those with these keys, by its weight, the second column."""
+        return self.any([row for row in rows(table) if not keys or row[0] in keys for _ in range(int(row[1]))])
 
     def shuffle(self, items: list[Item]) -> None:
         """Put ``items`` into random order."""
@@ -296,7 +291,7 @@ class Sampler:
 
     def sentence(self) -> Sentence:
         """Draw a sentence of any rule."""
-        draw, rule = self.draw, self.draw.row(rows("sentence"))
+        draw, rule = self.draw, self.draw.row("sentence")
         first, _, linked = rule[0].partition(" ")
         if not linked:
             fronted = rule[2].startswith("T ")
@@ -306,16 +301,16 @@ class Sampler:
         if first == "any":
             return Sentence(rule, self.clause(letter), self.clause(letter, relative=relative), link)
         verb = draw.common([verb for verb in words("verb") if verb.kind == first])
-        main = Clause(verb, draw.row(_rows_of_tense(letter)), self.subject(verb))
+        main = Clause(verb, draw.row("tense", letter), self.subject(verb))
         if linked == "to":
             return Sentence(rule, main, self.clause("p", infinitive=True), link)
         return Sentence(rule, main, self.clause(draw.any("paf"), relative=relative), link)
 
     def clause(self, letter: str, relative: float = 0, time: float = 0, infinitive: bool = False) -> Clause:
         """Draw a clause; ``relative`` and ``time`` are the probabilities of a relative clause and of a time."""
-        draw, frame = self.draw, self.draw.row(rows("frame"))[0]
+        draw, frame = self.draw, self.draw.row("frame")[0]
         verb = draw.common([v for v in words("verb") if v.kind == frame and (not infinitive or "P" in v.classes)])
-        clause = Clause(verb, draw.row(_rows_of_tense(letter)))
+        clause = Clause(verb, draw.row("tense", letter))
         adverbs = {"time": time, "frequency": 0 if infinitive else 0.12, "manner": 0.1}
         chosen: dict[str, Any] = {
             name: draw.common(partners(verb, name, letter, self.novel))
@@ -357,7 +352,8 @@ class Sampler:
     def phrase(self, noun: Word) -> NounPhrase:
         """Draw determiner, number and adjective of a noun."""
         draw, countable = self.draw, len(noun.german) > 3
-        determiner = draw.row([row for row in rows("determiner") if countable or row[0] not in ("a", "every")])
+        keys = [row[0] for row in rows("determiner") if countable or row[0] not in ("a", "every")]
+        determiner = draw.row("determiner", *keys)
         singular, plural = ("-" not in text for text in (determiner[3].split()[0], determiner[3].split()[-1]))
         if not countable:
             determiner, plural = (determiner, False) if singular else (rows("determiner")[0], False)
@@ -367,7 +363,7 @@ class Sampler:
 
     def relative(self, noun: Word) -> Clause | None:
         """Draw a relative clause about a noun, which is its object or its subject."""
-        draw, tense = self.draw, self.draw.row(_rows_of_tense("pa"))
+        draw, tense = self.draw, self.draw.row("tense", *"pa")
         verbs = [v for v in words("verb") if v.kind in ("transitive", "dative", "located")]
         verbs = [v for v in verbs if is_held_out(v, noun) == self.novel]
         if draw.random() < 0.5 and (fitting := [v for v in verbs if set(v.objects) & set(noun.classes)]):

@@ -122,7 +122,8 @@ def write_lm_eval(pairs: Pairs, folder: Path, *, shots: ShotChooser | None = Non
     if tokenize:  # TER counts words, and the harness's BLEU has no tokeniser setting
         metrics = [{"metric": "bleu", "aggregation": AGGREGATION, "higher_is_better": True}, {"metric": "chrf"}]
     # The task itself.
-    source, target = (_literal(name_of(language)) for language in pairs.languages)
+    # names without characters that Jinja interprets
+    source, target = (re.sub("[{}%#]", "", name_of(language)) for language in pairs.languages)
     task = {
         "task": name,
         "output_type": "generate_until",
@@ -169,8 +170,3 @@ def shots_of(pairs: Pairs) -> dict[str, list[str]]:
     ]
     chosen = free[:: max(1, -(-len(free) // MOST_SHOTS))]
     return {"source": [source for source, _ in chosen], "target": [target for _, target in chosen]}
-
-
-def _literal(name: str) -> str:
-    """A name without characters that Jinja interprets."""
-    return re.sub("[{}%#]", "", name)
