@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from model_work import SOURCE_SIZE, TARGET_SIZE, Setting, in_turn, padded, sentences, spread
 
+from cgbench.models.config.architectures import build_model
 from cgbench.models.config.presets import load_preset
 from cgbench.models.parts.cpu import packed
 from cgbench.models.parts.ragged import Ragged
-from cgbench.models.registry import build_model
 from cgbench.models.search import beam_search
 from cgbench.models.special_ids import EOS, PAD
 from cgbench.models.teacher_forcing import score_hypotheses

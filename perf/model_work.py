@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from cgbench.models.config.architectures import build_model
 from cgbench.models.config.common import TransformerConfig
 from cgbench.models.parts.ragged import Ragged
-from cgbench.models.registry import build_model
 from cgbench.models.special_ids import EOS
 from cgbench.models.text.batches import Rows, make_batches
 from cgbench.models.training.objective import Objective

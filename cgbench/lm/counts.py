@@ -74,13 +74,12 @@ class SortedPositions:
     order: int
 
 
-def read_text_corpus(path: Path, *, min_count: int = 1) -> Corpus:
+def read_text_corpus(path: Path) -> Corpus:
     """Read a text with one sentence per line, words separated by ASCII white space; ``-`` is standard input.
 
     .gz and .zst files are decompressed; ``TABLE:COLUMN`` is a column of a table. An empty line is an empty sentence, as
     in KenLM's lmplz.
 
-    :param min_count: rarer words become ``<unk>``.
     :raises InputError: the file is missing, damaged, empty, too long or not UTF-8; it contains a NUL byte, or ``<s>``,
         ``</s>``, ``<unk>`` or ``<UNK>``.
     """
@@ -109,7 +108,7 @@ def read_text_corpus(path: Path, *, min_count: int = 1) -> Corpus:
     tokens = int(counts[count_kernels.SPECIAL :].sum())
     if not tokens:
         raise InputError(f"{name}: contains no words; a language model needs text, one sentence per line")
-    return _renumbered(counter, text, min_count, tokens, digest.hexdigest())
+    return _renumbered(counter, text, tokens, digest.hexdigest())
 
 
 def _blocks(path: Path, name: str, digest: Any) -> Iterator[Block]:
@@ -130,15 +129,14 @@ def _special_word(block: Block, name: str) -> InputError:
     raise AssertionError("a special word was counted that is not there")
 
 
-def _renumbered(counter: WordCounter, text: np.ndarray, min_count: int, tokens: int, sha256: str) -> Corpus:
+def _renumbered(counter: WordCounter, text: np.ndarray, tokens: int, sha256: str) -> Corpus:
     from cgbench.lm import count_kernels
     from cgbench.text import word_kernels
 
     special = count_kernels.SPECIAL
     counts = counter.counts[: counter.words]
     order = special + np.argsort(-counts[special:], kind="stable")
-    order = order[: int(np.count_nonzero(counts[special:] >= min_count))]
-    ids = np.full(counter.words, count_kernels.UNKNOWN, np.int32)
+    ids = np.zeros(counter.words, np.int32)
     ids[count_kernels.END] = count_kernels.END
     ids[order] = np.arange(3, 3 + len(order))
     arena, starts, _ = word_kernels.order_words(counter.arena, counter.starts, np.concatenate([np.arange(3), order]))
@@ -146,7 +144,6 @@ def _renumbered(counter: WordCounter, text: np.ndarray, min_count: int, tokens: 
         count_kernels.renumber(text, low, min(low + _PART, len(text)), ids)
     final = np.zeros(3 + len(order), np.int64)
     final[3:] = counts[order]
-    final[count_kernels.UNKNOWN] = tokens - int(counts[order].sum())
     sentences = len(text) - 1 - tokens
     final[count_kernels.END] = sentences
     return Corpus(text, arena, starts, final, tokens, sentences, sha256)

@@ -197,7 +197,7 @@ class Smoothing:
         return [Stretch(int(starts[low]), int(starts[high]), (0, int(present[low]))) for low, high in pairwise(cuts)]
 
     def unknown(self) -> float:
-        """The probability of an unseen word, and of ``<unk>`` if no word of the text became ``<unk>``."""
+        """The probability of an unseen word, ``<unk>``."""
         counts = self.word_counts
         discounts = self.orders[0].discounts
         lost = sum(discounts[count - 1] * np.count_nonzero(counts == count) for count in (1, 2))

@@ -37,7 +37,6 @@ class LmRequest:
     order: int = option(
         default=5, help="Length of the longest n-grams", least=1, most=LONGEST, unit="words", group="Model"
     )
-    min_count: int = option(default=1, help="Minimum count of a word; rarer words become <unk>", least=1, group="Model")
     jobs: int | None = option(
         default=None, help="Number of threads, which does not change the output [default: all cores]", least=1,
         group="Execution",
@@ -53,12 +52,12 @@ def train_lm(request: LmRequest) -> Trained:
     from cgbench.lm.arpa import ngram_counts, write_arpa
 
     corpus, out, jobs = as_path(request.corpus), as_path(request.out), request.jobs or usable_cores()
-    order, min_count = request.order, request.min_count
+    order = request.order
     _check(out)
     if (words := estimate_words(corpus)) is not None:
         remedy = "train on part of the text, or on a machine with more memory"
         check_memory(f"{corpus}: a model of about {words:,} words", BYTES_A_WORD * words, remedy)
-    text = read_text_corpus(corpus, min_count=min_count)
+    text = read_text_corpus(corpus)
     model = Smoothing(text, sort_positions(text, order, jobs), jobs)
     write_arpa(model, out)
     fallback_orders = [length for length, counts in enumerate(model.orders, 1) if counts.problem]
@@ -68,12 +67,11 @@ def train_lm(request: LmRequest) -> Trained:
         "sha256": text.sha256,
         "tokens": text.tokens,
         "sentences": text.sentences,
-        "unknown_tokens": int(text.counts[0]),
         "order": order,
         "ngrams": ngram_counts(model),
         "discounts": [list(counts.discounts) for counts in model.orders],
         "fallback": fallback_orders,
-        "signature": _signature(order, min_count, bool(fallback_orders)),
+        "signature": _signature(order, bool(fallback_orders)),
     }
     return Trained(figures, _warnings(model))
 
@@ -88,9 +86,8 @@ def _check(out: Path) -> None:
         raise InputError(f"{out}: is a folder; name a file")
 
 
-def _signature(order: int, min_count: int, fallback: bool) -> str:
+def _signature(order: int, fallback: bool) -> str:
     items = ["lm:mkn", f"order:{order}"]
-    items += [f"min_count:{min_count}"] if min_count > 1 else []
     items += ["fallback:" + ",".join(map(str, FALLBACK))] if fallback else []
     return "|".join([*items, f"v:{__version__}"])
 

@@ -114,7 +114,7 @@ def _counted_row(preset: Preset, vocabulary: tuple[int, int] | None, count: bool
 
 def count_parameters(config: ModelConfig, source_size: int, target_size: int) -> tuple[int, int]:
     """Return the number of parameters of a model, and of those that do not depend on the vocabularies."""
-    from cgbench.models.registry import build_model
+    from cgbench.models.config.architectures import build_model
 
     torch = require("torch", "models")
     with torch.device("meta"):

@@ -31,11 +31,9 @@ from cgbench.files import (
     write_atomic,
     write_json,
 )
-from cgbench.models.config.architectures import OUTSIDE
+from cgbench.models.config.architectures import OUTSIDE, LSTMLexiconConfig, build_model
 from cgbench.models.config.common import MethodConfig, ModelConfig, TrainingConfig
-from cgbench.models.config.lexical import LexicalConfig
 from cgbench.models.config.presets import section_config
-from cgbench.models.registry import build_model
 from cgbench.models.text.subwords import FILE as SUBWORDS
 from cgbench.models.text.subwords import Subwords
 from cgbench.steps import hash_file, hash_value
@@ -293,7 +291,7 @@ def member_summary(folder: Path) -> dict[str, Any]:
     with open_tensors(ordinary_file(folder / MODEL)) as tensors:
         counts = {name: math.prod(tensors.get_slice(name).get_shape()) for name in tensors.keys()}  # noqa: SIM118
     constants = CONSTANTS
-    if isinstance(config.model, LexicalConfig) and not config.model.lexicon_is_learned:
+    if isinstance(config.model, LSTMLexiconConfig) and not config.model.lexicon_is_learned:
         constants = constants | {LEXICON}
     parameters = sum(count for name, count in counts.items() if name.rpartition(".")[2] not in constants)
     return {"folder": folder.name, "seed": config.seed, "updates": config.updates, "parameters": parameters}

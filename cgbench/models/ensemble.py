@@ -6,9 +6,8 @@ threads changes their rounding; worker processes open their own ensembles and di
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import load_checkpoint, member_folders
 from cgbench.models.devices import batch_tokens_on, one_thread
 from cgbench.models.lengths import check_positions
-from cgbench.models.search import Hypothesis, beam_search
+from cgbench.models.search import beam_search
 from cgbench.models.search import longest as longest_of
 from cgbench.models.special_ids import EOS
 from cgbench.models.teacher_forcing import score_hypotheses
@@ -134,7 +133,7 @@ class Ensemble:
         rows = np.flatnonzero(lengths > 1)
         result = [[Translation("", np.array([EOS], np.int32), 0.0, 0.0)]] * len(lines)
         packed = Rows.pack(sources)
-        with self._running(len(rows), "translating", progress) as done:
+        with one_thread(self.device), bar(len(rows), "translating", "sentence", progress) as progress_bar:
             for batch in make_batches(lengths, lengths, rows, batch_tokens or batch_tokens_on(self.device)):
                 source = packed.take(batch, self.device)
                 nbest_lists = beam_search(
@@ -142,8 +141,13 @@ class Ensemble:
                     max_length_extra=max_length_extra, length_penalty=length_penalty,
                 )  # fmt: skip
                 for row, hypotheses in zip(batch.tolist(), nbest_lists, strict=True):
-                    result[row] = [self._translation(hypothesis) for hypothesis in hypotheses]
-                done(len(batch))
+                    result[row] = [
+                        Translation(
+                            self.subwords.decode_target(best.tokens.tolist()), best.tokens, best.log_prob, best.score
+                        )
+                        for best in hypotheses
+                    ]
+                progress_bar.update(len(batch))
         return result
 
     def score(
@@ -164,14 +168,14 @@ class Ensemble:
         check(int, 1, longest=longest, batch_tokens=batch_tokens)
         sources = self._sources(lines, longest)
         check_positions(list(map(len, hypotheses)), longest_of(self.members, "target"), "the target of sentence")
-        with self._running(len(lines), "scoring", progress) as done:
+        with one_thread(self.device), bar(len(lines), "scoring", "sentence", progress) as progress_bar:
             return score_hypotheses(
                 self.members,
                 sources,
                 hypotheses,
                 batch_tokens=batch_tokens or batch_tokens_on(self.device),
                 device=self.device,
-                done=done,
+                done=progress_bar.update,
             )
 
     def _sources(self, lines: Sequence[str], longest: int | None) -> list[np.ndarray]:
@@ -180,17 +184,3 @@ class Ensemble:
             sources = [ids if len(ids) <= longest else np.append(ids[: longest - 1], np.int32(EOS)) for ids in sources]
         check_positions(list(map(len, sources)), longest_of(self.members, "source"), "the source of sentence")
         return sources
-
-    def _translation(self, hypothesis: Hypothesis) -> Translation:
-        text = self.subwords.decode_target(hypothesis.tokens.tolist())
-        return Translation(text, hypothesis.tokens, hypothesis.log_prob, hypothesis.score)
-
-    @contextlib.contextmanager
-    def _running(self, total: int, description: str, progress: bool) -> Iterator[Callable[[int], object]]:
-        """Use one thread on a CPU, and an optional progress bar; yields its update function."""
-        with one_thread(self.device):
-            if progress:
-                with bar(total, description, "sentence") as progress_bar:
-                    yield progress_bar.update
-            else:
-                yield lambda count: None

@@ -26,7 +26,6 @@ from cgbench.models.special_ids import BOS, EOS, PAD
 
 # The smallest normal float32 keeps the logarithm finite if the softmax of a forced end token underflows.
 LEAST = torch.finfo(torch.float32).tiny
-BLOCK = 64  # columns per block in _largest
 
 
 @dataclass(frozen=True)
@@ -160,7 +159,7 @@ def _continuations(p: Tensor, scores: np.ndarray, count: int) -> tuple[np.ndarra
     """
     # A sentence needs at most `count` continuations of a hypothesis, and within one the order of probabilities is
     # that of scores. So only those few need logarithms.
-    value, token = _largest(p, count)
+    value, token = p.topk(min(count, p.shape[1]), dim=1)
     log_p = value.double().clamp_min(LEAST).log().masked_fill(value < 0, -math.inf)
     # Ids are exact in float64; a single tensor means a single transfer from the GPU.
     log_p, token = torch.stack((log_p, token.double())).cpu().numpy()
@@ -172,19 +171,3 @@ def _continuations(p: Tensor, scores: np.ndarray, count: int) -> tuple[np.ndarra
     best = np.take_along_axis(total, index, 1)
     best[:, count - missing :] = -math.inf
     return best, index // choices, np.take_along_axis(token.reshape(len(scores), -1).astype(np.int64), index, 1)
-
-
-def _largest(p: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """``p.topk(min(count, V))`` along rows ``[R, V]``."""
-    rows, width = p.shape
-    if p.is_cuda or width < 4 * BLOCK * count:
-        return p.topk(min(count, width), dim=1)
-    # topk copies a row with its indices, which takes longer than the softmax. The largest values are all in the
-    # blocks with the largest maxima.
-    in_blocks = width // BLOCK * BLOCK
-    blocks = p[:, :in_blocks].view(rows, -1, BLOCK)
-    chosen = blocks.amax(2).topk(count, dim=1).indices
-    index = (chosen[:, :, None] * BLOCK + torch.arange(BLOCK)).flatten(1)
-    index = torch.cat([index, torch.arange(in_blocks, width).expand(rows, -1)], 1)
-    value, column = p.gather(1, index).topk(count, dim=1)
-    return value, index.gather(1, column)

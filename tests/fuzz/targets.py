@@ -385,9 +385,9 @@ def checkpoints():
     import torch
 
     from cgbench.models.checkpoints import CheckpointConfig, save_checkpoint
+    from cgbench.models.config.architectures import build_model
     from cgbench.models.config.common import TextConfig
     from cgbench.models.config.presets import load_preset
-    from cgbench.models.registry import build_model
     from cgbench.models.text.subwords import Subwords
 
     torch.set_num_threads(1)

@@ -5,9 +5,8 @@ import dataclasses
 import pytest
 import torch
 
-from cgbench.models.config.architectures import ARCHITECTURES
+from cgbench.models.config.architectures import ARCHITECTURES, build_model
 from cgbench.models.parts.ragged import Ragged
-from cgbench.models.registry import build_model
 from cgbench.models.special_ids import EOS, PAD
 
 SOURCE_SIZE, TARGET_SIZE = 17, 15

@@ -5,9 +5,8 @@ import dataclasses
 import torch
 from slow_dangle import slow_logits
 
-from cgbench.models.config.architectures import DangleConfig, RDangleConfig
+from cgbench.models.config.architectures import DangleConfig, RDangleConfig, build_model
 from cgbench.models.parts.ragged import Ragged
-from cgbench.models.registry import build_model
 
 SIZE = 17
 SMALL = {

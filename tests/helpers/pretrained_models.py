@@ -7,9 +7,9 @@ import pytest
 import torch
 from external_models import LINES
 
+from cgbench.models.config.architectures import build_model
 from cgbench.models.external.start import plan_start
 from cgbench.models.parts.ragged import Ragged
-from cgbench.models.registry import build_model
 from cgbench.models.search import beam_search
 from cgbench.models.training.trainer import train_model
 

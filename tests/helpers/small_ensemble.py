@@ -3,8 +3,8 @@
 import torch
 
 from cgbench.models.checkpoints import CheckpointConfig, save_checkpoint
+from cgbench.models.config.architectures import build_model
 from cgbench.models.config.common import TextConfig, TrainingConfig, TransformerConfig
-from cgbench.models.registry import build_model
 from cgbench.models.text.subwords import Subwords
 
 SOURCE = ["der hund schläft", "die katze sieht den hund", "ein vogel singt laut", "der vogel sieht die katze"]

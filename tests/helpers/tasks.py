@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from cgbench.models.config.architectures import build_model
 from cgbench.models.parts.ragged import Ragged
-from cgbench.models.registry import build_model
 from cgbench.models.search import beam_search
 from cgbench.models.special_ids import EOS
 from cgbench.models.training.objective import label_smoothed_nll_loss

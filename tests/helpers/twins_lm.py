@@ -45,17 +45,15 @@ class Model:
         self,
         sentences: Iterable[Sequence[str]],
         order: int,
-        min_count: int = 1,
         fallback: tuple[float, float, float] = (0.5, 1.0, 1.5),
     ) -> None:
         sentences = list(sentences)
         self.order = order
-        words = Counter(word for sentence in sentences for word in sentence)
-        self.vocabulary = {"<unk>", "</s>", *(word for word, count in words.items() if count >= min_count)}
+        words = {word for sentence in sentences for word in sentence}
+        self.vocabulary = {"<unk>", "</s>", *words}
         raw: Counter[Ngram] = Counter()
         for sentence in sentences:
-            known = [word if word in self.vocabulary else "<unk>" for word in sentence]
-            padded = ["<s>", *known, "</s>"]
+            padded = ["<s>", *sentence, "</s>"]
             for end in range(1, len(padded)):
                 for begin in range(max(0, end - order + 1), end + 1):
                     raw[tuple(padded[begin : end + 1])] += 1

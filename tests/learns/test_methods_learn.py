@@ -5,9 +5,9 @@ import pytest
 import torch
 from tasks import tasks
 
+from cgbench.models.config.architectures import build_model
 from cgbench.models.config.common import TrainingConfig, TransformerConfig
 from cgbench.models.config.methods import METHODS
-from cgbench.models.registry import build_model
 from cgbench.models.search import beam_search
 from cgbench.models.training.objective import build_objectives
 

@@ -28,7 +28,7 @@ from cgbench.models.config.architectures import DangleConfig, PrefixConfig
 from cgbench.models.parts.attention import KVCache, SelfAttention, split_heads
 from cgbench.models.parts.layers import EncoderLayer, build_self_attention
 from cgbench.models.parts.positions import SegmentedDistanceTable
-from cgbench.models.parts.ragged import Layout, Pairing, Ragged, on_device
+from cgbench.models.parts.ragged import Layout, Pairing, Ragged, to_device
 
 
 def build_dangle(config: DangleConfig, source_size: int, target_size: int) -> Dangle:
@@ -60,7 +60,9 @@ class MixedLayer(EncoderLayer):
         :param x: the tokens of ``layout``, or the table that it indexes.
         :param counts: number of tokens of each part of each sequence, [S, 2].
         """
-        return self.feed(self.attend_from(x, layout, layout.ends(counts)))
+        ends, inputs = layout.ends(counts), self.before(self.attention_norm, x)
+        change = self.attention.attend_ends(inputs, self.attention.project_memory(inputs), layout, ends)
+        return self.feed(self.after(self.attention_norm, ends.gather(x), change))
 
 
 def run_mixed(layers: Sequence[MixedLayer], x: Tensor, layout: Layout, counts: np.ndarray) -> Tensor:
@@ -106,7 +108,7 @@ class PrefixState:
         the number of rows is constant, so with intervals above 1 swapped hypotheses continue with wrong keys.)
         """
         self.sentence = self.sentence[index]
-        rows = on_device(index, self.prefix)
+        rows = to_device(index, self.prefix.device)
         self.prefix = self.prefix.index_select(0, rows)
         for memory in (*self.target, *self.source):
             memory.select(rows)

@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from cgbench.models.config.lexical import LexicalConfig
+from cgbench.models.config.architectures import LSTMLexiconConfig
 from cgbench.models.parts.linear import Linear
 from cgbench.models.special_ids import BOS, PAD
 
@@ -51,10 +51,10 @@ class LexicalOutput(nn.Module):
     aligned: Tensor
     rows: Tensor
 
-    def __init__(self, width: int, source_size: int, target_size: int, config: LexicalConfig) -> None:
+    def __init__(self, width: int, source_size: int, target_size: int, config: LSTMLexiconConfig) -> None:
         super().__init__()
         self.gate = Linear(width, 1)
-        self.learned, self.one_word = config.lexicon_is_learned, config.lexicon_is_one_word
+        self.learned, self.one_word = config.lexicon_is_learned, config.lexicon in ("copy", "hard")
         if self.one_word:
             # The target word of each source word, or padding, which is never produced.
             self.register_buffer("aligned", torch.full((source_size,), PAD))

@@ -23,7 +23,7 @@ from cgbench.models.architectures.lexical_output import LexicalOutput, LexicalSt
 from cgbench.models.config.architectures import LSTMLexiconConfig
 from cgbench.models.parts.dropout import Dropout
 from cgbench.models.parts.linear import Linear, linear
-from cgbench.models.parts.ragged import Layout, Ragged, grid_index, on_device
+from cgbench.models.parts.ragged import Layout, Ragged, grid_index, to_device
 from cgbench.models.special_ids import BOS, PAD
 
 
@@ -68,11 +68,11 @@ class SourceAttention(Linear):
         """
         layout = encoded.layout
         table, real = grid_index(layout.starts[order], layout.lengths[order, None])
-        index = on_device(table, encoded.states)
+        index = to_device(table, encoded.states.device)
         values = encoded.states[index]
         # q·e = (W h + b)·e: the products with e are computed once for all steps.
         keys = values @ self.weight
-        offset = (values @ self.bias).masked_fill(~on_device(real, values), -torch.inf)
+        offset = (values @ self.bias).masked_fill(~to_device(real, values.device), -torch.inf)
         return Memory(values, keys, offset, encoded.ids[index])
 
     def weights(self, memory: Memory, h: Tensor) -> Tensor:
@@ -117,7 +117,7 @@ class LSTMState:
 
     def reorder(self, index: np.ndarray) -> None:
         """Keep the rows ``index``, in that order."""
-        rows = on_device(index, self.hidden.feed)
+        rows = to_device(index, self.hidden.feed.device)
         self.hidden, self.memory = self.hidden.select(rows), self.memory.select(rows)
 
 
@@ -159,12 +159,12 @@ class LSTMLexicon(nn.Module):
         """Return the features at the ids that the decoder reads, or the input of :class:`LexicalOutput`."""
         layout = target.layout
         order, sizes, index = time_major(layout.lengths)
-        y = self.dropout(self.target_embedding(target.ids[on_device(index, encoded.states)]))
+        y = self.dropout(self.target_embedding(target.ids[to_device(index, encoded.states.device)]))
         # Split once: the gradient of a slice is as large as the whole tensor.
         first, mixed = (products.split(sizes.tolist()) for products in self._of_words(y))
         linears = self._step_linears()
         memory = self.attention.build_memory(encoded, order)
-        hidden = self._begin(encoded, on_device(order, y))
+        hidden = self._begin(encoded, to_device(order, y.device))
         features, attention = [], []
         for gates, mixture in zip(first, mixed, strict=True):
             if len(gates) < len(hidden.feed):
@@ -172,11 +172,11 @@ class LSTMLexicon(nn.Module):
             hidden, weights = self._advance(gates, mixture, hidden, memory, linears)
             features.append(hidden.feed)
             attention.append(weights)
-        back = on_device(np.argsort(index), y)
+        back = to_device(np.argsort(index), y.device)
         read = torch.cat(features)[back]
         if self.lexical is None:
             return read
-        columns = on_device(grid_index(encoded.layout.starts, encoded.layout.lengths[:, None])[0], y)
+        columns = to_device(grid_index(encoded.layout.starts, encoded.layout.lengths[:, None])[0], y.device)
         words = encoded.ids[columns][layout.sequence]
         return LexicalStates(read, torch.cat(attention)[back], words)
 
@@ -262,9 +262,9 @@ def lstm_cell(gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
 def run_lstm(lstm: nn.LSTM, x: Tensor, layout: Layout) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     """Run an LSTM over tokens [M, width]: outputs [M, ...], and the last h and c, [layers and directions, S, ...]."""
     order, sizes, index = time_major(layout.lengths)
-    output, (h, c) = lstm(PackedSequence(x[on_device(index, x)], torch.from_numpy(sizes)))
-    back = on_device(np.argsort(order), x)
-    return output.data[on_device(np.argsort(index), x)], (h.index_select(1, back), c.index_select(1, back))
+    output, (h, c) = lstm(PackedSequence(x[to_device(index, x.device)], torch.from_numpy(sizes)))
+    back = to_device(np.argsort(order), x.device)
+    return output.data[to_device(np.argsort(index), x.device)], (h.index_select(1, back), c.index_select(1, back))
 
 
 def time_major(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -20,7 +20,7 @@ from cgbench.models.architectures.lstm_lexicon import RowTensors, lstm_cell, run
 from cgbench.models.config.architectures import SyntacticAttentionConfig
 from cgbench.models.parts.dropout import Dropout
 from cgbench.models.parts.linear import Linear
-from cgbench.models.parts.ragged import Layout, Ragged, grid_index, on_device
+from cgbench.models.parts.ragged import Layout, Ragged, grid_index, to_device
 from cgbench.models.special_ids import BOS
 
 
@@ -52,7 +52,7 @@ class SyntaxState:
 
     def reorder(self, index: np.ndarray) -> None:
         """Select the rows ``index``."""
-        rows = on_device(index, self.query)
+        rows = to_device(index, self.query.device)
         self.query = self.query.index_select(0, rows)
         self.h, self.c = ([layer.index_select(0, rows) for layer in layers] for layers in (self.h, self.c))
         self.memory = self.memory.select(rows)
@@ -107,7 +107,7 @@ class SyntacticAttention(nn.Module):
         forward, backward = around.chunk(2, 1)
         # The left and right context of each word.
         context = torch.cat((forward.roll(1, 0), backward.roll(-1, 0)), 1)
-        outermost = torch.cat((on_device(layout.starts, around), layout.last))
+        outermost = torch.cat((to_device(layout.starts, around.device), layout.last))
         context = context.index_copy(0, outermost, self.ends.repeat_interleave(len(layout), 0))
         states, (h, _) = run_lstm(self.encoder, context, layout)
         last = torch.cat(list(h[-2:]), 1)  # both directions of the top layer
@@ -122,7 +122,7 @@ class SyntacticAttention(nn.Module):
             if count < len(state.query):
                 state = state.first(count)
             features.append(self._advance(state))
-        return torch.cat(features)[on_device(np.argsort(index), encoded.states)]
+        return torch.cat(features)[to_device(np.argsort(index), encoded.states.device)]
 
     def project(self, states: Tensor) -> Tensor:
         """Return logits [N, target vocabulary]."""
@@ -143,9 +143,9 @@ class SyntacticAttention(nn.Module):
 
     def _start(self, encoded: EncodedSyntax, order: np.ndarray) -> SyntaxState:
         table, real = grid_index(encoded.layout.starts[order], encoded.layout.lengths[order, None])
-        index = on_device(table, encoded.states)
-        offset = encoded.states.new_zeros(table.shape).masked_fill(~on_device(real, encoded.states), -torch.inf)
-        query = encoded.query[on_device(order, encoded.states)]
+        index = to_device(table, encoded.states.device)
+        offset = encoded.states.new_zeros(table.shape).masked_fill(~to_device(real, encoded.states.device), -torch.inf)
+        query = encoded.query[to_device(order, encoded.states.device)]
         # The first query does not enter the recurrence, which starts from zeros.
         memory = Meanings(encoded.states[index], encoded.meaning[index], offset)
         layers = [self.cell, *cast("list[nn.LSTMCell]", list(self.upper))]

@@ -26,7 +26,7 @@ from cgbench.models.parts.dropout import Dropout
 from cgbench.models.parts.layers import DecoderLayer, EncoderLayer, Layer
 from cgbench.models.parts.linear import linear
 from cgbench.models.parts.positions import interleaved_sinusoids, sinusoids
-from cgbench.models.parts.ragged import Layout, Pairing, Ragged, on_device
+from cgbench.models.parts.ragged import Layout, Pairing, Ragged, to_device
 from cgbench.models.special_ids import BOS, PAD
 
 
@@ -81,14 +81,14 @@ class DecoderState:
         counts = np.unique(np.diff(first, append=len(sentence)))
         if self.target_mask is not None:
             self.target_mask = self.target_mask.view(-1, 1, 1, self.target_mask.shape[3])
-            self.target_mask = self.target_mask.index_select(0, on_device(index, self.positions))
+            self.target_mask = self.target_mask.index_select(0, to_device(index, self.positions.device))
         # If sentences have different numbers of hypotheses, each hypothesis gets its own row.
         self.beam, rows = (int(counts[0]), sentence[first]) if len(counts) == 1 else (1, sentence)
         if self.target_mask is not None:
             self.target_mask = self.target_mask.view(-1, 1, self.beam, self.target_mask.shape[3])
         if len(rows) == len(self.source[0]) and bool((rows == np.arange(len(rows))).all()):
             return
-        selected = on_device(rows, self.positions)
+        selected = to_device(rows, self.positions.device)
         for memory in (*self.source, *self.target):
             memory.select(selected)
         if self.source_mask is not None:

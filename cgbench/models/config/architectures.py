@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import importlib.metadata
 from dataclasses import dataclass
-from typing import Literal
+from importlib import import_module
+from typing import TYPE_CHECKING, Literal
 
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument, require
 from cgbench.models.config.common import ModelConfig, Norm, TransformerConfig
 from cgbench.models.config.encoders import OverEncoderConfig
-from cgbench.models.config.lexical import LexicalConfig
 from cgbench.settings import option
+
+if TYPE_CHECKING:
+    from cgbench.models.architectures.transformer import Transformer
 
 
 @dataclass(frozen=True)
@@ -227,13 +230,25 @@ class PlainTransformerConfig(OverEncoderConfig):
     may_be_decoder = True
 
 
+LEXICONS_WITH_FILE = ("hard", "soft", "learned")
+
+
 @dataclass(frozen=True)
-class LSTMLexiconConfig(LexicalConfig, ModelConfig):
+class LSTMLexiconConfig(ModelConfig):
     """LSTM encoder-decoder with a lexicon in its output layer (Akyürek and Andreas, 2021)."""
 
     architecture: str = "lstm_lexicon"
     begin_source = True  # always, as in the authors' code
     takes_vectors = False
+    lexicon: Literal["none", "copy", "hard", "soft", "learned", "uniform"] = option(
+        "none",
+        "Source of word translations: ``none``; ``copy`` (words of both vocabularies translate to themselves); from a "
+        "lexicon file, ``hard`` (one word each), ``soft`` (distributions) or ``learned`` (distributions trained "
+        "further with the model); or learned without a file from a ``uniform`` start",
+    )  # fmt: skip
+    lexicon_temperature: float = option(
+        0.1, "Temperature of the distributions of a soft lexicon; half the ``soft_temp`` of the authors' code", above=0
+    )
     encoder_layers: int = option(
         2, "Number of layers of the encoder and of the decoder, which starts from the encoder's last states"
     )
@@ -246,6 +261,16 @@ class LSTMLexiconConfig(LexicalConfig, ModelConfig):
     def __post_init__(self) -> None:
         rule = f"model.encoder_layers ({self.encoder_layers})"
         self._require("decoder_layers", self.decoder_layers == self.encoder_layers, rule)
+
+    @property
+    def lexicon_is_learned(self) -> bool:
+        """Whether the lexicon is trained with the model."""
+        return self.lexicon in ("learned", "uniform")
+
+    @property
+    def projects_states(self) -> bool:
+        """See :class:`ModelConfig`."""
+        return self.lexicon == "none"
 
 
 @dataclass(frozen=True)
@@ -368,11 +393,7 @@ ARCHITECTURES = {
 
 OUTSIDE = {
     "hugging_face": Architecture(
-        HuggingFaceConfig,
-        "",
-        "",
-        "a whole pre-trained model, from --init hf:...",
-        "Wolf et al. 2020",
+        HuggingFaceConfig, "", "", "a whole pre-trained model, from --init hf:...", "Wolf et al. 2020"
     )
 }
 """Architectures that the ``config.json`` of an external model defines."""
@@ -391,3 +412,31 @@ def added_architectures() -> dict[str, Architecture]:
             raise InputError(f"{name} is not an Architecture (docs/how-to/add-an-architecture.md)")
         architectures[point.name] = entry
     return architectures
+
+
+def check_lexicon(model: object, lexicon: object) -> None:
+    """Check that there is a lexicon file if, and only if, a model needs one.
+
+    :param model: any model's configuration; ``lexicon``: the file, or None.
+    """
+    needed = isinstance(model, LSTMLexiconConfig) and model.lexicon in LEXICONS_WITH_FILE
+    if needed and lexicon is None:
+        raise InputError(
+            f"model.lexicon={getattr(model, 'lexicon', '')}: needs a lexicon; make one with cgbench lexicon learn, and "
+            f"add it with {argument('lexicon')}"
+        )
+    if lexicon is not None and not needed:
+        raise InputError(f"{lexicon}: this model uses no lexicon; set model.lexicon to {', '.join(LEXICONS_WITH_FILE)}")
+
+
+def build_model(config: ModelConfig, source_size: int, target_size: int) -> Transformer:
+    """Build a model, initialised from torch's global generator.
+
+    :param source_size: source vocabulary size with special tokens; ``target_size``: of the target.
+    """
+    require("torch", "models")
+    name = config.architecture
+    entry = ARCHITECTURES[name] if name in ARCHITECTURES else added_architectures()[name]
+    module = import_module(entry.module, "cgbench.models.architectures")
+    model: Transformer = getattr(module, entry.builder)(config, source_size, target_size)
+    return model

@@ -102,11 +102,12 @@ def plan_member(text: str, prompt: str | None = None) -> Planned:
     :raises InputError: the address is invalid, there is no such model, or it cannot be loaded safely.
     """
     address = parse_address(text)
+    seed = {} if address.seed is None else {"dropout_seed": address.seed}
     if address.kind == "own":
         from cgbench.models.external.native import describe_native
 
         identity, vocabulary, rows = describe_native(Path(address.name))
-        return Planned(address, Path(address.name), _with_seed(identity, address), vocabulary, rows)
+        return Planned(address, Path(address.name), identity | seed, vocabulary, rows)
     require("torch", "models")
     require("transformers", "hf")
     from cgbench.models.external.adapters import find_adapter
@@ -130,7 +131,7 @@ def plan_member(text: str, prompt: str | None = None) -> Planned:
     if adapter := find_adapter(address):
         identity["adapter"] = identity_of(adapter)
     vocabulary = str(identity["tokenizer"])
-    return Planned(address, folder, _with_seed(identity, address), vocabulary, output_size(folder), template)
+    return Planned(address, folder, identity | seed, vocabulary, output_size(folder), template)
 
 
 def check_together(members: Sequence[Planned]) -> None:
@@ -149,7 +150,3 @@ def check_together(members: Sequence[Planned]) -> None:
                 f"{member.address.text}: its output layer has {member.rows} rows, but that of {first.address.text} has "
                 f"{first.rows} for the same tokens; resize one of them (resize_token_embeddings)"
             )
-
-
-def _with_seed(identity: dict[str, Any], address: Address) -> dict[str, Any]:
-    return identity if address.seed is None else {**identity, "dropout_seed": address.seed}

@@ -51,34 +51,25 @@ class Bitext:
     @classmethod
     def read(cls, pairs: Iterable[tuple[str, str]]) -> Bitext:
         """Number the words of sentence pairs."""
-        sides: tuple[_Numbering, _Numbering] = _Numbering(), _Numbering()
+        numbers: list[dict[bytes, int]] = [{}, {}]
+        ids: list[list[int]] = [[], []]
+        lengths: list[list[int]] = [[], []]
         for pair in pairs:
-            for side, sentence in zip(sides, pair, strict=True):
-                side.add(sentence)
-        for side, name in zip(sides, ("source", "target"), strict=True):
-            if not side.words:
+            for known, side_ids, side_lengths, sentence in zip(numbers, ids, lengths, pair, strict=True):
+                words = word_bytes(sentence)
+                side_ids.extend([known.setdefault(word, len(known)) for word in words])
+                side_lengths.append(len(words))
+        for known, name in zip(numbers, ("source", "target"), strict=True):
+            if not known:
                 raise InputError(f"the {name} side has no words to learn from")
-        return cls(sides[0].done(), sides[1].done())
+        sides = (
+            WordSide([word.decode() for word in known], np.array(side_ids, np.int32), np.array(side_lengths, np.int64))
+            for known, side_ids, side_lengths in zip(numbers, ids, lengths, strict=True)
+        )
+        return cls(*sides)
 
     def __len__(self) -> int:
         return len(self.source.lengths)
-
-
-class _Numbering:
-    def __init__(self) -> None:
-        self.words: dict[bytes, int] = {}
-        self.ids: list[int] = []
-        self.lengths: list[int] = []
-
-    def add(self, sentence: str) -> None:
-        words = word_bytes(sentence)
-        known = self.words
-        self.ids.extend([known.setdefault(word, len(known)) for word in words])
-        self.lengths.append(len(words))
-
-    def done(self) -> WordSide:
-        words = [word.decode() for word in self.words]
-        return WordSide(words, np.array(self.ids, np.int32), np.array(self.lengths, np.int64))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.errors import InputError
-from cgbench.models.config.lexical import LexicalConfig
+from cgbench.models.config.architectures import LSTMLexiconConfig
 from cgbench.models.lexicons.counting import Entries
 from cgbench.models.lexicons.lexicon import Lexicon
 from cgbench.models.special_ids import SPECIALS
@@ -31,7 +31,7 @@ def load_lexicon(model: Any, config: object, subwords: Subwords, lexicon: Path |
     """
     import torch
 
-    if not isinstance(config, LexicalConfig) or config.lexicon == "none":
+    if not isinstance(config, LSTMLexiconConfig) or config.lexicon == "none":
         return
     entries = Lexicon.load(lexicon) if lexicon else None
     try:
@@ -42,7 +42,7 @@ def load_lexicon(model: Any, config: object, subwords: Subwords, lexicon: Path |
 
 
 def lexicon_matrix(
-    config: LexicalConfig, lexicon: Lexicon | None, source: Sequence[str], target: Sequence[str]
+    config: LSTMLexiconConfig, lexicon: Lexicon | None, source: Sequence[str], target: Sequence[str]
 ) -> np.ndarray:
     """Make the matrix L.
 

@@ -13,7 +13,7 @@ from cgbench.models.parts.attention import CrossAttention, KVCache, SelfAttentio
 from cgbench.models.parts.dropout import Dropout
 from cgbench.models.parts.linear import Linear
 from cgbench.models.parts.positions import DistanceTable, RelativeLogits, SinusoidalDistance
-from cgbench.models.parts.ragged import GatherLayout, Layout
+from cgbench.models.parts.ragged import Layout
 
 
 class FeedForward(nn.Module):
@@ -63,12 +63,6 @@ class Layer(nn.Module):
         """Apply the self-attention sublayer to tokens [N, width], or to the table that the layout indexes."""
         change = self.attention(self.before(self.attention_norm, x), layout, causal)
         return self.after(self.attention_norm, layout.gather(x), change)
-
-    def attend_from(self, x: Tensor, layout: Layout, ends: GatherLayout, causal: bool = False) -> Tensor:
-        """As :meth:`attend`, only for the last tokens of each part, [queries, width] (see :meth:`Layout.ends`)."""
-        inputs = self.before(self.attention_norm, x)
-        change = self.attention.attend_ends(inputs, self.attention.project_memory(inputs), layout, ends, causal)
-        return self.after(self.attention_norm, ends.gather(x), change)
 
     def feed(self, x: Tensor) -> Tensor:
         """Apply the feed-forward sublayer."""

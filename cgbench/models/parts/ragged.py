@@ -206,11 +206,6 @@ class GatherLayout(Layout):
         return self._index if index is None else self._index.index_select(0, index)
 
 
-def on_device(values: np.ndarray, like: Tensor) -> Tensor:
-    """Copy values to the device of ``like``."""
-    return to_device(values, like.device)
-
-
 def to_device(values: np.ndarray, device: torch.device | str) -> Tensor:
     """Copy values to a device; a GPU reads only pinned memory without making the host wait."""
     tensor = torch.from_numpy(np.ascontiguousarray(values))

@@ -44,11 +44,6 @@ class Rows:
         return Ragged.of(ids, self.lengths[rows], device)
 
 
-def fits(source: np.ndarray, target: np.ndarray, max_length: int) -> np.ndarray:
-    """Return which pairs have no side longer than ``max_length``, from their lengths."""
-    return np.maximum(source, target) <= max_length
-
-
 def make_batches(
     source: np.ndarray, target: np.ndarray, rows: np.ndarray, max_tokens: int, order: tuple[int, int] | None = None
 ) -> list[np.ndarray]:

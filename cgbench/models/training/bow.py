@@ -29,7 +29,7 @@ class BagOfWords(Objective):
 
     def forward(self, source: Ragged, target: Ragged) -> tuple[Tensor, Tensor]:
         """See :class:`Objective`; both sums are over sentences. The end token does not count."""
-        with self.autocast(source):
+        with self.autocast(source.ids.device):
             encoded = self.model.encode(source)
             layout = encoded.layout
             lengths = torch.from_numpy(layout.lengths).to(layout.device)

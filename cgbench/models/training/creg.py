@@ -37,7 +37,7 @@ class CReg(Objective):
         """See :class:`Objective`; the second sum is the mean of the two views."""
         method, tokens = self.method, target.layout.tokens
         source, target = twice(source), twice(target)
-        with self.autocast(source):
+        with self.autocast(source.ids.device):
             encoded = self.model.encode(source)
             states = self.model.decode(encoded, target.shifted())
             logits = self.model.project(states)

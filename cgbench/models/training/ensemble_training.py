@@ -28,8 +28,8 @@ from cgbench.models.checkpoints import (
     read_config,
     read_tensors,
 )
+from cgbench.models.config.architectures import check_lexicon
 from cgbench.models.config.common import LENGTH
-from cgbench.models.config.lexical import check_lexicon
 from cgbench.models.config.presets import Preset
 from cgbench.models.devices import choose_device
 from cgbench.models.external.start import Start

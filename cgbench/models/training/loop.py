@@ -206,7 +206,7 @@ class TrainingRun:
         if not prototypes_are_due(self.model, self.checkpoint.model, progress.epoch):
             return
         self._settle()
-        device, autocast = self.processes.device, self.objective.autocast_on(self.processes.device)
+        device, autocast = self.processes.device, self.objective.autocast(self.processes.device)
         words = make_prototypes(self.model, self.data, self.subwords.source, self.checkpoint.seed, device, autocast)
         self._write(update=progress.update, prototypes=words)
 

@@ -39,7 +39,7 @@ class Objective(nn.Module):
 
     def forward(self, source: Ragged, target: Ragged) -> tuple[Tensor, Tensor]:
         """Return the sum to minimise, and the sum to report as perplexity, which has no gradient."""
-        with self.autocast(source):
+        with self.autocast(source.ids.device):
             logits = self.model(source, target.shifted())
         return label_smoothed_nll_loss(logits, target.ids, self.smoothing)
 
@@ -47,12 +47,8 @@ class Objective(nn.Module):
         """Return the divisor of an update's sums from the lengths of its targets, [S]: their tokens."""
         return int(lengths.sum())
 
-    def autocast(self, source: Ragged) -> AbstractContextManager[Any]:
+    def autocast(self, device: torch.device | str) -> AbstractContextManager[Any]:
         """A context for matrix products in the run's precision."""
-        return self.autocast_on(source.ids.device)
-
-    def autocast_on(self, device: torch.device | str) -> AbstractContextManager[Any]:
-        """As :meth:`autocast`, by device."""
         return torch.autocast(torch.device(device).type, torch.bfloat16, enabled=self.in_bfloat16)
 
 

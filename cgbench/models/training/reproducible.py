@@ -11,7 +11,7 @@ import torch
 
 from cgbench.errors import InputError, argument
 from cgbench.models.config.presets import Preset
-from cgbench.models.parts.cpu.processor import is_amd
+from cgbench.models.parts.cpu.packed import is_amd
 
 
 @contextlib.contextmanager

@@ -35,7 +35,7 @@ class SeqMix(Objective):
         concentration = torch.tensor(self.alpha, dtype=torch.float64)
         weight = torch.distributions.Beta(concentration, concentration).sample((rows,))
         weight = torch.maximum(weight, 1 - weight).float().to(target.ids.device)
-        with self.autocast(source):
+        with self.autocast(source.ids.device):
             x, layout = self.model.embed_source(source)
             encoded = self.model.encode_embedded(mix_vectors(x, layout, partner, weight, at_end=True), layout)
             y = mix_vectors(self.model.embed_target(target.shifted()), target.layout, partner, weight)

@@ -14,8 +14,7 @@ from cgbench.engines import Local
 from cgbench.errors import InputError, argument, check_installed
 from cgbench.locks import locked
 from cgbench.models.checkpoints import CONFIG, METRICS, STATE, member_summary, open_tensors, read_config
-from cgbench.models.config.architectures import OUTSIDE
-from cgbench.models.config.lexical import check_lexicon
+from cgbench.models.config.architectures import OUTSIDE, check_lexicon
 from cgbench.models.config.presets import Preset
 from cgbench.models.devices import choose_device
 from cgbench.models.external.start import Start, needs_encoder

@@ -17,12 +17,10 @@ import torch
 from cgbench.errors import InputError, argument
 from cgbench.files import read_json
 from cgbench.models.checkpoints import CONFIG, MODEL, STATE, CheckpointConfig, read_config
-from cgbench.models.config.architectures import HuggingFaceConfig
-from cgbench.models.config.lexical import check_lexicon
+from cgbench.models.config.architectures import HuggingFaceConfig, build_model, check_lexicon
 from cgbench.models.config.presets import Preset
 from cgbench.models.external.start import Start
 from cgbench.models.lexicons.matrix import load_lexicon
-from cgbench.models.registry import build_model
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.training.distributed import init_process_group
 from cgbench.models.training.interruption import held_signals

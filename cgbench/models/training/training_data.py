@@ -12,7 +12,7 @@ from cgbench.errors import InputError
 from cgbench.machine import check_memory
 from cgbench.models.config.common import TrainingConfig
 from cgbench.models.parts.ragged import Ragged
-from cgbench.models.text.batches import Rows, fits, make_batches
+from cgbench.models.text.batches import Rows, make_batches
 from cgbench.models.text.subwords import Subwords
 from cgbench.text.streams import read_lines
 from cgbench.text.word_counts import estimate_words
@@ -42,7 +42,7 @@ class Data:
         self.config, self.lines = config, target if keep_lines else []
         self.source = Rows.pack(subwords.encode_source(source))
         self.target = Rows.pack(subwords.encode_target(target))
-        good = fits(self.source.lengths, self.target.lengths, config.max_length)
+        good = np.maximum(self.source.lengths, self.target.lengths) <= config.max_length
         self.rows = np.flatnonzero(good)
         self.skipped = len(good) - len(self.rows)
         if not len(self.rows):

@@ -81,7 +81,7 @@ class Validation:
             model.train()
             for batch in batches:
                 source, target = self.data.take(batch, self.device)
-                with objective.autocast(source):
+                with objective.autocast(self.device):
                     logits = model(twice(source), twice(target).shifted())
                 first, second = logits.float().chunk(2)
                 total += float(distance(first, second))

@@ -10,8 +10,8 @@ from architecture_table import pack, pairs
 
 from cgbench.errors import InputError
 from cgbench.models.catalogue import catalogue, describe_model
+from cgbench.models.config.architectures import build_model
 from cgbench.models.config.presets import load_preset, section_config
-from cgbench.models.registry import build_model
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "architecture"
 

@@ -4,10 +4,9 @@ import pytest
 
 from cgbench.errors import InputError
 from cgbench.models.catalogue import catalogue, count_parameters, describe_model
-from cgbench.models.config.architectures import ARCHITECTURES, OUTSIDE
+from cgbench.models.config.architectures import ARCHITECTURES, OUTSIDE, build_model
 from cgbench.models.config.common import TransformerConfig
 from cgbench.models.config.presets import architecture_preset, list_presets, load_preset
-from cgbench.models.registry import build_model
 
 
 def test_everything_is_listed_without_a_model():

@@ -17,10 +17,10 @@ from cgbench.models.checkpoints import (
     save_checkpoint,
     write_tensors,
 )
+from cgbench.models.config.architectures import build_model
 from cgbench.models.config.common import TextConfig
 from cgbench.models.config.presets import load_preset
 from cgbench.models.parts.ragged import Ragged
-from cgbench.models.registry import build_model
 from cgbench.models.special_ids import SPECIALS
 from cgbench.models.text.subwords import Subwords
 

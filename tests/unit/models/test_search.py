@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch import nn
 
+from cgbench.models.config.architectures import build_model
 from cgbench.models.config.common import TransformerConfig
 from cgbench.models.parts.ragged import Ragged
-from cgbench.models.registry import build_model
-from cgbench.models.search import _largest, beam_search
+from cgbench.models.search import beam_search
 
 
 @pytest.fixture(autouse=True)
@@ -189,14 +189,3 @@ def test_wrong_arguments():
         beam_search([transformer(0)], Ragged.pack([[4, 2]]), beam=0)
     with pytest.raises(ValueError, match="no model"):
         beam_search([], Ragged.pack([[4, 2]]))
-
-
-@pytest.mark.parametrize("size", [5, 700, 2573, 8000])
-def test_the_largest_by_blocks(size):
-    """The short cut for large vocabularies against plain topk; a permutation has no ties."""
-    generator = torch.Generator().manual_seed(size)
-    p = torch.stack([torch.randperm(size, generator=generator).float() for _ in range(7)])
-    p[0] = torch.arange(size)  # the largest where a last, shorter block would be
-    value, token = _largest(p, 10)
-    expected = p.topk(min(10, size), dim=1)
-    assert torch.equal(value, expected.values) and torch.equal(token, expected.indices)

@@ -9,14 +9,13 @@ the parameter. It takes the same memory, and is made again after the parameter h
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
-
-from cgbench.models.parts.cpu.processor import is_amd
 
 LEAST = 1 << 16  # minimum size of a weight; packing a smaller one does not pay
 STEPS = 8  # different numbers of rows between two powers of two
@@ -83,6 +82,20 @@ class _Linear(torch.autograd.Function):
 def _multiply(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     result: Tensor = torch.ops.mkldnn._linear_pointwise(rows, weight, bias, "none", [], "")
     return result
+
+
+@functools.cache
+def is_amd() -> bool:
+    """Whether this is an AMD processor, by ``/proc/cpuinfo``; false where there is no such file.
+
+    The maker decides what is fastest. A measurement at the start would choose differently under other load, and an
+    interrupted run would end in other bytes.
+    """
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return False
+    return any(line.startswith("vendor_id") and "AuthenticAMD" in line for line in lines)
 
 
 @functools.cache

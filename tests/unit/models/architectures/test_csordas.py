@@ -7,9 +7,9 @@ import pytest
 import torch
 from architecture_table import CSORDAS, CSORDAS_RELATIVE, SMALL
 
+from cgbench.models.config.architectures import build_model
 from cgbench.models.config.common import TransformerConfig
 from cgbench.models.parts.ragged import Ragged
-from cgbench.models.registry import build_model
 from cgbench.models.special_ids import BOS, EOS, PAD
 
 torch.set_num_threads(1)

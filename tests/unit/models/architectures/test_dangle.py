@@ -18,9 +18,8 @@ from dangle_models import (
 from ragged_models import unpad
 
 from cgbench.models.architectures.prefixes import Prefixes
-from cgbench.models.config.architectures import DangleConfig
+from cgbench.models.config.architectures import DangleConfig, build_model
 from cgbench.models.parts.ragged import Layout, Ragged
-from cgbench.models.registry import build_model
 
 torch.set_num_threads(1)
 

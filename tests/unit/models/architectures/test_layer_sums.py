@@ -8,9 +8,8 @@ from architecture_table import CSORDAS_RELATIVE, pack, pairs, row, small_model
 from slow_attention import consult_slowly, memory_of
 
 from cgbench.errors import InputError
-from cgbench.models.config.architectures import AccuConfig
+from cgbench.models.config.architectures import AccuConfig, build_model
 from cgbench.models.parts.ragged import Layout
-from cgbench.models.registry import build_model
 
 torch.set_num_threads(1)
 

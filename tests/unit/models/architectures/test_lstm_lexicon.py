@@ -5,9 +5,8 @@ import torch
 
 from cgbench.models.architectures.lexical_output import EPSILON
 from cgbench.models.architectures.lstm_lexicon import time_major
-from cgbench.models.config.architectures import LSTMLexiconConfig
+from cgbench.models.config.architectures import LSTMLexiconConfig, build_model
 from cgbench.models.parts.ragged import Layout, Ragged
-from cgbench.models.registry import build_model
 
 torch.set_num_threads(1)
 

@@ -7,9 +7,8 @@ import torch
 from architecture_table import pack, pairs, row, small_model
 from slow_attention import attend_slowly, memory_of
 
-from cgbench.models.config.architectures import ARCHITECTURES
+from cgbench.models.config.architectures import ARCHITECTURES, build_model
 from cgbench.models.parts.ragged import Layout, Ragged
-from cgbench.models.registry import build_model
 from cgbench.models.special_ids import BOS
 
 torch.set_num_threads(1)

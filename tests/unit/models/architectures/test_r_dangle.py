@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from cgbench.models.config.architectures import build_model
 from cgbench.models.config.presets import load_preset
-from cgbench.models.registry import build_model
 
 torch.set_num_threads(1)
 

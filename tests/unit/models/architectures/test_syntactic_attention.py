@@ -3,10 +3,9 @@
 import pytest
 import torch
 
-from cgbench.models.config.architectures import SyntacticAttentionConfig
+from cgbench.models.config.architectures import SyntacticAttentionConfig, build_model
 from cgbench.models.config.presets import load_preset
 from cgbench.models.parts.ragged import Ragged
-from cgbench.models.registry import build_model
 
 torch.set_num_threads(1)
 SOURCES = [[5, 6, 7, 2], [8, 2], [9, 10, 11, 12, 13, 2], [2]]

@@ -8,10 +8,10 @@ import pytest
 import torch
 from ragged_models import logits_of, state_of
 
+from cgbench.models.config.architectures import build_model
 from cgbench.models.config.common import TransformerConfig
 from cgbench.models.config.presets import load_preset
 from cgbench.models.parts.positions import sinusoids
-from cgbench.models.registry import build_model
 from cgbench.models.special_ids import PAD
 
 torch.set_num_threads(1)

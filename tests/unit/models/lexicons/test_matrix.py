@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cgbench.errors import InputError
-from cgbench.models.config.lexical import LexicalConfig
+from cgbench.models.config.architectures import LSTMLexiconConfig
 from cgbench.models.lexicons.lexicon import Lexicon
 from cgbench.models.lexicons.matrix import lexicon_matrix
 
@@ -15,7 +15,7 @@ TARGET = [*SPECIALS, "<copy>", "BLUE", "RED", "TEAL", "PINK", "the", "GOLD"]
 
 
 def matrix_of(form, temperature=0.1, lexicon=LEXICON, source=SOURCE, target=TARGET):
-    return lexicon_matrix(LexicalConfig(lexicon=form, lexicon_temperature=temperature), lexicon, source, target)
+    return lexicon_matrix(LSTMLexiconConfig(lexicon=form, lexicon_temperature=temperature), lexicon, source, target)
 
 
 def shown(matrix, source=SOURCE, target=TARGET):

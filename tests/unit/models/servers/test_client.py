@@ -179,17 +179,6 @@ def test_a_reply_that_names_no_model_does_not_hide_a_change(tmp_path):
             client.keep(other, reply_to(other.body, model), software, origin="batch")
 
 
-def test_the_key_goes_to_the_server_alone(tmp_path, monkeypatch):
-    monkeypatch.setenv("CGBENCH_API_KEY", "secret-1")
-    fake = Fake({"a b": [307]})
-    with pytest.raises(InputError, match=r"redirects \(status 307\) to http://127.0.0.1:9/elsewhere") as error:
-        ask(fake, tmp_path / "j", ["a b"])
-    assert fake.keys == ["Bearer secret-1"] and len(fake.asked) == 1 and "secret" not in str(error.value)
-    ask(Fake(), tmp_path / "j", ["a b"], client={})
-    files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert len(files) == 1 and not any(b"secret" in path.read_bytes() for path in files)
-
-
 @pytest.mark.parametrize("limit", ["1300tokens", "0.0072USD"])
 def test_a_budget_is_never_exceeded(limit, tmp_path):
     lines = [f"{number:030d}" for number in range(12)]

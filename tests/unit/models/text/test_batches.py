@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.special_ids import EOS
-from cgbench.models.text.batches import Rows, count_tokens, fits, make_batches
+from cgbench.models.text.batches import Rows, count_tokens, make_batches
 
 lengths = st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), min_size=1, max_size=80)
 
@@ -45,7 +45,6 @@ def test_epochs_and_seeds_differ():
 def test_a_row_over_the_budget_is_a_batch_of_its_own():
     batches = make_batches(np.array([50, 2]), np.array([3, 2]), np.arange(2), 20)
     assert [batch.tolist() for batch in batches] == [[1], [0]]
-    assert fits(np.array([50, 2]), np.array([3, 2]), 20).tolist() == [False, True]
 
 
 def test_rows_are_taken_in_the_order_asked_for():

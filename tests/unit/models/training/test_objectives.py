@@ -8,11 +8,11 @@ import torch
 from architecture_table import TABLE
 
 from cgbench.errors import InputError
+from cgbench.models.config.architectures import build_model
 from cgbench.models.config.common import MethodConfig, TrainingConfig
 from cgbench.models.config.methods import METHODS, BowConfig, CRegConfig, SeqMixConfig, check_method
 from cgbench.models.config.presets import architecture_preset, load_preset
 from cgbench.models.parts.ragged import Layout, Ragged
-from cgbench.models.registry import build_model
 from cgbench.models.special_ids import EOS
 from cgbench.models.training import creg, seqmix
 from cgbench.models.training.objective import Objective, build_objectives

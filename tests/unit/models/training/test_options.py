@@ -15,7 +15,7 @@ from training_runs import PRESET, Killed, contents, log_of, train
 
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import load_checkpoint, read_config, read_tensors
-from cgbench.models.registry import build_model
+from cgbench.models.config.architectures import build_model
 from cgbench.models.training import loop
 from cgbench.models.training.interruption import held_signals
 from cgbench.models.training.objective import Objective

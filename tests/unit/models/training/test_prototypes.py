@@ -8,7 +8,7 @@ from training_runs import PRESET, Killed, contents, log_of, train
 
 from cgbench.errors import InputWarning
 from cgbench.models.checkpoints import load_checkpoint, member_summary
-from cgbench.models.registry import build_model
+from cgbench.models.config.architectures import build_model
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.training import prototypes as training_prototypes
 from cgbench.models.training.prototypes import cluster, clustered_words, make_prototypes
