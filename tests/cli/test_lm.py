@@ -48,7 +48,7 @@ def test_score_as_json_of_a_file_and_a_column(corpus, run, tmp_path):
 def test_what_the_model_was_made_of_as_json(corpus, run, tmp_path):
     words = ["lm", "train", "-", "--order", "2", "--out", tmp_path / "x.arpa", "--format", "json"]
     figures = json.loads(run(*words, input=TEXT).stdout)
-    assert figures["ngrams"] == [6, 9]  # words: <unk> <s> </s> a b c
+    assert figures["ngrams"] == [7, 9]  # words: <unk> <s> </s> a b c d
     assert (figures["tokens"], figures["sentences"]) == (10, 4)
     assert figures["signature"].startswith("lm:mkn|order:2|fallback:0.5,1.0,1.5|v:")
     import hashlib
