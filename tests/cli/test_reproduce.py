@@ -304,11 +304,6 @@ def test_seeds_by_number_or_by_name():
             _seeds((wrong,))
 
 
-def test_data_that_cannot_be_had_is_said_with_what_to_do(run, tmp_path):
-    words = ("reproduce", "run", "composition-3", "--scale", "smoke", "--offline", "--out", tmp_path, "--jobs", "1")
-    assert "download" in run(*words, status=2).stderr
-
-
 @pytest.mark.parametrize("scale", few(["full", "short", "smoke"], "full"))
 def test_every_system_of_every_benchmark_has_a_preset(scale):
     from cgbench.reproduction.plan import Run

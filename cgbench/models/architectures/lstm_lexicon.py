@@ -10,6 +10,7 @@ first. Rows are sorted by length, so that a step only computes unfinished rows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self, cast
 
@@ -29,15 +30,19 @@ from cgbench.models.special_ids import BOS, PAD
 
 @dataclass
 class RowTensors:
-    """Tensors with one row per sentence or hypothesis."""
+    """Tensors, or lists of them, with one row per sentence or hypothesis."""
 
     def select(self, index: Tensor) -> Self:
         """Return the rows ``index``."""
-        return type(self)(*(tensor.index_select(0, index) for tensor in vars(self).values()))
+        return self._of_each(lambda tensor: tensor.index_select(0, index))
 
     def first(self, rows: int) -> Self:
         """Return the first rows."""
-        return type(self)(*(tensor[:rows] for tensor in vars(self).values()))
+        return self._of_each(lambda tensor: tensor[:rows])
+
+    def _of_each(self, change: Callable[[Tensor], Tensor]) -> Self:
+        fields = vars(self).values()
+        return type(self)(*(list(map(change, field)) if isinstance(field, list) else change(field) for field in fields))
 
 
 @dataclass
@@ -81,21 +86,12 @@ class SourceAttention(Linear):
 
 
 @dataclass
-class Hidden:
+class Hidden(RowTensors):
     """The decoder's recurrent state: h and c of each layer and the feature vector, each [rows, width]."""
 
     h: list[Tensor]
     c: list[Tensor]
     feed: Tensor
-
-    def first(self, rows: int) -> Hidden:
-        """Return the first rows."""
-        return Hidden([h[:rows] for h in self.h], [c[:rows] for c in self.c], self.feed[:rows])
-
-    def select(self, index: Tensor) -> Hidden:
-        """Return the rows ``index``."""
-        h, c = ([layer.index_select(0, index) for layer in layers] for layers in (self.h, self.c))
-        return Hidden(h, c, self.feed.index_select(0, index))
 
 
 @dataclass

@@ -3,7 +3,7 @@ import contextlib
 import pytest
 import torch
 
-from cgbench.models.parts.cpu import plain_definitions
+from cgbench.models.parts.cpu import fast_form, plain_definitions
 from cgbench.models.parts.dropout import Dropout, dropout
 
 
@@ -46,3 +46,14 @@ def test_the_gradient_passes_where_the_element_did():
     y = dropout(x, 0.25)
     y.sum().backward()
     assert torch.equal(x.grad, y.detach())
+
+
+def test_one_switch_turns_all_of_them_off():
+    x = torch.zeros(1)
+    assert fast_form(x) and not fast_form(x.to("meta"))
+    with plain_definitions():
+        assert not fast_form(x)
+        with plain_definitions():
+            pass
+        assert not fast_form(x)
+    assert fast_form(x)

@@ -15,7 +15,7 @@ from cgbench.models.config.presets import architecture_preset, load_preset
 from cgbench.models.parts.ragged import Layout, Ragged
 from cgbench.models.special_ids import EOS
 from cgbench.models.training import creg, seqmix
-from cgbench.models.training.objective import Objective, build_objectives
+from cgbench.models.training.objective import Objective, build_objectives, label_smoothed_nll_loss
 
 torch.set_num_threads(1)
 SIZE = 15
@@ -50,6 +50,35 @@ def test_without_a_method_it_is_the_cross_entropy():
     torch.testing.assert_close(plain, sum(smoothed(x, y, 0.0) for x, y in zip(logits, target.ids, strict=True)))
     assert not plain.requires_grad
     assert objective.count(target.layout.lengths) == 13
+
+
+def test_the_loss_and_its_gradient_are_those_of_torch():
+    torch.manual_seed(0)
+    for smoothing in (0.0, 0.1):
+        logits = (torch.randn(7, 11) * 5).requires_grad_()
+        target = torch.randint(11, (7,))
+        expected = torch.nn.functional.cross_entropy(logits, target, label_smoothing=smoothing, reduction="sum")
+        (wanted,) = torch.autograd.grad(expected * 0.3, logits)
+        value, plain = label_smoothed_nll_loss(logits, target, smoothing)
+        (value * 0.3).backward()
+        assert torch.allclose(value, expected, rtol=1e-6)
+        assert torch.allclose(plain, torch.nn.functional.cross_entropy(logits, target, reduction="sum"), rtol=1e-6)
+        assert torch.allclose(logits.grad, wanted, atol=1e-6)
+
+
+def test_logits_are_left_as_they_were_and_may_be_huge():
+    logits = torch.tensor([[1e4, 0.0], [-1e4, 1e4]])
+    copy = logits.clone()
+    value, plain = label_smoothed_nll_loss(logits, torch.tensor([0, 0]), 0.0)
+    assert torch.equal(logits, copy)
+    assert value.item() == plain.item() == 2e4
+
+
+def test_bfloat16_logits_get_a_bfloat16_gradient():
+    logits = torch.randn(3, 5).bfloat16().requires_grad_()
+    label_smoothed_nll_loss(logits, torch.tensor([0, 1, 2]), 0.1)[0].backward()
+    assert logits.grad.dtype == torch.bfloat16
+    assert logits.grad.abs().sum() > 0
 
 
 class TestSeqMix:
