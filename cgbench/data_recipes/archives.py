@@ -6,11 +6,9 @@ caller.
 
 from __future__ import annotations
 
-import bz2
 import errno
 import gzip
 import io
-import lzma
 import struct
 import tarfile
 import zipfile
@@ -24,9 +22,8 @@ from cgbench.errors import InputError
 from cgbench.text.limits import FREE_BYTES, MOST_BYTES, MOST_HEADER, MOST_MEMBERS, MOST_RATIO
 
 CHUNK = 1 << 20
-_PACKED: tuple[tuple[bytes, Any], ...] = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\x00", lzma.open))
 _DAMAGED = (
-    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
+    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, struct.error),
     # Raised by the standard library on impossible offsets, lengths and names.
     *(EOFError, NotImplementedError, RuntimeError, ValueError, OverflowError, LookupError, MemoryError),
 )
@@ -52,7 +49,7 @@ class ArchiveMember:
 
 
 def members(archive: Path) -> Iterator[ArchiveMember]:
-    """The regular files of a tar archive (compressed or not) or a zip archive, in its order, each readable once.
+    """The regular files of a tar archive (also .gz) or a zip archive, in its order, each readable once.
 
     Links and devices are skipped.
 
@@ -106,8 +103,8 @@ def _zipped(archive: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _tarred(archive: Path, begin: bytes) -> Iterator[tuple[str, Any]]:
-    packed = next((opened for mark, opened in _PACKED if begin.startswith(mark)), None)
-    with cast(BinaryIO, packed(archive, "rb") if packed else archive.open("rb")) as file:
+    packed = begin.startswith(b"\x1f\x8b")
+    with cast(BinaryIO, gzip.open(archive) if packed else archive.open("rb")) as file:
         stream = _Unpacked(archive, file)
         with tarfile.open(fileobj=cast(Any, stream), mode="r|", tarinfo=_Item) as tar:
             for item in tar:
@@ -163,7 +160,7 @@ def _readable(archive: Path) -> Iterator[None]:
     except _DAMAGED as error:
         raise InputError(f"{archive}: not a readable archive ({error}); it may be damaged or cut short") from None
     except OSError as error:
-        # Errors of gzip and bz2 about damaged data have no number, those about offsets have EINVAL.
+        # Errors of gzip about damaged data have no number, those about offsets have EINVAL.
         if error.errno not in (None, errno.EINVAL):
             raise
         raise InputError(f"{archive}: cannot be unpacked ({error}); it may be damaged or cut short") from None

@@ -45,8 +45,8 @@ class Plan:
     ngrams: Step
     scans: tuple[Step, ...]
     candidates: Step
-    ensemble: EnsemblePlan | None  # None: the user's own ensemble, or none is needed
-    uncertainty: Step | None  # None: the build stops at the candidates
+    ensemble: EnsemblePlan | None = None  # None: the user's own ensemble, or none is needed
+    uncertainty: Step | None = None  # None: the build stops at the candidates
     quality: Step | None = None  # None: the build stops at the candidates
     reverse: Step | None = None  # None: no reverse-direction ensemble
     perplexity: Step | None = None  # None: no language model
@@ -143,21 +143,8 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
         },
         revision=3,
     )
-    plan = Plan(
-        request=request,
-        inputs=inputs,
-        device=device,
-        train=train,
-        pools=pools,
-        exclude=exclude,
-        ngrams=ngrams,
-        scans=scans,
-        candidates=candidates,
-        ensemble=None,
-        uncertainty=None,
-        perplexity=_plan_perplexity(inputs, request, candidates),
-        findings=findings,
-    )
+    plan = Plan(request, inputs, device, train, pools, exclude, ngrams, scans, candidates)
+    plan = replace(plan, perplexity=_plan_perplexity(inputs, request, candidates), findings=findings)
     # With the number of pairs known, the amounts are checked again; models come last.
     if until == "release" and all(pool.plain for pool in pools):
         check_shares(request, sum(pool.plain.lines for pool in pools if pool.plain))

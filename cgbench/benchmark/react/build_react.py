@@ -226,22 +226,10 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
             where = control.rows["pool"] + 1, control.rows["line"] + 1
             documents = documents_of(request.drawing.document, plan.inputs.pools, pools, *where)
             control = replace(control, rows=control.rows | {DOCUMENT: np.array(documents, object)})
-    return Built(
-        plan=plan,
-        train=train,
-        pools=pools,
-        candidates=candidates,
-        table=table,
-        counts={**counts, **({"control": len(control.sources)} if control else {})},
-        warnings=[
-            *_warnings(plan, counts),
-            *([control.warning] if control and control.warning else []),
-            *filter(None, [quality and warning_of(quality)]),
-        ],
-        quality=quality,
-        control=control,
-        noise=noise,
-    )
+        counts["control"] = len(control.sources)
+    faults = [control.warning if control else None, warning_of(quality) if quality else None]
+    texts = [*_warnings(plan, counts), *filter(None, faults)]
+    return Built(plan, train, pools, candidates, table, counts, texts, quality, control, noise)
 
 
 def _check_ensembles(plan: Plan, train: ParallelText) -> None:
