@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from cgbench.errors import InputError, argument
-from cgbench.models.checkpoints import check_native, ensemble_identity, read_config
+from cgbench.models.checkpoints import read_config
 from cgbench.models.devices import one_thread
 from cgbench.models.ensemble import Ensemble, Translation
 from cgbench.models.external.member import Done, Head, Member, in_order
@@ -20,13 +20,6 @@ from cgbench.models.external.monte_carlo_dropout import check_dropout, masks
 from cgbench.models.lengths import check_positions, longer_than_trained
 from cgbench.models.text.batches import Rows, make_batches
 from cgbench.models.text.subwords import Subwords
-
-
-def describe_native(folder: Path) -> tuple[dict[str, Any], str, int]:
-    """The identity of a checkpoint, the hash of its vocabulary, and the size of the vocabulary."""
-    config = read_config(folder)
-    check_native(folder, config)
-    return {"kind": "cgbench", "weights": ensemble_identity(folder)}, config.subwords, config.target_size
 
 
 def check_native_lengths(label: str, folder: Path, lines: Sequence[str], hypotheses: Sequence[str] | None) -> None:

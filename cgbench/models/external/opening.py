@@ -104,10 +104,12 @@ def plan_member(text: str, prompt: str | None = None) -> Planned:
     address = parse_address(text)
     seed = {} if address.seed is None else {"dropout_seed": address.seed}
     if address.kind == "own":
-        from cgbench.models.external.native import describe_native
+        from cgbench.models.checkpoints import check_native, ensemble_identity, read_config
 
-        identity, vocabulary, rows = describe_native(Path(address.name))
-        return Planned(address, Path(address.name), identity | seed, vocabulary, rows)
+        config = read_config(folder := Path(address.name))
+        check_native(folder, config)
+        identity = {"kind": "cgbench", "weights": ensemble_identity(folder), **seed}
+        return Planned(address, folder, identity, config.subwords, config.target_size)
     require("torch", "models")
     require("transformers", "hf")
     from cgbench.models.external.adapters import find_adapter
