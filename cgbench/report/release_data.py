@@ -140,7 +140,7 @@ def funnel(release: Release, columns: dict[str, np.ndarray]) -> list[Stage]:
         elif key in _SCAN_COUNTS and len(scanned) == len(entries):
             pools = tuple(int(pool_counts[_SCAN_COUNTS[key]]) for pool_counts in scanned)
         elif key == "control":
-            of = Counter(row.get("pool") for row in release.control_rows()) if release.has_control else Counter()
+            of = Counter(row.get("pool") for row in release.set_rows("control")) if release.has_control else Counter()
             pools = tuple(of[index + 1] for index in range(len(entries)))
         elif key == "candidates" or "stage" in columns:
             rows = stage_rows(columns, key)

@@ -245,7 +245,7 @@ def _histograms(release: Release, columns: dict[str, np.ndarray]) -> list[tuple[
             if rows is not None and rows.any():
                 series.append(Series(text, values[rows].tolist(), colour=colours[key]))
         if name == "degree" and release.has_control:
-            degrees = [float(row["degree"]) for row in release.control_rows()]
+            degrees = [float(row["degree"]) for row in release.set_rows("control")]
             series.append(Series("control set", degrees, colour=2))
         caption = f"{name} by stage, each to its own height; dashed: median"
         bins = DEGREE_BINS if name == "degree" else 40
@@ -311,7 +311,7 @@ def _novelty(release: Release, material: Material) -> dict[str, Any] | None:
     texts = {
         "test set": release.lines(side, normalised=True) if release.finished else None,
         "candidates": normalised_candidates(release, side),
-        "control set": release.control_lines(side, normalised=True) if release.has_control else None,
+        "control set": release.set_lines("control", side, normalised=True) if release.has_control else None,
         "pool": [pair[SIDES.index(side)] for pair in material.pool] or None,
     }
     colours = dict(zip(texts, (0, 1, 2, 6), strict=True))

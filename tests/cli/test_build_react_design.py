@@ -37,7 +37,7 @@ def test_the_sample_stands_beside_the_same_test_set(built, small_release):
     inside = np.isin(table["stage"].to_pylist(), ("window", "selected"))
     assert set(inclusion[inside]) == {counts["selected"] / counts["window"]} and not inclusion[~inside].any()
     assert {row["inclusion"] for row in release.split()} == {counts["selected"] / counts["window"]}
-    assert {row["inclusion"] for row in release.control_rows()} == {None}
+    assert {row["inclusion"] for row in release.set_rows("control")} == {None}
     design = release.manifest["design"]
     assert design["control"] == {"population": None}
     assert design["test"] == {"population": "window", "pairs": counts["window"], "drawn": counts["selected"]}

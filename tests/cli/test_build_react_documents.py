@@ -45,7 +45,7 @@ def test_rows_have_a_document_and_everything_else_is_as_before(built, small_rele
     release = Release.open(built)
     for ours, before in (
         (release.split(), small_release.split()),
-        (release.control_rows(), small_release.control_rows()),
+        (release.set_rows("control"), small_release.set_rows("control")),
         (release.table().to_pylist(), small_release.table().to_pylist()),
     ):
         assert [row["document"] for row in ours] == [expected(row) for row in ours] and len(ours) == len(before)
@@ -87,14 +87,14 @@ def test_scores_and_drops_by_document(built, run, tmp_path):
         given += ["--hyp" if stem == "test" else "--control-hyp", f"A={tmp_path / stem}"]
     score = ("score", "exact", "--release", built, *given, "--format", "json")
     found = json.loads(run(*score, "--cluster", "document").stdout)
-    documents = [{row["document"] for row in rows} for rows in (release.split(), release.control_rows())]
+    documents = [{row["document"] for row in rows} for rows in (release.split(), release.set_rows("control"))]
     assert f"clusters:document({len(documents[0])})" in found["signature"]
     plain = json.loads(run(*score).stdout)
     assert found["control"]["drop"] == plain["control"]["drop"]
     assert found["control"]["ci_low"] != plain["control"]["ci_low"]
     # The same from a table with the references of the control set.
-    named = [row["document"] for row in release.control_rows()]
-    rows = zip(["document", *named], ["reference", *release.control_lines("target")], strict=True)
+    named = [row["document"] for row in release.set_rows("control")]
+    rows = zip(["document", *named], ["reference", *release.set_lines("control", "target")], strict=True)
     (tmp_path / "control.tsv").write_text("".join(f"{name}\t{line}\n" for name, line in rows))
     own = ("--cluster", "document", "--control-ref", tmp_path / "control.tsv")
     assert json.loads(run(*score, *own).stdout)["control"] == found["control"]
@@ -103,7 +103,7 @@ def test_scores_and_drops_by_document(built, run, tmp_path):
     assert "--cluster document: the control set has no column document" in said
     # Rows joined by their ids, in another order.
     mixed = []
-    for stem, rows in (("test", release.split()), ("control", release.control_rows())):
+    for stem, rows in (("test", release.split()), ("control", release.set_rows("control"))):
         lines = zip(rows, (tmp_path / stem).read_text().splitlines(), strict=True)
         texts = [f"{row['line']}\t{line}\n" for row, line in lines]
         (tmp_path / f"{stem}.tsv").write_text("".join(["line\thypothesis\n", *reversed(texts)]))

@@ -30,7 +30,7 @@ def failed(result):
 
 def test_a_control_set_is_like_the_test_set_but_easier(built, demo, run):
     release = Release.open(built)
-    rows, test = release.control_rows(), release.split()
+    rows, test = release.set_rows("control"), release.split()
     counts = release.manifest["counts"]
     assert len(rows) == len(test) == counts["control"] == counts["selected"]
     assert Counter(row["pool"] for row in rows) == Counter(row["pool"] for row in test)
@@ -41,8 +41,8 @@ def test_a_control_set_is_like_the_test_set_but_easier(built, demo, run):
         assert balance[name]["test"] == pytest.approx(sum(row[name] for row in test) / len(test), abs=1e-6)
     pool = [(demo / f"pool.{language}").read_text().split("\n") for language in release.languages]
     for side, lines in zip(("source", "target"), pool, strict=True):
-        assert [lines[row["line"] - 1] for row in rows] == release.control_lines(side)
-        assert not set(release.control_lines(side)) & set(release.lines(side))
+        assert [lines[row["line"] - 1] for row in rows] == release.set_lines("control", side)
+        assert not set(release.set_lines("control", side)) & set(release.lines(side))
     figures = release.manifest["figures"]
     assert figures["control"]["degree"]["mean"] < figures["selected"]["degree"]["mean"]
     card = (built / "README.md").read_text()
@@ -70,7 +70,7 @@ def test_a_release_without_one_says_how_to_get_it(release):
     manifest["files"] = {name: value for name, value in manifest["files"].items() if not name.startswith("control")}
     old = Release(release, manifest)
     assert not old.has_control
-    for ask in (lambda: old.set_path("control", "source"), old.control_rows):
+    for ask in (lambda: old.set_path("control", "source"), lambda: old.set_rows("control")):
         with pytest.raises(InputError, match="no control set; run its command again with control "):
             ask()
 
@@ -156,7 +156,7 @@ def test_score_with_a_control_set_that_is_not_there_is_one_line(built, release, 
 def test_a_control_set_is_a_table_that_data_sets_load(built, tmp_path):
     release = Release.open(built)
     table = release.table("control", text=True)
-    texts = zip(release.control_lines("source"), release.control_lines("target"), strict=True)
+    texts = zip(release.set_lines("control", "source"), release.set_lines("control", "target"), strict=True)
     assert table["translation"].to_pylist() == [{"de": source, "en": target} for source, target in texts]
     card = (built / "README.md").read_text()
     assert "- config_name: control\n  data_files:\n  - split: control\n    path: data/control-*.parquet\n" in card
@@ -164,7 +164,7 @@ def test_a_control_set_is_a_table_that_data_sets_load(built, tmp_path):
     assert [one["@id"] for one in metadata["recordSet"]] == ["test", "candidates", "control"]
     datasets = pytest.importorskip("datasets")
     found = datasets.load_dataset(str(built), "control", cache_dir=str(tmp_path))["control"]
-    assert found["line"] == [row["line"] for row in release.control_rows()]
+    assert found["line"] == [row["line"] for row in release.set_rows("control")]
 
 
 def test_a_control_set_is_restored_with_the_test_set(built, corpora, demo, run, tmp_path):

@@ -97,7 +97,7 @@ def ruled(release):
 
 
 def validated(release):
-    test, control = release.lines("target"), release.control_lines("target")
+    test, control = release.lines("target"), release.set_lines("control", "target")
     for count, texts in enumerate((test, control)):
         column = ("systems", "control_systems")[count]
         rows = [json.dumps({"reference": text, column: text}) + "\n" for text in texts]

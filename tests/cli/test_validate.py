@@ -100,10 +100,10 @@ def test_a_memory_as_a_control(small_release, run, tmp_path):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         return tmp_path / name
 
-    targets = {"test": release.lines("target"), "control": release.control_lines("target")}
+    targets = {"test": release.lines("target"), "control": release.set_lines("control", "target")}
     pairs = {
         "reversed": list(zip(release.lines("source"), targets["test"], strict=True)),
-        "yes": list(zip(release.control_lines("source"), targets["control"], strict=True)),
+        "yes": list(zip(release.set_lines("control", "source"), targets["control"], strict=True)),
     }
     systems = ("--hyp", f"right={write('test', targets['test'])}")
     systems += ("--control-hyp", f"right={write('control', targets['control'])}")

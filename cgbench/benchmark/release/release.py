@@ -304,14 +304,6 @@ class Release:
             self.set_path(name, "source")
         return _rows(self.path(f"{name}.jsonl"))
 
-    def control_lines(self, side: str, *, normalised: bool = False) -> list[str]:
-        """The sentences of that file: the original text, or the normalised form that selected the pairs."""
-        return self.set_lines("control", side, normalised=normalised)
-
-    def control_rows(self) -> list[dict[str, Any]]:
-        """The rows of ``control.jsonl``: the origin, lengths and degree of each pair of the control set."""
-        return self.set_rows("control")
-
     def table(self, name: str = "candidates", *, text: bool = False) -> Any:
         """A table of the release (a pyarrow table): one row per candidate, or per pair of ``test``.
 
@@ -338,7 +330,7 @@ class Release:
     @property
     def control(self) -> DataFrame:
         """The control set as a pandas DataFrame: ``source``, ``target``, and the columns of ``control.jsonl``."""
-        return self._frame(self.control_rows(), self.control_lines)
+        return self._frame(self.set_rows("control"), partial(self.set_lines, "control"))
 
     def _frame(self, rows: list[dict[str, Any]], read: Callable[[str], list[str]]) -> DataFrame:
         pandas = require("pandas", "pandas")

@@ -193,7 +193,7 @@ def _check_statistics(release: Release) -> str:
         rows = _selected(columns)
         selected = {name: [columns[column][row] for row in rows] for name, column in names.items()}
         recomputed["selected"] = {name: summary(values) for name, values in selected.items()}
-    if release.has_control and (controls := release.control_rows()):
+    if release.has_control and (controls := release.set_rows("control")):
         recomputed["control"] = {"degree": summary([row["degree"] for row in controls])}
     wrong = [key for key in sorted(set(recomputed) | set(recorded)) if recomputed.get(key) != recorded.get(key)]
     return f"{', '.join(wrong)}: do not match the candidates" if wrong else ""
@@ -380,8 +380,8 @@ def _differing(side: str, texts: list[list[str]], rows: list[dict[str, Any]]) ->
 
 def _check_control(release: Release) -> str:
     """The control set: rows match its text, no overlap with the test set, the same corpora, the recorded balance."""
-    counts, rows = release.manifest["counts"], release.control_rows()
-    texts = [release.control_lines(side, normalised=True) for side in SIDES] if release.has_text else []
+    counts, rows = release.manifest["counts"], release.set_rows("control")
+    texts = [release.set_lines("control", side, normalised=True) for side in SIDES] if release.has_text else []
     for name, count in ((CONTROL, len(rows)), *zip(SIDES, map(len, texts), strict=False)):
         if count != counts["control"]:
             return f"{name}: {count:,} rows for {counts['control']:,}"

@@ -189,9 +189,9 @@ def _clusters(release: Release, request: ValidateRequest) -> Clusters | None:
 def _cluster_names(release: Release, name: str, control: bool) -> list[str]:
     """The source or the document of each candidate, or of each pair of the test set and then the control set."""
     if name == "source":
-        return [*release.lines(name), *release.control_lines(name)] if control else candidate_texts(release)[0]
+        return [*release.lines(name), *release.set_lines("control", name)] if control else candidate_texts(release)[0]
     if control:
-        documents = [row.get(name) for row in (*release.split(), *release.control_rows())]
+        documents = [row.get(name) for row in (*release.split(), *release.set_rows("control"))]
     else:
         table = release.table()
         documents = table[name].to_pylist() if name in table.column_names else [None]
@@ -219,7 +219,7 @@ def _test_and_control(
         raise InputError(
             f"{argument('control_systems')}: {lacking[0]} needs hypotheses of both the test set and the control set"
         )
-    test, control_targets = release.lines("target"), release.control_lines("target")
+    test, control_targets = release.lines("target"), release.set_lines("control", "target")
     return {"test": np.arange(len(test)), "control": np.arange(len(test), len(test) + len(control_targets))}, [
         *test,
         *control_targets,
@@ -250,7 +250,7 @@ def _read(
     texts = {"reference": release.lines("target"), "source": release.lines("source")}
     test = read_systems(systems, len(sets["test"]), "the test set",
                         Examples.of("the test set", texts, release.folder / SPLIT))  # fmt: skip
-    texts = {"reference": release.control_lines("target"), "source": release.control_lines("source")}
+    texts = {"reference": release.set_lines("control", "target"), "source": release.set_lines("control", "source")}
     control_runs = {system.name: system for system in read_systems(
         control, len(sets["control"]), "the control set",
         Examples.of("the control set", texts, release.folder / CONTROL),

@@ -21,7 +21,7 @@ def test_the_pool_of_a_release_without_its_sets(found, small_release):
     release = small_release
     assert found.side == release.configuration["degree_side"] and found.match == "words"
     assert len(found.rows) == len(release.lines("target"))
-    held = {side: {*release.lines(side), *release.control_lines(side)} for side in SIDES}
+    held = {side: {*release.lines(side), *release.set_lines("control", side)} for side in SIDES}
     pools = [release.input_path(file["path"]) for file in release.manifest["inputs"]["pool"][0]["files"]]
     assert found.probes and set(found.probes) <= set(
         zip(*(path.read_text().splitlines() for path in pools), strict=True)
@@ -32,7 +32,7 @@ def test_the_pool_of_a_release_without_its_sets(found, small_release):
     for row, line, degree in zip(found.rows, release.lines("target"), release.test["degree"], strict=True):
         assert len(row) / row[-1].end == pytest.approx(degree)
         assert [found.pieces[place.piece].text for place in row] == [" ".join(piece) for piece in known.cover(line)]
-    covers = [[" ".join(piece) for piece in known.cover(line)] for line in release.control_lines("target")]
+    covers = [[" ".join(piece) for piece in known.cover(line)] for line in release.set_lines("control", "target")]
     assert covers and [[found.pieces[place.piece].text for place in row] for row in found.control] == covers
     assert PartsFolder.open(found.folder).control == found.control
     trained = {line for file in release.manifest["inputs"]["train"]["files"][:1]
