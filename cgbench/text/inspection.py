@@ -13,12 +13,11 @@ from typing import TypeAlias
 
 from cgbench.errors import argument
 from cgbench.text.formats import CorpusSpec, Pair, chosen_columns
-from cgbench.text.normalisation import Normalisation
+from cgbench.text.normalisation import SIDES, Normalisation
 from cgbench.text.profile import CASE, ENOUGH, FormContrast, Profile, contrasts, profile
 from cgbench.text.sampling import sample_pairs, sample_text
 from cgbench.text.streams import is_stdin, is_table, shown, split_name
 
-SIDES = ("source", "target")
 SPLITS_AGAIN = ("moses", "13a")  # and spaCy: tokenisers that break words of tokenised text
 NO_SEGMENTATION = ("none", "moses", "13a")  # tokenisers that need blanks to find words
 

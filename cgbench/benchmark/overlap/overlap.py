@@ -25,11 +25,9 @@ from cgbench.locks import locked
 from cgbench.requests import accepts
 from cgbench.steps import STEPS, Workspace, check_folder
 from cgbench.text.inputs import as_column, is_path
-from cgbench.text.normalisation import Normalisation, normaliser
+from cgbench.text.normalisation import SIDES, Normalisation, normaliser
 from cgbench.text.remote import as_given, local
 from cgbench.text.shards import SHARD, Shard, cut_files, find_files
-
-SIDES = ("source", "target")
 
 
 @accepts(OverlapRequest)

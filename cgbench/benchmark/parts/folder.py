@@ -42,11 +42,10 @@ from cgbench.locks import replacing
 from cgbench.requests import check_path
 from cgbench.steps import hash_value
 from cgbench.text.formats import Pair
-from cgbench.text.normalisation import Normalisation
+from cgbench.text.normalisation import SIDES, Normalisation
 from cgbench.text.streams import read_lines
 
 FORMAT, KIND = 4, "parts"
-SIDES = ("source", "target")
 REASONS = {
     "unknown": "not known from the training text",
     "absent": "in no pair that may be a probe",

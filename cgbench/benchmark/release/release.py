@@ -39,7 +39,7 @@ from cgbench.models.checkpoints import BESIDE
 from cgbench.requests import check_path
 from cgbench.steps import KEY_LENGTH, STEPS
 from cgbench.text.formats import is_language
-from cgbench.text.normalisation import Normalisation
+from cgbench.text.normalisation import SIDES, Normalisation
 from cgbench.text.parquet import read_parquet
 from cgbench.text.plain_text import words_of
 from cgbench.text.streams import read_lines
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from cgbench.benchmark.candidates.correlations import Correlation
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
 
-SIDES = ("source", "target")
 _SHAPE_OF_SPLIT = {
     "format": lambda value: value == FORMAT,
     "version": str,
