@@ -68,8 +68,8 @@ def test_the_length_limit_of_a_build_is_that_of_its_translations(run, tmp_path, 
 
     said = []
 
-    def translate(members, candidates, out, *, limits, **options):
-        said.append(limits)
+    def translate(members, candidates, out, *, max_length_ratio, max_length_extra, **options):
+        said.append({"max_length_ratio": max_length_ratio, "max_length_extra": max_length_extra})
         (out / "part-00000.jsonl").write_text('{"hypothesis": "a", "rmi": 0.5, "reference_pe_stu": 0.5}\n')
 
     monkeypatch.setattr(react, "_members", lambda *given: [])

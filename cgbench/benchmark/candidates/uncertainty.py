@@ -33,28 +33,16 @@ PLACES = 64  # workers that should all get a shard
 REFERENCE = "reference_"  # prefix of the measures of the reference
 
 
-def search_settings(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """The search settings of a build that are not the default: limits of the length."""
-    return {key: configuration[key] for key in ("max_length_ratio", "max_length_extra") if key in configuration}
-
-
 def uncertainty_of_candidates(
-    members: Sequence[Path],
-    candidates: Path,
-    out: Path,
-    *,
-    beam: int,
-    device: str,
-    engine: Engine,
-    limits: Mapping[str, Any] | None = None,
+    members: Sequence[Path], candidates: Path, out: Path, *, device: str, engine: Engine, **search: Any
 ) -> None:
     """Write ``out/part-*.jsonl``: one line per candidate with its hypothesis and every sequence measure of it and
     of the reference.
 
     :param candidates: the folder with the texts ``candidates.source`` and ``candidates.target``.
-    :param limits: search settings that are not the default (:func:`search_settings`).
+    :param search: ``beam``, and limits of the length, as for :meth:`.Ensemble.translate`.
     """
-    measure = functools.partial(measure_sources, members, beam=beam, device=device, **(limits or {}))
+    measure = functools.partial(measure_sources, members, device=device, **search)
     measure_shards(out, candidate_lines(candidates), measure, "uncertainty", device, engine)
 
 
@@ -126,25 +114,24 @@ def measure_sources(
     lines: Sequence[str],
     references: Sequence[str] | None = None,
     *,
-    beam: int,
     device: str,
-    **limits: Any,
+    **search: Any,
 ) -> list[dict[str, Any]]:
     """Translate sources and score the translations: ``hypothesis`` and the measures of each by name.
 
     The ensemble of the last call stays open, so a worker loads the members once for all its shards.
 
     :param references: names of their measures begin with ``reference_``.
-    :param limits: as for :func:`uncertainty_of_candidates`.
+    :param search: as for :func:`uncertainty_of_candidates`.
     """
-    return measure_with(open_ensemble(tuple(members), device), lines, references, beam=beam, **limits)
+    return measure_with(open_ensemble(tuple(members), device), lines, references, **search)
 
 
 def measure_with(
-    ensemble: Ensemble, lines: Sequence[str], references: Sequence[str] | None = None, *, beam: int, **limits: Any
+    ensemble: Ensemble, lines: Sequence[str], references: Sequence[str] | None = None, **search: Any
 ) -> list[dict[str, Any]]:
     """:func:`measure_sources` with an open ensemble."""
-    translations = ensemble.translate(lines, beam=beam, **limits)
+    translations = ensemble.translate(lines, **search)
     measures = ensemble.score(lines, [translation.tokens for translation in translations])
     if references is not None:
         of_references = ensemble.score(lines, ensemble.subwords.encode_target(references))

@@ -12,7 +12,7 @@ from typing import Any
 from cgbench.benchmark.candidates.documents import check_documents
 from cgbench.benchmark.candidates.ensemble_quality import quality_step
 from cgbench.benchmark.candidates.matching import MatchedControl
-from cgbench.benchmark.candidates.uncertainty import SHARD, search_settings
+from cgbench.benchmark.candidates.uncertainty import SHARD
 from cgbench.benchmark.overlap.known_of_test import check_count, check_words_alike, read_summary, sums_of
 from cgbench.benchmark.react.build_inputs import Inputs, read_inputs
 from cgbench.benchmark.react.checks import check_difficulty, check_measures, check_shares, loosen
@@ -154,7 +154,7 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
 def _plan_models(plan: Plan, model: Preset) -> dict[str, Any]:
     request, inputs, device = plan.request, plan.inputs, plan.device
     candidates = {"candidates": plan.candidates.key}
-    searched = {"beam": request.ensemble_options.beam, "device": device, **search_settings(request.as_dict())}
+    searched = {"device": device, **request.ensemble_options.search}
     ensemble, reverse = None, None
     if inputs.members:
         uncertainty = uncertainty_step(inputs.members, searched, candidates)

@@ -40,7 +40,6 @@ from cgbench.benchmark.candidates.uncertainty import (
     check_reverse,
     read_uncertainty,
     reverse_of_candidates,
-    search_settings,
     uncertainty_of_candidates,
 )
 from cgbench.benchmark.metrics.bleu import chrf_and_bleu
@@ -311,15 +310,14 @@ def _members(plan: Plan, workspace: Workspace, train: ParallelText, engine: Engi
 
 
 def _measure(out: Path, plan: Plan, members: Sequence[Path], candidates: Path, engine: Engine) -> None:
-    beam, limits = plan.request.ensemble_options.beam, search_settings(plan.request.as_dict())
+    search = plan.request.ensemble_options.search
     if plan.inputs.members:
         sources, targets = candidate_lines(candidates, original=plan.inputs.reads_originals)
-        search = {"beam": beam, **limits}
         measure_in_token_space(
             Measurement(plan.inputs.members, sources, None, targets, plan.device, search), out, engine
         )
     else:
-        uncertainty_of_candidates(members, candidates, out, beam=beam, device=plan.device, engine=engine, limits=limits)
+        uncertainty_of_candidates(members, candidates, out, device=plan.device, engine=engine, **search)
 
 
 def _check_quality(
@@ -332,7 +330,6 @@ def _check_quality(
     held_out: Path | None,
     engine: Engine,
 ) -> None:
-    limits = search_settings(plan.request.as_dict())
     measure_quality(
         out,
         rows,
@@ -341,7 +338,7 @@ def _check_quality(
         train=train.target.path,
         train_lines=train.lines,
         held_out=texts_in(held_out, PARTS[1]) if held_out else None,
-        search={"beam": plan.request.ensemble_options.beam, **limits},
+        search=plan.request.ensemble_options.search,
         device=plan.device,
         engine=engine,
         scores=chrf_and_bleu,

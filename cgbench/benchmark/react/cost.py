@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 
 from cgbench.benchmark.candidates.amounts import resolve_amount
-from cgbench.benchmark.candidates.uncertainty import measure_with, search_settings, shard_needs
+from cgbench.benchmark.candidates.uncertainty import measure_with, shard_needs
 from cgbench.benchmark.react.build_plan import Plan
 from cgbench.engines import Engine
 from cgbench.errors import InputWarning
@@ -111,7 +111,7 @@ def _time_model(plan: Plan, train: Texts, pool: Texts) -> tuple[float, float]:
     from cgbench.models.ensemble import Ensemble
 
     request, seconds, copies = plan.request, 0.0, 1.0
-    limits = search_settings(request.as_dict())
+    search = request.ensemble_options.search
     sources, targets = (path.read_text(encoding="utf-8").splitlines()[:TRANSLATED] for path in pool)
     with tempfile.TemporaryDirectory() as name:
         if plan.inputs.ensemble:
@@ -122,11 +122,11 @@ def _time_model(plan: Plan, train: Texts, pool: Texts) -> tuple[float, float]:
             # Two copies of the model are timed; more take proportionally longer. Unlike an untrained model, a trained
             # one ends its translations by itself.
             folders, copies = [Path(name, "1")] * 2, request.members / 2
-            limits |= {"max_length_ratio": 1.0, "max_length_extra": 1}
+            search |= {"max_length_ratio": 1.0, "max_length_extra": 1}
         ensemble = Ensemble.open(folders, plan.device)
         for count in (2, TRANSLATED):  # the first allocates memory
             began = time.monotonic()
-            measure_with(ensemble, sources[:count], targets[:count], beam=request.ensemble_options.beam, **limits)
+            measure_with(ensemble, sources[:count], targets[:count], **search)
         return seconds, (time.monotonic() - began) / max(1, len(sources)) * copies
 
 

@@ -126,6 +126,11 @@ class EnsembleOptions:
             raise InputError(f"{argument('max_length_ratio')}, {argument('max_length_extra')}: one must be above 0")
 
     @property
+    def search(self) -> dict[str, Any]:
+        """The settings of the search, as for :meth:`.Ensemble.translate`."""
+        return {name: getattr(self, name) for name in ("beam", "max_length_ratio", "max_length_extra")}
+
+    @property
     def held_out(self) -> str | None:
         """``valid`` in a form that is the same for equal amounts; None for none."""
         amount = parse_amount("valid", self.valid)

@@ -74,8 +74,8 @@ def test_shards_that_are_there_are_kept(tmp_path, opened):
 
 def test_a_length_limit_reaches_the_search(tmp_path, opened):
     write(tmp_path, "a\n")
-    limits = candidate_uncertainty.search_settings({"beam": 2, "max_length_ratio": 4.0})
-    uncertainty_of_candidates([tmp_path], tmp_path, tmp_path, beam=1, device="cpu", engine=Local(1), limits=limits)
+    search = {"beam": 1, "max_length_ratio": 4.0}
+    uncertainty_of_candidates([tmp_path], tmp_path, tmp_path, device="cpu", engine=Local(1), **search)
     assert [row["hypothesis"] for row in read_uncertainty(tmp_path)] == ["A 1 ('max_length_ratio', 4.0)"]
 
 
