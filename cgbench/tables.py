@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import re
+import shutil
 import textwrap
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -59,8 +61,6 @@ def p_text(value: float | None) -> str:
 
 def columns() -> int:
     """The width of the terminal, or 80."""
-    import shutil
-
     return shutil.get_terminal_size((80, 24)).columns
 
 
@@ -117,7 +117,7 @@ def _text(lines: Sequence[Sequence[str]], left: int, keys: int, starts: Sequence
             wraps = cell.split() and (not line_number or 0 < column < left or len(cell) > _SHORT)
             least[column] = max(least[column], max(map(len, cell.split())) if wraps else len(cell))
     gap = 1 if sum(least) + len(widths) - 1 <= room < sum(least) + 2 * (len(widths) - 1) else 2
-    between = gap * (len(widths) - 1)
+    blank, between = " " * gap, gap * (len(widths) - 1)
     if sum(least) + between > room:  # columns follow below: only those that are too wide by themselves are wrapped
         widths[:keys] = [max(min(width, room // 2), least[key]) for key, width in enumerate(widths[:keys])]
         rest = room - sum(widths[:keys]) - gap * keys
@@ -147,14 +147,10 @@ def _text(lines: Sequence[Sequence[str]], left: int, keys: int, starts: Sequence
         used += gap + width
 
     def row(cells: Sequence[str], block: Sequence[int]) -> str:
-        return (
-            (" " * gap)
-            .join(
-                cells[column].ljust(widths[column]) if column < left else cells[column].rjust(widths[column])
-                for column in block
-            )
-            .rstrip()
-        )
+        return blank.join(
+            cells[column].ljust(widths[column]) if column < left else cells[column].rjust(widths[column])
+            for column in block
+        ).rstrip()
 
     return "\n\n".join(
         "\n".join(
@@ -211,8 +207,6 @@ def latex_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _html(lines: Sequence[Sequence[str]]) -> str:
     """For a notebook, which has its own style for tables."""
-    import html
-
     head, *rows = [[html.escape(cell) for cell in line] for line in lines]
 
     def row(cells: Sequence[str], tag: str) -> str:
@@ -227,6 +221,4 @@ def _html(lines: Sequence[Sequence[str]]) -> str:
 
 def as_html(text: str) -> str:
     """Lines of text next to a table, in HTML."""
-    import html
-
     return f"<pre>{html.escape(text)}</pre>"

@@ -13,6 +13,7 @@ import numpy as np
 from cgbench.argument_types import AnyRelease, Bitext, Bitexts
 from cgbench.benchmark.candidates.correlations import CENTRAL, correlations, numeric
 from cgbench.benchmark.candidates.ensemble_quality import table_of
+from cgbench.benchmark.candidates.noise_share import SHUFFLED
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.selection import seeded_hash
 from cgbench.benchmark.release.card import SUMMARY
@@ -115,6 +116,7 @@ def _page(release: Release, checks: Findings, material: Material) -> str:
         "quality": table_of(release.manifest["ensemble"]) if release.manifest.get("ensemble") else None,
         "histograms": _histograms(release, columns),
         "scatter": _scatter(release, columns),
+        "noise": _noise(release, columns),
         "selection": _selection(release) if finished else "",
         "correlations": _correlations(release, columns),
         "meanings": [(name, about) for name in columns if (about := meaning(name))],
@@ -264,6 +266,31 @@ def _scatter(release: Release, columns: dict[str, np.ndarray]) -> Any:
     behind = fine & (columns["stage"] != "selected")
     title = f"{measure} over degree: candidates as shades of grey, the test set as dots"
     return charts.scatter((x[behind], y[behind]), (x[chosen], y[chosen]), ("degree", with_unit(measure)), title)
+
+
+def _noise(release: Release, columns: dict[str, np.ndarray]) -> dict[str, Any] | None:
+    """Estimated noise in percent, of all candidates and of those that are not dropped: by tenth of the uncertainty.
+
+    Noise is twice the pairs less likely than the median of shuffled pairs (:mod:`.noise_share`). Which dropped pairs
+    are noise is unknown beyond these, so what is left is at most the rest of the estimate.
+    """
+    quality, measure = release.manifest.get("ensemble"), release.configuration["uncertainty"]
+    shuffled = quality["candidates"].get(SHUFFLED) if quality and not quality["warnings"] else None
+    if shuffled is None or "stage" not in columns:
+        return None
+    unlikely = columns[REFERENCE_LIKELIHOOD] > shuffled
+    kept = ~np.isin(columns["stage"], [stage for stage in STAGES if stage.startswith("dropped")])
+
+    def shares(rows: np.ndarray) -> list[float]:
+        left = np.count_nonzero(unlikely[rows]) + np.count_nonzero((unlikely & kept)[rows])
+        counts = (2 * np.count_nonzero(unlikely[rows]), len(rows)), (left, np.count_nonzero(kept[rows]))
+        return [min(100.0, 100 * noise / pairs) if pairs else math.nan for noise, pairs in counts]
+
+    tenths = np.array_split(np.argsort(-columns[measure], kind="stable"), min(10, len(kept)))
+    before, after = zip(*map(shares, tenths), strict=True)
+    series, labels = [Series("all", before, colour=6), Series("not dropped", after)], range(1, len(tenths) + 1)
+    chart = Chart([*map(str, labels)], series, f"Noise by {measure}", "noise, %", f"tenth by {measure}, highest first")
+    return {"chart": charts.lines(chart), "shares": shares(np.arange(len(kept)))}
 
 
 def _draw(rows: np.ndarray, most: int, release: Release) -> np.ndarray:

@@ -102,11 +102,6 @@ def breakdowns(evaluation: Evaluation, inputs: EvaluationInputs) -> list[ScoredS
     return binned
 
 
-def has(scored: ScoredSystems, figure: str) -> bool:
-    """Whether any bin has the figure: CTER aggregate is undefined where bins divide groups."""
-    return any(subset.figures[figure].value is not None for result in scored.results for _, subset in result.bins)
-
-
 def outputs(evaluation: Evaluation, scores: Sequence[np.ndarray], index: int) -> list[list[list[Any]]]:
     """The different outputs of each system for an example, worst first: ``[text, seeds, score, reason]``.
 

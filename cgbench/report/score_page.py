@@ -33,7 +33,6 @@ from cgbench.report.score_data import (
     base_of,
     breakdowns,
     drawn,
-    has,
     most_telling,
     never_right,
     outputs,
@@ -167,7 +166,8 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
             for features in (binned, *binned_more)
             for feature_number, of_feature in enumerate(features)
             for figure in of_feature.metric.figures
-            if has(of_feature, figure)
+            # CTER aggregate is undefined where bins divide groups.
+            if any(subset.figures[figure].value is not None for row in of_feature.results for _, subset in row.bins)
         ],
         "histograms": histograms,
         "scatters": scatters,

@@ -208,3 +208,22 @@ def test_likelihoods_have_a_unit():
     assert [with_unit(name) for name in names] == [f"{name} (nats)" for name in names]
     others = ("degree", "perplexity", "var", "logvar", "source_length", "rank")
     assert [with_unit(name) for name in others] == list(others)
+
+
+def test_noise_before_and_after_the_drop():
+    # Forty pairs in ten tenths: the first tenth has two unlikely pairs, of which one is dropped.
+    columns = {"rmi": np.arange(40.0)[::-1], "reference_pe_stu": np.ones(40), "stage": np.array(["rest"] * 40, object)}
+    columns["reference_pe_stu"][:2], columns["stage"][0] = 9, "dropped_reference"
+    quality = {"candidates": {"shuffled": 5.0}, "warnings": []}
+    release = SimpleNamespace(manifest={"ensemble": quality}, configuration={"uncertainty": "rmi"})
+    noise = module._noise(release, columns)
+    assert noise["shares"] == pytest.approx([100 * 4 / 40, 100 * 3 / 39])
+    assert "all, 1: 100.00" in noise["chart"] and "all, 2: 0.00" in noise["chart"]
+    assert "not dropped, 1: 100.00" in noise["chart"]
+    for without in ({**quality, "warnings": ["cut"]}, {"candidates": {}, "warnings": []}, None):
+        assert (
+            module._noise(
+                SimpleNamespace(manifest={"ensemble": without}, configuration={"uncertainty": "rmi"}), columns
+            )
+            is None
+        )
