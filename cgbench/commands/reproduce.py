@@ -212,9 +212,9 @@ def run_command(request: ReproduceRequest, dry_run: bool) -> None:
 )  # fmt: skip
 def show_command(folder: Path, names: tuple[str, ...], scale: str, form: str) -> None:
     """Compare the scores of the runs in FOLDER with the published ones."""
-    from cgbench.benchmark.score.output.forms import as_text
     from cgbench.reproduction import report
     from cgbench.reproduction.tables import find_table
+    from cgbench.tables import as_text
 
     tables = [find_table(name) for name in names]
     results, warnings = report.read_results(folder)

@@ -16,7 +16,6 @@ from cgbench.benchmark.comparison.tiers import AllPairs, compare_all
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.score.differences import Differences, example_scores, find_differences
 from cgbench.benchmark.score.output.analyses import LAYOUTS, analysis_blocks
-from cgbench.benchmark.score.output.forms import OutputTable
 from cgbench.benchmark.score.output.latex import bins_table, legend
 from cgbench.benchmark.score.output.rows import rows_of
 from cgbench.benchmark.score.output.tables import HOLM, differences_tables, span, systems_table, without_equal_p
@@ -39,7 +38,7 @@ from cgbench.report.score_data import (
     ranked,
     wholes,
 )
-from cgbench.tables import Best, fixed, p_text
+from cgbench.tables import Best, OutputTable, fixed, p_text
 from cgbench.text.profile import is_unspaced
 
 FEW = 20

@@ -15,13 +15,12 @@ from typing import Any, get_type_hints
 
 from cgbench.benchmark.comparison.intervals import student_quantile
 from cgbench.benchmark.metrics.published import PublishedScore
-from cgbench.benchmark.score.output.forms import Note, OutputTable
 from cgbench.benchmark.score.output.tables import span
 from cgbench.errors import InputError
 from cgbench.files import check_shape, read_json
 from cgbench.reproduction.running import RESULT, RUNS
 from cgbench.reproduction.tables import PublishedTable, all_benchmarks, all_tables
-from cgbench.tables import fixed
+from cgbench.tables import Note, OutputTable, fixed
 
 IID = "IID exact match"
 UNDECIDED = 50.0  # points; an interval this wide is compatible with nearly any score

@@ -98,7 +98,9 @@ class SystemRuns(Protocol):
         """One list of hypotheses per run (training seed)."""
 
 
-class _Starred:
+class Starred:
+    """A score or a difference with p-values."""
+
     p_holm: float | None
     p_calibrated: float | None
     p_calibrated_holm: float | None
@@ -110,7 +112,7 @@ class _Starred:
 
 
 @dataclass(frozen=True)
-class Pair(_Starred):
+class Pair(Starred):
     """The difference of a score from that of the system ``against``; fields as in :class:`Score`."""
 
     against: str
@@ -124,7 +126,7 @@ class Pair(_Starred):
 
 
 @dataclass(frozen=True)
-class Score(_Starred):
+class Score(Starred):
     """A score of a system: the mean of its runs, with its uncertainty. None: not requested, or not defined.
 
     ``stdev``: sample standard deviation of the runs. ``ci_low``, ``ci_high``: 95% confidence interval. ``difference``
@@ -190,10 +192,9 @@ def compare(
     p-values are adjusted by Holm's method, separately for each score: over the systems (or pairs of systems), and in
     bins over systems and bins.
 
-    :raises InputError: the baseline is unknown, the test does not suit the metric or the number of runs, a run does not
-        have one hypothesis per example, or a bin has invalid rows.
+    :raises InputError: the baseline is unknown, the test does not suit the metric or the number of runs, or a run does
+        not have one hypothesis per example.
     """
-    _check_sizes(metric, systems, bins)
     sampling = sampling or Sampling.of(metric)
     names = [system.name for system in systems]
     baseline = _baseline(names, comparison)
@@ -258,20 +259,6 @@ def _in_bins(
         _Slice(metric, sampling, statistics, bin_.rows, comparison, True, names, sets=len(bins)).parts(baseline)
         for bin_ in bins
     ])  # fmt: skip
-
-
-def _check_sizes(metric: Metric, systems: Sequence[SystemRuns], bins: Sequence[Bin]) -> None:
-    for system in systems:
-        if not system.runs or isinstance(system.runs, str):
-            raise InputError(f"the system {system.name} has no runs; give one list of hypotheses per run")
-        for run_number, run in enumerate(system.runs, 1):
-            try:
-                metric.check_hypotheses(run)
-            except InputError as error:
-                raise InputError(f"the system {system.name}, run {run_number}: {error.message}") from None
-    for bin_ in bins:
-        if len(bin_.rows) and not 0 <= bin_.rows.min() <= bin_.rows.max() < metric.n:
-            raise InputError(f"the bin {bin_.label} has rows that are not among the {metric.n:,} examples")
 
 
 def _baseline(names: Sequence[str], comparison: Comparison) -> int | None:

@@ -87,7 +87,9 @@ def human_means(
     :param baseline: a system that all others are compared with, on the examples judged for both.
     :raises InputError: there are too few judgements, or all are of one cluster.
     """
-    scale = scale or _scale_of(np.concatenate([values[np.isfinite(values)] for values in human.values()]))
+    judged = np.concatenate([values[np.isfinite(values)] for values in human.values()])
+    fitting = (ends for ends in SCALES if len(judged) and ends[0] <= judged.min() and judged.max() <= ends[1])
+    scale = scale or next(fitting, None)
     means = [_estimate(name, human[name], proxy[name], clusters, strata, scale) for name in human]
     if baseline is not None:
         width = None if scale is None else scale[1] - scale[0]
@@ -99,11 +101,6 @@ def human_means(
             if name != baseline
         ]  # fmt: skip
     return means
-
-
-def _scale_of(values: np.ndarray) -> tuple[float, float] | None:
-    """The smallest of :data:`SCALES` that the judgements fit in; None if there is none."""
-    return next((ends for ends in SCALES if len(values) and ends[0] <= values.min() and values.max() <= ends[1]), None)
 
 
 def _estimate(

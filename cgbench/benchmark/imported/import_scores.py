@@ -173,7 +173,11 @@ def import_scores(request: ImportRequest) -> Evaluation:
         people = read_score_columns(judgements.people, replace(options, by_rater=False))
     if ids is None and not all(map(absent, (texts.release, texts.references, texts.sources))):
         lines = lines_of_release(texts.release, request.examples)
-        columns = {name: [_in_rows(column, lines) for column in runs] for name, runs in columns.items()}
+        # Scores of a log, which has ids, in the order of the test set, as far as these tell.
+        columns = {
+            name: [by_rows(column, lines, strict=False) if column.prints and column.ids else column for column in runs]
+            for name, runs in columns.items()
+        }
     by_judgement = _check_judgements(request, columns, {**(control or {}), **(people or {})})
     blank = _without_scores(columns) if request.metric.drop_missing else []
     columns = {name: runs for name, runs in columns.items() if name not in blank}
@@ -310,11 +314,6 @@ def human_means_of(
     if clusters:
         clusters = replace(clusters, labels=tuple(labels[rows] for labels in clusters.labels), rows=None)
     return human_means(human, proxy, clusters=clusters, strata=strata, baseline=baseline, scale=scale)
-
-
-def _in_rows(column: ScoreColumn, lines: Sequence[str] | None) -> ScoreColumn:
-    """Scores of a log in the order of the test set, as far as its ids tell; a log is in the order of its samples."""
-    return column if column.prints is None or column.ids is None else by_rows(column, lines, strict=False)
 
 
 def _judgements(column: ScoreColumn, examples: Examples, n: int) -> np.ndarray:

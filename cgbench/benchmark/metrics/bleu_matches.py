@@ -93,7 +93,8 @@ def _ngrams(texts: Sequence[np.ndarray], lengths: Sequence[np.ndarray], order: i
     """The n-grams of all texts, numbered consistently, for each order; none crosses the end of a text."""
     words = np.concatenate(texts)
     bounds = np.cumsum([len(ids) for ids in texts])[:-1]
-    remaining = np.concatenate([_left(sizes) for sizes in lengths])  # words up to the end of the text
+    sizes = np.concatenate(lengths)
+    remaining = np.repeat(np.cumsum(sizes), sizes) - np.arange(len(words))  # words up to the end of the text
     ngrams, starts = words, np.arange(len(words))
     for n in range(1, order + 1):
         if n > 1:
@@ -102,10 +103,6 @@ def _ngrams(texts: Sequence[np.ndarray], lengths: Sequence[np.ndarray], order: i
             pairs = ngrams[stay] * (len(words) + 1) + words[starts + n - 1]
             ngrams = np.unique(pairs, return_inverse=True)[1]
         yield np.split(ngrams, np.searchsorted(starts, bounds))
-
-
-def _left(sizes: np.ndarray) -> np.ndarray:
-    return np.repeat(np.cumsum(sizes), sizes) - np.arange(int(sizes.sum()))
 
 
 def _counts(ngrams: np.ndarray, sizes: np.ndarray, different: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -75,7 +75,7 @@ def parts(request: PartsRequest) -> PartsFolder:
         }
         normalised = None if texts.normalisation.is_identity else probes
         rows, control = candidates.rows[: len(texts.test)], candidates.rows[len(texts.test) :]
-        trained = texts.count_trained(probes)
+        trained = int(texts.are_trained(probes).sum())
         return write_parts(
             out, pieces, texts.originals(probes), rows, manifest, normalised, control, trained, texts.remaining
         )
@@ -185,16 +185,13 @@ class _Texts:
         corpora = []
         for position, spec in enumerate(specs, 1):
             text = self._plain(f"{role}-{position}", spec)
-            asked = bool(request.corpora) and self._are_trained(iter_pairs(text)).all()
+            asked = bool(request.corpora) and self.are_trained(iter_pairs(text)).all()
             sources = tested[0] if asked else np.concatenate([tested[0], self._trained])
             corpora.append((text, [sources, tested[1]]))
         return corpora
 
-    def count_trained(self, probes: Sequence[Pair]) -> int:
-        """The number of probes that are in the training corpus."""
-        return int(self._are_trained(probes).sum())
-
-    def _are_trained(self, pairs: Iterable[Pair]) -> np.ndarray:
+    def are_trained(self, pairs: Iterable[Pair]) -> np.ndarray:
+        """Which pairs have a source that is in the training corpus."""
         return np.isin(line_hashes(source for source, _ in pairs), self._trained)
 
     def originals(self, probes: Sequence[Pair]) -> list[Pair]:

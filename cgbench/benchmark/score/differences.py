@@ -5,7 +5,7 @@ The questions of compare-mt (Neubig et al. 2019), with tests. p-values are adjus
 average, at most 5% of the differences shown as significant at 0.05 are not real.
 
 - N-grams of the references that the hypotheses also have: an exact sign test over the examples, or clusters, on which
-  the systems differ, and a test against the chance of seeds (:mod:`cgbench.benchmark.comparison.many_tests`). The
+  the systems differ, and a test against the chance of seeds (:func:`seeds_p_values`). The
   larger p-value counts. With a single run per system there is no second test, and q-values hold for these outputs, not
   for the systems. N-grams in few examples are not tested.
 - Words by their count in training: F1 of the words of each group, with the calibrated test over examples.
@@ -24,13 +24,15 @@ import numpy as np
 
 from cgbench.benchmark.comparison.comparison import CALIBRATED, Comparison, SystemScores, parts_of
 from cgbench.benchmark.comparison.design import Clusters, Sampling
-from cgbench.benchmark.comparison.many_tests import false_discovery, seeds_p_values, sign_test
 from cgbench.benchmark.comparison.seeds_test import Contrasts
 from cgbench.benchmark.comparison.significance import (
     LEVEL,
     calibrated_test,
+    false_discovery,
     randomization_of_pairs,
     resampled_runs,
+    seeds_p_values,
+    sign_test,
 )
 from cgbench.benchmark.comparison.variance import covariance_of_samples
 from cgbench.benchmark.metrics.bins import Bin
@@ -118,7 +120,9 @@ def find_differences(
     outputs = outputs_of(metric, systems)
     scores = example_scores(metric, systems, results)
     kinds = _bins_of(metric, results)
-    counts = _counter(material) if material.train is not None and references is not None else None
+    counts: Counter[str] | None = None
+    if material.train is not None and references is not None:
+        counts = Counter(word for line in training_lines(material.train) for word in words_of(line))
     split: Callable[[str], list[str]] = words_of
     if references is not None and is_unspaced([example[0] for example in references]):
         split = _characters
@@ -247,14 +251,6 @@ def _sign_p(leads: Mapping[int, float]) -> float:
 def _within(inner: Ngram, outer: Ngram) -> bool:
     """Whether an n-gram is part of another."""
     return any(outer[begin : begin + len(inner)] == inner for begin in range(len(outer) - len(inner) + 1))
-
-
-def _counter(material: FeatureInputs) -> Counter[str]:
-    assert material.train is not None
-    counts: Counter[str] = Counter()
-    for line in training_lines(material.train):
-        counts.update(words_of(line))
-    return counts
 
 
 def _f1(sums: np.ndarray) -> np.ndarray:

@@ -47,7 +47,8 @@ def _write_records(found: Evaluation, folder: Path) -> list[Path]:
     # All records are checked before the first is written.
     prepared = []
     for index, system in enumerate(found.systems):
-        developer, model = _identity(system.name)
+        before, _, after = system.name.rpartition("/")
+        developer, model = _part(before or "unknown"), _part(after)
         record = _record(found, index, benchmark, f"{developer}/{model}")
         samples = _samples(found, index, benchmark, f"{developer}/{model}")
         content = json.dumps([record, samples], ensure_ascii=False, sort_keys=True)
@@ -91,11 +92,6 @@ def _is_written(path: Path, record: dict[str, Any]) -> bool:
 
 def _samples_beside(path: Path) -> Path:
     return path.with_name(f"{path.stem}_samples.jsonl")
-
-
-def _identity(system: str) -> tuple[str, str]:
-    developer, sign, model = system.rpartition("/")
-    return _part(developer if sign else "unknown"), _part(model)
 
 
 def _part(name: str) -> str:

@@ -16,14 +16,13 @@ from cgbench.benchmark.metrics.bins import Bin
 from cgbench.benchmark.outputs.systems import System
 from cgbench.benchmark.score.features import FeatureInputs
 from cgbench.benchmark.score.output.analyses import analysis_blocks, long_table, scores_as_json
-from cgbench.benchmark.score.output.forms import as_text
 from cgbench.benchmark.score.output.rows import LONG, NUMBERS, Row
 from cgbench.benchmark.score.output.tables import tables_of
 from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.errors import InputError, InputWarning, argument, require
 from cgbench.files import check_output, write_atomic
 from cgbench.requests import option, request
-from cgbench.tables import render
+from cgbench.tables import as_text, render
 
 if TYPE_CHECKING:
     import pandas
@@ -263,10 +262,6 @@ def _json(evaluation: Evaluation, width: int, reasons: bool) -> str:
     return json.dumps(rows[0] if len(rows) == 1 else rows, ensure_ascii=False, indent=1)
 
 
-def _tsv(evaluation: Evaluation, width: int, reasons: bool) -> str:
-    return render(LONG, [row.cells() for row in evaluation.rows()], "tsv")
-
-
 def _tables(form: str) -> Callable[[Evaluation, int, bool], str]:
     """Tables and notes in one of the forms of :mod:`cgbench.tables`."""
 
@@ -282,6 +277,8 @@ def _tables(form: str) -> Callable[[Evaluation, int, bool], str]:
 
 
 FORMS |= {
-    "text": _tables("text"), "json": _json, "tsv": _tsv, "markdown": _tables("markdown"), "latex": _tables("latex"),
+    "text": _tables("text"), "json": _json,
+    "tsv": lambda evaluation, width, reasons: render(LONG, [row.cells() for row in evaluation.rows()], "tsv"),
+    "markdown": _tables("markdown"), "latex": _tables("latex"),
     "html": _tables("html"),
 }  # fmt: skip

@@ -138,8 +138,9 @@ def scoring_warnings(
         lines.append(f"{comparison.samples} samples are too few for an interval of 95%; use at least {FEWEST}")
     single = [system.name for system in systems if len(system.runs) == 1 and metric.of_texts]
     is_mixed = len(single) < len(systems)
-    # Outputs that name no seed may be from a system that has none, such as a service.
-    if single and (is_mixed or any(_is_trained(record) for system in systems for record in system.made)):
+    # Outputs that name no seed may be from a system that has none, such as a service; models that cgbench trained have.
+    kinds = {record["system"]["kind"] for system in systems for record in system.made if record}
+    if single and (is_mixed or "cgbench" in kinds):
         runs_text = f"one run of {', '.join(single)}" if is_mixed else "one run per system"
         if comparison.confidence or comparison.paired or binned:
             lines.append(
@@ -329,11 +330,6 @@ def runs_are_prompts(system: System) -> bool:
         and len(prompts) == len(system.runs)
         and all(settings == other_settings[0] for settings in other_settings)
     )
-
-
-def _is_trained(record: Mapping[str, Any] | None) -> bool:
-    """Whether a model that cgbench trained, from a seed, made these outputs."""
-    return record is not None and record["system"]["kind"] == "cgbench"
 
 
 def _made(system: System) -> str:

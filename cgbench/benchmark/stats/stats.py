@@ -16,7 +16,7 @@ from cgbench.benchmark.stats.single_texts import Text
 from cgbench.benchmark.stats.text_statistics import StatsRow, Wanted, statistics_as_json, text_rows
 from cgbench.errors import InputError, argument, require
 from cgbench.requests import accepts
-from cgbench.tables import FORMS, as_html, render
+from cgbench.tables import FORMS, Note, render
 from cgbench.text.columns import short_name
 from cgbench.text.inputs import AnyPath, as_column, is_path, local_path
 
@@ -284,7 +284,4 @@ def _notes(rows: Sequence[StatsRow], form: str) -> str:
         name = f"{row.name}  " if len(rows) > 1 else ""
         lines.append(f"{name}signature  STATS|{row.signature}")
         lines.append(f"{name}short      STATS|{row.signature.format(short=True)}")
-    if form == "latex":
-        lines = [f"% {line}" for line in lines]
-    text = "\n".join(lines)
-    return {"markdown": f"```\n{text}\n```", "html": as_html(text)}.get(form, text)
+    return Note("\n".join(lines), code=True).render(form)

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cgbench.benchmark.score.output.forms import OutputTable
 from cgbench.data_recipes.geca import mixed
 from cgbench.errors import InputError
 from cgbench.models.config.presets import list_presets, load_preset
@@ -18,6 +17,7 @@ from cgbench.reproduction.plan import ReproduceRequest, plan, schedule_changes
 from cgbench.reproduction.report import Result, Sample, compare_runs, tables_of, welch_interval
 from cgbench.reproduction.tables import all_benchmarks, all_tables
 from cgbench.reproduction.texts import held_out
+from cgbench.tables import OutputTable
 
 PAIRS = [(f"s{number}", f"t{number}") for number in range(100)]
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cgbench.benchmark.score.output.as_json import as_json, differences_as_json, row_as_json
-from cgbench.benchmark.score.output.forms import Note, OutputTable
 from cgbench.benchmark.score.output.rows import Row, differences_rows, rows_of
 from cgbench.benchmark.score.output.tables import (
     differences_tables,
@@ -20,6 +19,7 @@ from cgbench.benchmark.score.output.tables import (
     tables_of,
 )
 from cgbench.benchmark.score.scored import ScoredSystems
+from cgbench.tables import Note, OutputTable
 
 Blocks = list[OutputTable | Note]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from cgbench.benchmark.comparison.comparison import Pair, Score, SubsetScores
+from cgbench.benchmark.comparison.comparison import Pair, Score, Starred, SubsetScores
 from cgbench.benchmark.comparison.drop import Drop
 from cgbench.benchmark.score.scored import ScoredSystems
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(Starred):
     """A value and its uncertainty; None: not requested, or not defined. The fields are the columns of the TSV.
 
     ``by`` and ``bin`` name the subset of examples, ``baseline`` the system of ``difference`` and the p-values.
@@ -45,11 +45,6 @@ class Row:
     difference_high: float | None = None
     q_value: float | None = None
     analysis: str = "scores"
-
-    @property
-    def p_star(self) -> float | None:
-        """The p-value that decides about stars: of the calibrated test, with Holm's correction."""
-        return self.p_holm if self.p_calibrated is None else self.p_calibrated_holm
 
     def cells(self) -> list[str]:
         """The row as texts of twelve digits; missing values are empty."""

@@ -11,11 +11,10 @@ from cgbench.benchmark.comparison.drop import Drop
 from cgbench.benchmark.comparison.significance import LEVEL, stars
 from cgbench.benchmark.comparison.tiers import ranks
 from cgbench.benchmark.metrics.published import PAPERS
-from cgbench.benchmark.score.output.forms import Note, OutputTable
 from cgbench.benchmark.score.output.latex import bins_table, legend
 from cgbench.benchmark.score.output.rows import Row, rows_of
 from cgbench.benchmark.score.scored import ScoredSystems, describe
-from cgbench.tables import Best, fixed, p_text
+from cgbench.tables import Best, Note, OutputTable, fixed, p_text
 
 if TYPE_CHECKING:
     from cgbench.benchmark.score.differences import Differences, FoundDifference

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cgbench import evaluate
-from cgbench.benchmark.comparison.many_tests import false_discovery, sign_test
+from cgbench.benchmark.comparison.significance import false_discovery, sign_test
 from cgbench.errors import InputError
 
 WORDS = [f"w{number}" for number in range(40)]

@@ -11,9 +11,9 @@ from cgbench.benchmark.outputs import score_readers
 from cgbench.benchmark.score import evaluate as evaluation_module
 from cgbench.benchmark.score import result
 from cgbench.benchmark.score.evaluate import evaluate
-from cgbench.benchmark.score.output.forms import Note, OutputTable, as_text
 from cgbench.benchmark.score.output.rows import LONG
 from cgbench.report.score_page import score_page
+from cgbench.tables import Note, OutputTable, as_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
 
