@@ -55,11 +55,7 @@ def train_command(request: LmRequest, form: str) -> None:
 
 @lm_group.command("score", cls=Command, example="cgbench lm score test.en --lm model.arpa")
 @click.option(
-    "--lm",
-    type=PATH,
-    required=True,
-    metavar="FILE",
-    help="Language model: an ARPA file or a KenLM binary file",
+    "--lm", type=PATH, required=True, metavar="FILE", help="Language model: an ARPA file or a KenLM binary file"
 )
 @click.option("--summary", is_flag=True, help="Print only the scores of the whole text")
 @click.argument("text", type=DASH, default="-")

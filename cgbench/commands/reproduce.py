@@ -120,12 +120,7 @@ def _details(table: PublishedTable) -> str:
     if table.why:
         return "\n".join([*lines, f"\nnot run: {table.why}"])
     rows = [
-        (
-            row.benchmark,
-            row.system,
-            str(len(row.figures)),
-            f"not run: {row.why}" if row.why else _how(table, row),
-        )
+        (row.benchmark, row.system, str(len(row.figures)), f"not run: {row.why}" if row.why else _how(table, row))
         for row in table.rows
     ]
     lines += ["", render(("benchmark", "system", "scores", "runs"), rows, left=4)]
@@ -195,13 +190,7 @@ def run_command(request: ReproduceRequest, dry_run: bool) -> None:
 
 @reproduce_group.command("show", cls=Command, example="cgbench reproduce show runs --table lexicon-8")
 @click.argument("folder", type=PATH, metavar="FOLDER")
-@click.option(
-    "--table",
-    "names",
-    multiple=True,
-    metavar="TABLE",
-    help="Show only this table; repeatable",
-)
+@click.option("--table", "names", multiple=True, metavar="TABLE", help="Show only this table; repeatable")
 @click.option(
     "--scale", type=click.Choice(["full", "short", "smoke"]), default="full", show_default=True,
     help="Training schedule of the runs to show",

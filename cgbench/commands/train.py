@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from cgbench.models.external.start import Start
 
 run_options = options(
-    engine_options,
-    grouped_option("Advanced", "--explain", is_flag=True, help=EXPLAIN),
-    format_option,
+    engine_options, grouped_option("Advanced", "--explain", is_flag=True, help=EXPLAIN), format_option
 )
 EXAMPLE = "cgbench train --train train.de train.en --valid dev.de dev.en --model transformer_iwslt --out "
 READ = {"corpus": corpus_words, "valid": corpus_words}

@@ -70,10 +70,7 @@ def test_right_and_wrong_examples_need_more_than_their_variance_says(run):
         (["--variance", "-1", "--examples", "10"], "it must be a number, at least 0"),
         (["--variance", "0", "--examples", "10"], "the variance is 0"),
         (["--variance", "20000", "--examples", "10", "--binary"], "has at most 10,000"),
-        (
-            ["--variance", "9", "--examples", "10", "--seed-variance", "4"],
-            "give --seeds 2 or more",
-        ),
+        (["--variance", "9", "--examples", "10", "--seed-variance", "4"], "give --seeds 2 or more"),
         (["--scores", "a1", "--scores", "b1", "--binary"], "--binary needs --variance"),
         (["--scores", "a1", "--scores", "b=a1"], "differ by the same amount on every example"),
         (["--hyp", "a1"], "references are needed"),

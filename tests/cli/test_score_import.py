@@ -115,10 +115,7 @@ def test_a_file_of_all_systems_gives_them_all(tmp_path, run):
     assert [(row["system"], row["value"]) for row in rows] == [("sys-A", 0.49), ("ref.B", 1.49)]
 
 
-@pytest.mark.parametrize(
-    ("statistic", "value"),
-    [("mean", 0.55), ("share:0.5", 66.6667)],
-)
+@pytest.mark.parametrize(("statistic", "value"), [("mean", 0.55), ("share:0.5", 66.6667)])
 def test_statistics(tmp_path, run, statistic, value):
     write(tmp_path / "a", [0.25, 0.5, 0.9] if statistic == "mean" else [0.25, 0.5, 1.0])
     expected = {"geometric": 0.125 ** (1 / 3), "harmonic": 3 / 7, "rms": ((0.0625 + 0.25 + 0.81) / 3) ** 0.5}

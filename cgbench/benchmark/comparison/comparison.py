@@ -237,11 +237,7 @@ def compare_statistics(
 
 
 def parts_of(
-    metric: Metric,
-    sampling: Sampling,
-    results: Sequence[SystemScores],
-    comparison: Comparison,
-    bins: Sequence[Bin],
+    metric: Metric, sampling: Sampling, results: Sequence[SystemScores], comparison: Comparison, bins: Sequence[Bin]
 ) -> list[list[SubsetScores]]:
     """Scores of systems in other bins, from their statistics: one list per bin with one item per system.
 

@@ -160,11 +160,7 @@ class Contrasts:
 
 
 def half_width(
-    seeds: np.ndarray,
-    common: np.ndarray,
-    of_seeds: np.ndarray,
-    of_examples: np.ndarray | float,
-    level: np.ndarray,
+    seeds: np.ndarray, common: np.ndarray, of_seeds: np.ndarray, of_examples: np.ndarray | float, level: np.ndarray
 ) -> np.ndarray:
     """The smallest difference that is significant at ``level``; arguments as for :class:`Contrast`.
 

@@ -75,9 +75,7 @@ class SacreMetric(Metric):
             raise InputError(f"{argument('preset', preset)} is for BLEU, not {CLASSES[kind]}")
         if lowercase:
             if kind == "ter":
-                raise InputError(
-                    f"{argument('lowercase')}: TER ignores case unless {argument('case_sensitive', True)}",
-                )
+                raise InputError(f"{argument('lowercase')}: TER ignores case unless {argument('case_sensitive', True)}")
             options["lowercase"] = True
         super().__init__(references)
         self.preset, self.jobs = preset, jobs

@@ -183,12 +183,7 @@ ROLES = {
 
 
 def join_texts(
-    ids: str | None,
-    texts: Mapping[str, Any],
-    systems: Any,
-    *,
-    leads: bool = False,
-    lines: Sequence[str] | None = None,
+    ids: str | None, texts: Mapping[str, Any], systems: Any, *, leads: bool = False, lines: Sequence[str] | None = None
 ) -> tuple[dict[str, Any], dict[str, list[Column]], Examples]:
     """Join texts and systems so that their rows have the same order of examples.
 

@@ -29,9 +29,7 @@ class PartsRequest(PairOptions):
         "trained on, to OUT/train.source and OUT/train.target", least=1, unit="pairs", group="Input",
     )  # fmt: skip
     compounds: Text | None = option(
-        default=None,
-        help="Compound of each test pair, as for CTER: shorter compounds are pieces",
-        group="Input",
+        default=None, help="Compound of each test pair, as for CTER: shorter compounds are pieces", group="Input"
     )
     pieces: str = option(
         default="ngrams", help="Type of pieces: ngrams, or atoms: words, scan, cogs, lispress, table:FILE,FILE,FILE",

@@ -324,11 +324,7 @@ def _bins_of(metric: Metric, results: Sequence[SystemScores]) -> list[Bin]:
 
 
 def _kinds(
-    metric: Metric,
-    sampling: Sampling,
-    pair: Sequence[SystemScores],
-    comparison: Comparison,
-    bins: Sequence[Bin],
+    metric: Metric, sampling: Sampling, pair: Sequence[SystemScores], comparison: Comparison, bins: Sequence[Bin]
 ) -> tuple[FoundDifference, ...]:
     if not bins:
         return ()

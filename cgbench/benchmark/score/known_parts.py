@@ -29,14 +29,7 @@ from cgbench.benchmark.score.by_outputs import by_chance, judge_run, left_out, n
 from cgbench.benchmark.score.example_sets import ExampleSet, MetricContext, read_test_set
 from cgbench.benchmark.score.hypotheses import RELEASE, normalise_systems
 from cgbench.benchmark.score.request import ScoreRequest
-from cgbench.benchmark.score.residual import (
-    Incidence,
-    Outcomes,
-    Parts,
-    compare_composition,
-    gate_of,
-    parts_of_folder,
-)
+from cgbench.benchmark.score.residual import Incidence, Outcomes, Parts, compare_composition, gate_of, parts_of_folder
 from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.errors import InputError, argument
 from cgbench.tables import counted

@@ -92,10 +92,7 @@ class Breakdown:
         group="Breakdown",
     )  # fmt: skip
     min_count: int = option(
-        default=3,
-        help="Minimum count for an n-gram to be known, for --by degree or exposure",
-        least=1,
-        is_setting=True,
+        default=3, help="Minimum count for an n-gram to be known, for --by degree or exposure", least=1, is_setting=True
     )
     exposure: Folder | None = option(
         default=None, help="Corpus that a model may have seen, for --by exposure: a folder of overlap --out on "

@@ -10,15 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.comparison.comparison import (
-    CALIBRATED,
-    Comparison,
-    Pair,
-    Score,
-    SystemScores,
-    TestName,
-    compare,
-)
+from cgbench.benchmark.comparison.comparison import CALIBRATED, Comparison, Pair, Score, SystemScores, TestName, compare
 from cgbench.benchmark.comparison.design import Sampling
 from cgbench.benchmark.comparison.drop import ControlSet, Drop, drops
 from cgbench.benchmark.comparison.intervals import FEWEST

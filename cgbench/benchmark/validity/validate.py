@@ -269,13 +269,7 @@ def _read(
 
 
 def _score(
-    metric: Any,
-    clusters: Clusters | None,
-    systems: list[System],
-    sets: Parts,
-    *,
-    samples: int,
-    seed: int,
+    metric: Any, clusters: Clusters | None, systems: list[System], sets: Parts, *, samples: int, seed: int
 ) -> RankedSystems:
     whole = list(sets)[-1]
     scores = score_parts(

@@ -103,10 +103,7 @@ def test_a_scatter_says_what_its_edges_are():
 
 
 def test_intervals():
-    series = [
-        Series("one", [10.0], [8.0], [12.0], [(9.0, 11.0)]),
-        Series("a name that is much too long for it", [NAN]),
-    ]
+    series = [Series("one", [10.0], [8.0], [12.0], [(9.0, 11.0)]), Series("a name that is much too long for it", [NAN])]
     chart = parsed(charts.intervals(Chart([""], series, "t", "BLEU")))
     titles = [title.text for title in chart.iter("title")]
     assert titles == ["one: 10.00, 95%: 8.00 to 12.00; runs: 9.00, 11.00", "a name that is much too long for it"]

@@ -11,13 +11,7 @@ from typing import Any
 
 from cgbench.benchmark.score.output.as_json import as_json, differences_as_json, row_as_json
 from cgbench.benchmark.score.output.rows import Row, differences_rows, rows_of
-from cgbench.benchmark.score.output.tables import (
-    differences_tables,
-    explained,
-    parts_tables,
-    table_of_rows,
-    tables_of,
-)
+from cgbench.benchmark.score.output.tables import differences_tables, explained, parts_tables, table_of_rows, tables_of
 from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.tables import Note, OutputTable
 

@@ -336,10 +336,7 @@ def _signatures(of_metrics: Sequence[ScoredSystems], adjusted: bool) -> Note:
     lines = list(dict.fromkeys(legend(scored, adjusted) for scored in of_metrics if scored.test))
     for scored in of_metrics:
         name = scored.metric.name
-        lines += [
-            f"signature  {name}|{scored.signature}",
-            f"short      {name}|{scored.signature.format(short=True)}",
-        ]
+        lines += [f"signature  {name}|{scored.signature}", f"short      {name}|{scored.signature.format(short=True)}"]
     return Note("\n".join(lines), code=True)
 
 

@@ -8,10 +8,7 @@ import pytest
 from cgbench import InputError, sequential
 from cgbench.benchmark.comparison.sequential import STAKES, log_capitals, sequential_clusters
 
-VALUES = {
-    "ties": ([-1.0, 0.0, 1.0], [0.1, 0.7, 0.2]),
-    "skewed": ([-0.2, 0.0, 0.9], [0.5, 0.3, 0.2]),
-}
+VALUES = {"ties": ([-1.0, 0.0, 1.0], [0.1, 0.7, 0.2]), "skewed": ([-0.2, 0.0, 0.9], [0.5, 0.3, 0.2])}
 
 
 def draw(name, n, seed=3):

@@ -227,11 +227,7 @@ def test_bad_input(lexicon, tmp_path, change, message):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [
-        ("dog\t狗\nthe(", "line 2: write an atom, a tab"),
-        ("dog\t", "line 1: write an atom"),
-        ("", "no atoms"),
-    ],
+    [("dog\t狗\nthe(", "line 2: write an atom, a tab"), ("dog\t", "line 1: write an atom"), ("", "no atoms")],
 )
 def test_bad_lexicons(tmp_path, text, message):
     (tmp_path / "lexicon").write_text(text)

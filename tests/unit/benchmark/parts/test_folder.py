@@ -9,11 +9,7 @@ from cgbench.benchmark.parts.folder import PartsFolder, Piece, Place, check_outp
 from cgbench.errors import InputError
 from cgbench.steps import hash_file
 
-PIECES = [
-    Piece("the house", 4, (0, 1)),
-    Piece("of ice", 3, (1,), "few"),
-    Piece("zebra", 0, (), "absent"),
-]
+PIECES = [Piece("the house", 4, (0, 1)), Piece("of ice", 3, (1,), "few"), Piece("zebra", 0, (), "absent")]
 PROBES = [("ein Haus", "in the house"), ("das Haus\tist Eis", "the house of ice")]
 ROWS = [(Place(0, 0, 2), Place(1, 2, 4)), (Place(2, -1, -1),), ()]
 MANIFEST = {

@@ -187,11 +187,7 @@ def test_warnings_speak_of_arguments():
     ("given", "message", "shown"),
     [
         ({"bins": 3}, "bins needs by", "--bins needs --by"),
-        (
-            {"seed": 3},
-            "seed needs confidence, paired or by",
-            "--set seed needs --confidence, --paired or --by",
-        ),
+        ({"seed": 3}, "seed needs confidence, paired or by", "--set seed needs --confidence, --paired or --by"),
         ({"paired": "bootstrap"}, "paired='bootstrap' compares systems; give a second systems", "give a second --hyp"),
         ({"by": "frequency"}, "by='frequency' needs the training text; give train", "--by frequency needs"),
         ({"by": "length", "lm": "x"}, "lm has no effect on by='length'", "--lm has no effect on --by length"),

@@ -8,13 +8,7 @@ import pytest
 from cgbench.benchmark.comparison.design import Clusters
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.score.evaluate import evaluate
-from cgbench.benchmark.validity.ranking import (
-    chance_of,
-    differ,
-    kendall,
-    rank,
-    score_parts,
-)
+from cgbench.benchmark.validity.ranking import chance_of, differ, kendall, rank, score_parts
 
 
 def test_the_chance_of_a_tau_counts_every_order():
