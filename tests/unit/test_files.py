@@ -73,7 +73,7 @@ def test_an_output_is_cleared_of_what_a_killed_command_left(tmp_path):
     ],
 )
 def test_every_reader_of_json_refuses_alike(tmp_path, row, said):
-    from cgbench.benchmark.outputs.score_files import systems_of
+    from cgbench.benchmark.outputs.score_files import read_systems_file
     from cgbench.text.columns import read_text
     from cgbench.text.shards import find_files, read_shard
 
@@ -84,7 +84,7 @@ def test_every_reader_of_json_refuses_alike(tmp_path, row, said):
         lambda: [list(read_shard(shard)) for shard in find_files([str(tmp_path / "x.jsonl")], "text")],
     ]
     if "number" not in said:  # scores of other programs: NaN and infinity are scores that are missing
-        readers.append(lambda: systems_of(f"{tmp_path / 'x.json'}:score"))
+        readers.append(lambda: read_systems_file(tmp_path / "x.json", "score"))
     for read in readers:
         with pytest.raises(InputError, match=said) as caught:
             read()

@@ -41,18 +41,14 @@ class Comparison:
     _: KW_ONLY
     given: ClassVar[frozenset[str]]  # the names that were given
     paired: TestName | bool | None = option(
-        default=None,
-        help="Test differences from the baseline; without a name by the calibrated test (approximate randomisation "
-        "for one seed, variance components for several)", group="Comparison",
+        default=None, help="Test differences from the baseline; without a name by the calibrated test (approximate "
+        "randomisation for one seed, variance components for several)",
     )  # fmt: skip
-    baseline: Name | None = option(
-        default=None, help="System to compare with [default: the first]", group="Comparison", metavar="SYSTEM"
-    )
-    all_pairs: bool = option(default=False, help="Test all pairs of systems", group="Comparison")
+    baseline: Name | None = option(default=None, help="System to compare with [default: the first]", metavar="SYSTEM")
+    all_pairs: bool = option(default=False, help="Test all pairs of systems")
     cluster: tuple[str, ...] = option(
-        default=(),
-        help="Examples that belong together: source, or a column of the table, such as document (at most two)",
-        group="Comparison", metavar="NAME",
+        default=(), help="Examples that belong together: source, or a column of the table, such as document (at most "
+        "two)", metavar="NAME",
     )  # fmt: skip
     anytime: bool = option(
         default=False, help="Print differences that stay valid if growing results are scored repeatedly, with examples "
@@ -66,7 +62,7 @@ class Comparison:
         default=None, help="Number of resamples [default: 1000; randomization: 10000]", group="Advanced", least=1
     )
     seed: int = option(default=SEED, help="Random seed of the resamples", least=0, is_setting=True)
-    confidence: bool = option(default=False, help="Print 95% bootstrap confidence intervals", group="Comparison")
+    confidence: bool = option(default=False, help="Print 95% bootstrap confidence intervals")
 
     def __post_init__(self) -> None:
         if self.paired is True or (self.all_pairs and not self.paired):

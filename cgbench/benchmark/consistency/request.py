@@ -49,4 +49,4 @@ class ConsistencyRequest:
         group="Input", flag="probe-hyp",
     )  # fmt: skip
     paired: TestName | bool | None = option(default=None)
-    comparison: Comparison = option(default=Comparison(), help="Intervals and tests (Comparison)")
+    comparison: Comparison = option(default=Comparison(), help="Intervals and tests (Comparison)", group="Comparison")

@@ -61,9 +61,8 @@ class ImportedMetric:
     _: KW_ONLY
     name: str = option(default="scores", help="Name of the metric, for tables and the signature", group="Metric")
     statistic: str = option(
-        default="mean",
-        help="How segment scores are aggregated: their mean, or share:X, the percentage of scores of at least X",
-        group="Metric", metavar="mean|share:X",
+        default="mean", help="How segment scores are aggregated: their mean, or share:X, the percentage of scores of "
+        "at least X", group="Metric", metavar="mean|share:X",
     )  # fmt: skip
     scale: Scale | None = option(
         default=None, help="Lowest and highest possible score; 0:1 is shown in percent", group="Metric",
@@ -81,18 +80,15 @@ class ScoredTexts:
 
     _: KW_ONLY
     hypotheses: Systems | None = option(
-        default=None, help="Hypotheses behind the scores, for the report and --differences", group="Input", flag="hyp"
+        default=None, help="Hypotheses behind the scores, for the report and --differences", flag="hyp"
     )
     references: References | None = option(
-        default=None, help="References, for --by and the report", group="Input", flag="ref", metavar="FILE"
+        default=None, help="References, for --by and the report", flag="ref", metavar="FILE"
     )
     sources: Text | None = option(
-        default=None, help="Sources, for --side source, additional references and the report", group="Input",
-        flag="source",
-    )  # fmt: skip
-    release: AnyRelease | None = option(
-        default=None, help="Release whose test set gives --ref, --source and --table", group="Input"
+        default=None, help="Sources, for --side source, additional references and the report", flag="source"
     )
+    release: AnyRelease | None = option(default=None, help="Release whose test set gives --ref, --source and --table")
 
 
 @request
@@ -101,20 +97,15 @@ class HumanJudgements:
 
     people: Systems | None = option(
         default=None, help="Human judgements of some examples, to estimate their mean over all with the scores",
-        group="Human judgements",
     )  # fmt: skip
     _: KW_ONLY
     columns_of: ColumnNames | None = option(
-        default=None, help="Columns of a table of ratings with unusual names", group="Human judgements",
-        metavar="system=COLUMN,rater=COLUMN",
-    )  # fmt: skip
-    standardise_raters: bool = option(
-        default=False, help="Convert judgements to z-scores for each rater", group="Human judgements"
+        default=None, help="Columns of a table of ratings with unusual names", metavar="system=COLUMN,rater=COLUMN"
     )
+    standardise_raters: bool = option(default=False, help="Convert judgements to z-scores for each rater")
     strata: Name | None = option(
-        default=None, help="Column of the table by which the judged examples were sampled", group="Human judgements",
-        metavar="COLUMN",
-    )  # fmt: skip
+        default=None, help="Column of the table by which the judged examples were sampled", metavar="COLUMN"
+    )
 
 
 @request
@@ -130,16 +121,18 @@ class ImportRequest:
     metric: ImportedMetric = option(
         default=ImportedMetric(), help="Name, scale and direction of the scores (ImportedMetric)"
     )
-    texts: ScoredTexts = option(default=ScoredTexts(), help="The texts behind the scores (ScoredTexts)")
+    texts: ScoredTexts = option(default=ScoredTexts(), help="The texts behind the scores (ScoredTexts)", group="Input")
     paired: TestName | bool | None = option(default=None)
     by: Grouping | None = option(default=None)
-    comparison: Comparison = option(default=Comparison(), help="Intervals and tests (Comparison)")
-    breakdown: Breakdown = option(default=Breakdown(), help="Bins and differences (Breakdown)")
+    comparison: Comparison = option(default=Comparison(), help="Intervals and tests (Comparison)", group="Comparison")
+    breakdown: Breakdown = option(default=Breakdown(), help="Bins and differences (Breakdown)", group="Breakdown")
     examples: ExampleOptions = option(
         default=ExampleOptions(),
         help="How examples are joined, and the population that they represent (ExampleOptions)",
     )
-    judgements: HumanJudgements = option(default=HumanJudgements(), help="Human judgements (HumanJudgements)")
+    judgements: HumanJudgements = option(
+        default=HumanJudgements(), help="Human judgements (HumanJudgements)", group="Human judgements"
+    )
     control_systems: Systems | None = option(
         default=None, help="Scores of the same systems on the control set", group="Control set", flag="control-scores"
     )

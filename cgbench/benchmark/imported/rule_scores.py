@@ -61,16 +61,14 @@ class RulesRequest:
     )
     _: KW_ONLY
     sources: Text | None = option(
-        default=None,
-        help="Sources, for --by and the report [default: `source` in --rules]",
-        group="Input",
+        default=None, help="Sources, for --by and the report [default: `source` in --rules]", group="Input",
         flag="source",
-    )
+    )  # fmt: skip
     judgements: RuleJudgements = option(default=RuleJudgements(), help="Verdicts (RuleJudgements)")
     paired: TestName | bool | None = option(default=None)
     by: Grouping | None = option(default=None)
-    comparison: Comparison = option(default=Comparison(), help="Intervals and tests (Comparison)")
-    breakdown: Breakdown = option(default=Breakdown(), help="Bins (Breakdown)")
+    comparison: Comparison = option(default=Comparison(), help="Intervals and tests (Comparison)", group="Comparison")
+    breakdown: Breakdown = option(default=Breakdown(), help="Bins (Breakdown)", group="Breakdown")
     examples: ExampleOptions = option(default=ExampleOptions(), help="How examples are joined (ExampleOptions)")
 
 

@@ -19,7 +19,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from cgbench.benchmark.metrics.segment_scores import no_score, number_of
 from cgbench.benchmark.outputs.score_files import ScoreColumn, as_score, is_json_lines, read_json
@@ -53,15 +53,6 @@ NAMES = {
     "score": ("score", "rating", "value", "judgement", "judgment"),
 }
 """The usual names of columns in lower case, by what they hold."""
-
-
-class AnyTable(Protocol):
-    """A table in a file or in memory."""
-
-    names: list[str]
-
-    def read(self, columns: Sequence[str]) -> Iterable[tuple[int, tuple[Any, ...]]]:
-        """The numbers and the values of its rows."""
 
 
 class FrameTable:
@@ -123,7 +114,7 @@ def error_weight(category: str, severity: str, where: str) -> float:
     return 0.0
 
 
-def _roles(path: object, table: AnyTable, chosen: str | None, columns: Mapping[str, str]) -> dict[str, str]:
+def _roles(path: object, table: Table | FrameTable, chosen: str | None, columns: Mapping[str, str]) -> dict[str, str]:
     """The columns of a table by what they hold.
 
     :raises InputError: ``columns`` or ``chosen`` names one that is not there.
@@ -140,7 +131,7 @@ def _roles(path: object, table: AnyTable, chosen: str | None, columns: Mapping[s
 
 
 def judgements_of_table(
-    path: object, table: AnyTable, chosen: str | None, columns: Mapping[str, str] | None = None
+    path: object, table: Table | FrameTable, chosen: str | None, columns: Mapping[str, str] | None = None
 ) -> Judgements | None:
     """The judgements in a table; None if it has no column of examples, or neither systems nor raters.
 

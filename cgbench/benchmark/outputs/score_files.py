@@ -67,21 +67,17 @@ def split_field(text: str) -> tuple[Path, str | None]:
     return split_name(text)
 
 
-def is_of_systems(path: Path) -> bool:
-    """Whether a file may contain the scores of several systems by name."""
-    name = path.with_suffix("") if path.suffix in COMPRESSED else path
-    return name.name.endswith(".seg.score") or name.suffix == ".json"
-
-
-def systems_of(text: str) -> dict[str, ScoreColumn]:
-    """All systems in a file (:func:`is_of_systems`).
+def read_systems_file(path: Path, field: str | None) -> dict[str, ScoreColumn] | None:
+    """All systems in a file that may contain the scores of several by name; None if its name is of another form.
 
     :raises InputError: it has another format than its name says.
     """
-    path, field = split_field(text)
-    if (path.with_suffix("") if path.suffix in COMPRESSED else path).suffix == ".json":
+    plain = path.with_suffix("") if path.suffix in COMPRESSED else path
+    if plain.suffix == ".json":
         in_rows = is_array(path) or is_json_lines(path)
         return {short_name(path): read_table(path, field, None)} if in_rows else _read_json(path, field)
+    if not plain.name.endswith(".seg.score"):
+        return None
     systems: dict[str, list[str]] = {}
     for row_number, line in enumerate(read_lines(path), 1):
         name, sign, value = line.rstrip("\r").rpartition("\t")
@@ -91,14 +87,6 @@ def systems_of(text: str) -> dict[str, ScoreColumn]:
     if not systems:
         raise InputError(f"{path}: no scores")
     return {name: ScoreColumn(f"{path}, {name}", values) for name, values in systems.items()}
-
-
-def read_plain(path: Path) -> ScoreColumn:
-    """Plain text: one number per line.
-
-    :raises InputError: the file is missing, damaged or not UTF-8.
-    """
-    return ScoreColumn(str(path), [line.rstrip("\r") for line in read_lines(path)])
 
 
 def read_table(path: Path, chosen: str | None, ids: str | None) -> ScoreColumn:

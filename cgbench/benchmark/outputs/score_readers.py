@@ -23,11 +23,9 @@ from cgbench.benchmark.outputs.judgements import (
 )
 from cgbench.benchmark.outputs.score_files import (
     ScoreColumn,
-    is_of_systems,
-    read_plain,
+    read_systems_file,
     read_table,
     split_field,
-    systems_of,
 )
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
@@ -36,7 +34,7 @@ from cgbench.text.inputs import is_path
 from cgbench.text.joins import index_of
 from cgbench.text.remote import local
 from cgbench.text.rows import Table
-from cgbench.text.streams import TABLES, form
+from cgbench.text.streams import TABLES, form, read_lines
 
 
 @dataclass(frozen=True)
@@ -113,14 +111,12 @@ def _check_unused(path: Path, scores: ScoreColumn) -> None:
 
 
 def _of_systems(path: Path, field: str | None, options: ReadOptions) -> SystemRuns | None:
-    if not is_of_systems(path):
-        return None
-    text = f"{path}:{field}" if field else str(path)
-    return {system: [column] for system, column in systems_of(text).items()}
+    systems = read_systems_file(path, field)
+    return None if systems is None else {system: [column] for system, column in systems.items()}
 
 
 def _plain(path: Path, field: str | None, options: ReadOptions) -> SystemRuns | None:
-    return {"": [read_plain(path)]}
+    return {"": [ScoreColumn(str(path), [line.rstrip("\r") for line in read_lines(path)])]}
 
 
 READERS: dict[str, Reader] = {
@@ -130,18 +126,18 @@ READERS: dict[str, Reader] = {
 """The readers; the last one is asked first, and the first one knows every file."""
 
 
-def read_scores(text: str, options: ReadOptions | None = None) -> SystemRuns:
+def read_scores(text: str, options: ReadOptions = ReadOptions()) -> SystemRuns:
     """The scores in ``FILE`` or ``FILE:FIELD`` by system; a file that names none has one named after the file.
 
     :raises InputError: there is no such file or column, or the file has another form than its name says.
     """
     path, field = split_field(local(text))
-    results = (read(path, field, options or ReadOptions()) for read in reversed(READERS.values()))
+    results = (read(path, field, options) for read in reversed(READERS.values()))
     systems = next(systems for systems in results if systems is not None)
     return {system or short_name(path): runs for system, runs in systems.items()}
 
 
-def read_score_columns(scores: Mapping[str, Any], options: ReadOptions | None = None) -> SystemRuns:
+def read_score_columns(scores: Mapping[str, Any], options: ReadOptions = ReadOptions()) -> SystemRuns:
     """The scores of every system, one column per run.
 
     :param scores: by system: a file, a list of numbers, or a list of these, one per run; files in a list must be
@@ -175,9 +171,9 @@ def is_frame(value: Any) -> bool:
     return hasattr(value, "iloc") and hasattr(value, "columns")
 
 
-def _of_frame(frame: Any, options: ReadOptions | None) -> SystemRuns:
-    judgements = judgements_of_table("the data frame", FrameTable(frame), None, (options or ReadOptions()).columns)
-    systems = _of_judgements("the data frame", judgements, options or ReadOptions())
+def _of_frame(frame: Any, options: ReadOptions) -> SystemRuns:
+    judgements = judgements_of_table("the data frame", FrameTable(frame), None, options.columns)
+    systems = _of_judgements("the data frame", judgements, options)
     if systems is None:
         raise InputError(
             "the data frame has no columns of examples, scores and systems or raters: name them with "

@@ -50,9 +50,8 @@ class RaceRequest:
         default=0.05, help="Probability of any wrong decision, among all systems", above=0, below=1, group="Comparison"
     )
     margin: float = option(
-        default=0.0, help="Differences of at most this are equivalent", least=0, unit="points",
-        group="Comparison",
-    )  # fmt: skip
+        default=0.0, help="Differences of at most this are equivalent", least=0, unit="points", group="Comparison"
+    )
     batch: int = option(default=50, help="Number of examples between two tests", least=1, group="Comparison")
     seed: int = option(default=0, help="Seed of the order of examples", least=0, group="Comparison")
     prompting: PromptingOptions = option(default=PromptingOptions(), help="Prompts, and how answers are read")

@@ -74,31 +74,27 @@ class Breakdown:
     by: Grouping | None = option(
         default=None,
         help="Break scores down by length, degree, prompt_degree, frequency, one-shot, neighbour, uncertainty, "
-        "difficulty, reference, perplexity, exposure, column:NAME or a feature of the metric",
-        group="Breakdown", metavar="NAME",
+        "difficulty, reference, perplexity, exposure, column:NAME or a feature of the metric", metavar="NAME",
     )  # fmt: skip
     _: KW_ONLY
     bins: BinEdges | None = option(
         default=None, help="Bins of --by: of equal width, quantiles, or edges [default: one bin per label or per value "
-        "if these are few (below ten examples merged), else quartiles]", group="Breakdown",
-        metavar="N|quantiles:N|e1,e2,...",
+        "if these are few (below ten examples merged), else quartiles]", metavar="N|quantiles:N|e1,e2,...",
     )  # fmt: skip
     side: Literal["source", "target"] | None = option(
-        default=None, help="Side of the text that --by measures [default: target]", group="Breakdown"
+        default=None, help="Side of the text that --by measures [default: target]"
     )
     train: Text | None = option(
-        default=None, help="Training text of that side, for --by degree, frequency, one-shot, neighbour or "
-        "exposure",
-        group="Breakdown",
-    )  # fmt: skip
+        default=None, help="Training text of that side, for --by degree, frequency, one-shot, neighbour or exposure"
+    )
     min_count: int = option(
         default=3, help="Minimum count for an n-gram to be known, for --by degree or exposure", least=1, is_setting=True
     )
     exposure: Folder | None = option(
         default=None, help="Corpus that a model may have seen, for --by exposure: a folder of overlap --out on "
-        "this text", group="Breakdown",
+        "this text",
     )  # fmt: skip
-    lm: File | None = option(default=None, help="Language model, for --by perplexity", group="Breakdown")
+    lm: File | None = option(default=None, help="Language model, for --by perplexity")
     differences: bool = option(
         default=False, help="Show where systems differ from the baseline: n-grams, words, types of examples",
         group="Comparison",
@@ -128,24 +124,20 @@ class ExampleOptions:
         group="Breakdown",
     )  # fmt: skip
     ids: Name | None = option(
-        default=None,
-        help="Column with the ID of the example, to join tables by; none: by row order [default: what tables have]",
-        group="Advanced", flag="id", metavar="COLUMN",
+        default=None, help="Column with the ID of the example, to join tables by; none: by row order [default: what "
+        "tables have]", group="Advanced", flag="id", metavar="COLUMN",
     )  # fmt: skip
     normalise: Name | None = option(
-        default=None,
-        help="Normalise hypotheses like the release, with a tokeniser (en=moses, jieba), or with detokenize",
-        group="Text", metavar="release|[LANG=]NAME",
+        default=None, help="Normalise hypotheses like the release, with a tokeniser (en=moses, jieba), or with "
+        "detokenize", group="Text", metavar="release|[LANG=]NAME",
     )  # fmt: skip
     accept_text: bool = option(
         default=False, help="Score hypotheses whose case, tokenisation or language differs from the references, or of "
-        "which many are empty or cut short",
-        group="Advanced",
+        "which many are empty or cut short", group="Advanced",
     )  # fmt: skip
     estimate: Literal["pool", "candidates", "window"] | None = option(
-        default=None,
-        help="Estimate the score on all candidates (from the stratified sample of --release), on the window (from its "
-        "test set) or on the pool, with intervals of the design", group="Comparison",
+        default=None, help="Estimate the score on all candidates (from the stratified sample of --release), on the "
+        "window (from its test set) or on the pool, with intervals of the design", group="Comparison",
     )  # fmt: skip
     published: str | bool | None = option(
         default=None, help="Show published results too [default benchmark: the preset's]", group="Output",
@@ -181,19 +173,16 @@ class Control:
 
     control_systems: Systems | None = option(
         default=None, help="Hypotheses of the same systems on the control set, runs in the same order",
-        group="Control set", flag="control-hyp",
+        flag="control-hyp",
     )  # fmt: skip
     control_references: References | None = option(
-        default=None, help="References of the control set", group="Control set", flag="control-ref", metavar="FILE"
+        default=None, help="References of the control set", flag="control-ref", metavar="FILE"
     )
     _: KW_ONLY
     control_sources: Text | None = option(
-        default=None, help="Sources of the control set, also for --cluster source", group="Control set",
-        flag="control-source",
-    )  # fmt: skip
-    control_compounds: Text | None = option(
-        default=None, help="Compound of each source of the control set", group="Control set"
+        default=None, help="Sources of the control set, also for --cluster source", flag="control-source"
     )
+    control_compounds: Text | None = option(default=None, help="Compound of each source of the control set")
     memory: Bitext | None = option(
         default=None, help="Training corpus (a table with both sides, or SOURCE TARGET): add a system that gives the "
         "target of the nearest training source", group="Comparison", metavar="FILES",
@@ -224,12 +213,14 @@ class ScoreRequest:
     )
     paired: TestName | bool | None = option(default=None)
     by: Grouping | None = option(default=None)
-    comparison: Comparison = option(default=Comparison(), help="Intervals and tests (Comparison)")
-    breakdown: Breakdown = option(default=Breakdown(), help="Bins, known parts and differences (Breakdown)")
+    comparison: Comparison = option(default=Comparison(), help="Intervals and tests (Comparison)", group="Comparison")
+    breakdown: Breakdown = option(
+        default=Breakdown(), help="Bins, known parts and differences (Breakdown)", group="Breakdown"
+    )
     examples: ExampleOptions = option(
         default=ExampleOptions(), help="How examples are read, and the population that they represent (ExampleOptions)"
     )
-    control: Control = option(default=Control(), help="The control set (Control)")
+    control: Control = option(default=Control(), help="The control set (Control)", group="Control set")
     settings: Options | None = option(
         default=None, help="Options of the metric, which may also be given by name, such as lowercase or lexicon",
         python_only=True,

@@ -396,9 +396,8 @@ class PowerRequest:
     )
     binary: bool = option(default=False, help="The variance is of right or wrong answers, in percent", group="Variance")
     seed_variance: float | None = option(
-        default=None, help="Variance between seeds, of both systems, without a pilot", group="Variance",
-        least=0,
-    )  # fmt: skip
+        default=None, help="Variance between seeds, of both systems, without a pilot", group="Variance", least=0
+    )
     examples: tuple[int, ...] = option(
         default=(), help="Numbers of test examples [default: 0.5, 1, 2, 4 and 10 times the pilot's]", least=2,
         group="Design",
