@@ -1,7 +1,5 @@
 """Types of arguments that requests share: a text, a corpus, a file, a model, the hypotheses of systems."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

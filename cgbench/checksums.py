@@ -4,8 +4,6 @@ A file is hashed once per process (:func:`known_digest`). The checksums of a fol
 SHA256SUMS, which ``sha256sum -c SHA256SUMS`` also checks; that of a single file F is in F.sha256.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterable, Mapping

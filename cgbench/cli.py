@@ -1,7 +1,5 @@
 """The ``cgbench`` command: the commands of :mod:`cgbench.commands`, each imported when it is used."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 import click

@@ -1,7 +1,5 @@
 """User errors, text that is safe on a terminal, and lazy imports of optional packages."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import re

@@ -1,7 +1,5 @@
 """Write files atomically; read untrusted files, and check the shape of their JSON."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math

@@ -4,8 +4,6 @@ A lock is ``flock`` on a file and ends with its process. On a disk shared by sev
 if the file system supports that (NFS 4 does; some cluster file systems need to be mounted with ``flock``).
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

@@ -1,7 +1,5 @@
 """This machine: its name, its cores, its free memory, and a check that a stage fits into memory before it starts."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

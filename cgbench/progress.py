@@ -1,7 +1,5 @@
 """Progress: tqdm bars on a terminal and in notebooks; elsewhere, at intervals, a line on standard error."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import os

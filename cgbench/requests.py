@@ -14,8 +14,6 @@ its default alone.
 Values are converted by msgspec, chosen for its import: 0.016 s, pydantic's 0.063 s (Python 3.11, 2026-11-23).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import inspect

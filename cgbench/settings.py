@@ -5,8 +5,6 @@ as an option, in YAML files, in the manifest. ``__post_init__`` checks constrain
 values; this module adds values written as text (``1_000``, ``yes``, ``none``) and refuses numbers that are not finite.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import math

@@ -13,8 +13,6 @@ Layout under a workspace's root::
     lock                     held while a command works in this workspace
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import multiprocessing

@@ -1,7 +1,5 @@
 """Small tables, and notes between them, as text, Markdown, LaTeX, HTML or TSV."""
 
-from __future__ import annotations
-
 import html
 import re
 import shutil

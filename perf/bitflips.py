@@ -15,8 +15,6 @@ the one that was begun and has no end: it counts as "crash". The exit status is 
 changed, nothing was said, or what was said is not one line.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

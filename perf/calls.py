@@ -5,8 +5,6 @@
 Counts one training update of the preset ``tiny``, and one self-attention over one grid.
 """
 
-from __future__ import annotations
-
 import collections
 import sys
 from collections.abc import Callable

@@ -12,8 +12,6 @@ table: the share of tests with p below 0.05, the share of 95% intervals of one s
 and the level of the test that takes examples as independent.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import itertools

@@ -5,8 +5,6 @@ of 95% intervals that contain the truth, and the mean of three simpler estimates
 weights for pieces (of equal length and frequency alone), and with neither length nor frequency.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 

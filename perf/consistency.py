@@ -10,8 +10,6 @@ pieces, in five contexts of known words, and counts intervals that hold the expe
 two systems are equally good.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import datetime

@@ -13,8 +13,6 @@ of them need two cores that nothing else uses. ``together``: a member trained by
 with the best of some numbers of GPUs a member, whose ``--efficiency`` is assumed. A line of JSON is printed for each.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import heapq

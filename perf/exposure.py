@@ -11,8 +11,6 @@ its 95% intervals that hold the planted gain. In ``texts``, two of three new com
 corpus.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import itertools

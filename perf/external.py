@@ -5,8 +5,6 @@ with random weights, made here; nothing is downloaded. Ratios are medians of the
 their range.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import resource

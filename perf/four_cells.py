@@ -7,8 +7,6 @@ degree and at high uncertainty, so the true effects are known. A single seed spe
 those of several seeds vary by 2 points.
 """
 
-from __future__ import annotations
-
 import argparse
 
 import numpy as np

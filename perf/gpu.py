@@ -5,8 +5,6 @@ start its many small kernels fast enough. What is measured: one process a member
 CUDA stream a member, which share the interpreter.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import threading
 import time

@@ -6,8 +6,6 @@ Times are the best of the repeats; the second part runs both programs on the sam
 processor time besides, which says more where something else runs.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import os

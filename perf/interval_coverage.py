@@ -18,8 +18,6 @@ rejects: stated from the mean variance of 200 pilots, and from one of them, as 8
 500 samples each. Prints Markdown tables.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable
 

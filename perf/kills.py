@@ -8,8 +8,6 @@ build goes to FOLDER/kills.jsonl, and the same command goes on after the last li
 failed or ended in other bytes.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

@@ -7,8 +7,6 @@ page cache; memory is the peak resident set. Peers: ``wc -w`` on the same text; 
 first lines, extrapolated by the number of words; and KenLM's lmplz, where there is one to name.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -7,8 +7,6 @@ of a text that is in the page cache; memory is the peak resident set. The peer i
 of it and dictionaries, on a sample of these pairs; it is extrapolated by the number of places where two words meet.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import json

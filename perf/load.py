@@ -9,8 +9,6 @@ fresh process at a quarter of its size and at all of it: what is flat has the sa
 to FOLDER/load.jsonl; a Markdown table is printed.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil

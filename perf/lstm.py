@@ -1,7 +1,5 @@
 """Speed of the LSTM with input feeding, against a plain loop over torch's own layers of the same size."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from model_work import Setting, adam, finish, in_turn, padded, spread

@@ -3,8 +3,6 @@
 Needs ``pip install '.[perf]'``; nothing is downloaded.
 """
 
-from __future__ import annotations
-
 import torch
 from model_work import SOURCE_SIZE, TARGET_SIZE, Setting, adam, finish, padded
 from torch import Tensor

@@ -1,7 +1,5 @@
 """Speed of beam search against a peer, and what measures of uncertainty add to the forward passes they need."""
 
-from __future__ import annotations
-
 from unittest import mock
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Speed of training steps: the Transformer against a peer, R-Dangle against the Transformer."""
 
-from __future__ import annotations
-
 import multiprocessing
 import resource
 import statistics

@@ -9,8 +9,6 @@ Prints a Markdown table. What is compared runs in turn, A B B A ..., in one proc
 neighbours, with their range. Models have random weights and sentences random words, with lengths as in IWSLT14.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import importlib

@@ -10,8 +10,6 @@ a tiny text that compiles the loops; processor time is that of all workers. Memo
 the corpus and for a quarter of it: flat is the same.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import json

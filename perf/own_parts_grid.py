@@ -7,8 +7,6 @@ another piece's translation or, with synonyms and senses, always the same other 
 the pieces of test rows that is expected to fail because of the composition only.
 """
 
-from __future__ import annotations
-
 import argparse
 from concurrent.futures import ProcessPoolExecutor
 from typing import NamedTuple

@@ -6,8 +6,6 @@ Each is one side of a text, as plain files. Prints a Markdown table: pairs read 
 best pair with each piece, both must find the same number of neighbours that are known with it, or nothing is printed.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import tempfile

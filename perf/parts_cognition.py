@@ -5,8 +5,6 @@ source, compound, hypothesis, human_correct) and ``lexicon``. The pieces of a co
 words it has in the same order; their rows are the probes.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import sys

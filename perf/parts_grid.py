@@ -5,8 +5,6 @@ Every system errs on single pieces; only two kinds of system err because of the 
 varies length, difficulty and whole sentences.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable
 

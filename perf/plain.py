@@ -7,8 +7,6 @@ sides, the degree by dynamic programming, the SIZE highest degrees without repea
 and scanning took, and a checksum of the degrees, as JSON.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -6,8 +6,6 @@ Counts n-grams in dictionaries, takes discounts from the counts of counts, inter
 ARPA file. Prints the words and the n-grams of each order as JSON.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections import Counter, defaultdict

@@ -23,8 +23,6 @@ same of differences between neighbouring systems, the largest bias in standard e
 of ``random``. ``plain``: how far the score of the sample without weights is from that of all candidates.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import itertools

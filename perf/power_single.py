@@ -12,8 +12,6 @@ refused and left out), and how often approximate randomisation with 1,000 sample
 and 20% have a standard error of 1.3 points.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 

@@ -8,8 +8,6 @@ the repeats, memory is the peak resident set. The scan is ``cgbench build-react 
 sides, known n-grams, rare-word filter, degree, Parquet, the candidates.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import json

@@ -6,8 +6,6 @@ Prints a Markdown table. Times are the best of the repeats, ratios the median of
 must give the same actions, or nothing is printed.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import statistics

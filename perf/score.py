@@ -9,8 +9,6 @@ rules; the paired bootstrap is the whole command against the whole ``sacrebleu -
 Times are the best of the repeats.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import os

@@ -22,8 +22,6 @@ of differences, finds in 80% of comparisons; the figure is the test's share of t
 A line per cell is added to FILE as JSON; cells that it has are not run again. ``table`` prints Markdown.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import json

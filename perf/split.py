@@ -11,8 +11,6 @@ bigrams. The objective is what both maximise: less the distance of the compound 
 the atom divergence. With several runs, each of other seeds and lines, times and figures are means.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import json

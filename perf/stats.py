@@ -7,8 +7,6 @@ in turns, after one run that is not counted (it compiles the kernels where that 
 must be the same, or nothing is printed.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import json

@@ -5,8 +5,6 @@
 Novel n-grams by sets of tuples, known n-grams level by level in dictionaries, the degree by dynamic programming.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import sys

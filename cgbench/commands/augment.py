@@ -1,7 +1,5 @@
 """``cgbench augment``: generate new training pairs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """``cgbench average``: the mean of checkpoints."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

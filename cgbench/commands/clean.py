@@ -1,7 +1,5 @@
 """``cgbench clean``: delete unused build results."""
 
-from __future__ import annotations
-
 import click
 
 from cgbench.benchmark.release.clean import CleanRequest, clean

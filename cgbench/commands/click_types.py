@@ -1,7 +1,5 @@
 """Types of options: several files after one option, names of models, systems (``SYSTEM=FILE``), lists of numbers."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Classes of commands and options: help under headings, errors in one line; and options that commands share."""
 
-from __future__ import annotations
-
 import functools
 import re
 import sys

@@ -1,7 +1,5 @@
 """``cgbench consistency``: how alike systems translate what sentences share, without references."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

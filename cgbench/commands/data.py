@@ -1,7 +1,5 @@
 """The ``cgbench data`` commands: list, describe and prepare data sets."""
 
-from __future__ import annotations
-
 import textwrap
 
 import click

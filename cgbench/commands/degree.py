@@ -1,7 +1,5 @@
 """``cgbench degree``: the compositional degree of sentences."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``cgbench export``: a release in the form that another tool reads."""
 
-from __future__ import annotations
-
 import shlex
 
 import click

@@ -1,7 +1,5 @@
 """``cgbench lexicon``: lexicons for models with lexical translation."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path

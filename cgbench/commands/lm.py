@@ -1,7 +1,5 @@
 """The ``cgbench lm`` commands: train an n-gram language model, and score sentences with one."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from pathlib import Path

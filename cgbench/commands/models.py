@@ -1,7 +1,5 @@
 """``cgbench models``: list architectures, methods and presets; show one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

@@ -1,7 +1,5 @@
 """A command made from a request class: its options, and the request from their values."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``cgbench overlap``: how much of a test text is in a corpus of any size."""
 
-from __future__ import annotations
-
 import contextlib
 from itertools import chain
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``cgbench parts``: probes for the pieces of a test set."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

@@ -1,7 +1,5 @@
 """``cgbench power``: how many examples and seeds are enough."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -1,7 +1,5 @@
 """The command ``cgbench race``."""
 
-from __future__ import annotations
-
 import click
 
 from cgbench.benchmark.race.request import RaceRequest

@@ -1,7 +1,5 @@
 """``cgbench report``: an HTML report on a release."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

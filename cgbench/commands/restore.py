@@ -1,7 +1,5 @@
 """``cgbench restore``: restore the text of a text-free release."""
 
-from __future__ import annotations
-
 import click
 
 from cgbench.benchmark.release.restore import RestoreRequest, restore

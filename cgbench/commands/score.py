@@ -1,7 +1,5 @@
 """``cgbench score METRIC``: one command per metric, made from the metric's class and the request."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Mapping
 from itertools import takewhile

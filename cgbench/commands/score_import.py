@@ -1,7 +1,5 @@
 """``cgbench score import``: segment scores of any metric, and logs of harnesses."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

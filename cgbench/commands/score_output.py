@@ -1,7 +1,5 @@
 """Output of ``cgbench score``: what it prints and the files that it writes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any

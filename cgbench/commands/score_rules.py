@@ -1,7 +1,5 @@
 """``cgbench score rules``: handwritten rules of each example, and verdicts of a judge."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``cgbench split``: splits for compositional generalisation."""
 
-from __future__ import annotations
-
 import click
 
 from cgbench.benchmark.splits.request import SplitRequest

@@ -1,7 +1,5 @@
 """``cgbench stats``: count novel n-grams in test texts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """The command ``cgbench translate``."""
 
-from __future__ import annotations
-
 from itertools import chain
 
 import click

@@ -1,7 +1,5 @@
 """The command ``cgbench uncertainty``."""
 
-from __future__ import annotations
-
 import click
 
 from cgbench.argument_types import as_path

@@ -1,7 +1,5 @@
 """``cgbench validate``: is a release what it claims to be?"""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

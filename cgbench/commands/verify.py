@@ -1,7 +1,5 @@
 """``cgbench verify``: check a release."""
 
-from __future__ import annotations
-
 import sys
 
 import click

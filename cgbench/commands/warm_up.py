@@ -1,7 +1,5 @@
 """``cgbench warm-up``: precompile and cache code."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import tempfile

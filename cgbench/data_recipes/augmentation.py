@@ -1,7 +1,5 @@
 """Write a training text with new pairs: what ``cgbench augment geca`` does."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

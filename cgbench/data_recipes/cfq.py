@@ -4,8 +4,6 @@ Keysers et al., "Measuring Compositional Generalization", ICLR 2020; Zheng and L
 Sequence Learning", ACL 2022.
 """
 
-from __future__ import annotations
-
 import re
 import string
 from collections import defaultdict

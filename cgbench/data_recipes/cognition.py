@@ -5,8 +5,6 @@ Chinese subwords. ``data/valid.zh`` and ``data/test.zh`` are other files, in wor
 are original Chinese text, since the papers score characters.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from cgbench.data_recipes.recipe import NO_LICENCE, Recipe, Source, Sources, Split, Writer

@@ -4,8 +4,6 @@ It has the correction of 2022, and also the form without variables on which Dang
 "COGS", EMNLP 2020; Zheng and Lapata, "Disentangled Sequence to Sequence Learning", ACL 2022.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Iterator

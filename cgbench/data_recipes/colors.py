@@ -4,8 +4,6 @@ Four words are colours; ``fep`` repeats the word before it three times, ``A blic
 the meaning of Y followed by that of X. The pairs are generated; released files, if available, must agree.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

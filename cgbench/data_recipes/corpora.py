@@ -1,7 +1,5 @@
 """Data sets used as published: two translation corpora and a treebank; and the demo corpus."""
 
-from __future__ import annotations
-
 from cgbench.data_recipes.recipe import NO_LICENCE, Recipe, Sources, Split, Writer
 from cgbench.data_recipes.sources import LEARNERS, alignments, released
 from cgbench.data_recipes.writer import GENERATED, tab_rows

@@ -1,7 +1,5 @@
 """Download a file over HTTP atomically; proxies and certificates come from the environment."""
 
-from __future__ import annotations
-
 import time
 from http.client import HTTPException
 from pathlib import Path

@@ -7,8 +7,6 @@ holes. A fragment is a few consecutive words that fill all places of a hole, in 
 A pair is stored as one string with one character per word, so that ``str.replace`` replaces a fragment everywhere.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from array import array

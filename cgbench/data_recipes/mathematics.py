@@ -6,8 +6,6 @@ ones from the same distribution. Difficulty is measured as entropy: the decimal 
 numbers.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path

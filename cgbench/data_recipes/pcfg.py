@@ -4,8 +4,6 @@ The sentences were sampled to match the lengths and depths of a natural corpus, 
 downloaded. The grammar defines the meaning of a sentence: every row is interpreted and its target checked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

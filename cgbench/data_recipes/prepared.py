@@ -1,7 +1,5 @@
 """Prepare a data set atomically, with a record of its origin."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path

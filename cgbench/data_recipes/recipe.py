@@ -3,8 +3,6 @@
 The recipes are in the other files of this package; :mod:`~cgbench.data_recipes.registry` finds them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Recipes by name: built-in ones, and those of installed packages (entry point ``cgbench.recipes``)."""
 
-from __future__ import annotations
-
 import warnings
 from functools import cache
 from importlib import import_module

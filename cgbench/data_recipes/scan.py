@@ -5,8 +5,6 @@ Lake and Baroni, "Generalization without Systematicity", ICML 2018 (supplement: 
 files, row by row.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

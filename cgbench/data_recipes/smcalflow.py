@@ -1,7 +1,5 @@
 """SMCalFlow-CS: calendar requests that combine two skills, few of them in training (Yin et al., NAACL 2021)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

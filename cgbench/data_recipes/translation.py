@@ -1,7 +1,5 @@
 """German-English translation: IWSLT14 as prepared by fairseq, ReaCT, and the WMT14 pool from which ReaCT was drawn."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from functools import partial

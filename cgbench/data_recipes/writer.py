@@ -1,7 +1,5 @@
 """Write the splits of a data set: aligned plain text."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from collections.abc import Callable, Iterable, Sequence

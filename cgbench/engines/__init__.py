@@ -1,7 +1,5 @@
 """Run tasks in parallel, in processes of this machine or on a Ray cluster. The choice never changes the output."""
 
-from __future__ import annotations
-
 import os
 
 from cgbench.engines.local import Local, end_with_parent

@@ -4,8 +4,6 @@ A crash of the child becomes an :class:`InputError`. The child imports a functio
 requests, with JSON in, JSON and bytes out. Nothing is pickled. The child ends with its parent.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -6,8 +6,6 @@ code they use. So callers allocate the arrays of kernels: compiling one ``np.emp
 as long as a whole loop.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import sys
 from collections.abc import Callable

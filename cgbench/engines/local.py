@@ -1,7 +1,5 @@
 """Run tasks in worker processes on this machine; they never outlive the command."""
 
-from __future__ import annotations
-
 import contextlib
 import multiprocessing
 import os

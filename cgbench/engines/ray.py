@@ -4,8 +4,6 @@ Ray schedules tasks by their resources, and repeats a task if its worker or mach
 raised here, once. This module is imported only if Ray is used.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib

@@ -6,8 +6,6 @@ end in ``</s>`` have a log10 back-off of 0. There are no comments, because some 
 decimals; log10 of 0 is written as -99.
 """
 
-from __future__ import annotations
-
 import queue
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence

@@ -5,8 +5,6 @@
 
 # mypy: ignore-errors
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -25,8 +25,6 @@ So a distinct n-gram of n words starts where ``shared < n <= depth`` and continu
 
 # mypy: ignore-errors
 
-from __future__ import annotations
-
 import numpy as np
 
 from cgbench.engines.compiled import kernel

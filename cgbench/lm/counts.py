@@ -4,8 +4,6 @@
 runs in it; the run of an n-gram consists of the runs of the n-grams with one more word on the left.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor

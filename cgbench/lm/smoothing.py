@@ -7,8 +7,6 @@ the numbers of n-grams with counts of 1 to 4. The discounted mass goes to the sh
 uniform distribution over the vocabulary, which includes ``<unk>`` but not ``<s>``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

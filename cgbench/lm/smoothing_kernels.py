@@ -14,8 +14,6 @@ prefetching. ``tests/helpers/twins_lm.py`` has a naive version of each.
 
 # mypy: ignore-errors
 
-from __future__ import annotations
-
 import numpy as np
 
 from cgbench.engines.compiled import inlined, kernel

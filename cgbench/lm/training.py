@@ -1,7 +1,5 @@
 """Train an n-gram language model (``cgbench lm train``): count, smooth, write."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

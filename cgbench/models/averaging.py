@@ -3,8 +3,6 @@
 Sums are in float64, in the order of the checkpoints, so the result is deterministic.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, replace

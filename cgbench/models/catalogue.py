@@ -3,8 +3,6 @@
 Counting builds a model without allocating memory, which needs PyTorch.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import itertools

@@ -3,8 +3,6 @@
 It cannot compose, so it is a control for measures of composition.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -10,8 +10,6 @@ Unlike in fairseq, the length limit depends on the sentence's own source length,
 translation does not depend on its batch.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The options of commands that ask a server."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias

@@ -5,8 +5,6 @@ and with infinite logits, :class:`~cgbench.models.uncertainty.RunningMeasures`, 
 one member after another.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType

@@ -1,7 +1,5 @@
 """What a translation is asked for."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, TypeAlias
 
 from cgbench.argument_types import File, Files, Kind, Model, Text, are_pairs

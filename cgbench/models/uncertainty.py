@@ -46,8 +46,6 @@ values are NaN: the ``ep_`` measures after a prefix with probability 0 under eve
 infinities.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@ polynomials that the compiler vectorises (Cephes' ``expf`` and ``logf``, S. Mosh
 are in :data:`TILE` float32 lanes, each over a small part of the vocabulary, and in float64 over the lanes.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

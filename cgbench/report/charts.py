@@ -4,8 +4,6 @@ Colours are classes of the style sheet (``c0`` to ``c6``: :data:`cgbench.plots.C
 dark and print styles. Labels, marks or positions repeat whatever a colour encodes.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

@@ -1,7 +1,5 @@
 """What the column names of a release mean, for the pages that show them."""
 
-from __future__ import annotations
-
 import re
 
 from markupsafe import Markup

@@ -1,7 +1,5 @@
 """The section of the score page about known parts: tables, and given pairs that a system gets wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import nan
 from typing import Any

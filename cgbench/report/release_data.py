@@ -4,8 +4,6 @@ Covers and novel n-grams need the training data; a sample of the pool needs the 
 them and ``missing`` says why.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

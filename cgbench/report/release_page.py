@@ -1,7 +1,5 @@
 """``cgbench report``: the page of a release."""
 
-from __future__ import annotations
-
 import html
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What the score page computes: intervals, breakdowns, the outputs of each example, compounds never right."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """``cgbench score --report``: the page of scores."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Measures on a test split, by their names in the table of published results."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

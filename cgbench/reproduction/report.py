@@ -1,7 +1,5 @@
 """Compare our scores with published ones: mean, standard deviation, difference, and its confidence interval."""
 
-from __future__ import annotations
-
 import math
 import statistics
 import sys

@@ -4,8 +4,6 @@ In the output folder, ``data/`` has the prepared sets, and ``runs/<name>/<key>/`
 (``step.json``), its translations (``<split>.hypotheses``) and its scores (``result.json``).
 """
 
-from __future__ import annotations
-
 import math
 import shutil
 import time

@@ -1,7 +1,5 @@
 """The training texts of a run, with held-out or augmented pairs, and its dictionaries and lexicon."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -3,8 +3,6 @@
 Files are read, not memory-mapped: mapped pages count as memory of the process, which would grow with the file.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 from collections.abc import Iterable, Iterator

@@ -4,8 +4,6 @@ Scores and statistics need single columns (hypotheses, references, compounds, ju
 one table. Compressed files (.gz, .zst) are read directly; ``-`` is standard input.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -5,8 +5,6 @@ token (``1-2``) and an empty node (``1.1``) are checked and skipped
 (https://universaldependencies.org/format.html).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

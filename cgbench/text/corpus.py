@@ -1,7 +1,5 @@
 """Aligned text on disk: plain files, indexed in one pass. Other formats are first converted to plain files."""
 
-from __future__ import annotations
-
 import hashlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

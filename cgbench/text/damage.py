@@ -4,8 +4,6 @@ Each form has a repair. It is the cause if the repaired hypotheses have clearly 
 which do not have that form themselves: hypotheses are never judged alone, and a single line is enough.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import re

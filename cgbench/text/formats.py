@@ -1,7 +1,5 @@
 """Parallel text as named by the user: one table with both sides, or one text per side."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest

@@ -8,8 +8,6 @@ Pure: profiles in, differences out. A difference that would make the score of a 
 stops; others only warn.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ A ``str`` or path names a file, as on the command line: plain (also .gz, .zst), 
 other iterable of strings (a list, a pandas Series) is the text itself, one string per example.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 Pure: samples in, problems out. Each is one line with its remedy; one that would spoil the benchmark stops the build.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

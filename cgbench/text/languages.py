@@ -1,7 +1,5 @@
 """Names of languages, and scripts that are written without blanks between words."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 _SCRIPTS = {

@@ -19,8 +19,6 @@ So numbers are written in base 4, digits separated: four variables are enough to
 digits. Names in COGS (``Liam``) stay, because that benchmark tests whether a name was seen in a position.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

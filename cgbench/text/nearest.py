@@ -7,8 +7,6 @@ one is the fuzzy match of translation memories: 1 - edit distance / words of the
 2010, "Convergence of Translation Memory and Statistical Machine Translation").
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple

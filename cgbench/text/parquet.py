@@ -5,8 +5,6 @@ gigabytes: one long value, referenced a thousand times. So one child process wit
 its output is counted.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections.abc import Iterator, Sequence

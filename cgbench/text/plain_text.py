@@ -6,8 +6,6 @@ characters as white space and must not be used to find words; ``bytes.split`` an
 (``text/word_kernels.py``) split as :func:`words_of` does.
 """
 
-from __future__ import annotations
-
 import re
 import warnings
 

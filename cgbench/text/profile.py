@@ -4,8 +4,6 @@ All values are counts over the lines of the sample. A property is None without e
 None never counts as a difference.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -5,8 +5,6 @@ A file is downloaded into a cache and then read like any other. An address is wr
 its settings apply: ``HF_HOME``, ``HF_TOKEN``, ``HF_ENDPOINT``, ``HF_HUB_OFFLINE=1``.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -5,8 +5,6 @@ and newlines. ``.jsonl`` has one object per line, ``.json`` the same or an array
 the file, from 1.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -4,8 +4,6 @@ The sample depends only on line numbers, so a plain file, its ``.gz`` and a tabl
 A compressed text cannot be read from the middle, so every text is read from its beginning, up to :data:`READ` lines.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path

@@ -4,8 +4,6 @@ Uncompressed plain files (and JSON lines) are split into byte ranges at line end
 or a row of a table, is a document. Memory use is that of one block, however long a file is.
 """
 
-from __future__ import annotations
-
 import glob
 import os
 from collections.abc import Callable, Iterable, Iterator

@@ -3,8 +3,6 @@
 ``cgbench score`` reads it and adds it to the signature.
 """
 
-from __future__ import annotations
-
 import json
 import platform
 import re

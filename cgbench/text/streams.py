@@ -4,8 +4,6 @@ All text is read from here. Compressed files are decompressed piece by piece, an
 no text reaches (:mod:`cgbench.text.limits`).
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import sys

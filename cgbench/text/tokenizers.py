@@ -3,8 +3,6 @@
 ``moses`` is sacremoses, a port of the Moses scripts: it escapes characters, keeps hyphens, and can be undone.
 """
 
-from __future__ import annotations
-
 import importlib
 import logging
 import warnings

@@ -4,8 +4,6 @@ httpx limits the time between two packets. A server that sends a byte now and th
 so each exchange runs as one task of asyncio that ends at its deadline.
 """
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import json

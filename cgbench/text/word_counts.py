@@ -1,7 +1,5 @@
 """A vocabulary that grows while text is read, and the text as word ids."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

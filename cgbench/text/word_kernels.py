@@ -23,8 +23,6 @@ Compiled code is cached next to this file; the first use after installation comp
 
 # mypy: ignore-errors
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

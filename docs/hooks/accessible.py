@@ -1,7 +1,5 @@
 """mkdocs: names and keyboard focus that the theme lacks. Whatever scrolls can be focused; dialogs have names."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -3,8 +3,6 @@
 A formula that LaTeX would refuse stops the build.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from typing import Any

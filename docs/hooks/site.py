@@ -1,7 +1,5 @@
 """mkdocs: pages from outside docs/ (changelog, notebooks ...), and folders of the navigation as lists of pages."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

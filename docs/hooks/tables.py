@@ -6,8 +6,6 @@ signature and docstring of a function or class. mkdocs uses :func:`on_page_markd
 measurements.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import re

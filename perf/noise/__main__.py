@@ -14,8 +14,6 @@ A measure is good if it ranks noise above good pairs (AUC), and if what it drops
 are no noise; with one member, which cannot disagree, by its total uncertainty.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Mapping, Sequence
 from itertools import combinations

@@ -1,7 +1,5 @@
 """The candidates that perf/noise looks at: of the demo, and of real text with planted noise."""
 
-from __future__ import annotations
-
 import gzip
 import random
 from collections.abc import Sequence

@@ -7,8 +7,6 @@ misaligned and the source of the rest is garbled as in its pool; on real text, n
 Noise is planted evenly, or five times as often in the highest third by degree.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -6,8 +6,6 @@
 docs/lab/noise.md has the table.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from pathlib import Path

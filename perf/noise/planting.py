@@ -1,7 +1,5 @@
 """Noise of known kinds, planted into good pairs: from targets of other pairs down to a single word."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

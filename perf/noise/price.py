@@ -1,7 +1,5 @@
 """The price of a cut: which good pairs it drops, by their degree and by RMI; and what else a cut could go by."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ranks, areas under curves, cuts, and tables of them in Markdown."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Slow, obvious definitions of what the compiled loops must give."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence

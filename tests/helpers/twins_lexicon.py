@@ -1,7 +1,5 @@
 """Slow, obvious definitions of what the lexicon learners and GECA must give."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

@@ -1,7 +1,5 @@
 """Slow, obvious definitions for the n-gram language models: modified Kneser-Ney smoothing with dictionaries."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence

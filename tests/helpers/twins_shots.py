@@ -1,7 +1,5 @@
 """Slow, obvious definitions of what choosing shots must give."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

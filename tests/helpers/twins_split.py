@@ -1,7 +1,5 @@
 """Slow, obvious twins of what measures and makes splits."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 

@@ -1,7 +1,5 @@
 """Amounts in settings: a number of items, or a share of them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from fractions import Fraction

@@ -10,8 +10,6 @@ variables held constant. They assume that the candidates are independent draws. 
 ``tests/unit/benchmark/candidates/test_correlations.py``.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -5,8 +5,6 @@ The pool cut of ReaCT (Zheng and Lapata 2023, section 4). It reads the files of
 number of candidates, not with the pool.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """The document of each pair: from a column of the pool's table, or counted between empty lines (``--document``)."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Sequence
 from itertools import islice

@@ -6,8 +6,6 @@ rounding. Ties at the borders of the window are broken by a hash before the draw
 candidates are in the window, and the probabilities take the window as given.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

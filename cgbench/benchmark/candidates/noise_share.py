@@ -7,8 +7,6 @@ belong together. Half of such noise is less likely than their median; twice the 
 estimate. It counts pairs that do not belong together, so damaged sources and small errors count only in part.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Pairs are selected in the normalised form of their text, and published as their 
 the line end. If the user says that a pool is tokenised (``detokenize``), its original is the text without tokenisation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import islice
 

@@ -6,8 +6,6 @@ two directions disagree. ``joint_cross_entropy`` is the negative logarithm of P(
 language model scores the source, the ensemble the reference. Neither needs a threshold or weight tuned on known noise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

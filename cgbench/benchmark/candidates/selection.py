@@ -8,8 +8,6 @@ ensemble finds unlikely (docs/how-to/noise.md), overall or among candidates of s
 (:func:`given_degree`).
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ shows those of a system. Every stratum has at least two draws, so its variance c
 Techniques", chapters 5 and 5A).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias, get_args
 

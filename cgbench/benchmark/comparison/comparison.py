@@ -1,7 +1,5 @@
 """Compare systems: every score with its runs, interval, difference and p-value, overall and in bins."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace

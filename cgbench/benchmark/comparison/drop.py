@@ -5,8 +5,6 @@ is the same model on both sets, so its two scores stay paired. DBCA reports the 
 which is also given.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -10,8 +10,6 @@ keeps the range: the variance vanishes at 0 and 100, and the interval reaches ne
 ``perf/interval_coverage.py`` measures the coverage; docs/reference/score.md has the results.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

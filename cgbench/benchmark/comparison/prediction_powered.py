@@ -16,8 +16,6 @@ assume half a disagreement with the metric that was not seen. ``perf/prediction_
 coverage.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -17,8 +17,6 @@ A p-value is below 0.05 exactly if the 95% interval excludes zero: both use the 
 Holm's correction, see :func:`half_width`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

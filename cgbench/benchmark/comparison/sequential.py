@@ -17,8 +17,6 @@ The logarithm of the capital is convex in m, so a secant through two points wher
 between points of the grid, bounds are rounded outwards. ``perf/sequential.py`` measures level and number of examples.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -9,8 +9,6 @@ sacrebleu's metrics, and a two-sided one for all others. In both, and in approxi
 2005), a sample as extreme as the observation counts as extreme, so two equal systems have p = 1, not 0.001.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Rank ranges, tiers and winners among systems from tests of all pairs, as in WMT (where tiers are clusters)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

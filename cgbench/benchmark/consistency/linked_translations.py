@@ -12,8 +12,6 @@ docs/lab/consistency.md compares the score with human judgements. Alignment is b
 comparable between systems on the same items, not between sets of items.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections import Counter
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Dankers, Bruni and Hupkes (2022) change sentences by a swapped noun phrase, a sy
 here they come from any text. A hash of the sentences decides which are drawn, so their order does not.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator

@@ -1,7 +1,5 @@
 """The requests of ``cgbench consistency make`` and ``cgbench consistency score``."""
 
-from __future__ import annotations
-
 from cgbench.argument_types import File, Systems, Text
 from cgbench.benchmark.comparison.comparison import Comparison, TestName
 from cgbench.requests import KW_ONLY, option, request

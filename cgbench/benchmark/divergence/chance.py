@@ -4,8 +4,6 @@ Small sets diverge by chance: 200 sentences have few of the words and rare compo
 therefore says how unusual a split is only in comparison with random ones.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from cgbench.errors import InputError, argument

@@ -3,8 +3,6 @@
 A node's label is its name in the form; variables are replaced by what they stand for.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

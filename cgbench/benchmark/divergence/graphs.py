@@ -5,8 +5,6 @@ compound is an edge (parent, role, child), or a node with two or more children, 
 al. 2021 (TMCD) use the edges; the weights of Keysers et al. 2020 concern the larger compounds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 

@@ -5,8 +5,6 @@ p_k^a q_k^(1-a)`` goes from 0 (nothing in common) to 1; the divergence is ``1 - 
 distributions should be similar, and 0.1 for compounds, whose presence in training matters more than their frequency.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass

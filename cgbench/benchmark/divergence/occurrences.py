@@ -4,8 +4,6 @@ A row has each element once. Weights are multiples of 2^-20, so their sums are e
 weight leaves exactly 0: a rest of 1e-17 would count for 0.02 at alpha 0.1.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass

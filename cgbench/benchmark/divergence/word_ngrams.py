@@ -1,7 +1,5 @@
 """Words as atoms, their n-grams as compounds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """External scores with intervals, tests, bins and seeds, for ``cgbench score import``."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

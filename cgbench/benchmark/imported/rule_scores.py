@@ -1,7 +1,5 @@
 """Scores by the rules of each example, for ``cgbench score rules``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

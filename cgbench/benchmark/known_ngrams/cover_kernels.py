@@ -13,8 +13,6 @@ lookup table is described in ``trie_table.py``.
 
 # mypy: ignore-errors
 
-from __future__ import annotations
-
 import numpy as np
 
 from cgbench.benchmark.known_ngrams.trie_table import BUCKET, entry_of, find_entry, home_slot, match_bucket

@@ -1,7 +1,5 @@
 """Learn the known n-grams of a training text held in memory as ids: from the text to the trie's table."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial

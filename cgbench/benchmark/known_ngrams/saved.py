@@ -5,8 +5,6 @@ checked twice when it is opened: their bytes against the checksums in the JSON f
 bounds that the loops rely on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

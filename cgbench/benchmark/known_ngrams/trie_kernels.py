@@ -22,8 +22,6 @@ The table of nodes is in ``trie_table.py``; the loops that read it are in ``cove
 
 # mypy: ignore-errors
 
-from __future__ import annotations
-
 import numpy as np
 
 from cgbench.benchmark.known_ngrams.trie_table import enter, entry_of

@@ -14,8 +14,6 @@ With three words (0, 1, 2) and 16 slots, the n-grams ``0 1`` and ``0 1 2``::
 
 # mypy: ignore-errors
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

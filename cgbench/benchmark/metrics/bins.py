@@ -4,8 +4,6 @@ As in compare-mt (Neubig et al. 2019), any feature can be combined with any scor
 is BLEU by degree, Figures 5 and 6 of the COMPOSITION and LRF papers are CTER by lengths and by modifier.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

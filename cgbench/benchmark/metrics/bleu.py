@@ -10,8 +10,6 @@ counts those of BLEU. A preset changes the text or the statistics as a paper's s
                 too short for any n-gram still counts one n-gram in the denominator.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 import typing

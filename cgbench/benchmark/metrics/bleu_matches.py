@@ -5,8 +5,6 @@ come from sacrebleu's tokenisers. The rules of 13a never cross a blank (``mteval
 distinct string between blanks once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Exact match: a hypothesis is right if it equals one of its references, token by token."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

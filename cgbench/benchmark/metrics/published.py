@@ -3,8 +3,6 @@
 Scores are in percent, also those that a paper prints as fractions (devil and lexicon: exact match).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 

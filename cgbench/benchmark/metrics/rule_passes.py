@@ -4,8 +4,6 @@ The "hypotheses" of a run are the results of its rules, one mark per rule of an 
 no verdict. Intervals, tests, bins and seeds work as for other metrics.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any

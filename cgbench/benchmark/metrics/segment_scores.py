@@ -4,8 +4,6 @@ The "hypotheses" of a run are its scores, one number per example. Intervals, tes
 metrics.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -8,8 +8,6 @@ Every Eval Ever         ``UUID_samples.jsonl``; every ``run`` of the metadata is
 The programs themselves need not be installed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import lzma

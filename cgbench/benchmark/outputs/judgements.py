@@ -11,8 +11,6 @@ A score of an example is the mean of its judgements. Rows are examples, or judge
 are to be clusters and an example has several.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import statistics

@@ -12,8 +12,6 @@ Every epoch of inspect is a run. Reasoning is cut as ``cgbench translate`` does,
 formats are those of lm_eval 0.4.13, inspect_ai 0.3.285 and WMT 2026.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar

@@ -11,8 +11,6 @@ plain text                     one number per line
 Logs of evaluation harnesses are read in ``harness_logs.py``, human judgements in ``judgements.py``.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ A reader is a function of the path, the field that was named (``FILE:FIELD``), a
 runs of each system, under "" if the file names none, or None if the file has another form.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

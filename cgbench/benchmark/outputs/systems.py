@@ -1,7 +1,5 @@
 """Read systems with their runs (seeds), references, and other texts of the same examples, from files or memory."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

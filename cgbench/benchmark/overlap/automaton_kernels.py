@@ -26,8 +26,6 @@ the state of ``c``, 2 in that of ``c b``, and 2 in that of ``b a`` and ``a b a``
 
 # mypy: ignore-errors
 
-from __future__ import annotations
-
 import numpy as np
 
 from cgbench.engines.compiled import kernel, part

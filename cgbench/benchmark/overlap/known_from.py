@@ -5,8 +5,6 @@ limited to that text, so each pair gets the same pieces and rare words as from t
 known n-grams, once each, has exactly these known n-grams; they are learned from it like from any text.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np

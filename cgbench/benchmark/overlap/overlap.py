@@ -1,7 +1,5 @@
 """``overlap()``: how much of a test text is in a corpus of any size, counted exactly in one pass over the corpus."""
 
-from __future__ import annotations
-
 import contextlib
 import tempfile
 from collections.abc import Iterator, Sequence

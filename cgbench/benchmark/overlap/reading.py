@@ -4,8 +4,6 @@ A shard gives the longest matches of each state that it reached (``automaton.py`
 shards are merged; the order does not matter.
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass, field
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The request of ``overlap()`` and ``cgbench overlap``."""
 
-from __future__ import annotations
-
 from cgbench.argument_types import AnyEngine, Files, Folder, Text
 from cgbench.requests import KW_ONLY, option, request
 from cgbench.text.normalisation import TextOptions

@@ -1,7 +1,5 @@
 """The result of ``cgbench overlap``: each example and side, and totals; as text and JSON."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from typing import Any

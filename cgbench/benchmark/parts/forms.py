@@ -1,7 +1,5 @@
 """Probes for parts that are not n-grams: atoms of whole rows (words, logical forms), and CTER's shorter compounds."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

@@ -7,8 +7,6 @@ ordered by a hash of their words, so the order of a corpus does not matter. Memo
 corpus.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate, pairwise

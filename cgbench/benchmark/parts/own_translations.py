@@ -12,8 +12,6 @@ the rest alone say what the translation is, whether the piece is known, and what
 are those of :mod:`~cgbench.benchmark.consistency`, chosen there by human judgements (docs/lab/consistency.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 

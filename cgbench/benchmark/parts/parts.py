@@ -1,7 +1,5 @@
 """``parts()``: probes for the pieces of a test set, as ``cgbench parts`` writes them."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """The request of ``parts()`` and ``cgbench parts``."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from cgbench.argument_types import AnyRelease, Bitext, Bitexts, Folder, Text

@@ -6,8 +6,6 @@ some. It takes at most H(d) = 1 + 1/2 + ... + 1/d times as many as needed, d bei
 superfluous are dropped, which only lowers the number.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ which samples finish may depend on their scores, so the rule counts samples in t
 first that is not finished. The data set must be shuffled: ``dataset.shuffle(seed=1)``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any

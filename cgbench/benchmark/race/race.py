@@ -7,8 +7,6 @@ asked, or with the budget. Answers are in a journal per run, and everything else
 interrupted race resumes and ends as it would have ended.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import math

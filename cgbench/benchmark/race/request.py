@@ -1,7 +1,5 @@
 """The options of ``cgbench race``."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, TypeAlias
 
 from cgbench.argument_types import File, Folder, Kind, Models, Text, are_paths

@@ -1,7 +1,5 @@
 """The inputs of a build: read from the files or lists of sentences in a request."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The plan of a build: its inputs and every step, known before any of them runs."""
 
-from __future__ import annotations
-
 import tempfile
 import warnings
 from collections.abc import Sequence

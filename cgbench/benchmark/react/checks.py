@@ -1,8 +1,6 @@
 """Check that a build is possible: settings that fit together before anything runs, enough pairs before any model is
 trained."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from fractions import Fraction

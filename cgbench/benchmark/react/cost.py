@@ -1,7 +1,5 @@
 """How long a planned build takes on this machine: two timed samples, and one formula per step."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import math

@@ -1,7 +1,5 @@
 """The demo: build a benchmark from a synthetic corpus of labelled pairs, and count each label at every stage."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The known n-grams of a build on the side of the degree, and the known words of the other side."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Defaults are those of ReaCT (Zheng and Lapata 2023, section 4) where the paper states them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path

@@ -4,8 +4,6 @@ It is a function of the inputs and the settings: two builds give the same bytes.
 of candidates; nothing is decided here.
 """
 
-from __future__ import annotations
-
 import json
 import platform
 import shlex

@@ -4,8 +4,6 @@ Its text is ``card.md.jinja``. The evaluation card there is GenBench's taxonomy 
 review of generalization research in NLP").
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

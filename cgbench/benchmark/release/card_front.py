@@ -3,8 +3,6 @@
 The keys and values follow Hugging Face's hub-docs, ``datasetcard.md``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -3,8 +3,6 @@
 They are not part of the benchmark: ``verify`` checks the card without them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import html
 import re

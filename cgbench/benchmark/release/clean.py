@@ -1,7 +1,5 @@
 """Delete unused files from a build's work folder, and half-written files from its release."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ and Croissant RAI 1.0 (MLCommons). People add what a build cannot know (:data:`M
 benchmark, and ``verify`` checks the file without it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

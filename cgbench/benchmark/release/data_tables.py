@@ -4,8 +4,6 @@
 evaluation harnesses expect, everything else in plain columns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

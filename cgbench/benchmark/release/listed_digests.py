@@ -1,7 +1,5 @@
 """The checksums in a manifest: of each file, without what people wrote in it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The ``manifest.json`` of a release: its format, the signature, its digest."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Write card, metadata and manifest of a release, and move its finished files into place."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The pairs of a release that no prompt and no training text may contain."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

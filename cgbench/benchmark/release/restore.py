@@ -4,8 +4,6 @@ Lines are found by the hash of their pair's normalised words, which the release 
 before it, or another file format. Pairs that differ are reported.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Sequence
 from itertools import islice

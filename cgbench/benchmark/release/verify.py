@@ -1,7 +1,5 @@
 """Check a release or a split: its checksums, its counts, and the selection, redrawn from the candidates' measures."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -3,8 +3,6 @@
 ``OUT.work`` has the workspace (``.cgbench``: training text, models, finished steps) and the trained ensemble.
 """
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Iterable, Mapping

@@ -5,8 +5,6 @@ Blanks between two characters of a script that has none (Chinese, Japanese, Thai
 tokenised output is found as well; whole words of these scripts are those of jieba, MeCab or PyThaiNLP.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache

@@ -9,8 +9,6 @@ Verdicts: a table with the columns ``id``, ``rule`` (the name of the rule or its
 Every Eval Ever are such a table: they have the number of rules that passed, not which.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Differences from the baseline that are valid at any look, for results that grow: ``cgbench score --anytime``."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from cgbench.benchmark.comparison.comparison import Comparison, SystemScores

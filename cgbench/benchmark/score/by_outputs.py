@@ -1,8 +1,6 @@
 """Which pieces come out, judged by the outputs of the system alone: :mod:`~cgbench.benchmark.parts.own_translations` on
 a folder of ``cgbench parts --side source``."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -12,8 +12,6 @@ average, at most 5% of the differences shown as significant at 0.05 are not real
 - Kinds of compounds for CTER, otherwise the bins of ``by``: the score, with the calibrated test.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence

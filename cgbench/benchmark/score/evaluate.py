@@ -3,8 +3,6 @@
 ``cgbench score`` reads its options, calls :func:`evaluate` and prints the result.
 """
 
-from __future__ import annotations
-
 import inspect
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence

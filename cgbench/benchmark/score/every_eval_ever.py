@@ -6,8 +6,6 @@ slash gets the developer ``unknown``. The same scores give the same files: the U
 ``SOURCE_DATE_EPOCH`` sets the time.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Prepare a test set or a control set for scoring: read and join texts, create the metric, normalise hypotheses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial

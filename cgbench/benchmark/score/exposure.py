@@ -10,8 +10,6 @@ weighted to the same distribution of lengths (post-stratification, Holt and Smit
 exposed pairs and others of the same length is part of the difference.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate

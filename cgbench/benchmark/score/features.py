@@ -1,7 +1,5 @@
 """Features of examples, for ``cgbench score --by NAME``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module

@@ -10,8 +10,6 @@ How an output shows that a piece is known depends on the folder of ``cgbench par
 :mod:`residual` has the definitions, and the residual composition error.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Systems with their scores: the comparison, its signature, and warnings about it."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence

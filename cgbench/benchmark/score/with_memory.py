@@ -1,7 +1,5 @@
 """A translation memory among the systems: ``cgbench score --memory CORPUS``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -11,8 +11,6 @@ Compare Levy et al. (2023, "Diverse demonstrations improve in-context compositio
 predicted structures of the output greedily.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import warnings

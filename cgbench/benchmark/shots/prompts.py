@@ -1,7 +1,5 @@
 """Prompts with shots: for a translation, or as a file for any harness."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any

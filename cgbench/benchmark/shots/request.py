@@ -1,7 +1,5 @@
 """The options of few-shot examples."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from cgbench.argument_types import Bitext, File, Pairs, Text

@@ -7,8 +7,6 @@ every atom, and exchanges examples. Here all of them can continue with exchanges
 the elements of the examples concerned (:mod:`cgbench.benchmark.splits.search_kernels`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The request of ``split()`` and ``cgbench split``, with the sizes and goals of the search."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any, Literal
 

@@ -6,8 +6,6 @@ train^alpha test^(1-alpha)``. An example only changes the rows of its own elemen
 size of the example, not on the number of elements.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``split()``: make a split, as ``cgbench split`` does."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ splits: ``train.SOURCE`` and ``train.TARGET``, the training set; and ``split.tsv
 corpus, by its number (from 1).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -7,8 +7,6 @@ Only the n-grams of the test text are in memory, in the automaton of :mod:`cgben
 training text is read through it once, block by block. So memory depends on the test text, and the counts are exact.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any

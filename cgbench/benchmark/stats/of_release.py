@@ -4,8 +4,6 @@ Files, columns, normalisation and thresholds are read from ``manifest.json``. Th
 ``split.jsonl``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -6,8 +6,6 @@ sentence is tagged once.
 Loading a spaCy pipeline can run code in it: load only pipelines that you trust.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from itertools import zip_longest

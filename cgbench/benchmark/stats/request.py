@@ -1,7 +1,5 @@
 """The request of ``stats()`` and ``cgbench stats``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 

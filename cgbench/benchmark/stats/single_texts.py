@@ -1,7 +1,5 @@
 """Single texts: a plain file, one side of a corpus, or a column of a table."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ at low degree. Intervals resample matched sets of four pairs as a whole, since m
 and Spiess 2022, "Robust Post-Matching Inference"); with clusters they leave out one cluster of pairs at a time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial

@@ -11,8 +11,6 @@ Candidates are the highest degrees of the pool, so low degrees are low among can
 those of the range that the result names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations

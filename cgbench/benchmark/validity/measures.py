@@ -13,8 +13,6 @@ examples of loss ``s`` before a group of ``c`` examples of mean loss ``m``, the 
 m) (H(k + c) - H(k))``, where H are harmonic numbers. It is exact for resamples.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -13,8 +13,6 @@ errors and degrees of freedom are drawn from chi-squares, since few runs estimat
 with those of several.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from bisect import bisect_left

@@ -4,8 +4,6 @@ Scores, intervals and tests on each part are those of ``cgbench score``. For the
 parts of the same examples are resampled together: a sample of the examples is a sample of each of their parts.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The request of ``validate()`` and ``cgbench validate``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 

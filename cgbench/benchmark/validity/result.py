@@ -1,7 +1,5 @@
 """The result of ``validate()``, as text or JSON."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from dataclasses import dataclass

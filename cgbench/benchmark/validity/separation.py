@@ -5,8 +5,6 @@ composes: the difference between the two drops is also what the system gains ove
 it gains on the control set.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """``validate()``: check the validity of a release, as ``cgbench validate`` does."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

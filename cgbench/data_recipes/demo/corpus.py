@@ -14,8 +14,6 @@ out (:mod:`~cgbench.data_recipes.demo.grammar`). A few words occur just once or 
   ordinary sentence, so the most uncertain candidates are mostly noise but most candidates are not, as in a real pool.
 """
 
-from __future__ import annotations
-
 from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Sequence

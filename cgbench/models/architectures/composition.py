@@ -6,8 +6,6 @@ sum_i wv_{l,i} C_i, with free weights w (equations 7 and 8). The embedding is no
 encoder's final norm is applied to each C_i first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

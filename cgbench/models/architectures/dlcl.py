@@ -5,8 +5,6 @@ and the sum over k <= l of w_{l,k} LN_k(y_k) with pre-norm; LN_0 is the identity
 combination, of all layers. Encoder and decoder have separate weights.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

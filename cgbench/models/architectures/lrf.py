@@ -6,8 +6,6 @@ is residual with a norm; the paper omits both in all its equations "for brevity"
 search needs no cache. In a pre-norm model, query and keys share one norm.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 

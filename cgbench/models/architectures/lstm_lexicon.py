@@ -8,8 +8,6 @@ With input feeding only the products with the word embeddings can be computed fo
 first. Rows are sorted by length, so that a step only computes unfinished rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self, cast

@@ -8,8 +8,6 @@ centroids skip this sublayer. The decoder is the Transformer's.
 The layer follows the authors' code; the text of the paper was not available.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -8,8 +8,6 @@ Some details are only in the authors' code: the norms after both encoders, that 
 are mixed layers over the source and one learned vector, and that its upper layers are shared with the keys.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast

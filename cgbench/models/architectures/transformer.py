@@ -8,8 +8,6 @@ The interface of a model is ``encode``, ``decode`` and ``project`` (teacher forc
 (search). Other architectures override parts of these; both ways must give the same logits.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -8,8 +8,6 @@
 In a pre-norm model, the encoder's final norm is applied to the summands for the decoder.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate

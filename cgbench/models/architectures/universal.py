@@ -5,8 +5,6 @@ adaptive halting and no step embedding. Absolute positions are added once, at th
 self-attention. In search each application has its own cache.
 """
 
-from __future__ import annotations
-
 from cgbench.models.architectures.transformer import Transformer
 from cgbench.models.parts.layers import DecoderLayer, EncoderLayer
 

@@ -3,8 +3,6 @@
 It does not import torch, so that ``cgbench models`` and every check of a configuration are instant.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 from dataclasses import dataclass
 from importlib import import_module

@@ -5,8 +5,6 @@ A field has the same dotted name (``training.max_updates``) in YAML, on the comm
 :mod:`cgbench.models.config.presets` for reading values and presets.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 

@@ -1,7 +1,5 @@
 """Settings of a pre-trained encoder, or encoder and decoder, in an architecture; without torch and transformers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

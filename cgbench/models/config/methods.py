@@ -4,8 +4,6 @@ It does not import torch, so that every check of a configuration is instant. The
 :mod:`cgbench.models.training.objective` and one file per method.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """LoRA adapters through peft: check before allocation, merge into a model, add, save."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

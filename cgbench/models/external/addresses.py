@@ -3,8 +3,6 @@
 Options follow a ``?``: ``hf:ID@REVISION?source=deu_Latn&target=eng_Latn``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

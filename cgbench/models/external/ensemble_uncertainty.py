@@ -1,7 +1,5 @@
 """Measure the uncertainty of an ensemble of native or external models (``cgbench uncertainty``)."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 import warnings

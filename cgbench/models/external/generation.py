@@ -1,7 +1,5 @@
 """Beam search with transformers' ``generate``, independent of batching and of the model's generation settings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

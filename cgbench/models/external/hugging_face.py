@@ -8,8 +8,6 @@ These models differ in details that are unified here:
 - the model's ``generation_config.json`` does not override the search options.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any

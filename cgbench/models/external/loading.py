@@ -3,8 +3,6 @@
 Missing or mismatched weights are errors here; transformers would initialise them at random.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path

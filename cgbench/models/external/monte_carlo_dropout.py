@@ -3,8 +3,6 @@
 The masks depend only on the member's seed and the sentence. For this, every sentence is its own batch, which is slower.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 from collections.abc import Iterator, Sequence

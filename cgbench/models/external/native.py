@@ -1,7 +1,5 @@
 """A native model (a cgbench checkpoint) as a member."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path

@@ -3,8 +3,6 @@
 Weights are only read from safetensors, because a pickle can run any code. Code that comes with a model is never run.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

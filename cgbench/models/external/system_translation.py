@@ -1,7 +1,5 @@
 """Translate a text with an external model."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

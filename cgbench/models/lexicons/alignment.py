@@ -4,8 +4,6 @@ fast_align: Dyer, Chahuneau and Smith (2013). The authors of the lexicon paper d
 only ``-o``, which is Model 1: without ``-d`` there is no diagonal whose tension it could optimise.
 """
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Literal

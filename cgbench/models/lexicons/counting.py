@@ -3,8 +3,6 @@
 Counts are numbers of sentence pairs. Where the paper differs from the authors' code, this is the code.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

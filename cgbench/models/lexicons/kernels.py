@@ -5,8 +5,6 @@
 
 # mypy: ignore-errors
 
-from __future__ import annotations
-
 import numpy as np
 
 from cgbench.engines.compiled import kernel, part

@@ -1,7 +1,5 @@
 """Learn a lexicon from a corpus and write it (``cgbench lexicon learn``)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Literal
 

@@ -3,8 +3,6 @@
 Akyürek and Andreas (2021), section 4. Where the paper differs from the authors' code, this is the code.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any

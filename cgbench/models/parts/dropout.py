@@ -1,7 +1,5 @@
 """Dropout (Srivastava et al., 2014)."""
 
-from __future__ import annotations
-
 import torch.nn.functional as F
 from torch import Tensor, nn
 

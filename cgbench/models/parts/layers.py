@@ -1,7 +1,5 @@
 """Encoder and decoder layers, and the initialisation of their parameters."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -14,8 +14,6 @@ All terms depend only on i-j, so they are computed once per distance and skewed 
 Transformer, 2018), without a [length, length, d_head] tensor.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

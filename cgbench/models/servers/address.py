@@ -1,7 +1,5 @@
 """The address of a server, ``openai:URL?model=NAME``, its settings, and its key."""
 
-from __future__ import annotations
-
 import ipaddress
 import os
 import urllib.parse

@@ -4,8 +4,6 @@ Removing a preface or quotes silently would hide how well a model follows its pr
 expression.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple

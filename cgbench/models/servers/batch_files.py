@@ -5,8 +5,6 @@ A line of the first has ``custom_id``, ``method``, ``url`` and ``body``; of the 
 (``vllm run-batch``). Source: OpenAI's guide of the Batch API.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from pathlib import Path

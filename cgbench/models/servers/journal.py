@@ -12,8 +12,6 @@ counted from its lines, so a resumed run counts as the first one did::
 ``digest``, is a hash of the others.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections import Counter

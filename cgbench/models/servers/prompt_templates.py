@@ -6,8 +6,6 @@ columns, and runs in Jinja's sandbox, in a process with limits (:mod:`.jinja_pro
 before anything is sent.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import signal

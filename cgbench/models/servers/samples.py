@@ -13,8 +13,6 @@
 High values mean uncertain. An empty answer is an answer like any other.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import unicodedata

@@ -1,7 +1,5 @@
 """Translate a text with a server."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace

@@ -3,8 +3,6 @@
 A subword at the end of a word ends with ``</w>``. Merges are deterministic, whatever the machine or number of threads.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

@@ -4,8 +4,6 @@ The tokeniser is JSON of the library ``tokenizers``, stored in ``subwords.json``
 first ids must be <s> <pad> </s> <unk>, as in RoBERTa and BART.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

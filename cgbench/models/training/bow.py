@@ -3,8 +3,6 @@
 :class:`~cgbench.models.config.methods.BowConfig` lists the details that are our choice.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ together; a distance pulls the predictions of the two views together. This follo
 from their paper.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

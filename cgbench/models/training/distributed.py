@@ -5,8 +5,6 @@ summed over the processes and divided by the tokens of the whole update. Process
 only the first writes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence

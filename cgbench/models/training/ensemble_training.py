@@ -1,7 +1,5 @@
 """Train the members of an ensemble: the same model and data, one seed and one workspace step per member."""
 
-from __future__ import annotations
-
 import functools
 import os
 import shutil

@@ -4,8 +4,6 @@ The choice depends only on the words of the source. So all pairs with the same s
 hardly depends on the order or the rest of the text, and not on a seed.
 """
 
-from __future__ import annotations
-
 import hashlib
 from fractions import Fraction
 from pathlib import Path

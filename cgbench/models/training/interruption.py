@@ -1,7 +1,5 @@
 """Delay SIGINT and SIGTERM until a run has saved its state."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import threading

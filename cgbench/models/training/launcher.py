@@ -4,8 +4,6 @@ The processes join as torchrun's do (:mod:`cgbench.models.training.distributed`)
 ``torchrun --nproc-per-node N -m cgbench train``. None of them outlives this process.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

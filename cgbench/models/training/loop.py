@@ -8,8 +8,6 @@ So a finished run can be extended, with the same result as a run of that length 
 depend on the length.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

@@ -5,8 +5,6 @@ model. In distributed training, each process sees its own rows of a batch, so te
 process.
 """
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any

@@ -4,8 +4,6 @@ As in the authors' code, all states of a word from one pass over the training da
 Special tokens, punctuation and rare words have no prototypes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from operator import itemgetter

@@ -1,7 +1,5 @@
 """Reproducible runs: fix threads, algorithms, random numbers and precision."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

@@ -1,7 +1,5 @@
 """Requests for training one model or an ensemble, and what they start from."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import warnings

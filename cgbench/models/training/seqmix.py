@@ -6,8 +6,6 @@ their ends (they are padded on the left there), targets at their starts; a sente
 times that of its own target plus 1-λ times that of the partner's, where the partner has a token.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 import torch.nn.functional as F

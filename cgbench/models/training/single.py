@@ -1,7 +1,5 @@
 """Train one model into a checkpoint folder: text, subwords, model; finished steps are not repeated."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

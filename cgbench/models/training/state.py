@@ -1,7 +1,5 @@
 """The complete state of a run, in one file that is written atomically."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ An interrupted run resumes and gives identical bytes; a finished one can be exte
 :mod:`cgbench.models.training.objective` for the objectives and :mod:`cgbench.models.training.loop` for the loop.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from dataclasses import asdict, replace

@@ -1,7 +1,5 @@
 """Encoded sentence pairs, and their batches for training and validation."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Validate a model: loss, and BLEU or exact match of its outputs, or the consistency of its predictions."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

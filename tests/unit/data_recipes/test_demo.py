@@ -1,7 +1,5 @@
 """The demo corpus: its grammar on sentences a person can check, and the record of what its pool holds."""
 
-from __future__ import annotations
-
 from collections import Counter
 from hashlib import sha256
 from pathlib import Path

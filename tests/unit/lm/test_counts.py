@@ -1,7 +1,5 @@
 """Reading a corpus for a language model, and sorting its positions backwards."""
 
-from __future__ import annotations
-
 import pytest
 import twins_lm
 from hypothesis import given, settings

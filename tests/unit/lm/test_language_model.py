@@ -1,7 +1,5 @@
 """Scores of sentences: by hand from a small ARPA file, and what is no language model."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

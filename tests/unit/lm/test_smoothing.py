@@ -1,7 +1,5 @@
 """Modified Kneser-Ney smoothing and the files it is written to: by hand, by definition, and as KenLM has it."""
 
-from __future__ import annotations
-
 import math
 import random
 

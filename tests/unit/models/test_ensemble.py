@@ -1,7 +1,5 @@
 """An ensemble opened from folders: order, blank lines, agreement of its parts, and errors that name the folder."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

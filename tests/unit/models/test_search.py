@@ -1,7 +1,5 @@
 """Search against enumeration of every translation, and what must not matter: batches, padding, order."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Members side by side against the definitions, and against members one after another."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """The measures against the published formulas' worked example, against each other, and their identities."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """CoNLL-U: words and tags, ranges and empty nodes, and what is wrong with a file."""
 
-from __future__ import annotations
-
 import gzip
 
 import pytest

@@ -1,7 +1,5 @@
 """The compiled loops against their twins."""
 
-from __future__ import annotations
-
 import numpy as np
 import twins
 from hypothesis import example, given, settings

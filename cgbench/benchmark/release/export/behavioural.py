@@ -4,8 +4,6 @@ The lexicon is one of ``cgbench lexicon learn``, or a table with a row per word 
 separated by ``/``, as CTER's.
 """
 
-from __future__ import annotations
-
 import re
 import warnings
 from pathlib import Path

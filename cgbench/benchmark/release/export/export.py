@@ -1,7 +1,5 @@
 """Export a verified release for another tool, completely or not at all."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import warnings

@@ -5,8 +5,6 @@
 answer after any reasoning that is not empty. Its value is sentence chrF, with a standard error clustered by document.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -13,8 +13,6 @@ stop at a line break would cut the answer of a chat model that begins with one. 
 nothing, as in ``cgbench translate``.
 """
 
-from __future__ import annotations
-
 import re
 import warnings
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The input of every export target: the pairs of a test set with their measures."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ users draw from the same pages. ``item_id`` is the ``line`` of the release's tab
 join the judgements with other scores by ``line``.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping, Sequence

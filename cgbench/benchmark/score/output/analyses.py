@@ -3,8 +3,6 @@
 An analysis whose result is rows needs nothing here: they are printed as a table, and are JSON as they are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -5,8 +5,6 @@ runs is a subscript. Stars mark differences
 from the baseline with a small p-value, adjusted by Holm's method.
 """
 
-from __future__ import annotations
-
 from cgbench.benchmark.comparison.significance import MARKS, stars
 from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.tables import Best, Ready, fixed, latex_cell, latex_table, raised

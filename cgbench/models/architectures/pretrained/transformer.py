@@ -5,8 +5,6 @@ over a source and a prefix, fuse-attention) also works with them, without paddin
 :class:`PretrainedTransformer`; with ``model.encoder=own`` it is the Transformer.
 """
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import torch

@@ -1,7 +1,5 @@
 """Map the parameters of RoBERTa and BART to ours."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ Each saves at least 3% of a training step or of beam search; the docstrings have
 implementation is in the module of the same name one folder up; tests compare values and gradients.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Dropout masks from a fast random generator."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor

@@ -6,8 +6,6 @@ again for every product: beam search is 1.17 times as fast (docs/lab/performance
 the parameter. It takes the same memory, and is made again after the parameter has changed.
 """
 
-from __future__ import annotations
-
 import functools
 from pathlib import Path
 from typing import Any

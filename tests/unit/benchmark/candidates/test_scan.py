@@ -1,7 +1,5 @@
 """The pool scan and the cut against their definitions; restarts, order, threads, bad input."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Sequence

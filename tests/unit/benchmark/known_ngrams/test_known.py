@@ -1,7 +1,5 @@
 """Known n-grams against their definition, and what is saved, refused and kept small."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Saved known n-grams: every flipped bit is found by its digest; without digests none harms a compiled loop."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import random

@@ -1,7 +1,5 @@
 """The worked examples of the compiled loops over known n-grams are what the loops make of them."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

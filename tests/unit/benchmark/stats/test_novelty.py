@@ -1,7 +1,5 @@
 """Novel n-grams: small texts by eye, then the automaton against sets of tuples."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from hypothesis import given, settings

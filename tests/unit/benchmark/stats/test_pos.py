@@ -1,7 +1,5 @@
 """Tags by a small spaCy pipeline that is made here, and from CoNLL-U files."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 

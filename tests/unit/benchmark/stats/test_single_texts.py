@@ -1,7 +1,5 @@
 """Texts as a user names them, and what is refused."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The row of a table: degrees by hand, and what decides them."""
 
-from __future__ import annotations
-
 import pytest
 
 from cgbench.benchmark.stats.single_texts import Text
