@@ -41,10 +41,10 @@ def test_the_sample_stands_beside_the_same_test_set(built, small_release):
     design = release.manifest["design"]
     assert design["control"] == {"population": None}
     assert design["test"] == {"population": "window", "pairs": counts["window"], "drawn": counts["selected"]}
-    assert design["sample"] == {"population": "candidates", "pairs": 700, "drawn": 90, "strata": 4}
+    assert design["sample"] == {"population": "candidates", "pairs": 300, "drawn": 90, "strata": 4}
     assert min(np.bincount([row["stratum"] for row in rows])[1:]) >= 2
     card = (built / "README.md").read_text()
-    assert "a stratified sample of all 700 candidates" in card and "speaks for no others" in card
+    assert "a stratified sample of all 300 candidates" in card and "speaks for no others" in card
 
 
 def test_the_same_command_writes_the_same_bytes(built, corpora, tmp_path):
@@ -64,7 +64,7 @@ def test_verify_finds_a_changed_probability(release, run, column):
 
     table = pyarrow.parquet.read_table(release / CANDIDATES)
     values = np.array(table[column].to_pylist())
-    values[5:400] += 0.001 if "inclusion" in column else values[5:400]
+    values[5:150] += 0.001 if "inclusion" in column else values[5:150]
     table = table.set_column(table.column_names.index(column), column, [values])
     pyarrow.parquet.write_table(table, release / CANDIDATES)
     rehash(release)
@@ -79,7 +79,7 @@ def test_estimates_weigh_every_pair_by_its_probability(built):
     found = evaluate(
         "chrf", list(release.set_lines("sample", "target")), release=built, examples={"estimate": "candidates"}
     )
-    assert found.score == 100 and "estimate for 700 candidates, from 90 of them in 4 strata" in repr(found)
+    assert found.score == 100 and "estimate for 300 candidates, from 90 of them in 4 strata" in repr(found)
     assert "estimate:candidates|design:jackknife" in found.signature
 
     from cgbench import import_scores
@@ -93,11 +93,11 @@ def test_estimates_weigh_every_pair_by_its_probability(built):
 def test_a_population_that_was_not_drawn_is_refused(built, small_release, run):
     test = small_release.folder / "test.en"
     words = "score", "bleu", "--release", small_release.folder, "--estimate", "window", "--hyp", f"A={test}"
-    assert "estimate for 210 candidates in the window, from 35 of them" in run(*words).stdout
+    assert "estimate for 90 candidates in the window, from 35 of them" in run(*words).stdout
     assert "--samples has no effect with --estimate" in run(*words, "--samples", "50", status=2).stderr
     for folder, name, population, message in (
-        (small_release.folder, "test", "candidates", "the test set was not drawn from 490 of the 700 candidates"),
-        (built, "sample", "pool", "1,800 of the 2,500 pairs of the pool are not candidates (they have a rare word"),
+        (small_release.folder, "test", "candidates", "the test set was not drawn from 210 of the 300 candidates"),
+        (built, "sample", "pool", "2,200 of the 2,500 pairs of the pool are not candidates (they have a rare word"),
     ):
         result = run(
             "score", "bleu", "--release", folder, "--estimate", population, "--hyp", folder / f"{name}.en", status=2

@@ -50,7 +50,7 @@ def test_a_column_its_figures_and_its_place_in_the_manifest(built, run):
     assert f"--lm {path.name}" in manifest["command"] and "--set drop_perplexity=1/10" in manifest["command"]
     assert "kenlm" in manifest["versions"]
     assert "perplexity of the test set" in (out.parent / "screen").read_text()
-    assert "the 70 candidates with the highest perplexity were dropped first" in (out / "README.md").read_text()
+    assert "the 30 candidates with the highest perplexity were dropped first" in (out / "README.md").read_text()
     run("verify", out)
 
 
@@ -58,12 +58,12 @@ def test_the_cut_by_perplexity(built):
     table = pyarrow.parquet.read_table(built[0] / CANDIDATES).to_pandas()
     dropped = table["stage"] == "dropped_perplexity"
     counts = json.loads((built[0] / "manifest.json").read_text())["counts"]
-    assert dropped.sum() == counts["dropped_perplexity"] == 70 and counts["dropped"] == 23
+    assert dropped.sum() == counts["dropped_perplexity"] == 30 and counts["dropped"] == 10
     assert table["perplexity"][dropped].min() >= table["perplexity"][~dropped].max()
     # of the others, by uncertainty: dropped, then the window, then the rest
     order = table[~dropped].sort_values("rank")["stage"].tolist()
-    assert set(order[:23]) == {"dropped"} and set(order[23:233]) == {"window", "selected"}
-    assert set(order[233:]) == {"rest"}
+    assert set(order[:10]) == {"dropped"} and set(order[10:100]) == {"window", "selected"}
+    assert set(order[100:]) == {"rest"}
 
 
 def test_the_other_side_without_a_cut_and_without_an_ensemble(corpora, built, run, tmp_path):

@@ -44,7 +44,7 @@ def test_every_measure_of_every_reference(release, table):
 def test_the_cut_by_the_reference(release, table):
     dropped = table["stage"] == "dropped_reference"
     manifest = json.loads((release / "manifest.json").read_text())
-    assert dropped.sum() == manifest["counts"]["dropped_reference"] == 70
+    assert dropped.sum() == manifest["counts"]["dropped_reference"] == 30
     assert table["reference_pe_stu"][dropped].min() >= table["reference_pe_stu"][~dropped].max()
     # of the others, by uncertainty: dropped, then the window, then the rest
     drop, window = (manifest["counts"][key] for key in ("dropped", "window"))
@@ -61,7 +61,7 @@ def test_the_cut_given_degree(release, table, corpora, run, tmp_path):
     )
     other = pyarrow.parquet.read_table(out / CANDIDATES).to_pandas()
     dropped = other["stage"] == "dropped_reference"
-    assert dropped.sum() == 70 and (dropped != (table["stage"] == "dropped_reference")).any()
+    assert dropped.sum() == 30 and (dropped != (table["stage"] == "dropped_reference")).any()
     parts = parts_of_candidates(other, {"seed": 1, "degree_side": "target"})
     found = given_degree(other["reference_pe_stu"].to_numpy(), parts)
     assert found[dropped].min() >= found[~dropped].max()
@@ -78,7 +78,7 @@ def test_what_is_said_of_it(release, table):
     assert manifest["figures"]["selected"]["reference"]["mean"] == pytest.approx(chosen.mean())
     assert "--set drop_reference=1/10" in manifest["command"]
     card, screen = (release / "README.md").read_text(), (release.parent / "screen").read_text()
-    assert "the 70 candidates whose references the ensemble finds least likely (`drop_reference`" in card
+    assert "the 30 candidates whose references the ensemble finds least likely (`drop_reference`" in card
     assert "The paper has no such step" in card
     for text in (card, screen):
         assert "dropped: the least likely references" in text
@@ -123,7 +123,7 @@ def test_a_reverse_ensemble(release, reverse, corpora, run, tmp_path):
     assert np.allclose(table["dual_cross_entropy"], (forward - back).abs() + (forward + back) / 2, rtol=1e-12)
     assert back.std() > 0 and not np.allclose(forward, back)
     dropped = table["stage"] == "dropped_reference"
-    assert dropped.sum() == 70
+    assert dropped.sum() == 30
     assert table["dual_cross_entropy"][dropped].min() >= table["dual_cross_entropy"][~dropped].max()
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["inputs"]["reverse_ensemble"]["path"] == reverse.name

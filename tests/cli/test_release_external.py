@@ -104,7 +104,7 @@ def test_datasets_load_it(built, tmp_path):
     for row, expected in zip(rows, split(built), strict=True):
         assert {key: row[key] for key in expected} == expected
     candidates = datasets.load_dataset(str(built), "candidates", cache_dir=str(tmp_path))["candidates"]
-    assert len(candidates) == 700 and candidates["stage"].count("selected") == 35
+    assert len(candidates) == 300 and candidates["stage"].count("selected") == 35
 
 
 @pytest.mark.slow
@@ -192,7 +192,7 @@ def test_text_that_comes_back_is_found_by_its_hash(without_text, built, demo, ru
     rows = [("x", "y"), *zip(*sides, strict=True)]
     (tmp_path / "pool.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in rows))
     said = run("restore", out, "--pool", tmp_path / "pool.tsv", "--columns", "1,2").stdout
-    assert "restored the text of 700 pairs" in said
+    assert "restored the text of 300 pairs" in said
     for name in ("test.de", "test.en"):
         assert (out / name).read_bytes() == (built / name).read_bytes()
     run("verify", out)
@@ -206,8 +206,8 @@ def test_text_that_comes_back_is_found_by_its_hash(without_text, built, demo, ru
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--pool", "valid.de", "valid.en"], "700 of the 700 pairs of this pool in the release are not in it"),
-        (["--pool", "changed.de", "pool.en"], "1 of the 700 pairs of this pool in the release are not in it"),
+        (["--pool", "valid.de", "valid.en"], "300 of the 300 pairs of this pool in the release are not in it"),
+        (["--pool", "changed.de", "pool.en"], "1 of the 300 pairs of this pool in the release are not in it"),
         (["--pool", "pool.de", "pool.en", "--pool", "valid.de", "valid.en"], "2 given, but the release has 1: "),
         (["--pool", "nowhere.de", "pool.en"], "nowhere.de: no such file"),
     ],

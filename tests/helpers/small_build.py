@@ -7,11 +7,13 @@ from cgbench.benchmark.release.manifest import digest, signature
 from cgbench.files import write_json
 from cgbench.steps import hash_file
 
-# more candidates than a shard of the uncertainty step has, so that workers share them and a kill falls between them
+# Candidates of three shards of the uncertainty step, so that workers share them and a kill falls between them; a test
+# set of more than one page; short translations, because members of a few updates never end one.
 SMALL = (
     *("--preset", "demo", "--members", "2", "--model", "tiny"),
-    *("--set", "candidates=700", "--set", "training.max_updates=12", "--set", "training.checkpoint_every=3"),
-    *("--set", "text.merges=300", "--set", "beam=2"),
+    *("--set", "candidates=300", "--set", "select=35"),
+    *("--set", "training.max_updates=6", "--set", "training.checkpoint_every=3", "--set", "text.merges=300"),
+    *("--set", "beam=2", "--set", "max_length_ratio=0.1"),
 )
 MORE = ("--control", "--licence", "MIT <b>")  # of the fixture ``small_release``
 
