@@ -86,11 +86,7 @@ def latent(
 
 
 def cell(
-    trials: int,
-    metric: Metric,
-    labels: list[np.ndarray],
-    draw: Callable[[], np.ndarray],
-    truth: float,
+    trials: int, metric: Metric, labels: list[np.ndarray], draw: Callable[[], np.ndarray], truth: float
 ) -> dict[str, float]:
     """Levels and coverage. ``draw`` makes the statistics of both systems, ``[2, runs, n, k]``."""
     clusters = Clusters(("a", "b")[: len(labels)], tuple(labels))

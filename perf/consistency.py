@@ -116,9 +116,7 @@ def cover(trials: int) -> None:
         table.append([str(pieces), str(runs), f"{truth:.1f}", f"{100 * held:.1f}", f"{100 * rejected / trials:.1f}"])
     print(
         render(
-            ["pieces", "seeds", "score", "intervals that hold it (%)", "tests at 5% that reject (%)"],
-            table,
-            "markdown",
+            ["pieces", "seeds", "score", "intervals that hold it (%)", "tests at 5% that reject (%)"], table, "markdown"
         )
     )
 

@@ -84,9 +84,7 @@ def r_dangle(setting: Setting) -> list[tuple[str, str, str]]:
         things[name] = lambda trained=trained: trained.update(*pair)
     series = in_turn(things, setting, setting.on_gpu(setting.repeat, min(3, setting.repeat)))
     goals = {"R-Dangle": "12 x" if setting.device != "cpu" else "17 x"}
-    titles = {
-        "R-Dangle": "R-Dangle with its own values, interval 1 (`r_dangle_react_separate`)",
-    }
+    titles = {"R-Dangle": "R-Dangle with its own values, interval 1 (`r_dangle_react_separate`)"}
     size = f"{len(batch)} sentences, {source.lengths[batch].sum()} and {target.lengths[batch].sum()} tokens"
     rows = [
         (

@@ -37,11 +37,7 @@ from cgbench.benchmark.candidates.strata import ALLOCATIONS, allocate, deviation
 from cgbench.benchmark.comparison.design import Clusters, Design
 from cgbench.benchmark.comparison.intervals import score_interval
 from cgbench.benchmark.comparison.seeds_test import Contrasts
-from cgbench.benchmark.comparison.variance import (
-    ExampleCovariance,
-    covariance_of_clusters,
-    covariance_of_design,
-)
+from cgbench.benchmark.comparison.variance import ExampleCovariance, covariance_of_clusters, covariance_of_design
 from cgbench.benchmark.metrics.bleu import Bleu, ChrF
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.release.data_tables import sides_of

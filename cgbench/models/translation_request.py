@@ -17,8 +17,7 @@ def _listed(value: Any) -> Any:
 
 
 Prompts: TypeAlias = Annotated[
-    Any,
-    Kind("prompts", "a text, the name of a file with one, or a list of these", _are_texts, many=True, read=_listed),
+    Any, Kind("prompts", "a text, the name of a file with one, or a list of these", _are_texts, many=True, read=_listed)
 ]
 """Templates (:mod:`cgbench.models.servers.prompt_templates`)."""
 

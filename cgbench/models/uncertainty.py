@@ -158,10 +158,7 @@ class RunningMeasures:
         members = len(self._chosen)
         if not members:
             raise ValueError("no member was added")
-        values = {
-            "expected_entropy": self._entropy.double() / members,
-            "token_du": -torch.stack(self._chosen).mean(0),
-        }
+        values = {"expected_entropy": self._entropy.double() / members, "token_du": -torch.stack(self._chosen).mean(0)}
         for ep, total in (("", self._p), ("ep_", self._ep)):
             mixture = total / (total.sum(1, keepdim=True) if ep else members)
             log_mixture = mixture.log()

@@ -27,17 +27,7 @@ def cluster():
 
 
 def start(cluster, corpora, out, log, *more):
-    words = [
-        "build-react",
-        *corpora,
-        *SMALL,
-        *MORE,
-        "--engine",
-        f"ray:{cluster.address}",
-        "--out",
-        out,
-        *more,
-    ]
+    words = ["build-react", *corpora, *SMALL, *MORE, "--engine", f"ray:{cluster.address}", "--out", out, *more]
     return subprocess.Popen([sys.executable, "-m", "cgbench", *map(str, words)], stdout=log, stderr=log)
 
 

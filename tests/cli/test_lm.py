@@ -16,10 +16,7 @@ def test_train_and_score(corpus, run, tmp_path):
     result = run("lm", "train", corpus, "--order", "3", "--out", tmp_path / "x.arpa")
     lines = result.stdout.splitlines()
     assert lines[0] == "10 words in 4 sentences" and lines[1].startswith("SHA-256 ")
-    assert lines[3:5] == [
-        "order  n-grams      D1      D2     D3+",
-        "1            7  0.3333  1.5000  3.0000",
-    ]
+    assert lines[3:5] == ["order  n-grams      D1      D2     D3+", "1            7  0.3333  1.5000  3.0000"]
     assert lines[-2].startswith("lm:mkn|order:3|fallback:0.5,1.0,1.5|v:")
     assert "warning: order 2: the discount for an adjusted count of 2 would be -0.3333" in result.stderr
 

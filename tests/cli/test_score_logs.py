@@ -48,8 +48,7 @@ def wmt(path, lines, ids):
 
 def wmt_by_rows(path, lines, ids):
     return write_rows(
-        path.with_suffix(".jsonl"),
-        shuffled([{"doc_id": row, "hypothesis": line} for row, line in enumerate(lines, 1)]),
+        path.with_suffix(".jsonl"), shuffled([{"doc_id": row, "hypothesis": line} for row, line in enumerate(lines, 1)])
     )
 
 

@@ -40,10 +40,7 @@ class Model:
     """A model by definition. ``figures[ngram]`` is (probability, weight of the back-off)."""
 
     def __init__(
-        self,
-        sentences: Iterable[Sequence[str]],
-        order: int,
-        fallback: tuple[float, float, float] = (0.5, 1.0, 1.5),
+        self, sentences: Iterable[Sequence[str]], order: int, fallback: tuple[float, float, float] = (0.5, 1.0, 1.5)
     ) -> None:
         sentences = list(sentences)
         self.order = order

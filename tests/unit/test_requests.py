@@ -19,17 +19,7 @@ import cgbench
 from cgbench.argument_types import File, Files, Systems, Text
 from cgbench.commands.options import takes
 from cgbench.errors import InputError
-from cgbench.requests import (
-    KW_ONLY,
-    accepts,
-    changed,
-    fields_of,
-    given_values,
-    leaves_of,
-    option,
-    read_values,
-    request,
-)
+from cgbench.requests import KW_ONLY, accepts, changed, fields_of, given_values, leaves_of, option, read_values, request
 
 
 @request

@@ -19,12 +19,7 @@ from cgbench.benchmark.outputs.judgements import (
     judgements_of_table,
     read_judgements,
 )
-from cgbench.benchmark.outputs.score_files import (
-    ScoreColumn,
-    read_systems_file,
-    read_table,
-    split_field,
-)
+from cgbench.benchmark.outputs.score_files import ScoreColumn, read_systems_file, read_table, split_field
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import short_name

@@ -16,13 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cgbench.models.architectures.dangle import (
-    EncoderDecoderDangle,
-    MixedLayer,
-    PrefixState,
-    learned_vector,
-    run_mixed,
-)
+from cgbench.models.architectures.dangle import EncoderDecoderDangle, MixedLayer, PrefixState, learned_vector, run_mixed
 from cgbench.models.architectures.prefixes import Prefixes
 from cgbench.models.architectures.transformer import Encoded
 from cgbench.models.config.architectures import RDangleConfig

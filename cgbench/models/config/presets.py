@@ -53,8 +53,7 @@ class Preset:
                 raise unknown_setting(key, _all_keys())
             sections[section][field] = value
         return dataclasses.replace(
-            self,
-            **{section: self._changed(section, fields) for section, fields in sections.items() if fields},
+            self, **{section: self._changed(section, fields) for section, fields in sections.items() if fields}
         )
 
     def _changed(self, section: str, fields: Mapping[str, Any]) -> Any:

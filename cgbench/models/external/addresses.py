@@ -17,10 +17,7 @@ DTYPES = ("float32", "bfloat16", "float16")
 PLACE = "{source}"  # the sentence in a prompt template
 SHOTS = "{shots}"  # its few-shot examples
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?")
-_OPTIONS = {
-    "hf": ("adapter", "chat", "device_map", "dtype", "prompt", "source", "target"),
-    "own": (),
-}
+_OPTIONS = {"hf": ("adapter", "chat", "device_map", "dtype", "prompt", "source", "target"), "own": ()}
 _SEED = "seed"
 
 

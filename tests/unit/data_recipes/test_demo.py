@@ -102,8 +102,7 @@ SENTENCES = {
     ),
     "relative clause about its subject, perfect with sein": (
         Sentence(
-            PLAIN,
-            clause("look for", "anna", object=phrase("the child", relative=clause("come back", None, PAST))),
+            PLAIN, clause("look for", "anna", object=phrase("the child", relative=clause("come back", None, PAST)))
         ),
         "anna sucht das kind , das zurückgekommen ist .",
         "anna looks for the child who came back .",
@@ -135,8 +134,7 @@ SENTENCES = {
     ),
     "adverb between auxiliary and infinitive": (
         Sentence(
-            PLAIN,
-            clause("pick up", "this cook", FUTURE, object=phrase("two student", True), frequency=WORDS["often"]),
+            PLAIN, clause("pick up", "this cook", FUTURE, object=phrase("two student", True), frequency=WORDS["often"])
         ),
         "dieser koch wird oft zwei studenten abholen .",
         "this cook will often pick up two students .",

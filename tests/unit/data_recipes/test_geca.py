@@ -23,12 +23,7 @@ def copies(seed, pairs=10):
     return [(text, text) for text in (" ".join(draw.choices("abcdef", k=draw.randint(2, 4))) for _ in range(pairs))]
 
 
-CASES = [
-    {"size": 1},
-    {"size": 2},
-    {"size": 3},
-    {"size": 1, "max_length": 9},
-]
+CASES = [{"size": 1}, {"size": 2}, {"size": 3}, {"size": 1, "max_length": 9}]
 
 
 @pytest.mark.parametrize("settings", CASES, ids=str)

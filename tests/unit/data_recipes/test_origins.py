@@ -50,8 +50,7 @@ def check(mirror, tmp_path):
 @pytest.mark.network
 @pytest.mark.skipif("CGBENCH_NETWORK" not in os.environ, reason="CGBENCH_NETWORK is not set")
 @pytest.mark.parametrize(
-    ("recipe", "source"),
-    [pytest.param(*pair, id=f"{pair[0].name}/{pair[1].name}") for pair in ALL if pair[1].url],
+    ("recipe", "source"), [pytest.param(*pair, id=f"{pair[0].name}/{pair[1].name}") for pair in ALL if pair[1].url]
 )
 def test_the_publisher_has_the_bytes(tmp_path, recipe, source):
     """Archives of gigabytes among them. A file without a known hash must be there."""

@@ -21,10 +21,7 @@ def test_words_are_counted_in_training(words):
     lines = [" ".join(line) for line in words]
     rarest = [min((counts.get(word, 0) for word in line), default=0) for line in words]
     means = [twins.covariates(line, line, [counts, counts])[2] if line else 0.0 for line in lines]
-    for vocabulary in (
-        Vocabulary.learn(training, min_count=2),
-        KnownNgrams.learn(training, min_count=2).words,
-    ):
+    for vocabulary in (Vocabulary.learn(training, min_count=2), KnownNgrams.learn(training, min_count=2).words):
         found = word_frequency(vocabulary, lines)
         assert found.rarest.tolist() == rarest and found.log_count.tolist() == means
 

@@ -50,7 +50,7 @@ def test_the_paper_selects_its_own_way(monkeypatch):
     release = SimpleNamespace(
         table=lambda: SimpleNamespace(to_pydict=lambda: columns),
         selection_settings={
-            **{"uncertainty": "rmi", "seed": 1, "drop": 0, "drop_reference": 2, "window": "3/10", "select": "1/20"},
+            **{"uncertainty": "rmi", "seed": 1, "drop": 0, "drop_reference": 2, "window": "3/10", "select": "1/20"}
         },
     )
     kinds = ["noise" if line in (58, 59) else "new-combination" for line in lines]

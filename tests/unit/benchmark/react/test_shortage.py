@@ -125,16 +125,8 @@ def test_too_few_candidates_for_the_window_name_the_filters_to_loosen(train):
             "the test set has only 50 pairs, .* raise select=1/20 and window=3/10, .*lower word_min_count=3 or min",
         ),
         ({"window": 900, "drop": 200}, {}, "1,000 candidates are too few to drop 200 and draw .* of the next 900: "),
-        (
-            {"select": 100},
-            {"within_length": 1_100},
-            "1,000 of the 1,100 pairs .* so the degree hardly",
-        ),
-        (
-            {"select": 100, "window": 900, "drop": 50},
-            {},
-            "the window takes 900 of the 950 candidates .* lower window",
-        ),
+        ({"select": 100}, {"within_length": 1_100}, "1,000 of the 1,100 pairs .* so the degree hardly"),
+        ({"select": 100, "window": 900, "drop": 50}, {}, "the window takes 900 of the 950 candidates .* lower window"),
         ({"select": 100}, {}, None),
     ],
 )

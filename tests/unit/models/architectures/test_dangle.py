@@ -4,17 +4,7 @@ import dataclasses
 
 import pytest
 import torch
-from dangle_models import (
-    DANGLE,
-    ENCODER_ONLY,
-    FORMS,
-    R_DANGLE,
-    SIZE,
-    SOURCES,
-    batch,
-    build,
-    slow_batch,
-)
+from dangle_models import DANGLE, ENCODER_ONLY, FORMS, R_DANGLE, SIZE, SOURCES, batch, build, slow_batch
 from ragged_models import unpad
 
 from cgbench.models.architectures.prefixes import Prefixes

@@ -24,11 +24,7 @@ from cgbench.models.training.ensemble_training import train_ensemble_from
 from cgbench.models.training.request import Beginning, EnsembleRequest
 
 SPLIT = {"model.mixed_layers": 1, "model.encoder_layers": 2}
-KINDS = {
-    "transformer": {},
-    "dangle": SPLIT,
-    "r_dangle": {**SPLIT, "model.values": "shared", "model.interval": 2},
-}
+KINDS = {"transformer": {}, "dangle": SPLIT, "r_dangle": {**SPLIT, "model.values": "shared", "model.interval": 2}}
 BART = {
     **{"model.encoder": "bart", "model.positions": "encoder", "model.norm": "post", "model.activation": "gelu"},
     **{"model.width": 16, "model.encoder_width": 16, "model.encoder_attention_heads": 2, "model.attention_heads": 4},

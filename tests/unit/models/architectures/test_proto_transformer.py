@@ -14,11 +14,7 @@ from cgbench.models.special_ids import BOS
 torch.set_num_threads(1)
 
 SMALL = {"prototype_layer": 2, "prototype_min_count": 3}
-FORMS = {
-    "post": {},
-    "pre": {"norm": "pre", "positions": "relative"},
-    "one": {"prototypes": 1, "begin_source": True},
-}
+FORMS = {"post": {}, "pre": {"norm": "pre", "positions": "relative"}, "one": {"prototypes": 1, "begin_source": True}}
 
 
 def config_of(**changes):

@@ -15,12 +15,7 @@ TARGETS = [[4, 5, 2], [6, 7, 8, 9, 2], [2], [10, 2]]
 def model_of(read_syntax, depth=1):
     torch.manual_seed(0)
     config = SyntacticAttentionConfig(
-        encoder_layers=depth,
-        decoder_layers=depth,
-        width=12,
-        syntax_width=3,
-        meaning_width=7,
-        read_syntax=read_syntax,
+        encoder_layers=depth, decoder_layers=depth, width=12, syntax_width=3, meaning_width=7, read_syntax=read_syntax
     )
     return build_model(config, 20, 15).eval()
 

@@ -47,10 +47,7 @@ def batch(rows=3, source_length=9, target_length=11):
 
 @pytest.mark.parametrize(
     ("preset", "changes", "millions"),
-    [
-        ("transformer_iwslt", {"model.positions": "relative"}, 39.52),
-        ("transformer_iwslt_relative_12", {}, 71.110),
-    ],
+    [("transformer_iwslt", {"model.positions": "relative"}, 39.52), ("transformer_iwslt_relative_12", {}, 71.110)],
 )
 def test_parameter_counts_are_the_published_ones(preset, changes, millions):
     with torch.device("meta"):

@@ -74,9 +74,7 @@ def test_a_value_out_of_its_range_is_refused_in_words(architecture, key, value, 
 
 @pytest.mark.parametrize(
     ("architecture", "changes", "said"),
-    [
-        ("dangle", {"form": "encoder_only"}, "model.encoder_layers=4: must be 0 with model.form=encoder_only"),
-    ],
+    [("dangle", {"form": "encoder_only"}, "model.encoder_layers=4: must be 0 with model.form=encoder_only")],
 )
 def test_values_that_do_not_go_together_are_refused(architecture, changes, said):
     with pytest.raises(InputError, match=re.escape(said)):

@@ -221,14 +221,7 @@ def adapter(whole, tmp_path):
 SLOW = r"(([a-z0-9_]+\.?)+)+!"
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"target_modules": SLOW},
-        {"exclude_modules": SLOW},
-        {"rank_pattern": {SLOW: 2}},
-    ],
-)
+@pytest.mark.parametrize("values", [{"target_modules": SLOW}, {"exclude_modules": SLOW}, {"rank_pattern": {SLOW: 2}}])
 def test_patterns_for_modules_are_refused(whole, adapter, values):
     change(adapter / "adapter_config.json", **values)
     refuses(whole / "t5", "list the names of the modules instead", adapter=adapter)

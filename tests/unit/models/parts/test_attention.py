@@ -6,13 +6,7 @@ import pytest
 import torch
 
 from cgbench.models.config.common import TransformerConfig
-from cgbench.models.parts.attention import (
-    CrossAttention,
-    KVCache,
-    SelfAttention,
-    attend,
-    split_heads,
-)
+from cgbench.models.parts.attention import CrossAttention, KVCache, SelfAttention, attend, split_heads
 from cgbench.models.parts.cpu.dropout import keep_mask
 from cgbench.models.parts.layers import build_self_attention
 from cgbench.models.parts.positions import (

@@ -113,7 +113,7 @@ def test_the_system_message(tmp_path, monkeypatch):
     prompt = parse_prompt("{source}")
     system = read_system_message("You translate into {language}.")
     assert messages(prompt, system, ["x"]) == [
-        [{"role": "system", "content": "You translate into {language}."}, {"role": "user", "content": "x"}],
+        [{"role": "system", "content": "You translate into {language}."}, {"role": "user", "content": "x"}]
     ]
     assert messages(prompt, None, ["x", "y"]) == [[{"role": "user", "content": one}] for one in "xy"]
     (tmp_path / "system.txt").write_text("Examples:\n{shots}\n")
