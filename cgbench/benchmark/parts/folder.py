@@ -1,7 +1,7 @@
 """The folder of ``cgbench parts``: the pieces of a test set, and the probes that show whether a system knows them.
 
 A *piece* is a part that a test row is composed of: a known n-gram of its cover, a word, an atom of its form, or a
-shorter compound. A *probe* is a pair in which pieces stand in known surroundings. One probe may serve many pieces.
+shorter compound. A *probe* is a pair that contains pieces in a known context. One probe may serve many pieces.
 
 ============== ========================================================================================================
 file           content

@@ -1,4 +1,4 @@
-"""Probes for known n-grams: pairs of a corpus of any size in which they stand in known surroundings.
+"""Probes for known n-grams: pairs of a corpus of any size that contain them in a known context.
 
 A neighbour of a piece, the word before or after it, is known with it if the two together are a known n-gram. Of the
 pairs with a piece the best are kept: those in which both neighbours are known with it, then one, then none; of these

@@ -40,7 +40,7 @@ MIN_COUNT = 3
 def parts(request: PartsRequest) -> PartsFolder:
     """Find probes for the pieces of a test set: pairs that show whether a system knows its parts.
 
-    Every piece of the test set gets up to k probes, in which it stands in known surroundings; one probe serves many
+    Every piece of the test set gets up to k probes, which contain it in a known context; one probe serves many
     pieces. The same input gives the same probes, whatever the order of the corpora's pairs.
 
     :raises InputError: an input is missing or invalid, or the output folder holds something else.
