@@ -129,7 +129,7 @@ def test_a_build_trains_its_members_so(corpora, run, tmp_path, monkeypatch):
     monkeypatch.setattr(ensemble_training, "train_together", alone)
     out = tmp_path / "release"
     words = ["build-react", *corpora, *SMALL, *CPU, "--jobs", "1", "--until", "uncertainty", "--out", out]
-    run(*words, "--set", "candidates=40")
+    run(*words, "--set", "candidates=40", "--set", "select=5")
     assert asked == [(2, "cpu")] * 2
     assert "--set gpus_per_member=2 --device cpu" in json.loads((out / "manifest.json").read_text())["command"]
 
