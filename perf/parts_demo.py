@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from cgbench.data_recipes.demo.corpus import DemoCorpus, write_pairs
+from cgbench.data_recipes.demo.corpus import DemoCorpus
 from cgbench.data_recipes.demo.grammar import Pair, RandomDraw, Word
 
 PARTS_KINDS = ("few-contexts", "new-combination")
@@ -69,7 +69,9 @@ def main() -> None:
     texts, kinds = parts_texts(corpus, options.pairs)
     options.folder.mkdir(parents=True, exist_ok=True)
     for name, pairs in {"valid": valid, **texts}.items():
-        write_pairs(options.folder, name, pairs)
+        for side, language in enumerate(("de", "en")):
+            lines = "".join(f"{pair[side]}\n" for pair in pairs)
+            (options.folder / f"{name}.{language}").write_text(lines, encoding="utf-8", newline="\n")
     (options.folder / "test.kinds").write_text("".join(f"{kind}\n" for kind in kinds))
 
 
