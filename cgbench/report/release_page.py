@@ -277,18 +277,18 @@ def _noise(release: Release, columns: dict[str, np.ndarray]) -> dict[str, Any] |
     if shuffled is None or "stage" not in columns:
         return None
     unlikely = columns[REFERENCE_LIKELIHOOD] > shuffled
-    kept = ~np.isin(columns["stage"], [stage for stage in STAGES if stage.startswith("dropped")])
+    not_dropped = ~np.isin(columns["stage"], [stage for stage in STAGES if stage.startswith("dropped")])
 
     def shares(rows: np.ndarray) -> list[float]:
-        left = np.count_nonzero(unlikely[rows]) + np.count_nonzero((unlikely & kept)[rows])
-        counts = (2 * np.count_nonzero(unlikely[rows]), len(rows)), (left, np.count_nonzero(kept[rows]))
+        left = np.count_nonzero(unlikely[rows]) + np.count_nonzero((unlikely & not_dropped)[rows])
+        counts = (2 * np.count_nonzero(unlikely[rows]), len(rows)), (left, np.count_nonzero(not_dropped[rows]))
         return [min(100.0, 100 * noise / pairs) if pairs else math.nan for noise, pairs in counts]
 
-    tenths = np.array_split(np.argsort(-columns[measure], kind="stable"), min(10, len(kept)))
+    tenths = np.array_split(np.argsort(-columns[measure], kind="stable"), min(10, len(not_dropped)))
     before, after = zip(*map(shares, tenths), strict=True)
     series, labels = [Series("all", before, colour=6), Series("not dropped", after)], range(1, len(tenths) + 1)
     chart = Chart([*map(str, labels)], series, f"Noise by {measure}", "noise, %", f"tenth by {measure}, highest first")
-    return {"chart": charts.lines(chart), "shares": shares(np.arange(len(kept)))}
+    return {"chart": charts.lines(chart), "shares": shares(np.arange(len(not_dropped)))}
 
 
 def _draw(rows: np.ndarray, most: int, release: Release) -> np.ndarray:

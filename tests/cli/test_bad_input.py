@@ -238,7 +238,7 @@ def test_outputs_that_swallow_the_input_are_said(run, tmp_path, monkeypatch):
 def test_a_limit_on_the_size_of_files_is_one_line_and_nothing_is_lost(corpora, run, tmp_path):
     words = ["build-react", *corpora, *SMALL, "--until", "candidates", "--out", tmp_path / "out"]
     call = [sys.executable, "-m", "cgbench", *map(str, words)]
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # it, too, would be cut short, and stay so
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # cut short, bytecode would stop later runs
     limited = subprocess.run(
         ["sh", "-c", 'ulimit -f 16; exec "$@"', "sh", *call], capture_output=True, text=True, env=environment
     )

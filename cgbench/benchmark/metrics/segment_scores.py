@@ -53,9 +53,9 @@ def number_of(text: str) -> float | None:
 
 def no_score(where: str, value: Any) -> InputError:
     """The error that a value is not a score, with a remedy."""
-    number = str(value).strip().replace(",", ".")
-    comma = "," in str(value) and _NUMBER.fullmatch(number)
-    remedy = f"write it with a decimal point, {number}" if comma else "give a number such as 0.5"
+    with_point = str(value).strip().replace(",", ".")
+    comma = "," in str(value) and _NUMBER.fullmatch(with_point)
+    remedy = f"write it with a decimal point, {with_point}" if comma else "give a number such as 0.5"
     return InputError(f"{where}: {value!r} is not a score; {remedy}")
 
 

@@ -183,8 +183,8 @@ class _Texts:
         corpora = []
         for position, spec in enumerate(specs, 1):
             text = self._plain(f"{role}-{position}", spec)
-            asked = bool(request.corpora) and self.are_trained(iter_pairs(text)).all()
-            sources = tested[0] if asked else np.concatenate([tested[0], self._trained])
+            from_training = bool(request.corpora) and self.are_trained(iter_pairs(text)).all()
+            sources = tested[0] if from_training else np.concatenate([tested[0], self._trained])
             corpora.append((text, [sources, tested[1]]))
         return corpora
 

@@ -113,6 +113,8 @@ def test_a_piece_with_two_translations_is_not_determined(parts, tmp_path):
     head, *rows = (line.split("\t") for line in (tmp_path / "rows.tsv").read_text().splitlines())
     determined = [row[head.index("determined")] for row in rows]
     assert determined.count("1") == counts[1] and determined.count("0") == 120 - counts[1] > 0
+    with_piece = [any(place.piece == 0 for place in row) for row in folder.rows]
+    assert {mark for mark, inside in zip(determined, with_piece, strict=True) if inside} == {"0"}
 
 
 def test_folds_that_say_the_same_change_nothing(parts):
