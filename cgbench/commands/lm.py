@@ -55,10 +55,9 @@ def train_command(request: LmRequest, form: str) -> None:
 @click.option(
     "--lm", type=PATH, required=True, metavar="FILE", help="Language model: an ARPA file or a KenLM binary file"
 )
-@click.option("--summary", is_flag=True, help="Print only the scores of the whole text")
 @click.argument("text", type=DASH, default="-")
 @format_option
-def score_command(lm: Path, summary: bool, text: Path, form: str) -> None:
+def score_command(lm: Path, text: Path, form: str) -> None:
     """Print log10 probability, number of words, number of unknown words and perplexity of each sentence of TEXT.
 
     TEXT is a plain or compressed file (.gz, .zst), TABLE:COLUMN, or standard input. The scores of the whole text go to
@@ -72,8 +71,6 @@ def score_command(lm: Path, summary: bool, text: Path, form: str) -> None:
     model = LanguageModel.load(lm)
     total = CorpusScore()
     for row_number, score in enumerate(model.scores(read_text(text), total)):
-        if summary:
-            continue
         if form == "json":
             click.echo(json.dumps(score.as_dict()))
         else:
@@ -83,10 +80,10 @@ def score_command(lm: Path, summary: bool, text: Path, form: str) -> None:
     if not total.sentences:
         raise InputError(f"{shown(text)}: there is no sentence in it")
     if form == "json":
-        click.echo(json.dumps(total.as_dict()), err=not summary)
+        click.echo(json.dumps(total.as_dict()), err=True)
         return
     click.echo(
         f"{counted(total.sentences, 'sentence')}, {counted(total.tokens, 'token')} with </s>, {total.oovs:,} unknown; "
         f"perplexity {total.perplexity:.4f}, without unknown words {total.perplexity_without_oovs:.4f}",
-        err=not summary,
+        err=True,
     )
