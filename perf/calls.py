@@ -42,7 +42,7 @@ def count(work: Callable[[], object]) -> collections.Counter[tuple[str, str]]:
 def main() -> None:
     """Print the counts, and with ``-v`` each function's."""
     torch.set_num_threads(1)
-    training = Training(load_preset("tiny").model, Setting("cpu", 1))
+    training = Training(load_preset("tiny").model, Setting("cpu", 1, torch.float32))
     source, target = sentences(200)
     batch = training_batches(source, target, 512)[0]
     pair = source.take(batch), target.take(batch)

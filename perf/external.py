@@ -171,4 +171,4 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
         for part in (translate, uncertainty, memory):
             if not arguments.parts or part.__name__ in arguments.parts:
-                print(" | ".join(part(Path(scratch), Setting("cpu", arguments.repeat))), flush=True)
+                print(" | ".join(part(Path(scratch), Setting("cpu", arguments.repeat, torch.float32))), flush=True)

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from cgbench.models.config.architectures import build_model
 from cgbench.models.config.common import TransformerConfig
+from cgbench.models.parts.cpu.packed import _multiply
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.special_ids import EOS
 from cgbench.models.text.batches import Rows, make_batches
@@ -33,11 +34,7 @@ class Setting:
 
     device: str
     repeat: int
-
-    @property
-    def precision(self) -> torch.dtype:
-        """The type of matrix products."""
-        return torch.float32 if self.device == "cpu" else torch.bfloat16
+    precision: torch.dtype
 
     def on_gpu(self, one: int, other: int) -> int:
         """Choose the first on a GPU, the second on a CPU."""
@@ -45,7 +42,7 @@ class Setting:
 
     def autocast(self) -> torch.autocast:
         """Within, matrix products have the setting's precision."""
-        return torch.autocast(self.device, torch.bfloat16, enabled=self.device != "cpu")
+        return torch.autocast(self.device, torch.bfloat16, enabled=self.precision == torch.bfloat16)
 
     def clock(self) -> float:
         """Seconds, once a GPU has done all that it was asked."""
@@ -95,8 +92,20 @@ def useful_flops(config: TransformerConfig, source: np.ndarray, target: np.ndarr
     return 2 * float(products.sum())
 
 
-def matrix_rate(setting: Setting, config: TransformerConfig, seconds: float = 0.5) -> float:
-    """Return FLOP/s of torch.mm in the shapes of a training step, both gradients included: the limit at this moment."""
+def matrix_rates(setting: Setting, config: TransformerConfig, seconds: float = 0.5) -> dict[str, float]:
+    """Return FLOP/s in the shapes of a training step, both gradients included: the limits at this moment, by library.
+
+    torch.mm is MKL or cuBLAS in float32; oneDNN is called as the package calls it.
+    """
+    rates = {"torch.mm": _matrix_rate(setting, config, seconds, torch.mm)}
+    if setting.device == "cpu":
+        rates["oneDNN"] = _matrix_rate(setting, config, seconds, lambda left, right: _multiply(left, right.T))
+    return rates
+
+
+def _matrix_rate(
+    setting: Setting, config: TransformerConfig, seconds: float, multiply: Callable[[Tensor, Tensor], Tensor]
+) -> float:
     d, f, rows = config.width, config.feedforward_width, setting.on_gpu(16_384, 4096)
     pairs = []
     for inner, outer in ((d, 3 * d), (d, d), (d, f), (f, d), (d, TARGET_SIZE)):
@@ -105,12 +114,13 @@ def matrix_rate(setting: Setting, config: TransformerConfig, seconds: float = 0.
             for size in ((rows, inner), (outer, inner), (rows, outer))
         )
         pairs += [(x, weight.T), (gradient, weight), (gradient.T, x)]
-    results = [left @ right for left, right in pairs]
+    for left, right in pairs:
+        multiply(left, right)
     done, began = 0.0, setting.clock()
     while setting.clock() - began < seconds:
         for _ in range(setting.on_gpu(10, 1)):
-            for (left, right), result in zip(pairs, results, strict=True):
-                torch.mm(left, right, out=result)
+            for left, right in pairs:
+                multiply(left, right)
                 done += 2.0 * left.numel() * right.shape[1]
     return done / (setting.clock() - began)
 
