@@ -7,7 +7,7 @@
 # Steps with Apertium are skipped where it is absent (apt-get install apertium apertium-eng-spa).
 set -euo pipefail
 data=${1:?the folder of the corpora} out=${2:-controls}
-updates=${UPDATES:-1600} jobs=${JOBS:-2} width=128
+updates=${UPDATES:-1200} jobs=${JOBS:-2} width=128
 read -ra seeds <<< "${SEEDS:-1 2 3}"
 mkdir -p "$out"/{text,runs,hypotheses,scores}
 

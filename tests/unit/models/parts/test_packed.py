@@ -78,9 +78,21 @@ def test_rows_that_are_apart_are_copied(layer, monkeypatch):
     assert dense == [True] * 6
 
 
-def test_bfloat16_is_left_to_torch(layer):
-    with torch.autocast("cpu", torch.bfloat16):
-        assert layer(torch.randn(3, 256)).dtype == torch.bfloat16
+@pytest.mark.parametrize("shape", [(17, 256), (16, 256), (3, 7, 256), (0, 256)])
+def test_rows_are_padded_in_bfloat16(layer, shape, monkeypatch):
+    rows, multiply, outputs = [], F.linear, []
+    monkeypatch.setattr(packed.F, "linear", lambda x, *rest: rows.append(len(x)) or multiply(x, *rest))
+    for plain in (False, True):
+        x = torch.randn(shape, generator=torch.Generator().manual_seed(1), requires_grad=True)
+        with plain_definitions() if plain else contextlib.nullcontext(), torch.autocast("cpu", torch.bfloat16):
+            y = layer(x)
+        assert y.dtype == torch.bfloat16
+        (y * torch.linspace(-1, 1, 768)).sum().backward()
+        outputs.append([y, x.grad, *(parameter.grad.clone() for parameter in layer.parameters())])
+        layer.zero_grad()
+    assert rows[0] == {17: 18, 16: 16, 3: 22, 0: 0}[shape[0]]
+    for fast, reference in zip(*outputs, strict=True):
+        torch.testing.assert_close(fast, reference, rtol=2e-2, atol=2e-2)
 
 
 def test_parts_of_a_parameter_are_told_apart(layer):
