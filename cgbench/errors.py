@@ -4,6 +4,7 @@ import importlib
 import importlib.util
 import re
 import sys
+import warnings
 from collections.abc import Callable
 from types import ModuleType
 
@@ -43,6 +44,11 @@ class InputWarning(_Message, UserWarning):
 
     The command line prints it after ``warning:``, once.
     """
+
+
+def warn(text: str) -> None:
+    """Give an :class:`InputWarning` in the name of the caller's caller."""
+    warnings.warn(InputWarning(text), stacklevel=3)
 
 
 def argument(name: str, value: object = None, text: str | None = None) -> str:

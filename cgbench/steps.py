@@ -18,7 +18,6 @@ import json
 import multiprocessing
 import shutil
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,7 +27,7 @@ from cgbench import __version__
 from cgbench.argument_types import AnyEngine, AnyFunction
 from cgbench.checksums import digests_of, first_damaged
 from cgbench.checksums import hash_file as hash_file  # many modules import it from here
-from cgbench.errors import InputError, InputWarning, argument
+from cgbench.errors import InputError, argument, warn
 from cgbench.files import read_json, sync_file, sync_folder, write_json
 from cgbench.locks import locked
 from cgbench.machine import runs_remotely
@@ -100,7 +99,7 @@ class Workspace:
         # Workers do not warn: the command that started them has.
         if damaged not in self._named and multiprocessing.parent_process() is None and not runs_remotely():
             self._named.add(damaged)
-            warnings.warn(f"{damaged} is damaged; {step.name} runs again", InputWarning, stacklevel=2)
+            warn(f"{damaged} is damaged; {step.name} runs again")
         return False
 
     def damaged(self, step: Step) -> Path | None:
@@ -140,11 +139,6 @@ class Workspace:
 
     def _finished(self, step: Step) -> bool:
         return (self.result(step) / "step.json").is_file()
-
-    def seconds(self, step: Step) -> float | None:
-        """The total time of a finished step; None if unknown."""
-        record = _read_record(self.result(step) / "step.json")
-        return None if record is None else record.get("seconds")
 
     def why(self, step: Step) -> str:
         """One line: whether the step has to run, and what has changed since its last run."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 
-from cgbench.errors import InputError, InputWarning, missing_package, printable, printable_json, with_arguments
+from cgbench.errors import InputError, InputWarning, missing_package, printable, printable_json, warn, with_arguments
 from cgbench.tables import render
 from cgbench.text.remote import as_given
 
@@ -205,7 +205,7 @@ def print_json(value: Any) -> None:
 def warn_of(findings: Iterable[Finding]) -> None:
     """Print one warning per problem in the texts; scores can still be computed."""
     for finding in findings:
-        warnings.warn(InputWarning(finding.text), stacklevel=2)
+        warn(finding.text)
 
 
 def cost_table(times: dict[str, float | None]) -> str:

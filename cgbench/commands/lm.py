@@ -1,14 +1,13 @@
 """The ``cgbench lm`` commands: train an n-gram language model, and score sentences with one."""
 
 import json
-import warnings
 from pathlib import Path
 
 import click
 
 from cgbench.commands.command import Command, Group, format_option, print_json
 from cgbench.commands.options import takes
-from cgbench.errors import InputError, InputWarning
+from cgbench.errors import InputError, warn
 from cgbench.lm.training import LmRequest
 
 PATH = click.Path(path_type=Path)
@@ -34,7 +33,7 @@ def train_command(request: LmRequest, form: str) -> None:
 
     trained = train_lm(request)
     for warning in trained.warnings:
-        warnings.warn(InputWarning(warning), stacklevel=1)
+        warn(warning)
     figures = trained.figures
     if form == "json":
         print_json(figures)

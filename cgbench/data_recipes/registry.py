@@ -1,12 +1,11 @@
 """Recipes by name: built-in ones, and those of installed packages (entry point ``cgbench.recipes``)."""
 
-import warnings
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
 from cgbench.data_recipes.recipe import Recipe
-from cgbench.errors import InputError, InputWarning
+from cgbench.errors import InputError, warn
 from cgbench.settings import did_you_mean
 
 GROUP = "cgbench.recipes"
@@ -29,7 +28,7 @@ def recipes() -> dict[str, Recipe]:
         try:
             by_name.setdefault(entry.name, _load(entry))
         except InputError as error:
-            warnings.warn(str(error), InputWarning, stacklevel=2)
+            warn(str(error))
     return by_name
 
 

@@ -7,9 +7,8 @@ characters as white space and must not be used to find words; ``bytes.split`` an
 """
 
 import re
-import warnings
 
-from cgbench.errors import InputError, InputWarning
+from cgbench.errors import InputError, warn
 
 BLANKS = b"\t\n\v\f\r "
 """ASCII white space."""
@@ -41,7 +40,7 @@ def skip_mark(data: bytes | memoryview, name: object) -> int:
     """The number of bytes before the text of a file: 3 for a byte order mark, with a warning, else 0."""
     if data[: len(MARK)] != MARK:
         return 0
-    warnings.warn(f"{name}: begins with a byte order mark, which is ignored", InputWarning, stacklevel=2)
+    warn(f"{name}: begins with a byte order mark, which is ignored")
     return len(MARK)
 
 

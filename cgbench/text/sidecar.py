@@ -6,13 +6,12 @@
 import json
 import platform
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from cgbench import __version__
-from cgbench.errors import InputError, InputWarning
+from cgbench.errors import InputError, warn
 from cgbench.files import check_shape, read_json, to_json, write_atomic
 from cgbench.tables import counted
 
@@ -103,8 +102,7 @@ def write_output(
 def warn_of_cut(rows: Sequence[Mapping[str, Any]], limit: str) -> None:
     """Warn of translations that a limit has cut."""
     if cut := sum(row["nbest"][0]["cut"] for row in rows):
-        text = f"{cut:,} of {counted(len(rows), 'translation')} were cut short; raise the limit with {limit}"
-        warnings.warn(InputWarning(text), stacklevel=2)
+        warn(f"{cut:,} of {counted(len(rows), 'translation')} were cut short; raise the limit with {limit}")
 
 
 def _shown(row: Mapping[str, Any], nbest: int | None, form: str) -> str:

@@ -1,7 +1,6 @@
 """The plan of a build: its inputs and every step, known before any of them runs."""
 
 import tempfile
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from cgbench.benchmark.react.build_inputs import Inputs, read_inputs
 from cgbench.benchmark.react.checks import check_difficulty, check_measures, check_shares, loosen
 from cgbench.benchmark.react.request import LM_SETTINGS, SIDES, BuildRequest
 from cgbench.benchmark.release.work_folder import find_work
-from cgbench.errors import InputError, InputWarning, argument
+from cgbench.errors import InputError, argument, warn
 from cgbench.models.checkpoints import ensemble_identity, member_folders
 from cgbench.models.config.presets import Preset, load_preset
 from cgbench.models.devices import choose_device
@@ -182,7 +181,7 @@ def _inspect_texts(inputs: Inputs, normalisation: Normalisation, accept: bool) -
     for finding in findings:
         if finding.stops and not accept:
             raise InputError(f"{finding.text}; use {argument('accept_text')} to accept the text as it is")
-        warnings.warn(InputWarning(finding.text), stacklevel=2)
+        warn(finding.text)
     return tuple(findings)
 
 

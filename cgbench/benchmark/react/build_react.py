@@ -9,7 +9,6 @@ uncertainty; drop the most uncertain, draw from the next. :func:`find_pairs` imp
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -51,7 +50,7 @@ from cgbench.benchmark.react.write_release import write_release
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.work_folder import find_work, keep_private
 from cgbench.engines import Engine, Local, saying_where
-from cgbench.errors import InputWarning
+from cgbench.errors import warn
 from cgbench.files import read_json, write_atomic, write_json
 from cgbench.locks import locked
 from cgbench.models.checkpoints import member_folders
@@ -106,7 +105,7 @@ def run_build(plan: Plan, engine: Engine, say: Callable[[str], None] | None = No
         built = find_pairs(plan, workspace, engine=engine)
         release = write_release(built, out, workspace)
     for warning in built.warnings:  # with the caller's paths; the manifest has file names only
-        warnings.warn(InputWarning(warning), stacklevel=2)
+        warn(warning)
     return release
 
 

@@ -1,7 +1,6 @@
 """Check that a build is possible: settings that fit together before anything runs, enough pairs before any model is
 trained."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import islice
@@ -16,7 +15,7 @@ from cgbench.benchmark.candidates.table import DIFFICULTY
 from cgbench.benchmark.candidates.uncertainty import REFERENCE
 from cgbench.benchmark.react.build_inputs import Inputs
 from cgbench.benchmark.react.request import BuildRequest
-from cgbench.errors import InputError, InputWarning, argument
+from cgbench.errors import InputError, argument, warn
 from cgbench.requests import changed, flat_values, given_values
 from cgbench.settings import did_you_mean
 from cgbench.text.corpus import ParallelText
@@ -43,12 +42,9 @@ def loosen(request: BuildRequest, inputs: Inputs) -> BuildRequest:
         return request
     now = " ".join(f"{key}={value}" for key, value in looser.items())
     before = " ".join(argument(key, settings[key]) for key in looser)
-    warnings.warn(
-        InputWarning(
-            f"{argument('preset', 'small')}: {pairs:,} training pairs are fewer than {SMALL:,}, so the filters are "
-            f"loosened to {now}; to keep them, give {before}"
-        ),
-        stacklevel=2,
+    warn(
+        f"{argument('preset', 'small')}: {pairs:,} training pairs are fewer than {SMALL:,}, so the filters are "
+        f"loosened to {now}; to keep them, give {before}"
     )
     return changed(request, **looser)
 

@@ -7,7 +7,6 @@ import os
 import shutil
 import tempfile
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
@@ -17,7 +16,7 @@ from cgbench.benchmark.candidates.amounts import resolve_amount
 from cgbench.benchmark.candidates.uncertainty import measure_with, shard_needs
 from cgbench.benchmark.react.build_plan import Plan
 from cgbench.engines import Engine
-from cgbench.errors import InputWarning
+from cgbench.errors import warn
 from cgbench.models.checkpoints import member_folders
 from cgbench.models.config.methods import MethodConfig
 from cgbench.models.config.presets import Preset, load_preset
@@ -68,7 +67,7 @@ def forecast(plan: Plan, workspace: Workspace, engine: Engine) -> dict[str, floa
     estimates = {step: times.get(step) for step, count in unfinished.items() if count}
     if plan.device == "cpu" and (seconds := sum(filter(None, estimates.values()))) > 1.5 * DAY:
         text = f"about {seconds / DAY:,.0f} days on {engine.jobs} CPU cores; a GPU (--device cuda), --preset small or "
-        warnings.warn(InputWarning(f"this build will take {text}fewer --members take less"), stacklevel=2)
+        warn(f"this build will take {text}fewer --members take less")
     return estimates
 
 

@@ -1,11 +1,10 @@
 """The pairs of a release that no prompt and no training text may contain."""
 
-import warnings
 from typing import Any
 
 from cgbench.benchmark.release.manifest import MANIFEST
 from cgbench.benchmark.release.release import SIDES, Release
-from cgbench.errors import InputWarning
+from cgbench.errors import warn
 from cgbench.text.formats import Pair
 from cgbench.text.inputs import is_path
 from cgbench.text.streams import is_stdin, split_name
@@ -25,8 +24,7 @@ def reserved_pairs(release: Release) -> list[Pair]:
         if not release.is_split:
             candidates = [release.candidate_lines(side, normalised=normalised) for side in SIDES]
             if None in candidates and not normalised:
-                message = f"{release.folder}: has no text of its candidates, so only test and control set are left out"
-                warnings.warn(InputWarning(message), stacklevel=2)
+                warn(f"{release.folder}: has no text of its candidates, so only test and control set are left out")
             pairs += zip(*(lines or [] for lines in candidates), strict=True)
     return pairs
 

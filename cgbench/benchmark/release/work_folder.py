@@ -4,13 +4,12 @@
 """
 
 import os
-import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from cgbench.benchmark.release.manifest import MANIFEST
-from cgbench.errors import InputError, InputWarning, argument
+from cgbench.errors import InputError, argument, warn
 from cgbench.files import read_json, write_atomic
 from cgbench.steps import STEPS, check_folder, hash_value
 from cgbench.text.remote import as_given, if_here, is_address
@@ -40,9 +39,7 @@ def read_record(workspace: Path) -> dict[str, Any]:
             return dict(record)
     except (InputError, LookupError, TypeError):
         pass
-    warnings.warn(
-        f"{path} is damaged; the next build writes it again, and keeps files of earlier releases", InputWarning, 2
-    )
+    warn(f"{path} is damaged; the next build writes it again, and keeps files of earlier releases")
     return {}
 
 

@@ -13,7 +13,6 @@ predicted structures of the output greedily.
 
 import hashlib
 import re
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -23,7 +22,7 @@ import numpy as np
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.shots.postings import bm25_weights, piece_counts
 from cgbench.benchmark.shots.request import ShotsRequest
-from cgbench.errors import InputError, InputWarning, argument
+from cgbench.errors import InputError, argument, warn
 from cgbench.progress import bar
 from cgbench.requests import accepts
 from cgbench.tables import counted
@@ -74,12 +73,9 @@ def choose_shots(request: ShotsRequest) -> list[ChosenShots]:
     chooser = _Chooser(request, request.shots, _pairs_of(request), excluded)
     choices = chooser.choose(lines)
     if chooser.unproved:
-        warnings.warn(
-            InputWarning(
-                f"{name}: the cover of {counted(chooser.unproved, 'sentence')} may not be the smallest; the search for "
-                "a smaller one was stopped"
-            ),
-            stacklevel=2,
+        warn(
+            f"{name}: the cover of {counted(chooser.unproved, 'sentence')} may not be the smallest; the search for a "
+            "smaller one was stopped"
         )
     return choices
 

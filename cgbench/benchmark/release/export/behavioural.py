@@ -5,13 +5,12 @@ separated by ``/``, as CTER's.
 """
 
 import re
-import warnings
 from pathlib import Path
 from typing import Any
 
 from cgbench.benchmark.release.export.pairs import Pairs, write_rows
 from cgbench.benchmark.rules.rule import convert_rules, passed
-from cgbench.errors import InputError, InputWarning, argument
+from cgbench.errors import InputError, argument, warn
 from cgbench.text.inputs import AnyPath, local_path
 from cgbench.text.streams import read_lines
 
@@ -46,15 +45,9 @@ def write_rules(pairs: Pairs, folder: Path, *, lexicon: AnyPath | None) -> None:
         raise InputError(f"{path}: none of its words occurs in the sources")
     write_rows(folder / "rules.jsonl", rows)
     if len(rows) < len(pairs.rows):
-        warnings.warn(
-            InputWarning(f"{len(pairs.rows) - len(rows):,} of {len(pairs.rows):,} pairs have no rule and are left out"),
-            stacklevel=2,
-        )
+        warn(f"{len(pairs.rows) - len(rows):,} of {len(pairs.rows):,} pairs have no rule and are left out")
     if failing:
-        warnings.warn(
-            InputWarning(f"{failing:,} of {len(rows):,} references fail a rule: the lexicon lacks some translations"),
-            stacklevel=2,
-        )
+        warn(f"{failing:,} of {len(rows):,} references fail a rule: the lexicon lacks some translations")
 
 
 def read_translations(path: Path) -> dict[str, list[str]]:

@@ -2,7 +2,6 @@
 
 import inspect
 import re
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -20,7 +19,7 @@ from cgbench.benchmark.release.reserved import reserved_pairs
 from cgbench.benchmark.release.verify import check_verified
 from cgbench.benchmark.shots.choose import ChosenShots, ShotChooser, choose_shots
 from cgbench.benchmark.shots.request import ShotsOptions, ShotsRequest
-from cgbench.errors import InputError, InputWarning, argument
+from cgbench.errors import InputError, argument, warn
 from cgbench.files import read_json, write_json
 from cgbench.locks import replacing
 from cgbench.requests import KW_ONLY, accepts, fields_of, option, request
@@ -162,7 +161,7 @@ def check_licence(manifest: Mapping[str, Any]) -> None:
     """Warn if no licence is stated."""
     if not manifest.get("licence"):
         message = "no licence of the inputs is stated; find out what their owners allow, and build again with "
-        warnings.warn(InputWarning(f"{message}{argument('licence')}"), stacklevel=3)
+        warn(f"{message}{argument('licence')}")
 
 
 def find_target(to: str) -> Target:

@@ -14,7 +14,6 @@ nothing, as in ``cgbench translate``.
 """
 
 import re
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from cgbench.benchmark.release.data_tables import sides_of, write_table
 from cgbench.benchmark.release.export.pairs import Pairs, write_lines
 from cgbench.benchmark.release.release import SIDES
 from cgbench.benchmark.shots.choose import ShotChooser
-from cgbench.errors import InputWarning
+from cgbench.errors import warn
 from cgbench.files import named
 from cgbench.models.servers.answers import END, START
 from cgbench.text.languages import known, name_of
@@ -104,12 +103,9 @@ def write_lm_eval(pairs: Pairs, folder: Path, *, shots: ShotChooser | None = Non
             write_table(pyarrow.table(examples), folder / f"{SHOTS}.parquet")
     else:
         few_shot = {"fewshot_config": {"samples": []}}
-        warnings.warn(
-            InputWarning(
-                "the release has no pairs outside its test set for few-shot examples; the task runs without them, and "
-                "fails if --num_fewshot is above 0"
-            ),
-            stacklevel=2,
+        warn(
+            "the release has no pairs outside its test set for few-shot examples; the task runs without them, and "
+            "fails if --num_fewshot is above 0"
         )
     # The code of the task: loader, scorer, sampler.
     tokenize = TOKENIZE.get(known(pairs.languages[1]) or "")
