@@ -24,19 +24,8 @@ CORPUS = "from cgbench.data_recipes.demo.corpus import write_demo; from pathlib 
 REACT = "build-react --train train.de train.en --pool pool.de pool.en --preset demo"
 SCRIPT = ROOT / "examples" / "base-installation.sh"
 WORKS = (  # what the commands of the script print, in their order
-    "version",
-    "BLEU|",
-    "chrF2|",
-    "TER|",
-    "exact|",
-    "instance 50.0 aggregate 100.0",
-    "scores|",
-    "examples for 80% power",
-    "cognition",
-    "licence",
-    "dangle",
-    "model.width",
-    "lexicon-3",
+    *("version", "BLEU|", "chrF2|", "TER|", "exact|", "instance 50.0 aggregate 100.0", "scores|"),
+    *("examples for 80% power", "cognition", "licence", "dangle", "model.width", "lexicon-3"),
 )
 LACKS = {  # command: what it says instead
     "degree --train train.en pool.en": BUILD,
@@ -58,13 +47,8 @@ LACKS = {  # command: what it says instead
 }
 BUILDS = ROOT / "examples" / "build-installation.sh"
 BUILT = (
-    "pieces\tlength\tdegree\tcover",
-    "degree of the candidates",
-    "manifest.json",
-    "written to",
-    "degree",
-    "n-grams",
-    "new pairs",
+    *("pieces\tlength\tdegree\tcover", "degree of the candidates", "manifest.json", "written to", "degree"),
+    *("n-grams", "new pairs"),
 )
 STILL_LACKS = {
     f"{REACT} --out whole": "torch, safetensors, tokenizers are not installed",

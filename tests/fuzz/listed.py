@@ -13,7 +13,7 @@ from pathlib import Path
 
 import mutators as m
 from strangers import CHAT, LINES, _ask, _asked, _reply, reply
-from target import Target
+from target import Target, collected
 
 TEXTS = ["das rote haus", "ein hund", "der rote hund", "ein haus"]
 PIECES = [("das rote", (0, 1)), ("haus", (1,)), ("hund", (2,)), ("ein", ())]
@@ -25,8 +25,8 @@ TEMPLATES = (
 )
 
 
-def _folder_files(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+def _how(name):
+    return m.json_file if name.endswith(".json") else m.json_lines if name.endswith(".jsonl") else m.text
 
 
 def _relist(folder):
@@ -60,22 +60,15 @@ def parts():
 
     pieces = [Piece(text, 3, probes) for text, probes in PIECES]
     places = [[Place(*place) for place in row] for row in ROWS]
-    manifest = {
-        "side": "target",
-        "match": "exact",
-        "k": 1,
-        "pieces": "ngrams",
-        "settings": {"normalisation": {"tokenize": "none", "lowercase": False, "languages": None}},
-        "inputs": {},
-        "test": {},
-    }
+    settings = {"normalisation": {"tokenize": "none", "lowercase": False, "languages": None}}
+    manifest = {"side": "target", "match": "exact", "k": 1, "pieces": "ngrams", "settings": settings}
+    manifest |= {"inputs": {}, "test": {}}
     with tempfile.TemporaryDirectory() as place:
         write_parts(Path(place) / "r", pieces, PROBES, places, manifest)
-        files = _folder_files(Path(place))
+        files = collected(Path(place))
     options = {"references": TEXTS, "parts": "r", "probe_systems": [target for _, target in PROBES]}
     for name in sorted(files):
-        how = m.json_file if name.endswith(".json") else m.json_lines if name.endswith(".jsonl") else m.text
-        yield Target("score --parts", name.removeprefix("r/"), files, name, how, partial(_score, options))
+        yield Target("score --parts", name.removeprefix("r/"), files, name, _how(name), partial(_score, options))
 
 
 def releases():
@@ -93,11 +86,10 @@ def releases():
         for name, content in (("split.jsonl", rows), ("test.de", text), ("test.en", text)):
             (release / name).write_text(content)
         list_files(release, manifest)
-        files = _folder_files(Path(place))
+        files = collected(Path(place))
     for name in sorted(files):
-        how = m.json_file if name.endswith(".json") else m.json_lines if name.endswith(".jsonl") else m.text
         words = partial(_score, {"release": "r", "by": "degree"})
-        yield Target("score --release", f"{name.removeprefix('r/')}, listed", files, name, how, words)
+        yield Target("score --release", f"{name.removeprefix('r/')}, listed", files, name, _how(name), words)
 
 
 def _answers(folder):
@@ -130,11 +122,8 @@ def servers():
     kept = {"kept": "".join(json.dumps(row) + "\n" for row in rows).encode()}
     yield Target("openai", "journal, digests agree", kept, "kept", m.json_lines, _answers)
     usage = {"prompt_tokens": 3, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 1}}
-    content = [
-        {"type": "thinking", "thinking": []},
-        {"type": "text", "text": LINES[0]},
-        {"type": "refusal", "refusal": ""},
-    ]
+    content = [{"type": "thinking", "thinking": []}, {"type": "text", "text": LINES[0]}]
+    content.append({"type": "refusal", "refusal": ""})
     chat = {**CHAT, "usage": usage, "choices": [{"message": {"role": "assistant", "content": content}}]}
     body = b"\xef\xbb\xbf" + json.dumps(chat).encode()
     yield Target("openai", "parts", {"reply": _reply(body)}, "reply", reply, _replied)
@@ -169,11 +158,10 @@ def records():
     """Records of Every Eval Ever that a command finds where it writes."""
     with tempfile.TemporaryDirectory() as place:
         _recorded(Path(place))
-        files = _folder_files(Path(place))
+        files = collected(Path(place))
     for name in sorted(files):
-        how = m.json_file if name.endswith(".json") else m.json_lines
         form = "record" if name.endswith(".json") else "examples"
-        yield Target("--every-eval-ever", form, files, name, how, _recorded)
+        yield Target("--every-eval-ever", form, files, name, _how(name), _recorded)
 
 
 GROUPS = (parts, releases, servers, templates, records)

@@ -1,12 +1,10 @@
 """Releases of strangers: ``verify`` sees every change, and what reads one is not harmed."""
 
 import json
-import tempfile
 from itertools import product
-from pathlib import Path
 
 import mutators as m
-from target import ENGLISH, GERMAN, Target
+from target import ENGLISH, GERMAN, Target, made
 
 from cgbench.benchmark.release.card_notes import without_notes
 from cgbench.benchmark.release.croissant import MANUAL_FIELDS
@@ -27,26 +25,20 @@ FORMS = {
 BUILD = ("build-react", "--preset", "demo", "--jobs", "1", "--device", "cpu", "--set", "min_length=4")
 
 
+POOL = {
+    name: "".join(" ".join(part[side] for part in parts) + "\n" for parts in product(SUBJECTS, VERBS, OBJECTS))
+    for side, name in enumerate(("p.de", "p.en"))
+}
+
+
+def _made(texts, *words):
+    """The files of a small release ``r``. Its inputs are gone, as of one that came from elsewhere."""
+    return {name: data for name, data in made(texts, (*words, "--out", "{}/r")).items() if name.startswith("r/")}
+
+
 def _build(*words):
-    """The files of a small release. Its inputs are gone, as of one that came from elsewhere."""
-    from click.testing import CliRunner
-
-    from cgbench.cli import main
-
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        for name, text in (("t.de", GERMAN), ("t.en", ENGLISH)):
-            (folder / name).write_text(text)
-        for side, name in enumerate(("p.de", "p.en")):
-            rows = (" ".join(part[side] for part in parts) for parts in product(SUBJECTS, VERBS, OBJECTS))
-            (folder / name).write_text("".join(f"{row}\n" for row in rows))
-        corpora = [word for kind in ("train", "pool") for word in (f"--{kind}", f"{kind[0]}.de", f"{kind[0]}.en")]
-        corpora = [str(folder / word) if word[1] == "." else word for word in corpora]
-        words = [word.replace("{}", place) for word in words]
-        result = CliRunner().invoke(main, [*BUILD, *corpora, *words, "--out", str(folder / "r")])
-        assert result.exit_code == 0, result.output + result.stderr
-        files = [path for path in (folder / "r").rglob("*") if path.is_file()]
-        return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+    corpora = ("--train", "{}/t.de", "{}/t.en", "--pool", "{}/p.de", "{}/p.en")
+    return _made(POOL | {"t.de": GERMAN, "t.en": ENGLISH}, *BUILD, *corpora, *words)
 
 
 def unchanged(name, data):
@@ -80,20 +72,7 @@ def unfinished():
 
 def splits():
     """A split, read as a release is."""
-    from click.testing import CliRunner
-
-    from cgbench.cli import main
-
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        for side, name in enumerate(("p.de", "p.en")):
-            rows = (" ".join(part[side] for part in parts) for parts in product(SUBJECTS, VERBS, OBJECTS))
-            (folder / name).write_text("".join(f"{row}\n" for row in rows))
-        words = ["split", "--corpus", folder / "p.de", folder / "p.en", "--method", "random", "--out", folder / "r"]
-        result = CliRunner().invoke(main, [str(word) for word in words])
-        assert result.exit_code == 0, result.output + result.stderr
-        files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    files = {name: data for name, data in files.items() if name.startswith("r/")}
+    files = _made(POOL, "split", "--corpus", "{}/p.de", "{}/p.en", "--method", "random")
     yield from _verified("split", files)
     for form in ("manifest.json", "split.jsonl", "train.en"):
         words = ("stats", "--release", "{}/r", "--side", "source")

@@ -5,32 +5,13 @@ import tempfile
 from pathlib import Path
 
 import mutators as m
-from target import ENGLISH, GERMAN, Target
-
-
-def _collected(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def _made(*calls):
-    """The files that commands write into a folder, with the two texts beside them."""
-    from click.testing import CliRunner
-
-    from cgbench.cli import main
-
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        (folder / "t.de").write_text(GERMAN)
-        (folder / "t.en").write_text(ENGLISH)
-        for words in calls:
-            result = CliRunner().invoke(main, [word.replace("{}", place) for word in words])
-            assert result.exit_code == 0, result.output + result.stderr
-        return _collected(folder)
+from target import ENGLISH, GERMAN, Target, collected, made
 
 
 def ours():
     """Splits and results of overlap: what stands in the place of a file, and JSON that is no more what it was."""
-    files = _made(
+    files = made(
+        {"t.de": GERMAN, "t.en": ENGLISH},
         ("split", "--method", "random", "--corpus", "{}/t.de", "{}/t.en", "--out", "{}/split"),
         ("overlap", "{}/t.de", "--corpus", "{}/t.de", "--out", "{}/found", "--jobs", "1"),
     )
@@ -63,11 +44,11 @@ def hugging_face():
             write_model(folder / kind, kind)
         base = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder / "t5")
         settings = peft.LoraConfig(r=2, target_modules=r".*\.(q|v)", task_type="SEQ_2_SEQ_LM")
-        made = peft.get_peft_model(base, settings)
-        made.peft_config["default"].base_model_name_or_path = "t5"
-        made.save_pretrained(folder / "lora", save_embedding_layers=False)
+        adapted = peft.get_peft_model(base, settings)
+        adapted.peft_config["default"].base_model_name_or_path = "t5"
+        adapted.save_pretrained(folder / "lora", save_embedding_layers=False)
         keys = list(_keys(folder / "marian/model.safetensors"))
-        files = _collected(folder)
+        files = collected(folder)
     index = {"metadata": {}, "weight_map": dict.fromkeys(keys, "part.safetensors")}
     files["cut/model.safetensors.index.json"] = json.dumps(index).encode()
     for name in [name for name in files if name.startswith("marian/")]:

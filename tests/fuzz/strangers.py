@@ -168,17 +168,13 @@ def imports():
     comet = {"a.txt": [{"src": "s", "mt": "t", "COMET": 0.1 * row} for row in range(6)]}
     inspect = {"header.json": json.dumps(HEADER).encode()}
     inspect |= {f"samples/{one['id']}_{one['epoch']}.json": json.dumps(one).encode() for one in SAMPLES}
+    segments = b"".join(b"%s\t0.%d\n" % (system, row) for system in (b"a", b"b") for row in range(6))
     forms = (
         ("lm-eval", "samples_t_1.jsonl", lm_eval, m.json_lines),
         ("inspect", "a.eval", m.make_zip(inspect), eval_file),
         ("inspect JSON", "a.json", json.dumps(HEADER | {"samples": SAMPLES}).encode(), m.json_file),
         ("COMET JSON", "c.json", json.dumps(comet).encode(), m.json_file),
-        (
-            "mt-metrics-eval",
-            "a.seg.score",
-            b"".join(b"%s\t0.%d\n" % (s, n) for s in (b"a", b"b") for n in range(6)),
-            m.text,
-        ),
+        ("mt-metrics-eval", "a.seg.score", segments, m.text),
         ("tsv", "a.tsv", b"id\tscore\n" + b"".join(b"%d\t%d.5\n" % (n, n) for n in range(6)), m.text),
     )
     for form, name, data, how in forms:
@@ -186,19 +182,8 @@ def imports():
         words = ("score", "import", "--scores", f"{system}{{}}/{name}", "--format", "json")
         yield Target("score import", form, {name: data}, name, how, words, _finite(*words))
     plain = {"a": b"0.5\n0.25\n1e-3\n7\n1\n", "b": b"0.5\n0.5\n2\n1\n1\n"}
-    words = (
-        "score",
-        "import",
-        "--scores",
-        "a={}/a",
-        "--scores",
-        "b={}/b",
-        "--paired",
-        "--samples",
-        "50",
-        "--format",
-        "json",
-    )
+    words = ("score", "import", "--scores", "a={}/a", "--scores", "b={}/b", "--paired", "--samples", "50")
+    words += ("--format", "json")
     for statistic in ("mean", "share:0.5"):
         more = (*words, "--statistic", statistic)
         yield Target(f"score import {statistic}", "plain", plain, "a", m.text, more, _finite(*more))

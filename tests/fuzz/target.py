@@ -1,5 +1,6 @@
 """What one target of the harness is, and the text that most are made of."""
 
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,3 +30,23 @@ class Target:
     right: Callable[[Path], str] = field(default=lambda folder: "")
     heavy: bool = False
     refusals: tuple[int, ...] = (2,)
+
+
+def collected(folder: Path) -> dict[str, bytes]:
+    """The files of a folder, by their names in it."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def made(texts: dict[str, str], *calls: tuple[str, ...]) -> dict[str, bytes]:
+    """These texts and what commands make of them; ``{}`` is the folder of both."""
+    from click.testing import CliRunner
+
+    from cgbench.cli import main
+
+    with tempfile.TemporaryDirectory() as place:
+        for name, text in texts.items():
+            (Path(place) / name).write_text(text)
+        for words in calls:
+            result = CliRunner().invoke(main, [word.replace("{}", place) for word in words])
+            assert result.exit_code == 0, result.output + result.stderr
+        return collected(Path(place))

@@ -228,17 +228,13 @@ def statistics():
     words = ("stats", "--train", "{}/train", "--test", "{}/test")
     yield Target("stats", "plain", plain, "test", m.text, words)
     yield Target("degree", "plain", plain, "train", m.text, ("degree", "--train", "{}/train", "{}/test"))
-    tagged = {
-        name: b"\n".join(
-            b"".join(
-                b"%d\t%s\t_\tNOUN\tNN\t_\t_\t_\t_\t_\n" % (number, word) for number, word in enumerate(line.split(), 1)
-            )
-            for line in plain[name].splitlines()
-        )
-        + b"\n"
-        for name in plain
-    }
-    files = plain | {f"{name}.conllu": data for name, data in tagged.items()}
+
+    def tagged(line):
+        return b"".join(b"%d\t%s\t_\tNOUN\tNN" % row + b"\t_" * 5 + b"\n" for row in enumerate(line.split(), 1))
+
+    files = dict(plain)
+    for name, text in plain.items():
+        files[f"{name}.conllu"] = b"\n".join(map(tagged, text.splitlines())) + b"\n"
     words += ("--pos", "conllu:{}/train.conllu,{}/test.conllu")
     yield Target("stats --pos", "CoNLL-U", files, "test.conllu", m.text, words)
 
@@ -275,19 +271,9 @@ def prepared():
     from cgbench.data_recipes.archives import members
 
     record = {
-        "format": 1,
-        "recipe": "colors",
-        "revision": 1,
-        "version": "0",
-        "licence": "MIT",
-        "citation": "",
-        "homepage": "",
-        "splits": {"train": {"rows": 1, "origin": "generated", "files": ["train.src"]}},
-        "missing": [],
-        "missing_files": [],
-        "notes": [],
-        "sources": {},
-        "files": {"train.src": "0" * 64},
+        **{"format": 1, "recipe": "colors", "revision": 1, "version": "0", "licence": "MIT", "citation": ""},
+        **{"homepage": "", "splits": {"train": {"rows": 1, "origin": "generated", "files": ["train.src"]}}},
+        **{"missing": [], "missing_files": [], "notes": [], "sources": {}, "files": {"train.src": "0" * 64}},
     }
     words = ("data", "get", "colors", "--offline", "--jobs", "1", "--out", "{}/set")
     files = {"set/recipe.json": json.dumps(record).encode(), "set/train.src": b"dax\n"}
@@ -307,12 +293,9 @@ def prepared():
     inside = {"top/a.txt": b"one two\n" * 50, "top/b.txt": b"three\n" * 50}
     yield Target("archives", "tar.gz", {"x.tgz": m.make_tar(inside)}, "x.tgz", m.tar_file, read("x.tgz"))
     right = _whole("x.zip", set(inside.values()))
-    yield Target("archives", "zip", {"x.zip": m.make_zip(inside)}, "x.zip", m.zip_file, read("x.zip"), right)
-    answer = (
-        b'HTTP/1.1 200 OK\r\nETag: "1"\r\nContent-Length: 30\r\nConnection: close\r\n\r\n'
-        + b"hello world\n" * 2
-        + b"hello\n"
-    )
+    yield Target("archives", "zip", {"x.zip": m.make_zip(inside)}, "x.zip", m.blind, read("x.zip"), right)
+    head = b'HTTP/1.1 200 OK\r\nETag: "1"\r\nContent-Length: 30\r\nConnection: close\r\n\r\n'
+    answer = head + b"hello world\n" * 2 + b"hello\n"
     yield Target("download", "HTTP", {"answer": answer}, "answer", m.http, _downloaded)
 
 
@@ -339,24 +322,13 @@ def _downloaded(folder):
 def results():
     """What runs of reproduce left."""
     result = {
-        "benchmark": "Colors",
-        "system": "LSTM",
-        "scale": "full",
-        "fraction": 1.0,
-        "seed": 1,
-        "updates": 10,
-        "settings": "a",
-        "rows": 0,
-        "ended": 1,
-        "seconds": 1,
-        "device": "cpu",
-        "figures": {"exact match": 50.0},
-        "preset": "x",
-        "generated": [],
+        **{"benchmark": "Colors", "system": "LSTM", "scale": "full", "fraction": 1.0, "seed": 1, "updates": 10},
+        **{"settings": "a", "rows": 0, "ended": 1, "seconds": 1, "device": "cpu", "figures": {"exact match": 50.0}},
+        **{"preset": "x", "generated": []},
     }
-    files = {
-        f"runs/colors.lstm.full.seed-{n}/{n}/result.json": json.dumps(result | {"seed": n}).encode() for n in (1, 2)
-    }
+    files = {}
+    for seed in (1, 2):
+        files[f"runs/colors.lstm.full.seed-{seed}/{seed}/result.json"] = json.dumps(result | {"seed": seed}).encode()
     words = ("reproduce", "show", "{}", "--others")
     yield Target("reproduce show", "result.json", files, next(iter(files)), m.json_file, words)
 
@@ -380,8 +352,6 @@ def lexicons():
 
 def checkpoints():
     """A model that nobody has trained."""
-    import tempfile
-
     import torch
 
     from cgbench.models.checkpoints import CheckpointConfig, save_checkpoint
@@ -411,24 +381,9 @@ def checkpoints():
 
 
 LIGHT = (
-    corpora,
-    columns,
-    joins,
-    cter,
-    rules,
-    statistics,
-    language_models,
-    settings,
-    prepared,
-    results,
-    lexicons,
-    releases.splits,
-    stranger_folders.ours,
-    stranger_folders.many_lines,
-    releases.unfinished,
-    strangers.servers,
-    strangers.imports,
-    *listed.GROUPS,
+    *(corpora, columns, joins, cter, rules, statistics, language_models, settings, prepared, results, lexicons),
+    *(releases.splits, stranger_folders.ours, stranger_folders.many_lines, releases.unfinished),
+    *(strangers.servers, strangers.imports, *listed.GROUPS),
 )
 HEAVY = (checkpoints, stranger_folders.hugging_face, releases.finished)
 

@@ -10,23 +10,10 @@ from cgbench.models.parts.ragged import Ragged
 from cgbench.models.special_ids import EOS, PAD
 
 SOURCE_SIZE, TARGET_SIZE = 17, 15
-SMALL = {
-    "encoder_layers": 3,
-    "decoder_layers": 2,
-    "width": 16,
-    "feedforward_width": 24,
-    "attention_heads": 2,
-    "max_relative_position": 4,
-    "dropout": 0.1,
-}
-CSORDAS = {
-    "positions": "interleaved",
-    "embedding": "ped",
-    "attention_bias": False,
-    "output_bias": True,
-    "begin_source": True,
-    "initialization": "csordas",
-}
+SMALL = {"encoder_layers": 3, "decoder_layers": 2, "width": 16, "feedforward_width": 24, "attention_heads": 2}
+SMALL |= {"max_relative_position": 4, "dropout": 0.1}
+CSORDAS = {"positions": "interleaved", "embedding": "ped", "attention_bias": False, "output_bias": True}
+CSORDAS |= {"begin_source": True, "initialization": "csordas"}
 CSORDAS_RELATIVE = {**CSORDAS, "positions": "transformer_xl", "embedding": "xavier", "embedding_dropout": False}
 
 PROTO = {"prototype_layer": 2, "prototype_min_count": 3}

@@ -10,15 +10,8 @@ from cgbench.models.parts.ragged import Ragged
 
 SIZE = 17
 SMALL = {
-    "width": 12,
-    "feedforward_width": 10,
-    "attention_heads": 2,
-    "mixed_attention_heads": 3,
-    "mixed_layers": 2,
-    "encoder_layers": 1,
-    "decoder_layers": 2,
-    "max_relative_position": 3,
-    "dropout": 0.0,
+    **{"width": 12, "feedforward_width": 10, "attention_heads": 2, "mixed_attention_heads": 3, "mixed_layers": 2},
+    **{"encoder_layers": 1, "decoder_layers": 2, "max_relative_position": 3, "dropout": 0.0},
 }
 DANGLE = DangleConfig(architecture="dangle", **SMALL)
 R_DANGLE = RDangleConfig(architecture="r_dangle", **SMALL)

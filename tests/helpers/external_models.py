@@ -123,12 +123,8 @@ def write_bart(folder, seed=0, words=WORDS, **changes):
     config = transformers.BartConfig(
         **{
             **{"vocab_size": len(words) + 5, "d_model": 16, "encoder_layers": 3, "decoder_layers": 2},
-            **{
-                "encoder_attention_heads": 2,
-                "decoder_attention_heads": 4,
-                "encoder_ffn_dim": 32,
-                "decoder_ffn_dim": 24,
-            },
+            **{"encoder_attention_heads": 2, "decoder_attention_heads": 4},
+            **{"encoder_ffn_dim": 32, "decoder_ffn_dim": 24},
             **{"max_position_embeddings": 38, "bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2},
             **{"decoder_start_token_id": 2, "forced_bos_token_id": 0, "forced_eos_token_id": 2},
             **changes,

@@ -20,15 +20,8 @@ def write_finished(
 ):
     """A release that selects by ``uncertainty``, with the text of its candidates in its workspace."""
     n = len(uncertainty)
-    config = {
-        "uncertainty": "rmi",
-        "drop": "1/30",
-        "window": "3/10",
-        "select": "1/10",
-        "seed": 1,
-        "members": 2,
-        **config,
-    }
+    sizes = {"drop": "1/30", "window": "3/10", "select": "1/10"}
+    config = {"uncertainty": "rmi", **sizes, "seed": 1, "members": 2, **config}
     targets = targets or [f"the cat sees {row % 7} dogs and {row} birds" for row in range(n)]
     columns = {
         "line": list(range(1, n + 1)),

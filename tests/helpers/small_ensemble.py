@@ -25,13 +25,7 @@ def write_member(folder, subwords, seed, max_length=256):
     model = build_model(MODEL, subwords.source_size, subwords.target_size)
     with torch.no_grad():
         model.target_embedding.weight.mul_(4)
-    config = CheckpointConfig(
-        MODEL,
-        TrainingConfig(max_length=max_length),
-        subwords.source_size,
-        subwords.target_size,
-        subwords.digest,
-        seed=seed,
-    )
+    training, sizes = TrainingConfig(max_length=max_length), (subwords.source_size, subwords.target_size)
+    config = CheckpointConfig(MODEL, training, *sizes, subwords.digest, seed=seed)
     tensors = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
     save_checkpoint(folder, config, tensors, subwords)

@@ -96,6 +96,11 @@ def learns(config, task: Task, updates: int = 300, rate: float = 6e-3, rows: int
         recent = 0.9 * recent + 0.1 * loss.item()
         if recent < 0.04:
             break
+    return share_right(model, task, generator)
+
+
+def share_right(model, task: Task, generator: np.random.Generator) -> float:
+    """Return the share of 200 test pairs that a model gets right."""
     source, target = task.batch(200, generator, test=True)
     found = beam_search([model.eval()], source, beam=1)
     wanted = target.ids.split(target.layout.lengths.tolist())

@@ -9,17 +9,10 @@ from cgbench.models.config.presets import load_preset
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.training.trainer import train_model
 
+EVENTS = {"validate_every": 4, "checkpoint_every": 3, "log_every": 2, "max_tokens": 128, "accumulation": 2}
 PRESET = load_preset("tiny").replace(
-    {
-        "training.max_updates": 14,
-        "training.validate_every": 4,
-        "training.checkpoint_every": 3,
-        "training.log_every": 2,
-        "training.max_tokens": 128,
-        "training.accumulation": 2,
-        "model.attention_dropout": 0.1,
-        "model.activation_dropout": 0.1,
-    }
+    {"training.max_updates": 14, "model.attention_dropout": 0.1, "model.activation_dropout": 0.1}
+    | {f"training.{name}": value for name, value in EVENTS.items()}
 )
 DIGESTS = {"train.de": "12"}
 

@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+import twins
+
 
 def count_ngrams(sentences):
     """How often each n-gram, of any length, is within sentences (lists of words)."""
@@ -18,14 +20,6 @@ def ends_of(words, counts, min_count):
     ]
 
 
-def least_pieces(words, counts, min_count):
-    """The fewest known n-grams whose concatenation a sentence is; a word alone is always one."""
-    best = [0]
-    for end in range(1, len(words) + 1):
-        best.append(min(best[i] + 1 for i in range(end) if i == end - 1 or counts[tuple(words[i:end])] >= min_count))
-    return best[-1]
-
-
 def figures(words, counts, min_count, orders):
     """What ``cgbench overlap`` says of a sentence: known n-grams by order, longest, where it ends, pieces, covered."""
 
@@ -40,6 +34,6 @@ def figures(words, counts, min_count, orders):
         "known": [sum(known(i, n) for i in range(len(words) - n + 1)) for n in orders],
         "longest": longest,
         "longest_end": -end,
-        "pieces": least_pieces(words, counts, min_count),
+        "pieces": twins.least_pieces(words, {ngram for ngram, count in counts.items() if count >= min_count}),
         "covered": len(inside),
     }
