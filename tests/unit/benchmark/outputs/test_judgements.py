@@ -135,10 +135,8 @@ def test_one_rater_for_an_example_is_a_cluster_of_examples(tmp_path):
     found = import_scores(given, comparison={"cluster": ["rater"], "confidence": True})
     clusters = found.scored.sampling.clusters
     assert clusters.counts == {"rater": 6} and found.scored.metric.n == 60
-    assert (
-        import_scores(given, comparison={"cluster": ["document", "rater"]}).scored.sampling.clusters.counts["document"]
-        == 12
-    )
+    both = import_scores(given, comparison={"cluster": ["document", "rater"]})
+    assert both.scored.sampling.clusters.counts["document"] == 12
     apart = import_scores(given, comparison={"confidence": True})
     one, other = (json.loads(each.report("json"))[0] for each in (apart, found))
     assert other["ci_high"] - other["ci_low"] > 1.5 * (one["ci_high"] - one["ci_low"])
@@ -155,19 +153,10 @@ def test_several_raters_for_an_example_make_a_row_of_each_judgement(tmp_path):
     assert named.sampling.clusters.counts == {"rater": 6, "document": 12}
     assert import_scores(given, comparison={"cluster": ["document"]}).scored.metric.n == 60
     (tmp_path / "more.tsv").write_text("seg_id\tkind\n" + "".join(f"{n + 1}\tk\n" for n in range(60)))
+    kinds = {"by": "column:kind", "examples": {"table": tmp_path / "more.tsv", "ids": "seg_id"}}
     with pytest.raises(InputError, match="a row is a judgement, which cannot be joined"):
-        import_scores(
-            given,
-            comparison={"cluster": ["rater"]},
-            examples={"table": tmp_path / "more.tsv", "ids": "seg_id"},
-            by="column:kind",
-        )
-    assert (
-        import_scores(
-            given, examples={"table": tmp_path / "more.tsv", "ids": "seg_id"}, by="column:kind"
-        ).scored.metric.n
-        == 60
-    )
+        import_scores(given, comparison={"cluster": ["rater"]}, **kinds)
+    assert import_scores(given, **kinds).scored.metric.n == 60
 
 
 def test_judgements_are_joined_with_texts_by_id(pearmut, tmp_path):
@@ -187,11 +176,8 @@ def test_some_judgements_and_a_metric_of_all_rows(tmp_path):
     (tmp_path / "annotations.json").write_text(json.dumps({"c": pages}))
     rows = "".join(f"{n}\t{truth[n] / 100 + random.normal(0, 0.01)}\n" for n in range(40))
     (tmp_path / "comet.tsv").write_text(f"line\tscore\n{rows}")
-    found = import_scores(
-        {"a": tmp_path / "comet.tsv"},
-        judgements={"people": {"a": tmp_path / "annotations.json"}},
-        examples={"ids": "line"},
-    )
+    people = {"people": {"a": tmp_path / "annotations.json"}}
+    found = import_scores({"a": tmp_path / "comet.tsv"}, judgements=people, examples={"ids": "line"})
     (mean,) = found.scored.people
     assert mean.judged == 14 and mean.alone == pytest.approx(truth[::3].mean()) and mean.narrower > 0.2
 

@@ -28,14 +28,8 @@ def _pair(folder, name, targets, sources=None):
 
 def _parts(tmp_path, test, corpus, train=TRAIN, sources=None, **more):
     texts = {name: _pair(tmp_path, name, lines) for name, lines in (("train", train), ("test", test))}
-    texts["pool"] = _pair(tmp_path, "pool", corpus, sources)
-    return cgbench.parts(
-        test=texts["test"],
-        train=texts["train"],
-        corpora=texts["pool"],
-        out=tmp_path / "parts",
-        **{"min_count": 2, **more},
-    )
+    texts["corpora"] = _pair(tmp_path, "pool", corpus, sources)
+    return cgbench.parts(**texts, out=tmp_path / "parts", **{"min_count": 2, **more})
 
 
 def _probes_of(found):

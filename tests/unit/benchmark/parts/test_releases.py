@@ -12,6 +12,12 @@ from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.errors import InputError
 
 
+def inputs_of(release):
+    """The files of its training corpus, and those of its pool."""
+    entries = release.manifest["inputs"]["train"], release.manifest["inputs"]["pool"][0]
+    return [[release.input_path(file["path"]) for file in entry["files"]] for entry in entries]
+
+
 @pytest.fixture(scope="module")
 def found(small_release, tmp_path_factory):
     return cgbench.parts(small_release, out=tmp_path_factory.mktemp("parts") / "parts")
@@ -22,10 +28,8 @@ def test_the_pool_of_a_release_without_its_sets(found, small_release):
     assert found.side == release.configuration["degree_side"] and found.match == "words"
     assert len(found.rows) == len(release.lines("target"))
     held = {side: {*release.lines(side), *release.set_lines("control", side)} for side in SIDES}
-    pools = [release.input_path(file["path"]) for file in release.manifest["inputs"]["pool"][0]["files"]]
-    assert found.probes and set(found.probes) <= set(
-        zip(*(path.read_text().splitlines() for path in pools), strict=True)
-    )
+    train, pool = ([path.read_text().splitlines() for path in paths] for paths in inputs_of(release))
+    assert found.probes and set(found.probes) <= set(zip(*pool, strict=True))
     for probe in found.probes:
         assert probe[0] not in held["source"] and probe[1] not in held["target"]
     known = release.ngrams()
@@ -35,19 +39,14 @@ def test_the_pool_of_a_release_without_its_sets(found, small_release):
     covers = [[" ".join(piece) for piece in known.cover(line)] for line in release.set_lines("control", "target")]
     assert covers and [[found.pieces[place.piece].text for place in row] for row in found.control] == covers
     assert PartsFolder.open(found.folder).control == found.control
-    trained = {line for file in release.manifest["inputs"]["train"]["files"][:1]
-               for line in release.input_path(file["path"]).read_text().splitlines()}  # fmt: skip
-    assert not trained & {source for source, _ in found.probes} and found.manifest["counts"]["trained"] == 0
+    assert not {source for source, _ in found.probes} & set(train[0]) and found.manifest["counts"]["trained"] == 0
     assert found.manifest["inputs"]["release"] == release.signature
     assert set(found.manifest["inputs"]) == {"release", "train", "pool-1"}
 
 
 def test_what_the_workspace_lost_is_learned_again(found, small_release, tmp_path):
-    copy = tmp_path / "release"
-    shutil.copytree(small_release.folder, copy)
-    release = small_release
-    train = [release.input_path(file["path"]) for file in release.manifest["inputs"]["train"]["files"]]
-    pool = [release.input_path(file["path"]) for file in release.manifest["inputs"]["pool"][0]["files"]]
+    copy = shutil.copytree(small_release.folder, tmp_path / "release")
+    train, pool = inputs_of(small_release)
     again = cgbench.parts(copy, train=train, corpora=pool, out=tmp_path / "parts")
     assert (again.pieces, again.probes, again.rows) == (found.pieces, found.probes, found.rows)
     with pytest.raises(cgbench.InputError, match="and the release was built from it; give corpora"):
@@ -69,18 +68,14 @@ def test_a_line_too_many_is_one_line(small_release, tmp_path):
 
 def test_known_ngrams_of_the_release_are_not_replaced_by_others(small_release, tmp_path):
     release = Release.open(shutil.copytree(small_release.folder, tmp_path / "release"))
-    files = {
-        name: [small_release.input_path(file["path"]) for file in entry["files"]]
-        for name, entry in (("train", release.manifest["inputs"]["train"]),
-                            ("corpora", release.manifest["inputs"]["pool"][0]))
-    }  # fmt: skip
-    for file, path in zip(release.manifest["inputs"]["pool"][0]["files"], files["corpora"], strict=True):
+    train, pool = inputs_of(small_release)
+    for file, path in zip(release.manifest["inputs"]["pool"][0]["files"], pool, strict=True):
         file |= {"path": str(path), "sha256": "0"}
     with pytest.raises(cgbench.InputError, match="not the text that the release was built from; give corpora"):
-        cgbench.parts(release, train=files["train"], out=tmp_path / "parts")
+        cgbench.parts(release, train=train, out=tmp_path / "parts")
     release.manifest["inputs"]["known_from"] = {"target": {"path": "overlap", "sha256": ""}}
     with pytest.raises(cgbench.InputError, match="come from other text than its training corpus; .* [(]train[)]"):
-        cgbench.parts(release, corpora=files["corpora"], out=tmp_path / "parts")
+        cgbench.parts(release, corpora=pool, out=tmp_path / "parts")
 
 
 def test_the_command(run, small_release, tmp_path):

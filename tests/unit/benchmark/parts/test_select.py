@@ -87,10 +87,3 @@ def test_as_its_definition_and_within_its_bound_of_the_smallest(seed):
     assert {number for one in given for number in one} == set(range(len(taken)))
     for piece, mine in enumerate(given):  # the first that serve it
         assert list(mine) == [place for place, one in enumerate(taken) if piece in served[one]][:k]
-
-
-def test_seldom_more_than_the_smallest():
-    sizes = [(len(choose([np.array(one, int) for one in served], pieces, k)), _fewest(served, pieces, k))
-             for served, pieces, k in map(_draw, range(60))]  # fmt: skip
-    assert sum(taken > fewest for taken, fewest in sizes) <= 6
-    assert max(taken - fewest for taken, fewest in sizes) <= 1

@@ -16,14 +16,8 @@ def plan(tmp_path):
     corpus = tmp_path / "a.tsv"
 
     def make(**settings):
-        given = {
-            "out": tmp_path / "out",
-            "languages": "en,es",
-            "preset": "demo",
-            "device": "cpu",
-            "until": "uncertainty",
-        }
-        return plan_build(BuildRequest(corpus, corpus, **given, **settings))
+        given = {"languages": "en,es", "preset": "demo", "device": "cpu", "until": "uncertainty", **settings}
+        return plan_build(BuildRequest(corpus, corpus, tmp_path / "out", **given))
 
     return make
 

@@ -57,19 +57,19 @@ def test_names_may_be_strings_and_one_pool_needs_no_list(built, demo, tmp_path):
 
 
 def test_lists_of_sentences(built, demo, tmp_path):
-    arguments = {
-        "train": lines(demo, "train"),
-        "pools": [lines(demo, "pool")],
-        "exclude": [lines(demo, "valid")],
-        "languages": ("de", "en"),
-        "out": tmp_path / "out",
-    }
-    other = build_react(**arguments, **SMALL)
+    texts = {"train": lines(demo, "train"), "pools": [lines(demo, "pool")], "exclude": [lines(demo, "valid")]}
+    arguments = {**texts, "languages": ("de", "en"), "out": tmp_path / "out", **SMALL}
+    other = build_react(**arguments)
     for name in ("candidates.de", "candidates.en", "data/candidates-00000-of-00001.parquet"):
         assert (other.folder / name).read_bytes() == (built.folder / name).read_bytes()
-    said = explain_react(**arguments, **SMALL)
+    said = explain_react(**arguments)
     assert len(said) == 3 and all("kept" in line for line in said)
     assert verify(other).ok
+    # They are files that the manifest names.
+    files = json.loads((other.folder / "manifest.json").read_text())["inputs"]["train"]["files"]
+    assert [file["path"].partition("-")[0] for file in files] == ["train", "train"]
+    paths = [Path(other.input_path(file["path"])) for file in files]
+    assert [path.read_text(encoding="utf-8").splitlines() for path in paths] == list(texts["train"])
 
 
 def test_a_training_text_that_does_not_fit_into_memory(demo, tmp_path, monkeypatch):
@@ -79,14 +79,8 @@ def test_a_training_text_that_does_not_fit_into_memory(demo, tmp_path, monkeypat
 
 
 def test_steps_are_explained_and_nothing_is_written(demo, tmp_path):
-    said = explain_react(
-        train=lines(demo, "valid"),
-        pools=pair(demo, "pool"),
-        out=tmp_path / "out",
-        preset="demo",
-        members=2,
-        model="tiny",
-    )
+    settings = {"preset": "demo", "members": 2, "model": "tiny"}
+    said = explain_react(train=lines(demo, "valid"), pools=pair(demo, "pool"), out=tmp_path / "out", **settings)
     assert [line.partition(":")[0] for line in said] == [
         *("known-ngrams", "scan-1", "candidates", "subwords", "held-out", "member-0", "member-1", "uncertainty"),
         "ensemble-quality",
@@ -145,11 +139,3 @@ def test_what_is_wrong_is_said_in_one_line(demo, tmp_path, change, message):
         build_react(**arguments | change)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "out" / "manifest.json").exists()
-
-
-def test_lists_of_sentences_are_files_that_the_manifest_names(demo, tmp_path):
-    release = build_react(train=lines(demo, "train"), pools=[lines(demo, "pool")], out=tmp_path / "out", **SMALL)
-    files = json.loads((release.folder / "manifest.json").read_text())["inputs"]["train"]["files"]
-    assert [file["path"].partition("-")[0] for file in files] == ["train", "train"]
-    paths = [release.input_path(file["path"]) for file in files]
-    assert [Path(path).read_text(encoding="utf-8").splitlines() for path in paths] == list(lines(demo, "train"))

@@ -125,22 +125,13 @@ def test_matched_on_corpus_length_and_word_frequency(two_corpora):
     assert [row["covariate"] for row in control.balance] == list(COVARIATES)
     assert worst(control.balance)[0] < BALANCED
     # By length alone, as many pairs have far more frequent words.
-    counts = twins.count_words(" ".join(one) for one in zip(train_lines(train), strict=True))
-    means = [
-        np.mean([twins.covariates("a", text, [counts, counts])[3] for text in some])
-        for some in (
-            [pairs[n][line][1] for n, line in chosen],
-            [pair[1] for pair in pairs[0] if len(pair[1].split()) > 4],
-        )
-    ]
+    counts = twins.count_words(train.target.path.read_text().splitlines())
+    both = [pairs[n][line][1] for n, line in chosen], [pair[1] for pair in pairs[0] if len(pair[1].split()) > 4]
+    means = [np.mean([twins.covariates("a", text, [counts, counts])[3] for text in texts]) for texts in both]
     assert means[1] - means[0] > 0.3
     texts = [{pairs[number][line][side] for number, line in chosen} for side in (0, 1)]
     assert not texts[0] & set(control.sources) and not texts[1] & set(control.targets)
     assert len(set(control.sources)) == len(set(control.targets)) == len(chosen)
-
-
-def train_lines(train):
-    return train.target.path.read_text().splitlines()
 
 
 def test_by_content_alone(two_corpora, tmp_path):

@@ -1,9 +1,12 @@
 """What the demo's record says of a selection."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from cgbench.benchmark.react.demo import noise_left
+from cgbench.benchmark.react.demo import noise_by_way, noise_left
+from cgbench.benchmark.release.card import shown_counts
 from cgbench.commands.build_report import kinds_table, noise_table
 
 
@@ -24,8 +27,6 @@ def test_the_table_has_a_row_a_way():
 
 
 def test_a_cut_that_drops_nothing_is_not_shown():
-    from cgbench.benchmark.release.card import shown_counts
-
     counts = {"candidates": 10, "dropped_reference": 2, "dropped": 0, "window": 3, "selected": 0}
     assert [key for key, _ in shown_counts(counts)] == ["candidates", "dropped_reference", "window", "selected"]
     stages = {name: {"noise": number, "other": 1} for name, number in (("pool", 3), ("dropped_reference", 1))}
@@ -36,23 +37,11 @@ def test_a_cut_that_drops_nothing_is_not_shown():
 
 def test_the_paper_selects_its_own_way(monkeypatch):
     """Whatever the build drops, by the same figures."""
-    from types import SimpleNamespace
-
-    from cgbench.benchmark.react.demo import noise_by_way
-
     lines = list(range(1, 61))
-    columns = {
-        "line": lines,
-        "content": lines,
-        "rmi": [float(line) for line in lines],
-        "reference_pe_stu": [100.0 if line in (58, 59) else 1.0 for line in lines],
-    }
-    release = SimpleNamespace(
-        table=lambda: SimpleNamespace(to_pydict=lambda: columns),
-        selection_settings={
-            **{"uncertainty": "rmi", "seed": 1, "drop": 0, "drop_reference": 2, "window": "3/10", "select": "1/20"}
-        },
-    )
+    columns = {"line": lines, "content": lines, "rmi": [float(line) for line in lines]}
+    columns["reference_pe_stu"] = [100.0 if line in (58, 59) else 1.0 for line in lines]
+    settings = {"uncertainty": "rmi", "seed": 1, "drop": 0, "drop_reference": 2, "window": "3/10", "select": "1/20"}
+    release = SimpleNamespace(table=lambda: SimpleNamespace(to_pydict=lambda: columns), selection_settings=settings)
     kinds = ["noise" if line in (58, 59) else "new-combination" for line in lines]
     found = noise_by_way(release, kinds)
     assert found["this build"] == {"window": 0, "test set": 0, "kept": 1}

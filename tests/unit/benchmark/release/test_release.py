@@ -1,7 +1,10 @@
 """A release, opened; its card."""
 
 import json
+import shutil
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 from small_build import list_files
 
@@ -16,12 +19,16 @@ from cgbench.steps import hash_file
 CANDIDATES = "data/candidates-00000-of-00001.parquet"
 
 
+def build(demo, out):
+    """A build that stops at the candidates."""
+    train, pool = ((demo / f"{stem}.de", demo / f"{stem}.en") for stem in ("train", "pool"))
+    return build_react(train=train, pools=[pool], out=out, preset="demo", until="candidates", candidates=50, jobs=1)
+
+
 @pytest.fixture(scope="module")
 def candidates(demo, tmp_path_factory):
-    """A build that stopped at the candidates; tests only read it."""
-    train, pool = ((demo / f"{stem}.de", demo / f"{stem}.en") for stem in ("train", "pool"))
-    out = tmp_path_factory.mktemp("release") / "out"
-    return build_react(train=train, pools=[pool], out=out, preset="demo", until="candidates", candidates=50, jobs=1)
+    """For tests that only read it."""
+    return build(demo, tmp_path_factory.mktemp("release") / "out")
 
 
 @pytest.fixture
@@ -146,9 +153,6 @@ def test_the_card_of_candidates(candidates):
 
 @pytest.mark.parametrize("column", [[[1]], [b"x"], [None]])
 def test_a_table_of_other_than_numbers_and_text_is_none(finished, column):
-    import pyarrow
-    import pyarrow.parquet
-
     path = finished / CANDIDATES
     path.parent.mkdir()
     release = Release.open(finished, check=False)
@@ -164,13 +168,7 @@ def test_a_table_of_other_than_numbers_and_text_is_none(finished, column):
 
 def test_a_damaged_record_of_releases_is_named_and_made_again(demo, tmp_path):
     """It names files that the next build removes: whatever it says must be what was written."""
-    train, pool = ((demo / f"{stem}.de", demo / f"{stem}.en") for stem in ("train", "pool"))
-
-    def build():
-        given = {"preset": "demo", "until": "candidates", "candidates": 50, "jobs": 1}
-        return build_react(train=train, pools=[pool], out=tmp_path / "out", **given)
-
-    build()
+    build(demo, tmp_path / "out")
     path, mine = tmp_path / "out.work/.cgbench/release.json", tmp_path / "out/mine"
     mine.write_text("mine")
     whole = path.read_bytes()
@@ -178,7 +176,7 @@ def test_a_damaged_record_of_releases_is_named_and_made_again(demo, tmp_path):
         path.write_bytes(damaged)
         assert damaged != whole
         with pytest.warns(InputWarning, match=r"release\.json is damaged; the next build writes it again"):
-            release = build()
+            release = build(demo, tmp_path / "out")
         assert path.read_bytes() == whole and mine.read_text() == "mine" and verify(release).ok
 
 
@@ -195,10 +193,6 @@ def test_the_text_of_a_table_is_read_where_it_is_asked_for(candidates):
 
 def test_a_long_text_that_every_row_names_is_refused(candidates, tmp_path, monkeypatch):
     """A dictionary keeps it once; read as text it would be as long as the rows are many."""
-    import shutil
-
-    import pyarrow.parquet
-
     monkeypatch.setenv("CGBENCH_MAX_TEXT", "1M")
     shutil.copytree(candidates.folder, tmp_path / "release")
     release = Release.open(tmp_path / "release")

@@ -1,7 +1,6 @@
 """Where a build works, and what a release calls its inputs."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -70,17 +69,8 @@ def test_git_is_told_to_leave_it_alone(tmp_path):
 def test_what_a_release_calls_its_inputs():
     given = ["/a/ted/pool.de", "/a/web/pool.de", "data/train.de", "../x.en", "/b/train.en", "/c.tsv:de"]
     given.append("/q/data/train.de")
-    assert shown_names(given) == {
-        "/a/ted/pool.de": "ted/pool.de",
-        "/a/web/pool.de": "web/pool.de",
-        "data/train.de": "data/train.de",
-        "../x.en": "../x.en",
-        "/b/train.en": "train.en",
-        "/c.tsv:de": "c.tsv:de",
-        "/q/data/train.de": "q/data/train.de",
-    }
-    names = shown_names(given)
-    assert len(set(names.values())) == len(given) and not any(map(os.path.isabs, names.values()))
+    shown = ["ted/pool.de", "web/pool.de", "data/train.de", "../x.en", "train.en", "c.tsv:de", "q/data/train.de"]
+    assert shown_names(given) == dict(zip(given, shown, strict=True))
 
 
 def test_an_input_is_where_the_workspace_knows_it():

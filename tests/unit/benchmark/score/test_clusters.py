@@ -89,6 +89,10 @@ def test_a_cluster_of_everything_has_no_error():
 DOCUMENTS = [f"d{number}" for number in range(12) for _ in range(5)]
 
 
+def figure_of(found, system=0, name="exact"):
+    return found.scored.results[system].whole.figures[name]
+
+
 def document_texts(system, seed=0):
     """Hypotheses that are right or wrong by document, much the same with every seed."""
     skill = np.random.default_rng(system).random(12)
@@ -109,7 +113,7 @@ def test_score_by_document_knows_its_design_effect_and_signs_it(tmp_path, runs):
     given = {"references": f"{table(tmp_path)}:reference", "paired": True}
     plain = evaluate("exact", systems, **given)
     found = evaluate("exact", systems, comparison={"cluster": ["column:document", "document"]}, **given)
-    ours, alone = (one.scored.results[1].whole.figures["exact"] for one in (found, plain))
+    ours, alone = (figure_of(one, 1) for one in (found, plain))
     assert ours.value == alone.value and ours.difference == alone.difference
     assert ours.design_effect > 1.5 and ours.ci_high - ours.ci_low > alone.ci_high - alone.ci_low
     assert (ours.p_value < 0.05) == (not ours.difference_low < 0 < ours.difference_high)
@@ -124,19 +128,14 @@ def test_corpus_metrics_are_scored_without_each_document_in_turn(tmp_path, metri
     references = [" ".join(rng.choice(list("abcdefgh"), 12)) for _ in DOCUMENTS]
     hypotheses = [" ".join(word if rng.random() < 0.8 else "x" for word in line.split()) for line in references]
     (path := tmp_path / "t.tsv").write_text("document\n" + "".join(f"{one}\n" for one in DOCUMENTS))
-    found = evaluate(
-        metric,
-        hypotheses,
-        references,
-        comparison={"cluster": ["document"], "confidence": True},
-        examples={"table": path},
-    )
-    score = found.scored.results[0].whole.figures[found.scored.metric.figures[0]]
+    found = evaluate(metric, hypotheses, references, cluster=["document"], confidence=True, table=path)
+    name = found.scored.metric.figures[0]
+    score = figure_of(found, name=name)
     without = []
     for out in dict.fromkeys(DOCUMENTS):
         kept = [number for number, one in enumerate(DOCUMENTS) if one != out]
         one = evaluate(metric, [hypotheses[number] for number in kept], [references[number] for number in kept])
-        without.append(one.scored.results[0].whole.figures[found.scored.metric.figures[0]].value)
+        without.append(figure_of(one, name=name).value)
     variance = 11 / 12 * np.sum((np.array(without) - np.mean(without)) ** 2)
     width = 2 * 2.2009851600829 * math.sqrt(variance)  # Student's t, 11 degrees of freedom
     assert score.ci_high - score.ci_low == pytest.approx(width, rel=0.02)  # bent a little by the limits 0 and 100
@@ -146,11 +145,16 @@ SOURCES = [f"the {context} saw {compound}" for compound in ("a cat", "a dog", "a
 COMPOUNDS = [compound for compound in ("a cat", "a dog", "a cow") for _ in range(5)]
 
 
+@pytest.fixture
+def options(tmp_path):
+    """What CTER needs for them."""
+    (tmp_path / "lexicon").write_text("a\tA\ncat\tCAT\ndog\tDOG\ncow\tCOW\n")
+    (tmp_path / "atoms").write_text("DET\ta\ta\nN\tcat\tcat\nN\tdog\tdog\nN\tcow\tcow\n")
+    return {"lexicon": tmp_path / "lexicon", "atoms": tmp_path / "atoms", "keep_blanks": True}
+
+
 @R
-def test_cter_is_clustered_by_compound_and_context(tmp_path):
-    (lexicon := tmp_path / "lexicon").write_text("a\tA\ncat\tCAT\ndog\tDOG\ncow\tCOW\n")
-    (atoms := tmp_path / "atoms").write_text("DET\ta\ta\nN\tcat\tcat\nN\tdog\tdog\nN\tcow\tcow\n")
-    options = {"lexicon": lexicon, "atoms": atoms, "keep_blanks": True}
+def test_cter_is_clustered_by_compound_and_context(options):
     words = {"x": "A CAT", "y": "A DOG", "z": "A COW"}
     hypotheses = [words[one.split()[1]] for one in SOURCES]
     found = cter(hypotheses, SOURCES, COMPOUNDS, comparison={"confidence": True}, **options)
@@ -159,45 +163,29 @@ def test_cter_is_clustered_by_compound_and_context(tmp_path):
     assert [len(set(group)) for group in (first, second)] == [3, 3]
     assert len({(a, b) for a, b in zip(second, (one.split()[1] for one in SOURCES), strict=True)}) == 3
     # Groups are of a compound: leaving out a context changes rows alone.
-    aggregate = found.scored.results[0].whole.figures["aggregate"]
-    assert aggregate.design_effect is None
+    assert figure_of(found, name="aggregate").design_effect is None
     by_compound = cter(hypotheses, SOURCES, COMPOUNDS, comparison={"cluster": ["compound"]}, **options)
     assert "clusters:compound(3)|" in str(by_compound.scored.signature)
+    alone = cter(["A CAT"] * 15, COMPOUNDS, COMPOUNDS, comparison={"confidence": True}, **options)  # one context
+    assert "clusters:compound(3)|" in str(alone.scored.signature)
 
 
 @R
-def test_groups_that_clusters_cut_have_the_variance_of_the_other_clusters_or_none(tmp_path):
-    (lexicon := tmp_path / "lexicon").write_text("a\tA\ncat\tCAT\ndog\tDOG\ncow\tCOW\n")
-    (atoms := tmp_path / "atoms").write_text("DET\ta\ta\nN\tcat\tcat\nN\tdog\tdog\nN\tcow\tcow\n")
+def test_groups_that_clusters_cut_have_the_variance_of_the_other_clusters_or_none(options):
     sources = [f"the {context} saw {compound}" for compound in dict.fromkeys(COMPOUNDS) for context in "vwxyz"]
     right = [f"A {one.split()[1].upper()}" for one in COMPOUNDS]
     systems = {"a": right, "b": ["A CAT"] * 15}
 
     def aggregate(*cluster):
-        options = {"lexicon": lexicon, "atoms": atoms, "keep_blanks": True, "paired": True}
-        return (
-            cter(systems, sources, COMPOUNDS, comparison={"cluster": cluster}, **options)
-            .scored.results[1]
-            .whole.figures["aggregate"]
-        )
+        found = cter(systems, sources, COMPOUNDS, comparison={"cluster": cluster, "paired": True}, **options)
+        return figure_of(found, 1, "aggregate")
 
     alone = aggregate("context")  # contexts cut through all groups: there is no error to be known
     assert (alone.ci_low, alone.p_value, alone.difference_low, alone.design_effect) == (None,) * 4
     assert alone.difference == pytest.approx(200 / 3)
     ways = [aggregate(*cluster) for cluster in (["compound"], ["compound", "context"], ["context", "compound"])]
     assert ways[0].ci_low is not None and ways[0].p_value is not None
-    assert {(one.ci_low, one.ci_high, one.p_value) for one in ways} == {
-        (ways[0].ci_low, ways[0].ci_high, ways[0].p_value)
-    }
-
-
-@R
-def test_cter_of_one_context_is_clustered_by_compound(tmp_path):
-    (lexicon := tmp_path / "lexicon").write_text("a\tA\ncat\tCAT\ndog\tDOG\ncow\tCOW\n")
-    (atoms := tmp_path / "atoms").write_text("DET\ta\ta\nN\tcat\tcat\nN\tdog\tdog\nN\tcow\tcow\n")
-    options = {"lexicon": lexicon, "atoms": atoms, "keep_blanks": True}
-    found = cter(["A CAT"] * 15, COMPOUNDS, COMPOUNDS, comparison={"confidence": True}, **options)
-    assert "clusters:compound(3)|" in str(found.scored.signature)
+    assert len({(one.ci_low, one.ci_high, one.p_value) for one in ways}) == 1
 
 
 @R
@@ -220,37 +208,23 @@ def test_repeated_sources_that_are_not_clusters_are_warned_of():
 
 
 def test_what_cannot_be_clustered_is_one_line(tmp_path):
-    texts = document_texts(1)
-    with pytest.raises(InputError, match="cluster='document' needs a table"):
-        evaluate("exact", texts, ["yes"] * 60, comparison={"cluster": ["document"]})
-    with pytest.raises(InputError, match="has no column 'paragraph'|no column.*paragraph"):
-        evaluate(
-            "exact", texts, ["yes"] * 60, comparison={"cluster": ["paragraph"]}, examples={"table": table(tmp_path)}
-        )
-    with pytest.raises(InputError, match="cluster='source' needs the sources"):
-        evaluate("exact", texts, ["yes"] * 60, comparison={"cluster": ["source"]})
-    with pytest.raises(InputError, match="at most two ways"):
-        evaluate("exact", texts, ["yes"] * 60, comparison={"cluster": ["a", "b", "c"]})
-    with pytest.raises(InputError, match="treats examples as independent"):
-        evaluate(
-            "exact",
-            {"a": texts, "b": texts},
-            ["yes"] * 60,
-            sources=DOCUMENTS,
-            comparison={"cluster": ["source"]},
-            paired="mcnemar",
-        )
+    systems = dict.fromkeys("ab", document_texts(1))
+    for cluster, more, said in (
+        (["document"], {}, "cluster='document' needs a table"),
+        (["paragraph"], {"table": table(tmp_path)}, "has no column 'paragraph'|no column.*paragraph"),
+        (["source"], {}, "cluster='source' needs the sources"),
+        (["a", "b", "c"], {}, "at most two ways"),
+        (["source"], {"sources": DOCUMENTS, "paired": "mcnemar"}, "treats examples as independent"),
+    ):
+        with pytest.raises(InputError, match=said):
+            evaluate("exact", systems, ["yes"] * 60, comparison={"cluster": cluster}, **more)
 
 
 @R
 def test_a_cluster_per_example_is_the_error_of_independent_examples(tmp_path):
     texts = document_texts(1)
     (path := tmp_path / "t.tsv").write_text("own\n" + "".join(f"{number}\n" for number in range(60)))
-    score = (
-        evaluate("exact", texts, ["yes"] * 60, comparison={"cluster": ["own"]}, examples={"table": path})
-        .scored.results[0]
-        .whole.figures["exact"]
-    )
+    score = figure_of(evaluate("exact", texts, ["yes"] * 60, cluster=["own"], table=path))
     assert score.design_effect == pytest.approx(1)
     assert score.ci_low is not None  # clusters are named to know an interval
 
@@ -302,7 +276,7 @@ def test_systems_with_other_numbers_of_seeds_are_compared_in_clusters(tmp_path, 
         for start, (name, count) in enumerate(zip("ab", runs, strict=True))
     }
     found = evaluate("exact", systems, ["yes"] * 60, sources=DOCUMENTS, comparison={"cluster": ["source"]}, paired=True)
-    score = found.scored.results[1].whole.figures["exact"]
+    score = figure_of(found, 1)
     assert (score.p_value < 0.05) == (not score.difference_low < 0 < score.difference_high)
 
 

@@ -80,13 +80,6 @@ def test_over_every_sample_estimate_and_variance_are_unbiased():
     assert variances.mean() == pytest.approx(estimates.var())
 
 
-def test_equal_probabilities_give_the_plain_score_and_the_variance_of_a_simple_random_sample():
-    values = np.random.default_rng(2).random(30)
-    design = stratified([30 * 4], np.zeros(30, int))
-    found = variance(Mean(30), np.stack([values, np.ones(30)], 1), design)[0]
-    assert found[0] == pytest.approx(0.75 * values.var(ddof=1) / 30)
-
-
 def test_a_census_has_no_variance_and_its_interval_is_the_score():
     systems = [System("a", (["1", "2", "3", "5", "8", "13"],))]
     sampling = Sampling(design=stratified([4, 2], [0, 0, 0, 0, 1, 1]))

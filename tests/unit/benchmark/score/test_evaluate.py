@@ -38,9 +38,7 @@ def compounds(tmp_path):
 
 @pytest.mark.parametrize("name", SIMPLE)
 def test_three_hypotheses_for_two_references_are_refused(name):
-    with pytest.raises(
-        InputError, match="hypotheses has 3 lines and references has 2: a hypothesis is needed for each"
-    ):
+    with pytest.raises(InputError, match="hypotheses has 3 lines and references has 2: a hypothesis is needed for"):
         SIMPLE[name]([*OTHERS, "one more"], TEXTS)
     with pytest.raises(InputError, match="hypotheses of b, run 2 has 3 lines"):
         evaluate(name, {"a": OTHERS, "b": [OTHERS, [*OTHERS, "one more"]]}, TEXTS)
@@ -109,38 +107,17 @@ def test_references_of_an_example_or_a_file_each(tmp_path):
 
 def test_several_systems_and_runs():
     systems = {"mine": [OTHERS, TEXTS], "base": OTHERS}
-    found = evaluate(
-        "exact",
-        systems,
-        TEXTS,
-        paired=True,
-        comparison={"baseline": "base", "samples": 50},
-        by="length",
-        breakdown={"bins": [6.0]},
-    )
+    found = evaluate("exact", systems, TEXTS, paired=True, baseline="base", samples=50, by="length", bins=[6.0])
     assert found.figures == {"mine": {"exact": 50}, "base": {"exact": 0}}
     assert [result.runs for result in found.results] == [2, 1]
     table = found.to_pandas()
     whole = table[table["by"] == ""].set_index("system")
-    assert whole.loc["mine", "value"] == 50
-    assert whole.loc["mine", "difference"] == 50
-    assert whole.loc["mine", "runs"] == 2
+    assert whole.loc["mine", ["value", "difference", "runs"]].tolist() == [50, 50, 2]
     assert math.isnan(whole.loc["base", "p_value"])
     assert set(table["bin"]) == {"", ">= 6"}
-    assert str(table["value"].dtype) == "float64"
-    assert str(table["n"].dtype) == "Int64"
+    assert (str(table["value"].dtype), str(table["n"].dtype)) == ("float64", "Int64")
     assert r"\begin{tabular}" in found.to_latex()
-    assert "system" in repr(found)
-    assert "signature" in repr(found)
-
-
-def test_html_is_escaped():
-    found = evaluate("exact", {"<script>": OTHERS, "b & c": TEXTS}, TEXTS)
-    shown = found._repr_html_()
-    assert "<script>" not in shown
-    assert "&lt;script&gt;" in shown
-    assert "b &amp; c" in shown
-    assert shown.count("<table>") == shown.count("</table>") == 1
+    assert "system" in repr(found) and "signature" in repr(found)
 
 
 def test_given_values_are_bins():
@@ -162,9 +139,7 @@ def test_a_metric_made_before_is_taken():
 
 
 def test_training_text_in_memory():
-    found = evaluate(
-        "exact", OTHERS, TEXTS, by="degree", breakdown={"train": [TEXTS[0]] * 2, "min_count": 2, "bins": [0.5]}
-    )
+    found = evaluate("exact", OTHERS, TEXTS, by="degree", train=[TEXTS[0]] * 2, min_count=2, bins=[0.5])
     assert [(one.label, part.examples) for one, part in found.results[0].bins] == [("< 0.5", 1), (">= 0.5", 1)]
 
 
@@ -174,13 +149,7 @@ def test_warnings_speak_of_arguments():
     with pytest.warns(InputWarning, match="may be no more than that between seeds"):
         bleu({"a": OTHERS, "b": [OTHERS, TEXTS]}, TEXTS)
     with pytest.raises(InputError, match="paired='randomization' compares one run with one run .* use paired='calibr"):
-        evaluate(
-            "exact",
-            {"a": [OTHERS, TEXTS], "b": [TEXTS, OTHERS]},
-            TEXTS,
-            paired="randomization",
-            comparison={"samples": 50},
-        )
+        evaluate("exact", {"a": [OTHERS, TEXTS], "b": [TEXTS, OTHERS]}, TEXTS, paired="randomization", samples=50)
 
 
 @pytest.mark.parametrize(
@@ -227,9 +196,8 @@ def test_rows_go_to_a_file(tmp_path):
         found.write_per_example(tmp_path)
 
 
-def test_a_release_gives_its_texts(tmp_path):
-    with pytest.raises(InputError, match=r"manifest\.json: no such file"):
-        bleu(OTHERS, release=str(tmp_path))
+def scores_of_bins(result):
+    return [part.figures["exact"].value for _, part in result.bins]
 
 
 def test_pandas_texts_are_joined_by_their_index():
@@ -239,16 +207,10 @@ def test_pandas_texts_are_joined_by_their_index():
     mixed = mine.sample(frac=1, random_state=1)
     kind = pandas.Series([f"k{row % 2}" for row in range(20)], name="kind").sample(frac=1, random_state=2)
     wanted = exact_match(list(mine), list(references), by=["k0", "k1"] * 10)
-    for hypotheses, given in (
-        (mixed, references),
-        (mine, references.sample(frac=1, random_state=3)),
-        (mixed, references),
-    ):
+    for hypotheses, given in ((mixed, references), (mine, references.sample(frac=1, random_state=3))):
         found = exact_match({"a": [hypotheses, mine]}, given, sources=mixed, by=kind)
         assert found.score == wanted.score == 75.0
-        assert [next(iter(part.figures.values())).value for _, part in found.results[0].bins] == [
-            next(iter(part.figures.values())).value for _, part in wanted.results[0].bins
-        ]
+        assert scores_of_bins(found.results[0]) == scores_of_bins(wanted.results[0])
     assert exact_match(mixed.reset_index(drop=True), references.tolist()).score < 75.0  # rows as they are
     other = mine.set_axis(range(5, 25))
     with pytest.raises(InputError, match="row 1 .id '0'. has no row in hypotheses .5 such rows"):
@@ -267,18 +229,16 @@ def test_ids_join_files_and_pandas(tmp_path):
     found = exact_match(hypotheses, references, ids="seg", by="column:kind", table=tmp_path / "meta.csv")
     assert found.score == 100.0
     series = rows.set_index("seg")["text"].iloc[::-1]
-    assert (
-        exact_match({"a": series, "b": hypotheses}, references, examples={"ids": "seg"}).results[0].whole.examples == 4
-    )
+    found = exact_match({"a": series, "b": hypotheses}, references, examples={"ids": "seg"})
+    assert found.results[0].whole.examples == 4
     assert exact_match(series, references, examples={"ids": "seg"}).score == 100.0
     with pytest.raises(InputError, match="ids='seg': hypotheses has no ids"):
         exact_match(list(series), references, examples={"ids": "seg"})
     with pytest.raises(InputError, match="lists of references have no ids"):
         exact_match(series, [[text] for text in rows.text], examples={"ids": "seg"})
     scores = pandas.Series([1.0, 2.0, 3.0, 4.0], index=list("abcd"))
-    found = import_scores(
-        {"a": scores, "b": scores.iloc[::-1]}, by="column:kind", examples={"table": tmp_path / "meta.csv", "ids": "seg"}
-    )
+    systems = {"a": scores, "b": scores.iloc[::-1]}
+    found = import_scores(systems, by="column:kind", table=tmp_path / "meta.csv", ids="seg")
     assert [next(iter(part.figures.values())).value for _, part in found.results[1].bins] == [1.5, 3.5]
 
 

@@ -54,11 +54,8 @@ def test_new_combinations_are_as_defined(min_count, seen):
     draw = random.Random(min_count)
     text = [" ".join(draw.choices("abcde", k=draw.randint(1, 7))) for _ in range(160)]
     train, lines, corpus = text[:60], text[60:100], text[100:]
-    known = {
-        one
-        for one, count in Counter(n for line in train for n in ngrams_of(line.split())).items()
-        if count >= min_count
-    }
+    counts = Counter(ngram for line in train for ngram in ngrams_of(line.split()))
+    known = {ngram for ngram, count in counts.items() if count >= min_count}
     there = {ngram for line in corpus for ngram in ngrams_of(line.split())}
     wanted = []
     for line in lines:
@@ -206,14 +203,8 @@ def test_the_command_reports_bins_and_the_comparison(tmp_path):
     outputs = [line if number < 60 else "x" for number, line in enumerate(lines)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = cgbench.evaluate(
-            "exact",
-            {"one": outputs, "two": lines},
-            lines,
-            by="exposure",
-            breakdown={"exposure": seen, "train": train},
-            paired=True,
-        )
+        systems, breakdown = {"one": outputs, "two": lines}, {"exposure": seen, "train": train}
+        found = cgbench.evaluate("exact", systems, lines, by="exposure", breakdown=breakdown, paired=True)
     items = found.exposure.signature.items
     assert sum(len(one.rows) for one, _ in found.results[0].bins) == items["exposed"] + items["others"]
     assert items["exposed"] >= 40

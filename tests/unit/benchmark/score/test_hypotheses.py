@@ -8,6 +8,7 @@ from small_build import list_files
 
 from cgbench.benchmark.imported.import_scores import import_scores
 from cgbench.benchmark.metrics.exact_match import ExactMatch
+from cgbench.benchmark.release.manifest import FORMAT
 from cgbench.benchmark.score.evaluate import evaluate
 from cgbench.benchmark.score.hypotheses import normalisation_of
 from cgbench.benchmark.score.request import ScoreRequest
@@ -185,10 +186,6 @@ def test_the_same_form_is_silent(metric, options, hypotheses, references):
     assert form_lines(metric, options, hypotheses, references) == ([], False)
 
 
-def test_there_are_thirty_of_each():
-    assert len(WRONG) >= 30 and len(RIGHT) >= 30
-
-
 def test_the_run_with_another_form_is_named():
     with pytest.raises(InputError, match="^B, run 2: cased, unlike the references"):
         evaluate("bleu", {"A": LOW, "B": [LOW, EN]}, LOW)
@@ -212,8 +209,6 @@ def test_texts_beside_scores_stop_where_their_words_are_compared():
 
 def release(folder, tokenize="moses", **configuration):
     """The folder of a release as far as normalisation knows it, with its texts."""
-    from cgbench.benchmark.release.manifest import FORMAT
-
     folder.mkdir()
     manifest = {
         "format": FORMAT, "languages": ["de", "en"], "until": "release",

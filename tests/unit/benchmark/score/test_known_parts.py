@@ -64,7 +64,7 @@ def test_words_that_stand_in_a_row_come_out(tmp_path):
     # "a green" is split in one of its two probes, so that it is not known; "houses" is not "house".
     probes = outputs(folder, {4: "so a very green is 4"})
     hypotheses = [text.replace("house", "houses") for text in REFERENCES]
-    found = evaluate("bleu", hypotheses, REFERENCES, breakdown={"parts": folder, "probe_systems": probes})
+    found = evaluate("bleu", hypotheses, REFERENCES, parts=folder, probe_systems=probes)
     assert gate(found).known.tolist() == [True, True, False, True, False]
     assert gate(found).given.tolist() == [True, False, True, False, False] * 4
     run = found.parts.outcomes[0][0]
@@ -113,23 +113,10 @@ def test_a_folder_made_for_another_test_set_is_refused(tmp_path):
 def test_case_is_ignored_where_the_metric_ignores_it(tmp_path):
     folder = folder_of(tmp_path)
     upper = [text.upper() for text in outputs(folder, {})]
-    found = evaluate(
-        "bleu",
-        REFERENCES,
-        REFERENCES,
-        breakdown={"parts": folder, "probe_systems": upper},
-        lowercase=True,
-        examples={"accept_text": True},
-    )
+    options = {"parts": folder, "probe_systems": upper, "accept_text": True}
+    found = evaluate("bleu", REFERENCES, REFERENCES, lowercase=True, **options)
     assert gate(found).known.tolist() == [True] * 4 + [False]
-    found = evaluate(
-        "bleu",
-        REFERENCES,
-        REFERENCES,
-        breakdown={"parts": folder, "probe_systems": upper},
-        examples={"accept_text": True},
-    )
-    assert not gate(found).known.any()
+    assert not gate(evaluate("bleu", REFERENCES, REFERENCES, **options)).known.any()
 
 
 def test_whole_sentences_are_exact(tmp_path):
@@ -142,9 +129,8 @@ def test_whole_sentences_are_exact(tmp_path):
     score, rows = of_bins(found)["given"].figures["exact"], [row for row in range(20) if row % 5 in (0, 2)]
     assert score.value == 100
     # The interval is that of so few rows alone.
-    alone = evaluate(
-        "exact", *([texts[row] for row in rows] for texts in (hypotheses, REFERENCES)), comparison={"confidence": True}
-    )
+    few = ([texts[row] for row in rows] for texts in (hypotheses, REFERENCES))
+    alone = evaluate("exact", *few, confidence=True)
     assert score.ci_low == alone.results[0].whole.figures["exact"].ci_low < 80
     # Row 19 has a known piece and one that only the other of its two probes shows: given where that one is held back.
     assert figures_of(found)["error"] == pytest.approx(100 * 0.5 / (8 + 4 * 0.5 + 4 * 0.5))
@@ -203,16 +189,11 @@ def test_the_control_set_is_compared_by_the_same_probes(tmp_path):
     def of_system(size, wrong):
         return ["x" if number % 10 < wrong else text for number, text in enumerate(texts[:size])]
 
-    found = evaluate(
-        "bleu",
-        {"a": of_system(400, 1), "b": of_system(400, 3)},
-        texts,
-        comparison={"paired": True},
-        control={
-            "control_systems": {"a": of_system(200, 1), "b": of_system(200, 1)}, "control_references": texts[:200]
-        },
-        breakdown={"parts": tmp_path / "parts", "probe_systems": {name: [text for _, text in probes] for name in "ab"}},
-    )  # fmt: skip
+    systems = {"a": of_system(400, 1), "b": of_system(400, 3)}
+    control = {"control_systems": dict.fromkeys("ab", of_system(200, 1)), "control_references": texts[:200]}
+    remembered = {name: [text for _, text in probes] for name in "ab"}
+    breakdown = {"parts": tmp_path / "parts", "probe_systems": remembered}
+    found = evaluate("bleu", systems, texts, paired=True, control=control, breakdown=breakdown)
     for result, residual, beyond in zip(found.parts.beyond.results, (10, 30), (0, 20), strict=True):
         figures = result.whole.figures
         assert figures["control_residual"].value == pytest.approx(10, abs=0.1)
@@ -344,9 +325,8 @@ def test_every_output_says_the_same(tmp_path, monkeypatch):
 
 def test_pages_of_whole_sentences_and_of_one_system(tmp_path):
     folder = folder_of(tmp_path, match="exact", side="source")
-    found = evaluate(
-        "exact", ["x", *REFERENCES[1:]], REFERENCES, breakdown={"parts": folder, "probe_systems": outputs(folder, {})}
-    )
+    wrong = ["x", *REFERENCES[1:]]
+    found = evaluate("exact", wrong, REFERENCES, parts=folder, probe_systems=outputs(folder, {}))
     page = score_page(found)
     assert 'value="1"' in page and "(given)" in page  # without the sources, its pieces alone
     assert found.to_pandas().query("by == 'parts'").shape[0] >= 2

@@ -10,7 +10,9 @@ from small_build import release_bytes
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.verify import verify
 from cgbench.benchmark.splits.split import split
+from cgbench.benchmark.stats.stats import stats
 from cgbench.cli import main
+from cgbench.commands.click_types import corpus_words
 from cgbench.data_recipes.scan import commands
 from cgbench.errors import InputError
 from cgbench.text.formats import CorpusSpec
@@ -25,6 +27,9 @@ def corpus(tmp_path_factory):
     return CorpusSpec((folder / "c.in", folder / "c.out"))
 
 
+OPTIONS = ("--compounds", "scan", "--set", "candidates=20", "--set", "exchanges=2", "--licence", "MIT")
+
+
 def made(corpus, out, *options):
     arguments = ["split", "--corpus", *map(str, corpus.paths), "--out", str(out), *options]
     return CliRunner().invoke(main, arguments, catch_exceptions=False)
@@ -33,9 +38,7 @@ def made(corpus, out, *options):
 @pytest.fixture(scope="module")
 def release(corpus, tmp_path_factory):
     out = tmp_path_factory.mktemp("made") / "split"
-    result = made(
-        corpus, out, "--compounds", "scan", "--set", "candidates=20", "--set", "exchanges=2", "--licence", "MIT"
-    )
+    result = made(corpus, out, *OPTIONS)
     assert result.exit_code == 0, result.output
     return Release.open(out)
 
@@ -55,11 +58,9 @@ def test_a_split_holds_its_pairs_and_says_what_it_is(corpus, release):
     assert verify(release).ok
 
 
-def test_the_figures_are_those_of_stats(release):
-    texts = [str(release.train_path("source")), str(release.text_path("source"))]
-    arguments = ["stats", "--train", texts[0], "--test", texts[1], "--divergence", "scan", "--format", "json"]
-    result = CliRunner().invoke(main, arguments, catch_exceptions=False)
-    found = json.loads(result.stdout)["divergence"]
+def test_the_figures_are_those_of_stats(release, run):
+    texts = ("--train", release.train_path("source"), "--test", release.text_path("source"))
+    found = json.loads(run("stats", *texts, "--divergence", "scan", "--format", "json").stdout)["divergence"]
     figures = dict(release.manifest["figures"])
     del figures["selected"]
     for name in ("atom_chance", "compound_chance"):  # the same splits of the same pairs, drawn in another order
@@ -70,8 +71,7 @@ def test_the_figures_are_those_of_stats(release):
 
 
 def test_the_same_bytes_again(corpus, release, tmp_path):
-    options = ("--compounds", "scan", "--set", "candidates=20", "--set", "exchanges=2", "--licence", "MIT")
-    made(corpus, tmp_path / "again", *options)
+    made(corpus, tmp_path / "again", *OPTIONS)
     assert release_bytes(tmp_path / "again") == release_bytes(release.folder)
 
 
@@ -84,8 +84,6 @@ def test_verify_sees_a_change(release, tmp_path, name):
 
 
 def test_train_takes_its_training_set(release):
-    from cgbench.commands.click_types import corpus_words
-
     assert [path.name for path in corpus_words((release.folder,)).paths] == ["train.in", "train.out"]
 
 
@@ -99,9 +97,8 @@ def test_a_training_set_that_is_given(corpus, tmp_path):
     options = {"method": "dbca", "compounds": "scan", "test_size": 50, "atom_divergence": 0.0}
     one = split(pool, tmp_path / "out", train=train, **options)
     assert (tmp_path / "out" / "train.in").read_bytes() == (folder / "train.in").read_bytes()
-    assert one.release.manifest["counts"] == {
-        **{"pool": 319, "candidates": 319, "train": 100, "selected": 50, "neither": 269}
-    }
+    counts = {"pool": 319, "candidates": 319, "train": 100, "selected": 50, "neither": 269}
+    assert one.release.manifest["counts"] == counts
     assert verify(one.release).ok
 
 
@@ -155,15 +152,13 @@ def test_what_does_not_belong_together(corpus, tmp_path):
     assert "something else already" in made(corpus, tmp_path / "full").output
 
 
-def test_a_split_has_no_page(release, tmp_path):
-    result = CliRunner().invoke(main, ["report", str(release.folder), "--out", str(tmp_path / "page.html")])
-    assert result.exit_code == 2 and "a split has no report page; use cgbench verify" in result.output
+def test_a_split_has_no_page(release, tmp_path, run):
+    said = run("report", release.folder, "--out", tmp_path / "page.html", status=2).stderr
+    assert "a split has no report page; use cgbench verify" in said
 
 
-def test_a_split_is_read_as_a_release_is(release, tmp_path):
+def test_a_split_is_read_as_a_release_is(release, tmp_path, run):
     """One class and one manifest: every command that reads a release reads a split."""
-    from cgbench.benchmark.stats.stats import stats
-
     assert (release.is_split, release.finished, release.has_text, release.has_control) == (True, True, True, False)
     rows = release.split()
     assert [row["line"] for row in rows] == [n for n, side in enumerate(release.sets(), 1) if side == 1]
@@ -171,9 +166,8 @@ def test_a_split_is_read_as_a_release_is(release, tmp_path):
     assert [row["degree"] for row in rows] == found.degrees.tolist()
     assert release.manifest["figures"]["selected"]["degree"]["mean"] == found.degree
     (tmp_path / "hyp").write_text("".join(f"{line}\n" for line in release.lines("target")))
-    words = ["score", "exact", "--release", str(release.folder), "--hyp", f"us={tmp_path / 'hyp'}", "--by", "degree"]
-    printed = CliRunner().invoke(main, [*words, "--format", "json"], catch_exceptions=False).stdout
-    bins = json.loads(printed)["bins"]
+    words = ("--release", release.folder, "--hyp", f"us={tmp_path / 'hyp'}", "--by", "degree", "--format", "json")
+    bins = json.loads(run("score", "exact", *words).stdout)["bins"]
     assert sum(part["n"] for part in bins) == len(rows) and {part["value"] for part in bins} == {100.0}
     for ask in (release.table, release.correlations, lambda: release.set_path("control", "source")):
         with pytest.raises(InputError, match="a split has no"):
@@ -183,10 +177,8 @@ def test_a_split_is_read_as_a_release_is(release, tmp_path):
 
 
 @pytest.mark.parametrize(("target", "file"), [("lm-eval", "fewshot.parquet"), ("inspect", "pairs.jsonl")])
-def test_a_split_is_exported(release, tmp_path, target, file):
-    words = ["export", str(release.folder), "--to", target, "--out", str(tmp_path / "out")]
-    result = CliRunner().invoke(main, words, catch_exceptions=False)
-    assert result.exit_code == 0, result.output
+def test_a_split_is_exported(release, tmp_path, target, file, run):
+    run("export", release.folder, "--to", target, "--out", tmp_path / "out")
     assert (tmp_path / "out" / file).is_file()
 
 

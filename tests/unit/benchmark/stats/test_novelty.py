@@ -1,4 +1,4 @@
-"""Novel n-grams: small texts by eye, then the automaton against sets of tuples."""
+"""Novel n-grams: the automaton against sets of tuples."""
 
 from collections import Counter
 
@@ -20,18 +20,6 @@ def novelty_by_sets(train, test, order):
     seen, counts = set(ngrams_of(train, order)), ngrams_of(test, order)
     novel = {ngram: count for ngram, count in counts.items() if ngram not in seen}
     return Novelty(len(counts), len(novel), sum(counts.values()), sum(novel.values()))
-
-
-def test_by_eye():
-    train = ["the cat slept", "a dog ate the cake"]
-    test = ["the dog ate the cat", "the dog slept"]
-    found = novel_ngrams(join_blocks(train), test, 3).counts([1, 2, 3])
-    assert found[1] == Novelty(types=5, novel=0, occurrences=8, novel_occurrences=0)
-    # the dog (twice), dog slept are new; dog ate, ate the, the cat are not
-    assert found[2] == Novelty(types=5, novel=2, occurrences=6, novel_occurrences=3)
-    # the dog ate, ate the cat, the dog slept are new; dog ate the is not
-    assert found[3] == Novelty(types=4, novel=3, occurrences=4, novel_occurrences=3)
-    assert found[3].share == 0.75
 
 
 def test_case_is_kept_and_a_no_break_space_is_part_of_a_word():

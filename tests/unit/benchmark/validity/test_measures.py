@@ -134,17 +134,10 @@ def test_a_better_measure_is_found_and_length_is_held_constant():
     skill = rng.normal(size=600)
     loss = 1 / (1 + np.exp(-(skill + (length - 17) / 6)))
     given = columns(loss, rng, 3.0, rarest=skill + 0.2 * rng.normal(size=600))
-    given |= {
-        "source_length": length,
-        "source_rarest": -skill,
-        **dict.fromkeys(("target_rarest", "log_prob", "reference_log_prob", OWN_SCORE), -loss),
-        "pieces": loss,
-        "token_pe_tu": loss,
-        "chance": rng.random(600),
-        "text": ["a"] * 600,
-        "same": [1.0] * 600,
-    }
-    given["missing"] = [float("nan"), *loss[1:]]
+    easy = ("target_rarest", "log_prob", "reference_log_prob", OWN_SCORE)  # a high value means easy
+    given |= {"source_length": length, "source_rarest": -skill, **dict.fromkeys(easy, -loss)}
+    given |= {"pieces": loss, "token_pe_tu": loss, "chance": rng.random(600)}
+    given |= {"text": ["a"] * 600, "same": [1.0] * 600, "missing": [float("nan"), *loss[1:]]}
     (one,) = measure_errors(given, {"a": loss[None]}, "rmi", (), samples=200, seed=1)
     by = {row.measure: row for row in one.measures}
     assert {"pieces", "text", "same", "missing", "token_pe_tu"}.isdisjoint(by)
@@ -152,7 +145,7 @@ def test_a_better_measure_is_found_and_length_is_held_constant():
     assert by["rarest"].p_holm < 0.01 and by["rarest"].difference > 0.1
     assert by["rmi"].p_holm is None and by["rmi"].difference is None
     assert by["source_rarest"].prr > 0.4 and by["source_rarest"].given_length > 0.9  # rare words are hard
-    for name in ("target_rarest", "log_prob", "reference_log_prob", OWN_SCORE):  # a high value means easy
+    for name in easy:
         assert by[name].prr == pytest.approx(1)
     assert by["source_length"].given_length is None
     assert by["rarest"].given_length > 0.9
@@ -196,9 +189,8 @@ def test_seeds_and_outside_systems():
     rng = np.random.default_rng(2)
     loss = rng.random((5, 300))
     given = columns(loss.mean(axis=0), rng, 0.2)
-    found = measure_errors(
-        given, {"a": loss[:2], "b": loss[2:3], "c": loss[3:]}, "rmi", ["b", "c"], samples=100, seed=1
-    )
+    runs = {"a": loss[:2], "b": loss[2:3], "c": loss[3:]}
+    found = measure_errors(given, runs, "rmi", ["b", "c"], samples=100, seed=1)
     by = {one.system: one for one in found}
     assert {name: one.runs for name, one in by.items()} == {"a": 2, "b": 1, "c": 2, OUTSIDE: 2}
     assert by[OUTSIDE].loss == pytest.approx((loss[2].mean() + loss[3:].mean()) / 2)
@@ -255,11 +247,8 @@ def test_the_command(tmp_path, monkeypatch):
     assert lost.exit_code == 2 and "there is no folder" in lost.output  # before any work
     found = json.loads(CliRunner().invoke(main, [*words, "--format", "json"], catch_exceptions=False).stdout)
     (one,) = found["measures"]
-    assert (
-        one["system"] == "the ensemble"
-        and one["measures"][0]["measure"] == "rmi"
-        and len(one["measures"][0]["risks"]) == 20
-    )
+    first = one["measures"][0]
+    assert (one["system"], first["measure"], len(first["risks"])) == ("the ensemble", "rmi", 20)
     result = cgbench.validate(release, {"y": tmp_path / "y"}, measures=True, metric="exact", samples=100)
     assert [row.system for row in result.measures] == ["the ensemble", "y"] and result.scored is None
     monkeypatch.setattr(validate, "_clusters", lambda *_: SimpleNamespace(labels=(np.arange(60) // 6,)))

@@ -109,12 +109,9 @@ def test_rules_of_a_lexicon(pairs, tmp_path):
         "he waits\t在等/等\ndogs\t狗\ncats\t猫\nsleep\t睡/眠\ntoo\t虎\n", encoding="utf-8"
     )
     (tmp_path / "out").mkdir()
+    numbered = Pairs(pairs.release, [row | {"figures": {"line": row["doc"][5:]}} for row in pairs.rows])
     with pytest.warns(InputWarning, match="1 of 2 references fail a rule"):
-        write_rules(
-            Pairs(pairs.release, [row | {"figures": {"line": row["doc"][5:]}} for row in pairs.rows]),
-            tmp_path / "out",
-            lexicon=tmp_path / "lexicon",
-        )
+        write_rules(numbered, tmp_path / "out", lexicon=tmp_path / "lexicon")
     rules = read_rules(tmp_path / "out" / "rules.jsonl")
     assert rules.ids == ["3", "1"]
     assert [[rule.name for rule in of] for of in rules.rules] == [["he waits"], ["dogs", "sleep", "too"]]
