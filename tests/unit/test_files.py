@@ -5,8 +5,11 @@ import os
 
 import pytest
 
+from cgbench.benchmark.outputs.score_files import read_systems_file
 from cgbench.errors import InputError
 from cgbench.files import atomic_path, check_output, read_json
+from cgbench.text.columns import read_text
+from cgbench.text.shards import find_files, read_shard
 
 
 @pytest.mark.parametrize(
@@ -39,13 +42,6 @@ def test_whole_surrogate_pairs_are_text(tmp_path):
     assert read_json(tmp_path / "x.json") == ["😀", 0.0, 9007199254740993]
 
 
-def test_a_folder_and_a_missing_file_are_one_line(tmp_path):
-    with pytest.raises(InputError, match="it is a folder"):
-        read_json(tmp_path)
-    with pytest.raises(InputError, match="no such file"):
-        read_json(tmp_path / "x")
-
-
 def test_a_full_disk_has_a_name(tmp_path):
     full = OSError(errno.ENOSPC, "No space left on device")  # as a write gives it: without a file
     with pytest.raises(OSError) as caught, atomic_path(tmp_path / "big") as temporary:
@@ -73,10 +69,6 @@ def test_an_output_is_cleared_of_what_a_killed_command_left(tmp_path):
     ],
 )
 def test_every_reader_of_json_refuses_alike(tmp_path, row, said):
-    from cgbench.benchmark.outputs.score_files import read_systems_file
-    from cgbench.text.columns import read_text
-    from cgbench.text.shards import find_files, read_shard
-
     (tmp_path / "x.jsonl").write_text(row + "\n")
     (tmp_path / "x.json").write_text(f"[{row}]")
     readers = [

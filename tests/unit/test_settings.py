@@ -62,11 +62,7 @@ def test_values_are_read_as_the_type_of_their_field(key, text, value):
     assert read == value and type(read) is type(value)
 
 
-def test_wrong_values_and_unknown_keys_are_named():
-    with pytest.raises(InputError, match="count: 'many' is not a whole number"):
-        make_settings(Settings, {"count": "many"})
-    with pytest.raises(InputError, match="fast"):
-        make_settings(Settings, {"fast": "perhaps"})
+def test_unknown_keys_are_named():
     with pytest.raises(InputError, match="unknown setting cuont; did you mean count?"):
         make_settings(Settings, {"cuont": "1"})
     with pytest.raises(InputError, match="key=value"):
@@ -77,6 +73,7 @@ def test_wrong_values_and_unknown_keys_are_named():
     ("key", "value", "message"),
     [
         ("count", True, "count: True is not a whole number"),
+        ("count", "many", "count: 'many' is not a whole number"),
         ("count", 3.0, "count: 3.0 is not a whole number"),
         ("count", "٣", "is not a whole number"),
         ("count", [1], r"count: \[1\] is not a whole number"),
@@ -86,6 +83,7 @@ def test_wrong_values_and_unknown_keys_are_named():
         ("rate", float("inf"), "rate: inf is not a number"),
         ("rate", True, "rate: True is not a number"),
         ("fast", 2, "fast: 2 is not true or false"),
+        ("fast", "perhaps", "fast: 'perhaps' is not true or false"),
         ("name", None, "name: None is not text"),
         ("limit", "x", "limit: 'x' is not a whole number$"),
         ("amount", [], r"amount: \[\] is not a whole number or text"),
@@ -138,9 +136,7 @@ def test_help_is_that_of_the_class_that_says_most_of_it():
         size: int = 5
         depth: int = option(6, "depth of this one.")
 
-    assert [metadata_of(Special)[name]["help"] for name in ("size", "depth")] == [
-        "size of it all.",
-        "depth of this one.",
-    ]
+    texts = [metadata_of(Special)[name]["help"] for name in ("size", "depth")]
+    assert texts == ["size of it all.", "depth of this one."]
     assert (Special().size, Special().depth, Special.size) == (5, 6, 5)
     assert asdict(Special()) == {"size": 5, "depth": 6}

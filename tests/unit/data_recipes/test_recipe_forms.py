@@ -35,11 +35,6 @@ def test_every_recipe_is_complete():
         json.dumps(recipe.describe())
 
 
-def test_an_unknown_recipe():
-    with pytest.raises(InputError, match="no recipe is called scam; did you mean scan"):
-        find_recipe("scam")
-
-
 # Colors
 
 
@@ -231,10 +226,7 @@ def test_merged_triples():
         "SELECT DISTINCT ?x0 WHERE { ?x0 a people.person . ?x0 film.writer.film M1 M2 . FILTER ( ?x0 != M7 ) . "
         "M4 M5 edited M1 M2 }"
     )
-
-
-def test_predicates_of_the_same_arguments_are_one_clause():
-    query = "SELECT count ( * ) WHERE { M1 wrote M2 . M1 edited M2 }"
+    query = "SELECT count ( * ) WHERE { M1 wrote M2 . M1 edited M2 }"  # the same arguments: one clause
     assert merge_triples(query, inverse=False) == "SELECT count ( * ) WHERE { M1 edited wrote M2 }"
 
 
@@ -335,8 +327,5 @@ def test_demo(tmp_path, monkeypatch):
     monkeypatch.setattr(corpus, "write_demo", small)
     record = get(lenient("demo"), tmp_path / "demo", offline=True).record
     assert set((tmp_path / "demo" / "pool.kinds").read_text().split()) == set(corpus.KINDS)
-    assert {name: split["rows"] for name, split in record["splits"].items()} == {
-        "train": 1_000,
-        "valid": 20,
-        "pool": 600,
-    }
+    rows = {name: split["rows"] for name, split in record["splits"].items()}
+    assert rows == {"train": 1_000, "valid": 20, "pool": 600}

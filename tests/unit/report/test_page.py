@@ -62,7 +62,3 @@ def test_nothing_that_the_policy_would_refuse_or_that_is_fetched():
     html = page()
     assert not re.search(r"\s(style|on\w+)=", html.replace(script, "").replace(style, ""))
     assert re.findall(r"https?://[^\"' ]*", html) == ["http://www.w3.org/2000/svg"]
-
-
-def test_the_same_bytes_twice():
-    assert page(title="x") == page(title="x")

@@ -45,6 +45,10 @@ def tokenised(line):
 
 TOKENISED = change(tokenised)
 LOWER = change(lambda line: tokenised(line).lower())
+ESCAPED = change(lambda line: tokenised(line).replace("u", "&apos;", 1))
+BEGUN_IN_LOWER = change(lambda line: (line := tokenised(line))[0].lower() + line[1:])
+TURNED = [{"en": target, "de": source} for source, target in PAIRS]
+EN_ZH, EN_FORMS = (Normalisation(languages=("en", other)) for other in ("zh", "lf"))
 
 
 def swapped(pairs):
@@ -63,7 +67,7 @@ def said(train, pool, asked=HELD):
         (TOKENISED, LOWER, replace(HELD, lowercase=True)),
         (TOKENISED, PAIRS, replace(MOSES, lowercase=True, detokenize=True)),
         ([("jump twice", "JUMP JUMP")] * 50, [("walk", "WALK")] * 50, NOTHING),
-        ([("x _ 1 .", "4")] * 50, [("x _ 1 .", "12")] * 50, Normalisation(languages=("en", "lf"))),
+        ([("x _ 1 .", "4")] * 50, [("x _ 1 .", "12")] * 50, EN_FORMS),
         (PAIRS[:9], LOWER[:9], HELD),
     ],
     ids=["raw", "tokenised", "lower", "detokenised", "commands", "forms", "too few to tell"],
@@ -93,18 +97,8 @@ def test_what_would_spoil_a_benchmark_stops(train, pool, asked, expected):
     ("train", "pool", "asked", "expected"),
     [
         (PAIRS, PAIRS, HELD, "train.de train.en, pool.de pool.en: punctuation is attached to words"),
-        (
-            TOKENISED,
-            change(lambda line: tokenised(line).replace("u", "&apos;", 1)),
-            HELD,
-            "pool.de pool.en: escaped as by Moses",
-        ),
-        (
-            TOKENISED,
-            change(lambda line: (line := tokenised(line))[0].lower() + line[1:]),
-            HELD,
-            "pool.de pool.en: sentences do not begin in upper case",
-        ),
+        (TOKENISED, ESCAPED, HELD, "pool.de pool.en: escaped as by Moses"),
+        (TOKENISED, BEGUN_IN_LOWER, HELD, "pool.de pool.en: sentences do not begin in upper case"),
         (TOKENISED, [*PAIRS[:100], *TOKENISED[100:]], HELD, "pool.de pool.en: 49% of the final periods"),
     ],
 )
@@ -125,10 +119,7 @@ def test_a_text_with_few_lines_that_are_escaped_is_no_text_without_escapes(escap
 
 
 def test_a_long_text_without_escapes_is_told_apart():
-    train = change(lambda line: tokenised(line).replace("u", "&apos;", 1))
-    assert "pool.de pool.en: not escaped, but" in next(
-        one.text for one in said(train, TOKENISED) if "escaped" in one.text
-    )
+    assert any("pool.de pool.en: not escaped, but" in finding.text for finding in said(ESCAPED, TOKENISED))
 
 
 def test_a_raw_french_text_is_not_taken_for_a_tokenised_one():
@@ -170,31 +161,20 @@ def test_is_unspaced(lines, expected):
 
 def test_chinese_words_with_blanks_are_words():
     pairs = [("he is happy .", "随着 他 的 继续 、 他 开始 好转 。"), ("it is cold .", "泰勒 最近 情绪 不好 。")] * 30
-    assert inspect(sample(pairs), [], Normalisation(languages=("en", "zh"))) == []
+    assert inspect(sample(pairs), [], EN_ZH) == []
 
 
 @pytest.mark.parametrize(
-    ("name", "rows", "columns", "expected"),
+    ("rows", "columns", "expected"),
     [
-        (
-            "a.jsonl",
-            [{"en": b, "de": a} for a, b in PAIRS],
-            None,
-            "columns en,de are read, but it has de,en; give columns=",
-        ),
-        ("a.jsonl", [{"id": "7", "de": a, "en": b} for a, b in PAIRS], None, "give columns='de,en'"),
-        (
-            "a.jsonl",
-            [{"en": b, "de": a} for a, b in PAIRS],
-            ("en", "de"),
-            "column en is read as de; give columns='de,en'",
-        ),
+        (TURNED, None, "columns en,de are read, but it has de,en; give columns="),
+        ([{"id": "7", "de": a, "en": b} for a, b in PAIRS], None, "give columns='de,en'"),
+        (TURNED, ("en", "de"), "column en is read as de; give columns='de,en'"),
     ],
 )
-def test_a_forgotten_or_wrong_columns_option(tmp_path, name, rows, columns, expected):
-    lines = [json.dumps(row) if isinstance(row, dict) else "\t".join(row) for row in rows]
-    (tmp_path / name).write_text("\n".join(lines) + "\n")
-    findings = inspect(take_sample(CorpusSpec((tmp_path / name,), columns)), [], MOSES)
+def test_a_forgotten_or_wrong_columns_option(tmp_path, rows, columns, expected):
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    findings = inspect(take_sample(CorpusSpec((tmp_path / "a.jsonl",), columns)), [], MOSES)
     assert any(expected in str(InputWarning(finding.text)) for finding in findings)
 
 
@@ -236,44 +216,28 @@ def test_a_sample_is_spread_evenly(lines):
     assert begins[-1] + gap >= min(lines, READ)
 
 
-def corpus(*names, columns=None):
-    return CorpusSpec(tuple(SHARED / name for name in names), columns)
+def corpus(stem, *endings):
+    return CorpusSpec(tuple(SHARED / f"{stem}{ending}" for ending in endings))
+
+
+WMT = ("wmt-20k/train.", "de.gz", "en.gz")
+REACT = ("react/valid.", "de.gz", "en.gz")
 
 
 @needs("tatoeba-de-en/deu.txt.gz", "multi30k", "wmt-20k", "react", "tatoeba-en-zh", "cognition", "cogs", "pcfg")
 @pytest.mark.parametrize(
     ("train", "pool", "asked", "stops"),
     [
-        (("react/valid.de.gz", "react/valid.en.gz"), ("react/cg_test.de.gz", "react/cg_test.en.gz"), HELD, 0),
-        (
-            ("multi30k/train.lc.norm.tok.de.gz", "multi30k/train.lc.norm.tok.en.gz"),
-            ("react/test.de.gz", "react/test.en.gz"),
-            HELD,
-            0,
-        ),
-        (("wmt-20k/train.de.gz", "wmt-20k/train.en.gz"), ("wmt-20k/test.de", "wmt-20k/test.en"), MOSES, 0),
-        (
-            ("tatoeba-en-zh/cmn_train_tokenized.tsv",),
-            ("tatoeba-en-zh/cmn_dev_tokenized.tsv",),
-            Normalisation(languages=("en", "zh")),
-            0,
-        ),
-        (("cogs/dev.tsv",), ("cogs/test.tsv",), Normalisation(languages=("en", "lf")), 0),
-        (
-            ("pcfg/random10k.train.src", "pcfg/random10k.train.tgt"),
-            ("pcfg/systematicity.test.src", "pcfg/systematicity.test.tgt"),
-            NOTHING,
-            0,
-        ),
-        (("wmt-20k/train.de.gz", "wmt-20k/train.en.gz"), ("react/valid.de.gz", "react/valid.en.gz"), HELD, 2),
-        (("wmt-20k/train.de.gz", "wmt-20k/train.en.gz"), ("react/valid.de.gz", "react/valid.en.gz"), MOSES, 2),
-        (("wmt-20k/train.de.gz", "wmt-20k/train.en.gz"), ("wmt-20k/test.en", "wmt-20k/test.de"), MOSES, 1),
-        (
-            ("cognition/valid.en", "cognition/valid.zh"),
-            ("cognition/cg-test.en", "cognition/cg-test.zh"),
-            Normalisation(languages=("en", "zh")),
-            1,
-        ),
+        (REACT, ("react/cg_test.", "de.gz", "en.gz"), HELD, 0),
+        (("multi30k/train.lc.norm.tok.", "de.gz", "en.gz"), ("react/test.", "de.gz", "en.gz"), HELD, 0),
+        (WMT, ("wmt-20k/test.", "de", "en"), MOSES, 0),
+        (("tatoeba-en-zh/cmn_train_tokenized", ".tsv"), ("tatoeba-en-zh/cmn_dev_tokenized", ".tsv"), EN_ZH, 0),
+        (("cogs/dev", ".tsv"), ("cogs/test", ".tsv"), EN_FORMS, 0),
+        (("pcfg/random10k.train.", "src", "tgt"), ("pcfg/systematicity.test.", "src", "tgt"), NOTHING, 0),
+        (WMT, REACT, HELD, 2),
+        (WMT, REACT, MOSES, 2),
+        (WMT, ("wmt-20k/test.", "en", "de"), MOSES, 1),
+        (("cognition/valid.", "en", "zh"), ("cognition/cg-test.", "en", "zh"), EN_ZH, 1),
     ],
 )
 def test_real_texts(train, pool, asked, stops):

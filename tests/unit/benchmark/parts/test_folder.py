@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from parts_manifest import MANIFEST
 from small_build import rewrite
 
 from cgbench.benchmark.parts.folder import PartsFolder, Piece, Place, check_output_folder, write_parts
@@ -12,15 +13,6 @@ from cgbench.steps import hash_file
 PIECES = [Piece("the house", 4, (0, 1)), Piece("of ice", 3, (1,), "few"), Piece("zebra", 0, (), "absent")]
 PROBES = [("ein Haus", "in the house"), ("das Haus\tist Eis", "the house of ice")]
 ROWS = [(Place(0, 0, 2), Place(1, 2, 4)), (Place(2, -1, -1),), ()]
-MANIFEST = {
-    "side": "target",
-    "match": "words",
-    "k": 2,
-    "pieces": "ngrams",
-    "settings": {"normalisation": {"tokenize": "none", "lowercase": False, "languages": None}},
-    "inputs": {},
-    "test": {},
-}
 
 
 def test_a_folder_is_read_as_it_was_written(tmp_path):

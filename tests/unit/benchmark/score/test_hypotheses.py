@@ -113,46 +113,32 @@ WRONG = [
     ("bleu", {}, each(solid, TH), each(solid, TH), "no blanks between words, as in the references", True),
 ]
 
+
+def rows(metric, options, *pairs):
+    return [(metric, options, *pair) for pair in pairs]
+
+
+SOLID, CHARACTERS = each(solid, ZH), each(characters, ZH)
+LOWEST = {"lowercase": True}
 RIGHT = [
-    ("bleu", {}, EN, EN),
-    ("bleu", {}, OTHERS, EN),
-    ("bleu", NONE, MOSES, MOSES),
-    ("bleu", NONE, each(lambda line: tokenised(line).lower(), OTHERS), MOSES),
-    ("bleu", {"lowercase": True}, EN, LOW),
-    ("bleu", {"lowercase": True}, UNTOK, EN),
-    ("chrf", {"lowercase": True}, LOW, EN),
-    ("exact", {"lowercase": True}, EN, LOW),
-    ("exact", {}, OTHERS, EN),
+    *rows("bleu", {}, (EN, EN), (OTHERS, EN), (ODD, EN), (DE, DE), (ZH[::-1], ZH)),
+    *rows("bleu", {}, (some(plainly, EN), some(plainly, EN)), (SOLID[:19], ZH[:19]), (DE[:15], EN[:15])),
+    *rows("bleu", {}, (["the the the"] * 196, EN), ([""] * 196, EN)),  # a system that has learned nothing
+    *rows("bleu", {}, (some(lambda line: "", EN), EN), (some(lambda line: line.split(",")[0] + ".", EN), EN)),
+    *rows("bleu", NONE, (MOSES, MOSES), (each(lambda line: tokenised(line).lower(), OTHERS), MOSES)),
+    *rows("bleu", NONE, (ESC, ESC), (ESC, FEWER), (FEWER, ESC)),
+    *rows("bleu", LOWEST, (EN, LOW), (UNTOK, EN)),
+    *rows("bleu", ZHT, (SOLID, ZH), (CHARACTERS, ZH), (SOLID, SOLID)),
+    *rows("bleu", {"tokenize": "char"}, (each(solid, TH), TH), (each(solid, JA), JA)),
+    ("bleu", {"preset": "cognition"}, SOLID, ZH),
+    ("bleu", {"preset": "react"}, ZH, ZH),
+    ("chrf", LOWEST, LOW, EN),
+    *rows("chrf", {}, (EN, TOK), (ZH, SOLID), (SOLID, SOLID), (ODD, EN)),
     ("ter", {}, EN, LOW),
     ("ter", {"normalized": True}, OTHERS, EN),
-    ("chrf", {}, EN, TOK),
-    ("chrf", {}, ZH, each(solid, ZH)),
-    ("chrf", {}, each(solid, ZH), each(solid, ZH)),
-    ("chrf", {}, ODD, EN),
-    ("bleu", {}, ODD, EN),
-    ("bleu", ZHT, each(solid, ZH), ZH),
-    ("bleu", ZHT, each(characters, ZH), ZH),
-    ("bleu", ZHT, each(solid, ZH), each(solid, ZH)),
-    ("bleu", {"tokenize": "char"}, each(solid, TH), TH),
-    ("bleu", {"tokenize": "char"}, each(solid, JA), JA),
-    ("bleu", {"preset": "cognition"}, each(solid, ZH), ZH),
-    ("bleu", {"preset": "react"}, ZH, ZH),
-    ("bleu", {}, ZH[::-1], ZH),
-    ("bleu", {}, DE, DE),
-    ("bleu", {}, some(plainly, EN), some(plainly, EN)),
-    ("bleu", NONE, ESC, ESC),
-    ("bleu", NONE, ESC, FEWER),
-    ("bleu", NONE, FEWER, ESC),
-    ("exact", {}, each(solid, ZH), each(solid, ZH)),
-    ("exact", {}, ["I_JUMP I_WALK"] * 100, ["I_WALK I_JUMP"] * 100),
-    ("exact", {}, EN[:9], LOW[:9]),  # too few to tell
-    ("bleu", {}, each(solid, ZH[:19]), ZH[:19]),
-    ("bleu", {}, DE[:15], EN[:15]),
-    ("bleu", {}, ["the the the"] * 196, EN),  # a system that has learned nothing
-    ("bleu", {}, [""] * 196, EN),
-    ("exact", {}, ["de de de ."] * 196, EN),
-    ("bleu", {}, some(lambda line: "", EN), EN),
-    ("bleu", {}, some(lambda line: line.split(",")[0] + ".", EN), EN),
+    ("exact", LOWEST, EN, LOW),
+    *rows("exact", {}, (OTHERS, EN), (SOLID, SOLID), (["I_JUMP I_WALK"] * 100, ["I_WALK I_JUMP"] * 100)),
+    *rows("exact", {}, (EN[:9], LOW[:9]), (["de de de ."] * 196, EN)),  # too few to tell; nothing learned
 ]
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from parts_manifest import MANIFEST
 
 from cgbench.benchmark.parts.folder import Piece, Place, text_digest, write_parts
 from cgbench.benchmark.score.evaluate import evaluate
@@ -21,10 +22,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
 REFERENCES = ["the red house stands", "a green dog ran", "the red dog", "no <b> bird", "a green house fell"] * 4
 PIECES = ["the red", "house", "a green", "dog", "bird"]
 ROWS = [[(0, 0, 2), (1, 2, 3)], [(2, 0, 2), (3, 2, 3)], [(0, 0, 2), (3, 2, 3)], [(4, 2, 3)], [(2, 0, 2), (1, 2, 3)]] * 4
-SETTINGS = {"normalisation": {"tokenize": "none", "lowercase": False, "languages": None}}
-MANIFEST = {
-    "side": "target", "match": "words", "k": 2, "pieces": "ngrams", "settings": SETTINGS, "inputs": {}, "test": {},
-}  # fmt: skip
 
 
 def gate(found, system=0):

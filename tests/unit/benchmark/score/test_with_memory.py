@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from parts_manifest import MANIFEST
 
 from cgbench.benchmark.parts.folder import Piece, Place, write_parts
 from cgbench.benchmark.score.evaluate import evaluate
@@ -59,13 +60,10 @@ def test_rows_are_joined_by_ids(tmp_path, corpus):
 
 
 def test_memory_translates_the_probes(tmp_path, corpus):
-    settings = {"normalisation": {"tokenize": "none", "lowercase": False, "languages": None}}
-    manifest = {"side": "target", "match": "words", "k": 2, "pieces": "ngrams", "settings": settings, "inputs": {},
-                "test": {}}  # fmt: skip
     probes = [("geh zweimal", "walk twice"), ("geh und spring", "walk and jump")] * 2
     pieces = [Piece("walk", 9, probes=(1, 3)), Piece("twice", 9, probes=(0, 2))]
     rows = [[Place(0, 0, 1), Place(1, 1, 2)], [Place(1, 1, 2)], [], [Place(0, 0, 1)]]
-    write_parts(tmp_path / "parts", pieces, probes, rows, manifest)
+    write_parts(tmp_path / "parts", pieces, probes, rows, MANIFEST)
     found = evaluate(
         "bleu", {"mine": REFERENCES}, REFERENCES, sources=SOURCES, memory=corpus,
         breakdown={"parts": tmp_path / "parts", "probe_systems": {"mine": [target for _, target in probes]}},

@@ -183,12 +183,8 @@ def test_a_seed_changes_random_shots_alone(train):
 def test_no_shot_is_test_data(train, by):
     """Planted copies of the test data, in other forms, and candidates by either side."""
     line, candidate = "the big dog sees a cat 3", ("a hidden house", "EIN VERSTECKTES HAUS")
-    planted = [
-        (line, "ONE"),
-        ("The big dog sees a cat, 3!", "TWO"),
-        (candidate[0], "THREE"),
-        ("any house", candidate[1]),
-    ]
+    planted = [(line, "ONE"), ("The big dog sees a cat, 3!", "TWO")]
+    planted += [(candidate[0], "THREE"), ("any house", candidate[1])]
     good = [*list(zip(*train, strict=True))[:3], ("big dog sees", "A"), ("a cat 3", "B"), ("hidden house", "C")]
     sources, targets = map(list, zip(*planted, *good, strict=True))
     found = choose([line, "a hidden house"], (sources, targets), shots=6, shots_by=by, exclude=[candidate])

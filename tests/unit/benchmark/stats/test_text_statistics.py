@@ -43,11 +43,6 @@ def test_a_plain_file_gives_the_same(tmp_path):
 def test_signature_changes_with_what_the_figures_depend_on():
     base = str(row().signature)
     assert base.startswith("orders:2+3|min:3|tok:none|case:mixed|train:")
-    others = [
-        row(train=[*TRAIN, "more"]),
-        row(test=[*TEST, "more"]),
-        row(min_count=2),
-        row(wanted=Wanted((2,))),
-        row(lowercase=True),
-    ]
+    changes = [{"train": [*TRAIN, "more"]}, {"test": [*TEST, "more"]}, {"min_count": 2}, {"wanted": Wanted((2,))}]
+    others = [row(**change) for change in (*changes, {"lowercase": True})]
     assert len({base, *(str(other.signature) for other in others)}) == 6

@@ -8,12 +8,15 @@ from cgbench.errors import InputError
 from cgbench.models.external.addresses import parse_address
 from cgbench.models.servers.address import parse_server
 
+NO_ADDRESSES = (
+    "localhost:8000", "file:///etc/passwd", "http://[::1", "http://x:port/v1", "http://x:99999/v1", "http://a..b/v1",
+    "http://x y/v1", "http://x/v1#top", "http://x/v1\r\nHost: y",
+)  # fmt: skip
+
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("openai:localhost:8000?model=m", "not the address of a server"),
-        ("openai:file:///etc/passwd?model=m", "not the address of a server"),
         ("openai:http://x/v1", "no model is named"),
         ("openai:http://x/v1?model=m&temprature=1", "unknown setting temprature; did you mean temperature?"),
         ("openai:http://x/v1?model=m&max_tokens=many", "max_tokens: 'many' is not a whole number from 1 to 1,048,576"),
@@ -22,13 +25,7 @@ from cgbench.models.servers.address import parse_server
         ("openai:http://x/v1?model=m&endpoint=text", "endpoint: 'text' is not one of chat, completions"),
         ("openai:http://x/v1?model=m&parallel=\u0663", "parallel: '\u0663' is not a whole number"),
         ("openai:http://x/v1?model=m&model=n", "an option is given twice"),
-        ("openai:http://[::1?model=m", "not the address of a server"),
-        ("openai:http://x:port/v1?model=m", "not the address of a server"),
-        ("openai:http://x:99999/v1?model=m", "not the address of a server"),
-        ("openai:http://a..b/v1?model=m", "not the address of a server"),
-        ("openai:http://x y/v1?model=m", "not the address of a server"),
-        ("openai:http://x/v1#top?model=m", "not the address of a server"),
-        ("openai:http://x/v1\r\nHost: y?model=m", "not the address of a server"),
+        *((f"openai:{text}?model=m", "not the address of a server") for text in NO_ADDRESSES),
         ("openai:http://x/v1?model=\udcff", "contains unprintable characters"),
         ("openai:http://x/v1?model", "NAME=VALUE"),
         ("openai:http://me:secret@x/v1?model=m", "no password belongs here; set CGBENCH_API_KEY"),
