@@ -7,7 +7,7 @@
 # Steps with Apertium are skipped where it is absent (apt-get install apertium apertium-eng-spa).
 set -euo pipefail
 data=${1:?the folder of the corpora} out=${2:-controls}
-updates=${UPDATES:-1200} jobs=${JOBS:-2} width=128
+updates=${UPDATES:-800} jobs=${JOBS:-2} width=128
 read -ra seeds <<< "${SEEDS:-1 2 3}"
 mkdir -p "$out"/{text,runs,hypotheses,scores}
 
@@ -46,7 +46,7 @@ for corpus in pool captions ted; do pools+=(--pool "$out/text/$corpus.en" "$out/
 form=(--tokenize moses --lowercase)
 rule=(--train "${train[@]}" --valid "$out/text/valid.en" "$out/text/valid.de" "${form[@]}" --model small --device cpu
   --jobs 1 --set "model.width=$width" --set model.dropout=0.2 --set training.max_tokens=2048
-  --set training.schedule=inverse_sqrt --set training.warmup_updates=300 --set training.validate_every=800
+  --set training.schedule=inverse_sqrt --set training.warmup_updates=300 --set training.validate_every=500
   --set training.validate_metric=loss --set training.checkpoint_every=400)
 transformer=(--set "model.feedforward_width=$((4 * width))")
 relative=("${transformer[@]}" --set model.positions=relative)
@@ -74,7 +74,7 @@ train_all() { # SYSTEM SEED, line by line from standard input
 [ -e "$out/runs/subwords/model.safetensors" ] || cgbench train "${rule[@]}" "${transformer[@]}" --seed 0 \
   --set training.max_updates=1 --out "$out/runs/subwords"
 members=(relative-101 lstm-201 relative-102 lstm-202)
-printf '%s\n' "${members[@]}" | tr - ' ' | train_all
+printf '%s\n' "${members[@]}" | tr - " " | updates=$((updates * 5 / 4)) train_all
 
 # --- The test set, selected by two Transformers and two LSTMs; a control set; probes of new text.
 release=$out/release

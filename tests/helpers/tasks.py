@@ -14,7 +14,7 @@ from cgbench.models.config.architectures import build_model
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.search import beam_search
 from cgbench.models.special_ids import EOS
-from cgbench.models.training.objective import label_smoothed_nll_loss
+from cgbench.models.training.loss import label_smoothed_nll_loss
 
 Pair = tuple[list[int], list[int]]
 LETTERS = range(4, 10)

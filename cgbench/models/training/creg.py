@@ -16,7 +16,8 @@ from torch import Tensor, nn
 from cgbench.models.config.methods import CRegConfig
 from cgbench.models.parts.ragged import Layout, Ragged
 from cgbench.models.special_ids import BOS, SPECIALS
-from cgbench.models.training.objective import Objective, label_smoothed_nll_loss
+from cgbench.models.training.loss import label_smoothed_nll_loss
+from cgbench.models.training.objective import Objective
 
 
 class CReg(Objective):

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from cgbench.models.config.common import MethodConfig, TrainingConfig
 from cgbench.models.config.methods import METHODS
 from cgbench.models.parts.ragged import Ragged
+from cgbench.models.training.loss import label_smoothed_nll_loss
 
 
 class Objective(nn.Module):
@@ -66,17 +67,3 @@ def build_objectives(
     objective_class = getattr(import_module(f"cgbench.models.training.{entry.module}"), entry.objective)
     first: Objective = objective_class(model, training.label_smoothing, in_bfloat16, method, target_size)
     return [first] if first.epochs is None else [first, objective]
-
-
-def label_smoothed_nll_loss(logits: Tensor, target: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
-    """Return the label-smoothed loss and the negative log-likelihood in nats, each summed over tokens, in float32
-    (Szegedy et al., 2016).
-
-    The loss is the sum of (1 - e)·(-log p(target)) + e/V·(sum over v of -log p(v)), with smoothing e and vocabulary
-    size V. Only the loss has a gradient.
-
-    :param logits: [tokens, vocabulary]; ``target``: ids [tokens].
-    """
-    log_p = torch.log_softmax(logits, 1, dtype=torch.float32)
-    nll_loss = -log_p.gather(1, target[:, None]).sum()
-    return (1 - smoothing) * nll_loss - smoothing * log_p.mean(1).sum(), nll_loss.detach()

@@ -14,8 +14,9 @@ from cgbench.models.config.methods import METHODS, BowConfig, CRegConfig, SeqMix
 from cgbench.models.config.presets import architecture_preset, load_preset
 from cgbench.models.parts.ragged import Layout, Ragged
 from cgbench.models.special_ids import EOS
-from cgbench.models.training import creg, seqmix
-from cgbench.models.training.objective import Objective, build_objectives, label_smoothed_nll_loss
+from cgbench.models.training import creg, loss, seqmix
+from cgbench.models.training.loss import label_smoothed_nll_loss
+from cgbench.models.training.objective import Objective, build_objectives
 
 torch.set_num_threads(1)
 SIZE = 15
@@ -52,7 +53,9 @@ def test_without_a_method_it_is_the_cross_entropy():
     assert objective.count(target.layout.lengths) == 13
 
 
-def test_the_loss_and_its_gradient_are_those_of_torch():
+@pytest.mark.parametrize("slice_of", [1, 25, 1 << 18])
+def test_the_loss_and_its_gradient_are_those_of_torch(slice_of, monkeypatch):
+    monkeypatch.setattr(loss, "SLICE", slice_of)  # one row, two rows and a rest, all rows
     torch.manual_seed(0)
     for smoothing in (0.0, 0.1):
         logits = (torch.randn(7, 11) * 5).requires_grad_()
