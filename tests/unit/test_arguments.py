@@ -12,6 +12,7 @@ import pytest
 
 import cgbench
 from cgbench.benchmark.imported.import_scores import ImportRequest
+from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.score.request import ScoreRequest
 from cgbench.errors import InputError
 from cgbench.requests import check
@@ -42,16 +43,18 @@ def cter(**more):
 
 
 @pytest.fixture
-def search(monkeypatch):
+def ensemble():
     torch = pytest.importorskip("torch")
-    ensemble = cgbench.Ensemble((), None, torch.device("cpu"), 10)
+    return cgbench.Ensemble((), None, torch.device("cpu"), 10)
+
+
+@pytest.fixture
+def search(ensemble):
     return lambda **more: ensemble.search([], **more)
 
 
 @pytest.fixture
-def score():
-    torch = pytest.importorskip("torch")
-    ensemble = cgbench.Ensemble((), None, torch.device("cpu"), 10)
+def score(ensemble):
     return lambda **more: ensemble.score([], [], **more)
 
 
@@ -65,33 +68,23 @@ CASES = [
     (evaluate, "bins", {"by": "length"}, (0, -1, 1.5, True, math.nan, "x", "0", [math.nan], ["a"], [3, 2])),
     (evaluate, "groups", {"by": "length"}, ("table7", 6, True)),
     (evaluate, "baseline", {}, ("nobody", 1)),
-    (evaluate, "lowercase", {}, NO_TRUTH),
-    (evaluate, "tokenize", {}, ("13a",)),
-    (evaluate, "preset", {}, ("foo", 1)),
+    *((metric, "lowercase", {}, NO_TRUTH) for metric in (evaluate, "bleu", cter)),
+    *((metric, "preset", {}, ("foo", 1)) for metric in (evaluate, "bleu")),
+    *((metric, "tokenize", {}, ("13a",)) for metric in (evaluate, "exact_match", cter)),
     ("bleu", "jobs", {}, NO_NUMBER),
-    ("bleu", "lowercase", {}, NO_TRUTH),
-    ("bleu", "preset", {}, ("foo", 1)),
     ("bleu", "tokenise", {}, ("13a",)),
     ("chrf", "word_order", {}, (-1, 1.5, True, math.nan, "x")),
-    ("exact_match", "tokenize", {}, ("13a",)),
     (cter, "group_size", {}, NO_NUMBER),
     (cter, "keep_blanks", {}, NO_TRUTH),
-    (cter, "lowercase", {}, NO_TRUTH),
-    (cter, "tokenize", {}, ("13a",)),
     (import_scores, "scale", {}, (5, "0", (1, 0), (0, "x"), (0, math.nan))),
     (import_scores, "statistic", {}, ("median", 5, "share:x")),
     (import_scores, "preset", {}, ("sacrebleu",)),
-    (learn, "min_count", {}, BELOW_1),
-    (learn, "word_min_count", {}, BELOW_1),
-    (learn, "jobs", {}, BELOW_1),
-    ("search", "beam", {}, BELOW_1),
-    ("search", "longest", {}, BELOW_1),
-    ("search", "batch_tokens", {}, BELOW_1),
+    *((learn, name, {}, BELOW_1) for name in ("min_count", "word_min_count", "jobs")),
+    *(("search", name, {}, BELOW_1) for name in ("beam", "longest", "batch_tokens")),
+    *(("score", name, {}, BELOW_1) for name in ("longest", "batch_tokens")),
     ("search", "max_length_extra", {}, BELOW_0),
     ("search", "max_length_ratio", {}, (-0.1, math.nan, math.inf, True, "2")),
     ("search", "length_penalty", {}, (math.nan, math.inf, True, "1")),
-    ("score", "longest", {}, BELOW_1),
-    ("score", "batch_tokens", {}, BELOW_1),
 ]
 
 
@@ -118,8 +111,6 @@ def test_an_argument_of_the_wrong_kind(request, function, name, more, values, tm
 
 
 def test_a_metric_that_was_made_before_takes_no_options():
-    from cgbench.benchmark.metrics.exact_match import ExactMatch
-
     made = ExactMatch([[line] for line in TEST])
     assert cgbench.evaluate(made, TEST).score == 100
     with pytest.raises(InputError, match="lowercase: the given Metric already has"):

@@ -13,7 +13,6 @@ from cgbench.models.config.architectures import PlainTransformerConfig, build_mo
 from cgbench.models.config.common import TextConfig, TrainingConfig
 from cgbench.models.text.subwords import Subwords
 
-torch.set_num_threads(1)
 MODEL = PlainTransformerConfig(encoder_layers=1, decoder_layers=1, width=8, feedforward_width=8, attention_heads=2)
 
 

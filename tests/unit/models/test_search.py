@@ -14,14 +14,6 @@ from cgbench.models.parts.ragged import Ragged
 from cgbench.models.search import beam_search
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def transformer(seed: int, size: int = 9, sharpness: float = 4.0) -> nn.Module:
     """A tiny random Transformer whose distributions are far from uniform."""
     torch.manual_seed(seed)

@@ -10,22 +10,12 @@ from ragged_models import logits_of, state_of
 
 from cgbench.models.config.architectures import build_model
 from cgbench.models.config.common import TransformerConfig
-from cgbench.models.config.presets import load_preset
 from cgbench.models.parts.positions import sinusoids
 from cgbench.models.special_ids import PAD
 
-torch.set_num_threads(1)
-
 FORMS = [(positions, norm) for positions in ("sinusoidal", "relative") for norm in ("pre", "post")]
-SMALL = TransformerConfig(
-    encoder_layers=2,
-    decoder_layers=2,
-    width=16,
-    feedforward_width=24,
-    attention_heads=2,
-    max_relative_position=4,
-    dropout=0.1,
-)
+SIZES = {"encoder_layers": 2, "decoder_layers": 2, "width": 16, "feedforward_width": 24, "attention_heads": 2}
+SMALL = TransformerConfig(**SIZES, max_relative_position=4, dropout=0.1)
 
 
 def small_model(positions="relative", norm="pre", seed=0):
@@ -43,17 +33,6 @@ def batch(rows=3, source_length=9, target_length=11):
     target = torch.randint(4, 30, (rows, target_length), generator=generator)
     source[:, -1], target[:, 0] = 2, 2
     return source, target
-
-
-@pytest.mark.parametrize(
-    ("preset", "changes", "millions"),
-    [("transformer_iwslt", {"model.positions": "relative"}, 39.52), ("transformer_iwslt_relative_12", {}, 71.110)],
-)
-def test_parameter_counts_are_the_published_ones(preset, changes, millions):
-    with torch.device("meta"):
-        model = build_model(load_preset(preset).replace(changes).model, 8848, 6632)
-    count = sum(parameter.numel() for parameter in model.parameters())
-    assert count / 1e6 == pytest.approx(millions, abs=0.005)
 
 
 def test_embeddings_of_length_1():
@@ -88,13 +67,8 @@ def copy_attention(to, qkv_weight, qkv_bias, out):
 def torch_twin(model):
     """torch's own encoder and decoder with the same weights."""
     config = model.config
-    options = {
-        "dim_feedforward": config.feedforward_width,
-        "dropout": 0.0,
-        "batch_first": True,
-        "norm_first": config.norm == "pre",
-    }
     pre = config.norm == "pre"
+    options = {"dim_feedforward": config.feedforward_width, "dropout": 0.0, "batch_first": True, "norm_first": pre}
     twin = torch.nn.Transformer(config.width, config.attention_heads, 2, 2, **options).eval()
     twin.encoder.norm = torch.nn.LayerNorm(config.width) if pre else None
     twin.decoder.norm = torch.nn.LayerNorm(config.width) if pre else None

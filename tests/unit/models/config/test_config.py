@@ -60,6 +60,7 @@ def test_values_that_do_not_fit_are_refused(key, value):
         ("dangle", "model.positions", "shaw", ": 'shaw' is not one of relative, sinusoidal"),
         ("dangle", "model.mixed_attention_heads", 5, "=5: must be a divisor of model.width"),
         ("dangle", "model.decoder_layers", 0, "=0: must be at least 1"),
+        ("dangle", "model.form", "encoder_only", "model.encoder_layers=4: must be 0 with model.form=encoder_only"),
         ("r_dangle", "model.interval", 0, ": 0 is not a whole number, at least 1"),
         ("proto_transformer", "model.prototype_layer", 7, "=7: must be at most model.encoder_layers (6)"),
         ("proto_transformer", "model.prototype_min_count", 2, "=2: must be at least model.prototypes (3)"),
@@ -68,17 +69,9 @@ def test_values_that_do_not_fit_are_refused(key, value):
     ],
 )
 def test_a_value_out_of_its_range_is_refused_in_words(architecture, key, value, said):
-    with pytest.raises(InputError, match=re.escape(key + said)):
+    with pytest.raises(InputError, match=re.escape(said)) as error:
         architecture_preset(architecture).replace({key: value})
-
-
-@pytest.mark.parametrize(
-    ("architecture", "changes", "said"),
-    [("dangle", {"form": "encoder_only"}, "model.encoder_layers=4: must be 0 with model.form=encoder_only")],
-)
-def test_values_that_do_not_go_together_are_refused(architecture, changes, said):
-    with pytest.raises(InputError, match=re.escape(said)):
-        architecture_preset(architecture).replace({f"model.{key}": value for key, value in changes.items()})
+    assert key in str(error.value)
 
 
 def test_an_unknown_preset_names_the_nearest():

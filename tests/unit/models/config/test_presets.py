@@ -27,7 +27,9 @@ COUNTS = [
     ("transformer_accu_cognition", {}, 35_389_440),
     # Multi-head attention and a norm in each encoder layer: 6 x (1,050,624 + 1,024); centroids are no parameters.
     ("proto_cognition", {}, 35_389_440 + 6 * 1_051_648),
-    ("proto_cognition", {}, 41_699_328),
+    # The authors' models.
+    ("r_dangle_react_shared", {}, 71_111_424),
+    ("r_dangle_react_separate", {}, 71_113_216),
 ]
 # Counts that are printed in millions.
 MILLIONS = [
@@ -58,9 +60,8 @@ def test_parameters_are_the_printed_millions(name, changes, millions):
 
 
 def test_mathematics_has_the_size_that_its_table_misprints():
-    assert count_parameters(load_preset("transformer_math_none").model, 71, 70)[0] / 1e6 == pytest.approx(
-        44.2, abs=0.05
-    )
+    count, _ = count_parameters(load_preset("transformer_math_none").model, 71, 70)
+    assert count / 1e6 == pytest.approx(44.2, abs=0.05)
 
 
 # Csordás et al. (2021) as their code ran: width, feed-forward, heads, layers, batch, rate, warm-up, clip, updates.
@@ -77,6 +78,10 @@ SWEEPS = {
 EMBEDDINGS = {"none": "none", "ped": "ped", "relative": "xavier"}
 
 
+def values_of(part, names):
+    return tuple(getattr(part, name) for name in names.split())
+
+
 @pytest.mark.parametrize("form", EMBEDDINGS)
 @pytest.mark.parametrize("name", SWEEPS)
 def test_sweeps_of_csordas(name, form):
@@ -84,28 +89,14 @@ def test_sweeps_of_csordas(name, form):
     model, training = preset.model, preset.training
     assert model.architecture == name.partition("_")[0]
     assert (model.encoder_layers, model.embedding) == (model.decoder_layers, EMBEDDINGS[form])
-    assert (model.positions, model.embedding_dropout) == (
-        ("transformer_xl", False) if form == "relative" else ("interleaved", True)
-    )
+    positions = ("transformer_xl", False) if form == "relative" else ("interleaved", True)
+    assert (model.positions, model.embedding_dropout) == positions
     assert (model.dropout, model.attention_dropout, model.activation_dropout) == (0.1, 0.1, 0.1)
-    assert (training.adam_beta2, training.weight_decay, training.label_smoothing, training.keep) == (
-        0.999,
-        0,
-        0,
-        "last",
-    )
+    assert values_of(training, "adam_beta2 weight_decay label_smoothing keep") == (0.999, 0, 0, "last")
     assert training.schedule == ("noam" if "cfq" in name else "constant")
-    assert SWEEPS[name] == (
-        model.width,
-        model.feedforward_width,
-        model.attention_heads,
-        model.encoder_layers,
-        training.batch_sentences,
-        training.learning_rate,
-        training.warmup_updates,
-        training.clip_norm,
-        training.max_updates,
-    )
+    of_training = "batch_sentences learning_rate warmup_updates clip_norm max_updates"
+    sizes = values_of(model, "width feedforward_width attention_heads encoder_layers")
+    assert SWEEPS[name] == sizes + values_of(training, of_training)
 
 
 # Scripts of the authors: yafuly/CoGnition scripts/train.sh, mswellhao/Dangle run_cognition.sh and run_react.sh,
@@ -113,16 +104,11 @@ def test_sweeps_of_csordas(name, form):
 # activations, epochs between validations, half precision.
 BASELINE = (4096, 2, 0, 0.3, 0, 0, 1, "auto")
 REACT = (0.4, 0.3, 0.4, 3, "auto")
+BASELINES = ("transformer", "lrf", "dlcl", "transformer_accu")
+BASELINE_FORMS = ("transformer_cognition_small", "transformer_cognition_deep_lrf", "composition_cognition_relative")
 SCRIPTS = {
-    "transformer_cognition": BASELINE,
-    "transformer_cognition_small": BASELINE,
-    "transformer_cognition_deep_lrf": BASELINE,
-    "composition_cognition_relative": BASELINE,
-    "lrf_cognition": BASELINE,
-    "dlcl_cognition": BASELINE,
-    "transformer_accu_cognition": BASELINE,
-    "transformer_cognition_bow": BASELINE,
-    "transformer_cognition_seqmix": BASELINE,
+    **dict.fromkeys([f"{name}_cognition" for name in BASELINES], BASELINE),
+    **dict.fromkeys((*BASELINE_FORMS, "transformer_cognition_bow", "transformer_cognition_seqmix"), BASELINE),
     "transformer_cognition_creg": (4096, 1, *BASELINE[2:]),
     "transformer_cognition_dangle_relative": (8192, 1, 2, 0.3, 0, 0, 1, "float32"),
     "dangle_cognition": (4096, 2, 2, 0.3, 0, 0, 1, "float32"),
@@ -139,16 +125,9 @@ SCRIPTS = {
 def test_translation_is_trained_as_the_authors_scripts_do(name):
     preset = load_preset(name)
     model, training = preset.model, preset.training
-    assert SCRIPTS[name] == (
-        training.max_tokens,
-        training.accumulation,
-        training.clip_norm,
-        model.dropout,
-        model.attention_dropout,
-        model.activation_dropout,
-        training.validate_every_epochs,
-        training.precision,
-    )
+    dropout = values_of(model, "dropout attention_dropout activation_dropout")
+    batches = values_of(training, "max_tokens accumulation clip_norm")
+    assert SCRIPTS[name] == batches + dropout + values_of(training, "validate_every_epochs precision")
     assert (training.max_updates, training.learning_rate, training.warmup_updates) == (100_000, 5e-4, 4000)
     assert (training.schedule, training.adam_beta1, training.adam_beta2) == ("inverse_sqrt", 0.9, 0.98)
     assert (training.weight_decay, training.label_smoothing, training.keep) == (1e-4, 0.1, "best")
@@ -159,6 +138,23 @@ def test_translation_is_trained_as_the_authors_scripts_do(name):
     assert (training.validate_length, training.validate_tokenize) == ("source", "13a")
     # The Chinese of CoGnition is released in pieces; those of IWSLT14 are cut here.
     assert training.validate_join == ("@@" if "cognition" in name else "")
+
+
+# Mixed, encoder and decoder layers, and where the norm is.
+DANGLES = {
+    "dangle_cognition": (2, 4, 6, "post"),
+    "dangle_cognition_relative": (4, 4, 4, "post"),
+    "r_dangle_cognition": (2, 8, 12, "pre"),
+    "r_dangle_react_separate": (2, 8, 12, "pre"),
+    "r_dangle_react_shared": (2, 10, 12, "pre"),
+}
+
+
+@pytest.mark.parametrize("name", DANGLES)
+def test_forms_of_dangle_are_those_of_the_authors_scripts(name):
+    model = load_preset(name).model
+    assert values_of(model, "mixed_layers encoder_layers decoder_layers norm") == DANGLES[name]
+    assert values_of(model, "max_relative_position mixed_attention_heads attention_heads") == (16, 8, 4)
 
 
 @pytest.mark.parametrize(
@@ -205,12 +201,8 @@ def test_a_base_gives_what_a_preset_does_not_say():
         "knot": {"base": "loop"},
         "loop": {"base": "knot"},
     }
-    assert with_bases("top", files.__getitem__) == {
-        "paper": "two",
-        "model": {"width": 8, "dropout": 0.2, "norm": "pre"},
-        "training": {"max_updates": 3},
-        "text": {"merges": 1},
-    }
+    sections = {"model": {"width": 8, "dropout": 0.2, "norm": "pre"}, "training": {"max_updates": 3}}
+    assert with_bases("top", files.__getitem__) == {"paper": "two", **sections, "text": {"merges": 1}}
     assert files["top"]["base"] == "middle"
     with pytest.raises(InputError, match="knot, loop, knot"):
         with_bases("knot", files.__getitem__)

@@ -10,15 +10,11 @@ from cgbench.models.checkpoints import load_checkpoint, read_config
 from cgbench.models.config.presets import architecture_preset
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.training.trainer import train_model
+from cgbench.models.training.training_data import Data
 
 SETTINGS = {
-    "model.width": 16,
-    "training.max_updates": 3,
-    "training.warmup_updates": 0,
-    "training.batch_sentences": 2,
-    "training.batch_draw": "epoch",
-    "training.loss_mean": "sentences",
-    "text.unit": "words",
+    **{"model.width": 16, "training.max_updates": 3, "training.warmup_updates": 0, "text.unit": "words"},
+    **{"training.batch_sentences": 2, "training.batch_draw": "epoch", "training.loss_mean": "sentences"},
 }
 
 
@@ -102,8 +98,6 @@ def test_another_lexicon_is_another_run(text, tmp_path):
 
 
 def test_an_epoch_draws_every_pair_once(text):
-    from cgbench.models.training.training_data import Data
-
     preset = architecture_preset("lstm_lexicon").replace(SETTINGS)
     data = Data(text, Subwords.learn(*text, preset.text), preset.training)
     for number in range(3):
@@ -118,13 +112,9 @@ def test_a_mean_over_sentences_has_a_larger_gradient_than_one_over_tokens(text, 
     parameters = {}
     for name, rate in (("start", 1e-9), ("tokens", 1.0), ("sentences", 1.0)):
         changes = {
-            "training.learning_rate": rate,
-            "training.schedule": "constant",
-            "training.loss_mean": "sentences" if name == "start" else name,
-            "training.max_updates": 1,
-            "training.batch_sentences": 5,
-            "training.adam_epsilon": 1e3,
-            "training.weight_decay": 0,
+            **{"training.learning_rate": rate, "training.loss_mean": "sentences" if name == "start" else name},
+            **{"training.schedule": "constant", "training.max_updates": 1, "training.batch_sentences": 5},
+            **{"training.adam_epsilon": 1e3, "training.weight_decay": 0},
         }
         (tmp_path / name).mkdir()
         model, *_ = train(text, tmp_path / name, **changes)

@@ -42,13 +42,8 @@ def softmax(*values):
 def test_soft():
     """Over the whole vocabulary; an equal name counts 1/2, a shared rest 1/2 divided by its words (PINK, GOLD)."""
     matrix = matrix_of("soft", temperature=0.5)
-    values = {
-        "dax": {"RED": 6},
-        "lug": {"BLUE": 2, "RED": 1},
-        "the": {"the": 0.5},
-        "fep": {"PINK": 0.25, "GOLD": 0.25},
-        "</s>": {"</s>": 0.5},
-    }
+    values = {"dax": {"RED": 6}, "lug": {"BLUE": 2, "RED": 1}, "the": {"the": 0.5}, "</s>": {"</s>": 0.5}}
+    values["fep"] = {"PINK": 0.25, "GOLD": 0.25}
     for word, row in values.items():
         expected = softmax(*(row.get(target, 0) / 0.5 for target in TARGET))
         assert matrix[SOURCE.index(word)] == pytest.approx(expected, rel=1e-5)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from cgbench.models.config.common import TransformerConfig
-from cgbench.models.parts.attention import CrossAttention, KVCache, SelfAttention, attend, split_heads
+from cgbench.models.parts.attention import CrossAttention, KVCache, SelfAttention, attend
 from cgbench.models.parts.cpu.dropout import keep_mask
 from cgbench.models.parts.layers import build_self_attention
 from cgbench.models.parts.positions import (
@@ -17,8 +17,6 @@ from cgbench.models.parts.positions import (
     skew,
 )
 from cgbench.models.parts.ragged import Layout, Pairing
-
-torch.set_num_threads(1)
 
 
 def relative_logit(module, h, q, k, i, j):
@@ -168,14 +166,6 @@ def test_attention_and_its_gradients_are_those_of_its_formula(p, bias):
         assert torch.allclose(one, other, atol=1e-12)
 
 
-def test_equal_keys_give_the_mean_of_the_values():
-    values = torch.tensor([[[[1.0], [3.0], [8.0]]]])
-    query, keys = torch.ones(1, 1, 1, 1), torch.ones(1, 1, 3, 1)
-    assert attend(query, keys, values, None, 0.0).item() == pytest.approx(4.0)
-    hidden = torch.tensor([[0.0, 0.0, -math.inf]])
-    assert attend(query, keys, values, hidden, 0.0).item() == pytest.approx(2.0)
-
-
 def test_cross_attention_is_plain_attention_over_the_memory():
     torch.manual_seed(0)
     module = CrossAttention(8, 2, 0.0).double().eval()
@@ -200,14 +190,6 @@ def test_projections_start_within_their_bounds():
         assert 0.95 * bound < part.abs().max() <= bound
     assert 0.95 * bound * math.sqrt(2) < module.project_out.weight.abs().max() <= bound * math.sqrt(2)
     assert module.project_out.bias.abs().max() == 0
-
-
-def test_split_heads_keeps_each_head_together():
-    x = torch.arange(2 * 3 * 8.0).reshape(2, 3, 8)
-    query, keys = split_heads(x, 2, 2)
-    assert query.shape == (2, 2, 3, 2)
-    assert torch.equal(query[0, 1, 2], x[0, 2, 2:4])
-    assert torch.equal(keys[1, 0, 1], x[1, 1, 4:6])
 
 
 def test_relative_distances_are_clipped_at_both_ends():

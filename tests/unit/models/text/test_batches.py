@@ -4,8 +4,6 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cgbench.models.parts.ragged import Ragged
-from cgbench.models.special_ids import EOS
 from cgbench.models.text.batches import Rows, count_tokens, make_batches
 
 lengths = st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), min_size=1, max_size=80)
@@ -55,8 +53,3 @@ def test_rows_are_taken_in_the_order_asked_for():
     assert rows.lengths.tolist() == [2, 1, 4]
     assert count_tokens([np.array([0, 2])], rows.lengths) == 6
     assert len(Rows.pack([])) == 0
-
-
-def test_the_decoder_reads_what_it_must_predict_one_place_later():
-    target = Ragged.pack([[7, 8, EOS], [9, EOS]])
-    assert target.shifted().ids.tolist() == [EOS, 7, 8, EOS, 9]

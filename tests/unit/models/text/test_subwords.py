@@ -12,7 +12,6 @@ from cgbench.errors import InputError
 from cgbench.models.config.common import TextConfig
 from cgbench.models.special_ids import EOS, UNK
 from cgbench.models.text.subwords import Subwords
-from cgbench.text.streams import read_lines
 
 SOURCE = "der alte hund schläft\n\nder hund läuft\nalte hunde laufen\n"
 TARGET = "the old dog sleeps\n\nthe dog runs\nold dogs run\n"
@@ -160,17 +159,9 @@ def test_unknown_words_are_named_with_their_lines(files):
 def test_files_of_subwords_are_what_they_were_before_there_were_other_units(tmp_path):
     (tmp_path / "s").write_text("abc abc abd\n")
     Subwords.learn(tmp_path / "s", tmp_path / "s", TextConfig(merges=1)).save(tmp_path)
+    words = ["<s>", "<pad>", "</s>", "<unk>", "ab", "c</w>", "d</w>"]
     data = json.loads((tmp_path / "subwords.json").read_text())
-    assert data == {
-        "format": 1,
-        "merges": [["a", "b"]],
-        "source": ["<s>", "<pad>", "</s>", "<unk>", "ab", "c</w>", "d</w>"],
-        "target": ["<s>", "<pad>", "</s>", "<unk>", "ab", "c</w>", "d</w>"],
-    }
-
-
-def test_other_merges_have_another_digest(files, subwords):
-    assert Subwords.learn(*files, TextConfig(merges=3)).digest != subwords.digest
+    assert data == {"format": 1, "merges": [["a", "b"]], "source": words, "target": words}
 
 
 def test_learning_gives_the_same_bytes_in_every_process(tmp_path):
@@ -182,25 +173,14 @@ def test_learning_gives_the_same_bytes_in_every_process(tmp_path):
         "from cgbench.models.config.common import TextConfig;"
         "print(Subwords.learn(Path(sys.argv[1]), Path(sys.argv[1]), TextConfig(merges=30)).digest)"
     )
-    digests = set()
+    command, digests = [sys.executable, "-c", code, str(tmp_path / "ties")], set()
     for seed in "123":
-        run = subprocess.run(
-            [sys.executable, "-c", code, str(tmp_path / "ties")],
-            env={"PYTHONHASHSEED": seed, "PATH": ""},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        digests.add(run.stdout)
+        salted = {"PYTHONHASHSEED": seed, "PATH": ""}
+        digests.add(subprocess.run(command, env=salted, capture_output=True, text=True, check=True).stdout)
     assert len(digests) == 1
 
 
 def test_bad_files_are_named(tmp_path, subwords):
-    (tmp_path / "bad").write_bytes(b"gut\n\xff\n")
-    with pytest.raises(InputError, match="bad, line 2: not UTF-8"):
-        list(read_lines(tmp_path / "bad"))
-    with pytest.raises(InputError, match="no such file"):
-        list(read_lines(tmp_path / "none"))
     (tmp_path / "empty").write_text("\n\n")
     with pytest.raises(InputError, match="no word"):
         Subwords.learn(tmp_path / "empty", tmp_path / "empty", TextConfig())
@@ -215,8 +195,3 @@ def test_bad_files_are_named(tmp_path, subwords):
     path.write_text('{"format": 2, "unit": "syllables", "source": [], "target": []}')
     with pytest.raises(InputError, match="'syllables' is not one of"):
         Subwords.load(tmp_path)
-
-
-def test_lines_end_at_newlines_alone(tmp_path):
-    (tmp_path / "x").write_bytes("a\u2028b\r\n\nc".encode())
-    assert list(read_lines(tmp_path / "x")) == ["a\u2028b\r", "", "c"]
