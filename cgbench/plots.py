@@ -1,19 +1,19 @@
-"""The description of a chart, and its drawing with matplotlib, in the colours of the report pages."""
+"""The description of a chart, and its drawing with matplotlib; the report pages draw it as SVG, in the same colours."""
 
 from __future__ import annotations
 
 import contextlib
 import io
-import math
 import re
 import textwrap
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import isfinite, nan
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,19 +23,18 @@ from cgbench.files import write_atomic
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """The palette of Okabe and Ito (2008) without its yellow, which is too light on white. The pages have it on dark paper
 too, with white for black."""
+GREY = "#59636e"
 MARKERS = "osD^vPX*<>"
 SPREAD = 0.4  # of the distance between two labels, for the points of all systems
+FEW = 5
+"""Points of fewer examples are grey and not joined."""
 LONG = 8  # characters of a label; longer ones are slanted
 MOST_LETTERS = 18  # of a name
 COLUMN = 3.3  # inches: the width of a column of a paper
 # Without the date, the program and random ids, the same figure has the same bytes; text in an SVG stays text.
 RC = {"svg.hashsalt": "cgbench", "svg.fonttype": "none", "pdf.fonttype": 42, "font.family": "serif", "font.size": 8,
       "axes.titlesize": 8, "axes.labelsize": 8}  # fmt: skip
-METADATA: dict[str, dict[str, None]] = {
-    ".svg": {"Date": None},
-    ".png": {"Software": None},
-    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-}
+LEFT_OUT = {".svg": ["Date"], ".png": ["Software"], ".pdf": ["CreationDate", "Creator", "Producer"]}
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,8 @@ class Series:
     """The values of a system at the labels of a chart, or any values of a histogram; nan where there is none.
 
     :param low, high: ends of the intervals, if any; ``runs``: for each value those of single runs, if any.
-    :param colour: an index of :data:`COLOURS`, which repeat: from the eighth series on, a line has other dashes.
+    :param colour: an index of :data:`COLOURS`, which repeat (default: the number of the series in its chart).
+    :param note: text after the value of a row.
     """
 
     name: str
@@ -51,34 +51,44 @@ class Series:
     low: Sequence[float] = ()
     high: Sequence[float] = ()
     runs: Sequence[Sequence[float]] = ()
-    colour: int = 0
+    colour: int | None = None
+    note: str = ""
 
     @classmethod
-    def of(cls, name: str, scores: Sequence[Any], colour: int) -> Series:
+    def of(cls, name: str, scores: Sequence[Any]) -> Series:
         """The series of a system, from scores with ``value``, ``ci_low``, ``ci_high`` and ``runs``."""
         ends = [[score.value, score.ci_low, score.ci_high] for score in scores]
         values, low, high = np.array(ends, float).T.tolist()
-        return cls(name, values, low, high, [score.runs for score in scores], colour)
+        return cls(name, values, low, high, [score.runs for score in scores])
 
-    @property
-    def ends(self) -> list[float]:
-        """All values and ends of intervals, for a scale."""
-        return [*self.values, *self.low, *self.high]
+    def colour_at(self, index: int) -> int:
+        """The colour of the series, which is number ``index`` of its chart."""
+        return index if self.colour is None else self.colour
 
-    def interval(self, position: int) -> tuple[float, float]:
-        """The ends of the interval at a label; nan if there is none."""
-        return (self.low[position], self.high[position]) if self.low and self.high else (math.nan, math.nan)
+
+class Mark(NamedTuple):
+    """Part of a chart: an ``interval``, a ``line``, the ``dot`` of a value; in rows the ``stroke`` of a value, and a
+    circle for the ``start`` of a dumbbell and for each ``run``.
+
+    ``points`` are pairs of a place on the axis of labels or rows, and a value; ``colour`` is None for grey.
+    """
+
+    shape: str
+    points: Sequence[tuple[float, float]]
+    colour: int | None
+    words: str = ""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """Series next to each other at the same labels. The pages draw it as SVG, :func:`draw_charts` with matplotlib.
+    """Series at the same labels, which go from left to right: a line for each, with its name at the end.
 
-    :param counts: number of examples at each label, if any.
-    :param joined: a line joins the values of a series; ``places``: of the labels, for :func:`draw_charts` (default: in
-        equal steps).
-    :param down: labels are below one another, and values go from left to right.
-    :param decimals: of values in text; ``ends``: of the scale (default: those of the values); ``note``: what bars mean.
+    :param counts: number of examples at each label, if any; ``places``: of the labels (default: in equal steps).
+    :param joined: a line joins the values of a series; ``ends``: of the scale (default: those of the values).
+    :param rows: labels are not shown: each series is a row, with values from left to right. Of two labels, the first
+        value is a circle that a line joins to the last: a dumbbell.
+    :param signed: values are differences: a line marks zero, and they have a sign.
+    :param decimals: of values in text; ``note``: what bars mean.
     """
 
     labels: Sequence[str]
@@ -88,15 +98,67 @@ class Chart:
     label_name: str = ""
     counts: Sequence[int] = ()
     joined: bool = True
-    down: bool = False
+    rows: bool = False
+    signed: bool = False
     decimals: int = 1
     ends: tuple[float, float] | None = None
     note: str = ""
     places: Sequence[float] = ()
 
-    def offset(self, index: int) -> float:
-        """How far a series stands from its label, so that all are next to each other."""
-        return SPREAD * ((index + 0.5) / len(self.series) - 0.5)
+    def scale(self) -> tuple[float, float]:
+        """The ends of the axis of values, with some room."""
+        values = [end for series in self.series for end in (*series.values, *series.low, *series.high)]
+        values += [run for series in self.series for runs in series.runs for run in runs] if self.rows else []
+        low, high = finite_range([*values, *[0.0] * self.signed])
+        return self.ends or (low - 0.06 * (high - low), high + 0.06 * (high - low))
+
+    def marks(self, index: int) -> Iterator[Mark]:
+        """The marks of a series, what is behind first; series with intervals are next to each other."""
+        series, dots = self.series[index], []
+        has_intervals = any(isfinite(low) for series in self.series for low in series.low)
+        shift = SPREAD * ((index + 0.5) / len(self.series) - 0.5) if has_intervals else 0.0
+        decimals = max(2, self.decimals)
+        for label, value in enumerate(series.values):
+            place = index if self.rows else (self.places[label] if self.places else label) + shift
+            colour = None if self.counts and self.counts[label] < FEW else series.colour_at(index)
+            low, high = (series.low[label], series.high[label]) if series.low else (nan, nan)
+            runs = series.runs[label] if series.runs and len(series.runs[label]) > 1 else ()
+            words = f"{series.name}, {self.labels[label]}" if len(self.labels) > 1 else series.name
+            words += f": {value:.{decimals}f}"
+            if isfinite(low):
+                words += f", 95%: {low:.{decimals}f} to {high:.{decimals}f}"
+                yield Mark("interval", [(place, low), (place, high)], colour)
+            words += "; runs: " + ", ".join(f"{run:.{decimals}f}" for run in runs) if runs else ""
+            if isfinite(value):
+                shape = "dot" if not self.rows else "start" if label + 1 < len(self.labels) else "stroke"
+                dots.append(Mark(shape, [(place, value)], colour, words))
+        solid = [dot.points[0] for dot in dots if dot.colour is not None]
+        if self.joined and len(solid) > 1:
+            yield Mark("line", solid, series.colour_at(index))
+        if self.rows:
+            yield from (Mark("run", [(index, run)], series.colour_at(index)) for run in runs)
+        yield from dots
+
+    def value_text(self, series: Series) -> str:
+        """The value of a row, with its note; empty if it has none."""
+        value = f"{series.values[-1]:{'+' * self.signed}.{self.decimals}f}"
+        return value + series.note if isfinite(series.values[-1]) else ""
+
+    def name_heights(self) -> list[float]:
+        """Where the names of lines stand on the axis of values: at the last values, moved until they are apart."""
+        low, high = self.scale()
+        last = np.array([[low, *filter(isfinite, series.values)][-1] for series in self.series])
+        order, steps = np.argsort(-last, kind="stable"), (high - low) * min(0.07, 1 / len(last)) * np.arange(len(last))
+        heights = np.empty(len(last))
+        heights[order] = np.maximum(np.minimum.accumulate(last[order] + steps) - steps, low + steps[::-1])
+        return heights.tolist()
+
+
+def finite_range(values: Iterable[float]) -> tuple[float, float]:
+    """The minimum and maximum of the finite values; widened if they are equal."""
+    finite = [float(value) for value in values if isfinite(value)]
+    low, high = min(finite, default=0.0), max(finite, default=1.0)
+    return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
 def check_picture(path: Path, argument: str) -> None:
@@ -104,7 +166,7 @@ def check_picture(path: Path, argument: str) -> None:
 
     :raises InputError: its name ends in no known form, or matplotlib is not installed.
     """
-    if path.suffix not in METADATA:
+    if path.suffix not in LEFT_OUT:
         raise InputError(f"{argument}: the name must end in .svg, .png or .pdf")
     require("matplotlib", "plots")
 
@@ -123,66 +185,57 @@ def save_figure(figure: Any, path: Path) -> None:
 
 
 def draw_charts(charts: Sequence[Chart], width: float = COLUMN) -> Any:
-    """Charts below one another, ``width`` inches wide, in the font of a paper, with what their bars mean."""
-    heights = [0.6 + 0.24 * len(chart.labels) if chart.down else 2.2 for chart in charts]
+    """Charts below one another, ``width`` inches wide, in the font of a paper, with what their bars mean.
+
+    The figure is without pyplot's windows and global state; a notebook shows it.
+    """
+    heights = [0.6 + 0.24 * len(chart.series) if chart.rows else 2.2 for chart in charts]
     with require("matplotlib", "plots").rc_context(RC):
-        figure = _figure(width, sum(heights) + 0.2)
+        figures = require("matplotlib.figure", "plots")
+        figure = figures.Figure(figsize=(width, sum(heights) + 0.2), layout="constrained")
         axes = figure.subplots(len(charts), 1, squeeze=False, height_ratios=heights)[:, 0]
         for ax, chart in zip(axes, charts, strict=True):
             draw_chart_on(ax, chart)
         figure.supxlabel(textwrap.fill(charts[0].note, int(18 * width)), fontsize=7)
+    figure._repr_png_ = partial(_picture, figure, ".png", 90)
     return figure
 
 
 def draw_chart_on(ax: Any, chart: Chart) -> None:
-    """Draw a chart on an axes of matplotlib: labels below one another have their values at the points, other series
-    their names at the end."""
-    # Names as rows wrap, so that they leave room for the values.
-    labels = [_plain(textwrap.fill(label, 22) if chart.down else label) for label in chart.labels]
-    positions = np.array(chart.places or range(len(labels)), float)
-    if chart.counts:
-        labels = [f"{label}\n({count:,})" for label, count in zip(labels, chart.counts, strict=True)]
-    ends: list[tuple[float, str, str]] = []
-    for index, (series, name) in enumerate(
-        zip(chart.series, short_names([row.name for row in chart.series]), strict=True)
-    ):
-        # An interval that is missing has length 0.
-        values, where = np.array(series.values, float), positions + chart.offset(index)
-        lengths = [values - np.array(series.low or values, float), np.array(series.high or values, float) - values]
-        x, y, errors = (values, where, "xerr") if chart.down else (where, values, "yerr")
-        colour, style = COLOURS[index % len(COLOURS)], "-" if chart.joined and not chart.down else "none"
-        ax.errorbar(
-            x, y, **{errors: np.nan_to_num(np.array(lengths).clip(min=0))}, linestyle=style, linewidth=1, color=colour,
-            marker=MARKERS[index % len(MARKERS)], markersize=4, capsize=2, label=_plain(series.name),
-        )  # fmt: skip
-        # The value above each point, or the name after the last one.
-        points = [(value, at) for value, at in zip(values, where, strict=True) if np.isfinite(value)]
-        ends += [(value, name, colour) for value, _ in points[-1:]]
-        for value, at in points if chart.down else ():
-            ax.annotate(f"{value:.{chart.decimals}f}", (value, at), (0, 3), textcoords="offset points", ha="center")
-    if not chart.down:
-        _name_lines(ax, sorted(ends))
-    # Labels, names of the axes and a grid.
-    label_axis, value_axis = (ax.yaxis, ax.xaxis) if chart.down else (ax.xaxis, ax.yaxis)
-    slanted = not chart.down and max(len(label.split("\n")[0]) for label in labels) > LONG
-    label_axis.set_ticks(positions, labels, **({"rotation": 30, "ha": "right"} if slanted else {}))
-    if chart.down:
+    """Draw a chart on an axes of matplotlib: rows have their values at the points, lines their names at the end."""
+    names, heights = short_names([series.name for series in chart.series]), chart.name_heights()
+    shapes = {"interval": "|" if chart.rows else "_", "line": "", "start": "o", "run": "."}
+    for index, (series, name) in enumerate(zip(chart.series, names, strict=True)):
+        number, legend = series.colour_at(index), _plain(series.name)
+        colour = COLOURS[number % len(COLOURS)]
+        for mark in chart.marks(index):
+            ax.plot(
+                *zip(*((point[::-1] if chart.rows else point) for point in mark.points), strict=True), linewidth=1,
+                color=GREY if mark.colour is None else colour, markersize=4, label=legend,
+                marker=shapes.get(mark.shape, MARKERS[number % len(MARKERS)]),
+                fillstyle="none" if mark.shape in ("start", "run") else "full",
+            )  # fmt: skip
+            legend = "_"  # once per series
+        if chart.rows:
+            last = (series.values[-1], index)
+            ax.annotate(chart.value_text(series), last, (0, 3), textcoords="offset points", ha="center")
+        else:
+            at_end = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
+            ax.annotate(_plain(name), (1, heights[index]), color=colour, va="center", **at_end)
+    # Labels, names of the axes and a grid. Names of rows wrap, so that they leave room for the values.
+    label_axis, value_axis = (ax.yaxis, ax.xaxis) if chart.rows else (ax.xaxis, ax.yaxis)
+    labels = [textwrap.fill(series.name, 22) for series in chart.series] if chart.rows else chart.labels
+    counts = [f"\n({count:,})" for count in chart.counts] or [""] * len(labels)
+    texts = [_plain(label) + count for label, count in zip(labels, counts, strict=True)]
+    slanted = {} if chart.rows or max(map(len, labels)) <= LONG else {"rotation": 30, "ha": "right"}
+    label_axis.set_ticks(chart.places or range(len(labels)), texts, **slanted)
+    if chart.rows:
         ax.set_ylim(len(labels) - 0.5, -0.7)
     ax.set_title(_plain(chart.title))
     label_axis.set_label_text(_plain(chart.label_name))
     value_axis.set_label_text(_plain(chart.value_name))
     value_axis.grid(alpha=0.3)
     ax.spines[["top", "right"]].set_visible(False)
-
-
-def _name_lines(ax: Any, ends: Sequence[tuple[float, str, str]]) -> None:
-    """Names right of the axes at the last values, lowest first, moved up until they are apart."""
-    (bottom, top), at = ax.get_ylim(), -np.inf
-    for value, name, colour in ends:
-        at = max(at + 0.07 * (top - bottom), value)
-        ax.annotate(
-            _plain(name), (1, at), xycoords=("axes fraction", "data"), color=colour, va="center", annotation_clip=False
-        )
 
 
 def shorten(name: str) -> str:
@@ -210,17 +263,10 @@ def inches(text: str, option: str) -> float:
     raise InputError(f"{option}: give a width from 1in to 20in, such as {COLUMN}in, 84mm or 17cm")
 
 
-def _figure(width: float, height: float) -> Any:
-    """A figure without pyplot's windows and global state, which a notebook shows."""
-    figure = require("matplotlib.figure", "plots").Figure(figsize=(width, height), layout="constrained")
-    figure._repr_png_ = partial(_picture, figure, ".png", 90)
-    return figure
-
-
 def _picture(figure: Any, ending: str, dots_per_inch: int = 150) -> bytes:
     buffer = io.BytesIO()
     with require("matplotlib", "plots").rc_context(RC):
-        figure.savefig(buffer, format=ending[1:], dpi=dots_per_inch, metadata=METADATA[ending])
+        figure.savefig(buffer, format=ending[1:], dpi=dots_per_inch, metadata=dict.fromkeys(LEFT_OUT[ending]))
     return buffer.getvalue()
 
 

@@ -1,10 +1,9 @@
-"""Charts of the pages as inline SVG: :class:`cgbench.plots.Chart`, histograms, clouds of points, bars.
+"""Charts of the pages as inline SVG: :class:`cgbench.plots.Chart`, histograms, clouds of points.
 
 Colours are classes of the style sheet (``c0`` to ``c6``: :data:`cgbench.plots.COLOURS`), so charts follow the page's
 dark and print styles. Labels, marks or positions repeat whatever a colour encodes.
 """
 
-import itertools
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -15,13 +14,13 @@ import numpy as np
 from markupsafe import Markup
 
 from cgbench.errors import printable
-from cgbench.plots import COLOURS, Chart, Series, short_names, shorten
+from cgbench.plots import COLOURS, Chart, Series, finite_range, short_names, shorten
 
 WIDTH = 440
-FEW = 5  # examples
+HISTOGRAM = 68  # its height
+RADIUS = {"dot": 3.2, "start": 4.0, "run": 2.4}
 LARGEST_DOT = 14.0  # radius of a dot for many points
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 3", "10 4", "4 2")
-ROW = 68  # height of a histogram
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,51 @@ class Scale:
         return [multiple * step for multiple in range(first, last + 1)]
 
 
+def draw(chart: Chart) -> Markup:
+    """A chart with its marks, names and axes, and the values of rows."""
+    names = short_names([series.name for series in chart.series])
+    room = max(map(len, names), default=0)
+    if chart.rows:
+        notes = max((len(series.note) for series in chart.series), default=0)
+        x, y = Scale(*chart.scale(), 14 + 7.2 * room, WIDTH - 46 - 5.5 * notes), Scale(0, 1, 14, 33)
+        bottom = y(len(names))
+        elements = [
+            *_x_axis(x, bottom, chart.value_name, 6),
+            *[_line([(x(0), 6), (x(0), bottom)], "median")] * chart.signed,
+        ]
+        height = bottom + 34
+    else:
+        x, y = Scale(-0.5, len(chart.labels) - 0.5, 44, WIDTH - 8 - 6.8 * room), Scale(*chart.scale(), 210, 20)
+        elements, bottom = _labels(chart, x)
+        elements += _y_axis(y, x.end, chart.value_name)
+        elements.append(_text(x.end, bottom + 14, chart.label_name, "label", text_anchor="end"))
+        height = bottom + 20
+    name_heights = range(len(names)) if chart.rows else chart.name_heights()
+    for index, (series, name) in enumerate(zip(chart.series, names, strict=True)):
+        colour = series.colour_at(index)
+        dashes = DASHES[sum(divmod(colour, len(COLOURS))) % len(DASHES)]  # others for each use of a colour
+        for mark in chart.marks(index):
+            places = [point[::-1] if chart.rows else point for point in mark.points]
+            points = [(x(along), y(up)) for along, up in places]
+            class_ = f"{mark.shape} {'few' if mark.colour is None else _class(colour)}"
+            at, middle = points[0]
+            if mark.shape in RADIUS:
+                radius = RADIUS[mark.shape]
+                elements.append(_element("circle", title=mark.words, cx=at, cy=middle, r=radius, class_=class_))
+            elif mark.shape == "stroke":
+                elements.append(_line([(at, middle - 6), (at, middle + 6)], class_, mark.words))
+            else:
+                is_dashed = mark.shape == "line" and not chart.rows
+                elements.append(_line(points, class_, stroke_dasharray=dashes if is_dashed else ""))
+        if chart.rows:
+            elements.append(_text(x.start - 8, y(index) + 4, name, "tick", series.name, text_anchor="end"))
+            value = chart.value_text(series) or "–"  # noqa: RUF001
+            elements.append(_text(WIDTH - 2, y(index) + 4, value, "value", text_anchor="end"))
+        else:
+            elements.append(_text(x.end + 4, y(name_heights[index]) + 4, name, f"name {_class(colour)}", series.name))
+    return _svg(elements, height, chart.title)
+
+
 def histograms(series: Sequence[Series], label: str, title: str, bins: int = 40, unit: str = "pairs") -> Markup:
     """One histogram per series, above one another on one axis, each with its own peak as height.
 
@@ -55,9 +99,8 @@ def histograms(series: Sequence[Series], label: str, title: str, bins: int = 40,
     marks the median. If that at least doubles the room, the axis ends at the 99th percentile, and the last bin counts
     the values beyond.
     """
-    # One axis and the same bins for all series.
     values = np.array([value for row in series for value in row.values if math.isfinite(value)])
-    low, high = _range(values)
+    low, high = finite_range(values)
     cut_at = float(np.quantile(values, 0.99)) if len(values) else high
     is_cut, is_whole = low < cut_at < (low + high) / 2, len(values) and (values == np.round(values)).all()
     high = cut_at if is_cut else high
@@ -68,25 +111,21 @@ def histograms(series: Sequence[Series], label: str, title: str, bins: int = 40,
         edges = math.ceil(low) - 0.5 + width * np.arange(math.ceil(whole_numbers / width) + 1)
     x = Scale(float(edges[0]), float(edges[-1]), 8, WIDTH - 12)
     label += f" (last bin: {tick_text(float(edges[-2]) + 0.5 * is_whole)} and more)" if is_cut else ""
-    elements = _x_axis(x, ROW * len(series) + 4, label, 4)
+    elements = _x_axis(x, HISTOGRAM * len(series) + 4, label, 4)
     for index, row in enumerate(series):
-        # The outline of the bins.
         values = np.array(row.values, np.float64)
         counts = np.histogram(np.minimum(values[np.isfinite(values)], x.high), edges)[0]
-        base = ROW * (index + 1) + 3
-        y = Scale(0, max(int(counts.max()), 1), base, base - ROW + 26)
-        corners = [
-            (at, y(count)) for count, *ends in zip(counts, edges, edges[1:], strict=False) for at in map(x, ends)
-        ]
-        path = "L".join(f"{_n(at)} {_n(up)}" for at, up in [(x.start, base), *corners, (x.end, base)])
-        # The median, and the name.
+        base = HISTOGRAM * (index + 1) + 3
+        y = Scale(0, max(int(counts.max()), 1), base, base - HISTOGRAM + 26)
+        # The outline: each edge twice, at the heights of the bins before and after it.
+        outline = zip(map(x, np.repeat(edges, 2)), map(y, [0, *np.repeat(counts, 2), 0]), strict=True)
         middle = float(np.median(values)) if len(values) else x.low
         text = f"{row.name}: {len(values):,} {unit}, median {tick_text(middle)}"
-        elements.append(_element("path", _element("title", text), d=f"M{path}Z", class_=f"area {_class(row)}"))
+        elements.append(_line(list(outline), f"area {_class(row.colour_at(index))}", text))
         if x.low <= middle <= x.high:
-            elements.append(_line(x(middle), base, x(middle), base - ROW + 24, "median"))
-        elements.append(_text(8, base - ROW + 18, text, "name"))
-    return _svg(elements, ROW * len(series) + 38, title)
+            elements.append(_line([(x(middle), base), (x(middle), y.end - 2)], "median"))
+        elements.append(_text(8, base - HISTOGRAM + 18, text, "name"))
+    return _svg(elements, HISTOGRAM * len(series) + 38, title)
 
 
 def scatter(
@@ -99,116 +138,30 @@ def scatter(
 
     :param pair: for the scores of two systems, their numbers: both axes have one scale, and a diagonal.
     """
-    (low, high), (bottom, top) = (_range(np.concatenate(values)) for values in zip(behind, points, strict=True))
+    (low, high), (bottom, top) = (finite_range(np.concatenate(values)) for values in zip(behind, points, strict=True))
     if pair:
         low, high = bottom, top = min(low, bottom), max(high, top)
     x, y = Scale(low, high, 44, WIDTH - 10), Scale(bottom, top, 270, 20)
-    elements = [*_y_axis(y, WIDTH - 10, labels[1], 6 if pair else 5), *_x_axis(x, 270, labels[0])]
+    elements = [*_y_axis(y, x.end, labels[1], 6 if pair else 5), *_x_axis(x, y.start, labels[0])]
     # Cells in five shades.
     counts, xs, ys = np.histogram2d(*behind, bins=(48, 32), range=((low, high), (bottom, top)))
     for column, row in np.argwhere(counts > 0).tolist():
-        density = math.log1p(counts[column, row]) / math.log1p(max(counts.max(), 1))
-        left_edge, upper_edge = x(xs[column]), y(ys[row + 1])
-        width, height = x(xs[column + 1]) - left_edge, y(ys[row]) - upper_edge
-        elements.append(_rectangle(left_edge, upper_edge, width, height, f"cell d{1 + int(5 * density - 1e-9)}"))
+        shade = math.ceil(5 * math.log1p(counts[column, row]) / math.log1p(counts.max()) - 1e-9)
+        left, right, lower, upper = x(xs[column]), x(xs[column + 1]), y(ys[row]), y(ys[row + 1])
+        size: dict[str, Any] = {"width": right - left, "height": lower - upper}
+        elements.append(_element("rect", x=left, y=upper, **size, class_=f"cell d{shade}"))
     # Points at the same position are one dot, whose area is their number.
     positions = Counter((round(x(a), 1), round(y(b), 1)) for a, b in zip(*points, strict=True))
     dots = [
-        _dot(*at, min(2.2 * math.sqrt(count), LARGEST_DOT), "", f"{count:,} points" if count > 1 else "")
-        for at, count in positions.items()
+        _element("circle", title=f"{n:,} points" * (n > 1), cx=at, cy=up, r=min(2.2 * math.sqrt(n), LARGEST_DOT))
+        for (at, up), n in positions.items()
     ]
-    elements.append(_element("g", Markup("").join(dots), class_="dots c0"))
+    elements.append(_element("g", *dots, class_="dots c0"))
     if pair:
-        elements.append(_line(x(low), y(low), x(high), y(high), "median"))
+        elements.append(_line([(x(low), y(low)), (x(high), y(high))], "median"))
     edges = {"data_x": f"{low!r} {high!r}", "data_y": f"{bottom!r} {top!r}", "data_pair": pair}
-    return _svg([*elements, _rectangle(44, 20, WIDTH - 54, 250, "plot", **edges)], 302, title)
-
-
-def intervals(chart: Chart, *, signed: bool = False, notes: Sequence[str] = ()) -> Markup:
-    """One line per series: the interval of its last value as a bar, the runs as circles, the value.
-
-    Of two labels, the first value is a circle that a line joins to the last: a dumbbell.
-
-    :param signed: values are differences: a line marks zero, and they have a sign.
-    :param notes: text after each value.
-    """
-    # The scale, between the names and the values.
-    low, high = _range([end for series in chart.series for end in (*series.ends, *itertools.chain(*series.runs))]
-                       + [0.0] * signed)  # fmt: skip
-    room = 0.06 * (high - low)
-    names = short_names([series.name for series in chart.series])
-    start = 14.0 + 7.2 * max(map(len, names), default=0)
-    x = Scale(low - room, high + room, start, WIDTH - 46.0 - 5.5 * max(map(len, notes), default=0))
-    bottom = 14 + 19 * len(chart.series)
-    elements = [*_x_axis(x, bottom, chart.value_name, 6), *([_line(x(0), 6, x(0), bottom, "median")] * signed)]
-    for index, (series, name) in enumerate(zip(chart.series, names, strict=True)):
-        value, (first, last), colour, y = series.values[-1], series.interval(-1), _class(series), 14 + 19 * index
-        elements.append(_name(start - 8, y + 4, series.name, name, "tick", text_anchor="end"))
-        if math.isfinite(first):
-            elements.append(_line(x(first), y, x(last), y, f"interval {colour}"))
-        if len(series.values) > 1 and math.isfinite(series.values[0]):
-            start_at = x(series.values[0])
-            elements += [_line(start_at, y, x(value), y, f"line {colour}")] * math.isfinite(value)
-            elements.append(_dot(start_at, y, 4, f"start {colour}", _words(chart, series, 0)))
-        if series.runs and len(series.runs[0]) > 1:
-            elements += [_dot(x(run), y, 2.4, f"run {colour}") for run in series.runs[0]]
-        if math.isfinite(value):
-            mark, words = f"M{_n(x(value))} {_n(y - 6)}v12", _element("title", _words(chart, series, -1))
-            elements.append(_element("path", words, d=mark, class_=f"mark {colour}"))
-        text = f"{value:{'+' * signed}.{chart.decimals}f}" if math.isfinite(value) else "–"  # noqa: RUF001
-        elements.append(_text(WIDTH - 2, y + 4, text + (notes[index] if notes else ""), "value", text_anchor="end"))
-    return _svg(elements, bottom + 34, chart.title)
-
-
-def lines(chart: Chart) -> Markup:
-    """Labels from left to right and a line per series, with intervals as bars and the name at its end.
-
-    Points of fewer than :data:`FEW` examples are grey and not joined.
-    """
-    low, high = _range([end for series in chart.series for end in series.ends])
-    names = short_names([series.name for series in chart.series])
-    room, right = 0.06 * (high - low), WIDTH - 8 - 6.8 * max(map(len, names))
-    x, y = Scale(-0.5, len(chart.labels) - 0.5, 44, right), Scale(*(chart.ends or (low - room, high + room)), 210, 20)
-    label_elements, bottom = _bin_labels(chart, x)
-    elements, last_heights = [*_y_axis(y, right, chart.value_name), *label_elements], []
-    # Series; those with intervals are next to each other.
-    shifted = any(math.isfinite(end) for series in chart.series for end in series.low)
-    few = {label for label, count in enumerate(chart.counts) if count < FEW}
-    for index, series in enumerate(chart.series):
-        shift = chart.offset(index) if shifted else 0.0
-        points = [(label, x(label + shift), y(v)) for label, v in enumerate(series.values) if math.isfinite(v)]
-        classes = ["few" if label in few else _class(series) for label in range(len(chart.labels))]
-        for label, at, _ in points:
-            first, last = series.interval(label)
-            if math.isfinite(first):
-                elements.append(_line(at, y(first), at, y(last), f"interval {classes[label]}"))
-        if chart.joined:
-            path = " ".join(f"{_n(at)},{_n(up)}" for label, at, up in points if label not in few)
-            again, colour = divmod(series.colour, len(COLOURS))  # other dashes for each colour, and for its next use
-            dashes = DASHES[(colour + again) % len(DASHES)]
-            elements.append(_element("polyline", points=path, class_=f"line {_class(series)}", stroke_dasharray=dashes))
-        elements += [
-            _dot(at, up, 3.2, f"dot {classes[label]}", _words(chart, series, label)) for label, at, up in points
-        ]
-        last_heights.append(points[-1][2] if points else 210.0)
-    # Names at the ends of the lines, moved down until they are apart.
-    order = sorted(range(len(names)), key=lambda index: last_heights[index])
-    for before, after in itertools.pairwise(order):
-        last_heights[after] = max(last_heights[after], last_heights[before] + 13)
-    for series, name, height in zip(chart.series, names, last_heights, strict=True):
-        elements.append(_name(right + 4, height + 4, series.name, name, f"name {_class(series)}"))
-    elements.append(_text(right, bottom + 14, chart.label_name, "label", text_anchor="end"))
-    return _svg(elements, bottom + 20, chart.title)
-
-
-def share_bar(shares: Sequence[tuple[float, int]], title: str) -> Markup:
-    """A bar from 0 to 1 of parts, each a share and a colour: as wide as the cell of a table that it stands in."""
-    ends = itertools.accumulate(width for width, _ in shares)
-    rectangles = [
-        _rectangle(100 * (end - width), 0, 100 * width, 10, f"area c{colour}")
-        for end, (width, colour) in zip(ends, shares, strict=True)
-    ]
-    return _svg(rectangles, 10, title, 100, "bar", preserveAspectRatio="none")
+    plot = _element("rect", x=44, y=20, width=WIDTH - 54, height=250, class_="plot", **edges)
+    return _svg([*elements, plot], 302, title)
 
 
 def shade(value: float | None) -> str:
@@ -227,32 +180,12 @@ def tick_text(value: float) -> str:
     return "0" if text == "-0" else text
 
 
-def _range(values: Any) -> tuple[float, float]:
-    """The minimum and maximum of the finite values; widened if they are equal."""
-    finite = [value for value in map(float, values) if math.isfinite(value)]
-    low, high = min(finite, default=0.0), max(finite, default=1.0)
-    return (low, high) if high > low else (low - 0.5, high + 0.5)
-
-
-def _words(chart: Chart, series: Series, position: int) -> str:
-    """The value of a series at a label in words, which a browser shows under the pointer."""
-    decimals, (low, high) = max(2, chart.decimals), series.interval(position)
-    label = f", {chart.labels[position]}" if len(chart.labels) > 1 else ""
-    text = f"{series.name}{label}: {series.values[position]:.{decimals}f}"
-    text += f", 95%: {low:.{decimals}f} to {high:.{decimals}f}" if math.isfinite(low) else ""
-    runs = series.runs[position] if series.runs else ()
-    return text + ("; runs: " + ", ".join(f"{run:.{decimals}f}" for run in runs) if len(runs) > 1 else "")
-
-
-def _class(series: Series) -> str:
-    return f"c{series.colour % len(COLOURS)}"
-
-
 def _x_axis(scale: Scale, y: float, label: str, top: float | None = None) -> list[Markup]:
-    elements = [_line(scale.start, y, scale.end, y, "axis")]
+    """Ticks below a line, with grid lines up to ``top`` if given, and the name of the axis."""
+    elements = [_line([(scale.start, y), (scale.end, y)], "axis")]
     for tick in scale.ticks():
         at = scale(tick)
-        elements += [_line(at, top, at, y, "grid")] if top is not None else []
+        elements += [] if top is None else [_line([(at, top), (at, y)], "grid")]
         elements.append(_text(at, y + 13, tick_text(tick), "tick", text_anchor="middle"))
     return [*elements, _text(scale.end, y + 28, label, "label", text_anchor="end")]
 
@@ -261,61 +194,45 @@ def _y_axis(scale: Scale, right: float, label: str, most: int = 5) -> list[Marku
     elements = []
     for tick in scale.ticks(most):
         at = scale(tick)
-        elements.append(_line(44, at, right, at, "grid"))
+        elements.append(_line([(44, at), (right, at)], "grid"))
         elements.append(_text(39, at + 3.5, tick_text(tick), "tick", text_anchor="end"))
     return [*elements, _text(2, 11, label, "label")]
 
 
-def _bin_labels(chart: Chart, x: Scale) -> tuple[list[Markup], float]:
+def _labels(chart: Chart, x: Scale) -> tuple[list[Markup], float]:
     """The labels below a chart with their counts, slanted if they are long; and where they end."""
     short, counts = [shorten(label) for label in chart.labels], [f"({count:,})" for count in chart.counts]
-    if 5.9 * max(map(len, [*short, *counts])) <= (x.end - x.start) / len(short) - 4:
+    if 5.9 * max(map(len, [*short, *counts])) <= x(1) - x(0) - 4:
         rows = [(225, short), (239, counts)]
         return [
             _text(x(at), y, text, "tick", text_anchor="middle") for y, row in rows for at, text in enumerate(row)
         ], 243
-    short = [" ".join(texts) for texts in (zip(short, counts, strict=True) if counts else zip(short, strict=True))]
+    short = [f"{text} {count}" for text, count in zip(short, counts, strict=True)] if counts else short
     elements = [
-        _name(x(at) + 4, 224, label, text, "tick", text_anchor="end", transform=f"rotate(-40 {_n(x(at))} 224)")
+        _text(x(at) + 4, 224, text, "tick", label, text_anchor="end", transform=f"rotate(-40 {_n(x(at))} 224)")
         for at, (label, text) in enumerate(zip(chart.labels, short, strict=True))
     ]
     return elements, 232 + 3.8 * max(map(len, short))
 
 
-def _svg(
-    elements: Sequence[Markup],
-    height: float,
-    title: str,
-    width: float = WIDTH,
-    class_: str = "chart",
-    **attributes: Any,
-) -> Markup:
-    box = f"0 0 {_n(width)} {_n(height)}"
-    return _element(
-        "svg", Markup("").join(elements), viewBox=box, **attributes, role="img", aria_label=title, class_=class_
-    )
+def _class(colour: int) -> str:
+    return f"c{colour % len(COLOURS)}"
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
-    return _element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
+def _svg(elements: Sequence[Markup], height: float, title: str) -> Markup:
+    box = f"0 0 {WIDTH} {_n(height)}"
+    return _element("svg", *elements, viewBox=box, role="img", aria_label=title, class_="chart")
 
 
-def _rectangle(x: float, y: float, width: float, height: float, class_: str, **attributes: Any) -> Markup:
-    return _element("rect", x=x, y=y, width=width, height=height, class_=class_, **attributes)
+def _line(points: Sequence[tuple[float, float]], class_: str, title: str = "", **attributes: Any) -> Markup:
+    """A line, or an outline to be filled."""
+    places = " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
+    return _element("polyline", title=title, points=places, class_=class_, **attributes)
 
 
-def _dot(x: float, y: float, radius: float, class_: str, words: str = "") -> Markup:
-    return _element("circle", _element("title", words) if words else "", cx=x, cy=y, r=radius, class_=class_)
-
-
-def _name(x: float, y: float, name: str, short: str, class_: str, **attributes: Any) -> Markup:
-    """A text that was cut, whole under the pointer."""
-    whole = _element("title", name) if name != short else ""
-    return _text(x, y, Markup("{}{}").format(printable(short), whole), class_, **attributes)
-
-
-def _text(x: float, y: float, words: str, class_: str, **attributes: Any) -> Markup:
-    return _element("text", words, x=x, y=y, class_=class_, **attributes)
+def _text(x: float, y: float, words: str, class_: str, whole: str = "", **attributes: Any) -> Markup:
+    """A text; one that was cut is ``whole`` under the pointer."""
+    return _element("text", words, title=whole if whole != words else "", x=x, y=y, class_=class_, **attributes)
 
 
 def _n(value: float) -> str:
@@ -323,14 +240,14 @@ def _n(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-def _element(name: str, inside: str = "", **attributes: Any) -> Markup:
-    """An SVG element. Its text and attributes are escaped; control characters are made visible."""
-    words = [
-        Markup(' {}="{}"').format(
-            key.rstrip("_").replace("_", "-"), printable(value) if isinstance(value, str) else _n(value)
-        )
-        for key, value in attributes.items()
-        if value != ""
-    ]
-    inside = inside if isinstance(inside, Markup) else printable(inside)
-    return Markup("<{0}{1}>{2}</{0}>").format(Markup(name), Markup("").join(words), inside)
+def _element(name: str, *inside: str, title: str = "", **attributes: Any) -> Markup:
+    """An SVG element; a browser shows its title under the pointer.
+
+    Text and attributes are escaped, and control characters are made visible; attributes that are empty are left out.
+    """
+    texts = {key.rstrip("_").replace("_", "-"): _n(value) if isinstance(value, float | int) else printable(value)
+             for key, value in attributes.items()}  # fmt: skip
+    words = Markup("").join(Markup(' {}="{}"').format(key, value) for key, value in texts.items() if value)
+    within = [part if isinstance(part, Markup) else printable(part) for part in inside]
+    within += [_element("title", title)] if title else []
+    return Markup("<{0}{1}>{2}</{0}>").format(Markup(name), words, Markup("").join(within))

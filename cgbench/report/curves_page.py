@@ -50,13 +50,10 @@ def curves_page(logs: Sequence[Path], command: str) -> str:
         # At most MOST_POINTS updates are drawn, the last one among them; every eighth has a label.
         drawn = updates[:: -max(1, ceil(len(updates) / MOST_POINTS))][::-1]
         labels = [f"{update:,}" if (len(drawn) - at) % 8 == 1 else "" for at, update in enumerate(drawn)]
-        series = [
-            Series(name, [curve.get(update, nan) for update in drawn], colour=colour)
-            for colour, (name, curve) in enumerate(values.items())
-        ]
+        series = [Series(name, [curve.get(update, nan) for update in drawn]) for name, curve in values.items()]
         table = as_table(title, title, ["run", "last"], [[n, f"{c[max(c)]:.3f}"] for n, c in values.items() if c])
         if updates:
-            chart = charts.lines(Chart(labels, series, title, title, "updates", decimals=3))
+            chart = charts.draw(Chart(labels, series, title, title, "updates", decimals=3))
             sections.append({"id": key, "title": title, "chart": chart, "table": table})
     if not sections:
         raise InputError(f"{logs[0]}: contains no report yet; train longer")
@@ -89,10 +86,10 @@ def _risks(scores: SystemMeasures) -> Any:
     """
     names = dict.fromkeys((scores.selects, *DRAWN))
     rows = [row for name in names for row in scores.measures if row.measure == name] or scores.measures[:1]
-    series = [Series(row.measure, row.risks[::-1], colour=colour) for colour, row in enumerate(rows)]
+    series = [Series(row.measure, row.risks[::-1]) for row in rows]
     steps = len(scores.measures[0].risks)
     labels = [f"{100 * step // steps}" if step % 4 == 0 else "" for step in range(steps, 0, -1)]
-    return charts.lines(Chart(labels, series, "Risk over coverage", "risk", "coverage, %", decimals=3))
+    return charts.draw(Chart(labels, series, "Risk over coverage", "risk", "coverage, %", decimals=3))
 
 
 def _page(title: str, lead: str, sections: Sequence[dict[str, Any]], command: str) -> str:

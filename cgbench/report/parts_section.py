@@ -46,18 +46,17 @@ def parts_section(evaluation: Evaluation, inputs: EvaluationInputs, decimals: in
 
 def _dumbbell(results: Sequence[SystemScores]) -> Any:
     """The predicted and the actual error of each system on its given pairs, with the interval of the difference."""
-    series, notes = [], []
+    series = []
     for index, result in enumerate(results):
         predicted, error, residual = (result.whole.figures[name] for name in ("predicted", "error", "residual"))
         if predicted.value is None or error.value is None or residual.value is None:
             continue
         ends = [nan if end is None else predicted.value + end for end in (residual.ci_low, residual.ci_high)]
         low, high = ([nan, end] for end in ends)
-        series.append(Series(result.system, [predicted.value, error.value], low, high, colour=index))
-        notes.append(f" ({fixed(residual.value, 1, '+')})")
+        note = f" ({fixed(residual.value, 1, '+')})"
+        series.append(Series(result.system, [predicted.value, error.value], low, high, colour=index, note=note))
     title = "Error on given pairs (%)"
-    chart = Chart(["predicted", "error"], series, title, title)
-    return charts.intervals(chart, notes=notes) if series else ""
+    return charts.draw(Chart(["predicted", "error"], series, title, title, rows=True)) if series else ""
 
 
 def _examples(

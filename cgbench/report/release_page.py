@@ -1,6 +1,7 @@
 """``cgbench report``: the page of a release."""
 
 import html
+import itertools
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -194,7 +195,7 @@ def _funnel_table(release: Release, columns: dict[str, np.ndarray]) -> dict[str,
     for stage in stages:
         shares = [pairs / pool_size for pairs in stage.pools or (stage.pairs,)]
         colours = range(len(shares)) if stage.pools or pools == 1 else (6,)
-        segments = [(width, colour % len(COLOURS)) for width, colour in zip(shares, colours, strict=True)]
+        starts = itertools.accumulate(shares, initial=0.0)
         rows.append(
             {
                 "text": stage.text,
@@ -202,7 +203,7 @@ def _funnel_table(release: Release, columns: dict[str, np.ndarray]) -> dict[str,
                 "share": stage.pairs / pool_size,
                 "of_before": stage.pairs / before.pairs if before and before.pairs and stage.key != "control" else None,
                 "pools": [pairs / (stage.pairs or 1) for pairs in stage.pools] if stage.pools else None,
-                "bar": charts.share_bar(segments, f"{stage.pairs:,} of {pool_size:,}"),
+                "bar": [(*bar[:2], bar[2] % len(COLOURS)) for bar in zip(starts, shares, colours, strict=False)],
             }
         )
         if not stage.key.startswith("dropped"):
@@ -286,9 +287,12 @@ def _noise(release: Release, columns: dict[str, np.ndarray]) -> dict[str, Any] |
 
     tenths = np.array_split(np.argsort(-columns[measure], kind="stable"), min(10, len(not_dropped)))
     before, after = zip(*map(shares, tenths), strict=True)
-    series, labels = [Series("all", before, colour=6), Series("not dropped", after)], range(1, len(tenths) + 1)
+    series, labels = (
+        [Series("all", before, colour=6), Series("not dropped", after, colour=0)],
+        range(1, len(tenths) + 1),
+    )
     chart = Chart([*map(str, labels)], series, f"Noise by {measure}", "noise, %", f"tenth by {measure}, highest first")
-    return {"chart": charts.lines(chart), "shares": shares(np.arange(len(not_dropped)))}
+    return {"chart": charts.draw(chart), "shares": shares(np.arange(len(not_dropped)))}
 
 
 def _draw(rows: np.ndarray, most: int, release: Release) -> np.ndarray:
@@ -346,7 +350,7 @@ def _novelty(release: Release, material: Material) -> dict[str, Any] | None:
     orders = [str(order) for order in range(1, max((len(row.values) for row in series), default=0) + 1)]
     title, names = "Novel n-grams by length", ("share that is novel", "words in the n-gram")
     return {
-        "chart": charts.lines(Chart(orders, series, title, *names, decimals=3, ends=(0.0, 1.0))),
+        "chart": charts.draw(Chart(orders, series, title, *names, decimals=3, ends=(0.0, 1.0))),
         "size": min(map(len, there.values())),
         "rows": [(name, [f"{value:.3f}" for value in shares]) for name, shares in curves.items()],
         "orders": list(range(1, max(map(len, curves.values()), default=0) + 1)),

@@ -20,6 +20,7 @@ from cgbench.benchmark.score.output.tables import HOLM, differences_tables, span
 from cgbench.benchmark.score.result import Evaluation, EvaluationInputs
 from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.errors import InputError
+from cgbench.plots import FEW as FEW_OF_BIN
 from cgbench.plots import Chart, Series, shorten
 from cgbench.report import charts
 from cgbench.report.page import BEST, MOST_EXAMPLES, NONE, as_table, render_page
@@ -151,7 +152,7 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
         "compared_with": systems[base_of(scored)].name,
         "few": len(systems) <= MOST_LINES,
         "rows_drawn": drawn(scored, MOST_ROWS),
-        "few_examples": charts.FEW,
+        "few_examples": FEW_OF_BIN,
         "lines_drawn": drawn(scored, MOST_LINES),
         "details": [details for metric in of_metrics if (details := _details(metric))],
         "drops": [_drops(scored, figure) for figure in figures] if scored.drops else [],
@@ -213,49 +214,46 @@ def _systems_table(scored: ScoredSystems, whole_scores: Sequence[SubsetScores], 
 
 def _systems_chart(scored: ScoredSystems, whole_scores: Sequence[SubsetScores], figure: str) -> tuple[Any, str]:
     scores = [subset.figures[figure] for subset in whole_scores]
-    series = [
-        Series.of(result.system, [score], index)
-        for index, (result, score) in enumerate(zip(scored.results[:MOST_ROWS], scores[:MOST_ROWS], strict=True))
-    ]
+    series = [Series.of(result.system, [score]) for result, score in zip(scored.results, scores, strict=True)]
     name = scored.metric.axis(figure)
     caption = [name, *["bar: 95% interval"] * any(score.ci_low is not None for score in scores)]
     caption += ["circles: seeds"] * any(len(score.runs) > 1 for score in scores)
-    chart = Chart([""], series, f"{name} of each system", name, decimals=scored.metric.width)
-    return charts.intervals(chart), "; ".join(caption)
+    chart = Chart([""], series[:MOST_ROWS], f"{name} of each system", name, rows=True, decimals=scored.metric.width)
+    return charts.draw(chart), "; ".join(caption)
 
 
 def _forest(scored: ScoredSystems, whole_scores: Sequence[SubsetScores], figure: str) -> Any:
     """The difference of each system from the baseline, with intervals and stars."""
-    marks, stars, nan = [], [], math.nan
+    series = []
     for index, (result, subset) in enumerate(zip(scored.results, whole_scores[:MOST_ROWS], strict=False)):
         score = subset.figures[figure]
         if score.difference is not None:
-            low, high = (nan if end is None else end for end in (score.difference_low, score.difference_high))
-            marks.append(Series(result.system, [score.difference], [low], [high], colour=index))
-            stars.append("*" if score.p_holm is not None and score.p_holm < LEVEL else "")
+            low, high = (math.nan if end is None else end for end in (score.difference_low, score.difference_high))
+            star = "*" if score.p_holm is not None and score.p_holm < LEVEL else ""
+            series.append(Series(result.system, [score.difference], [low], [high], colour=index, note=star))
     name = scored.metric.axis(figure)
     title = f"{name}: difference from {scored.baseline}"
     axis = f"{name}: difference from {shorten(scored.baseline or '')}"
-    return charts.intervals(Chart([""], marks, title, axis, decimals=scored.metric.width), signed=True, notes=stars)
+    return charts.draw(Chart([""], series, title, axis, rows=True, signed=True, decimals=scored.metric.width))
 
 
 def _drops(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:
     """What each system loses from the control set to the test set, as a table and as a chart."""
     name, rows, marks = scored.metric.axis(figure), [], []
     decimals = _places(scored)
-    for index, result in enumerate(scored.results):
+    for result in scored.results:
         drop = scored.drops[result.system][figure]
         values = (drop.control, result.whole.figures[figure].value, drop.value)
         cells = [fixed(value, decimals, none=NONE) for value in values]
         cells += [span(drop.ci_low, drop.ci_high, decimals) or NONE, fixed(drop.difference, decimals, "+")]
         cells += [span(drop.difference_low, drop.difference_high, decimals, "+"), p_text(drop.p_holm)]
         rows.append([result.system, *cells])
-        marks.append(Series.of(result.system, [drop], index))
+        marks.append(Series.of(result.system, [drop]))
     head = ["system", "control set", "test set", "lost", "95% interval", "Δ", "95% of Δ", "p (Holm)"]
     caption = f"{name}; lost: control set minus test set; Δ: difference from the loss of the baseline"
     title = f"{name} lost from the control set to the test set"
-    chart = charts.intervals(Chart([""], marks[:MOST_ROWS], title, f"{name} lost", decimals=scored.metric.width))
-    return as_table(f"{name}, control set", caption, head, rows), chart
+    chart = Chart([""], marks[:MOST_ROWS], title, f"{name} lost", rows=True, decimals=scored.metric.width)
+    return as_table(f"{name}, control set", caption, head, rows), charts.draw(chart)
 
 
 def _pairs(scored: ScoredSystems, pairs: AllPairs) -> dict[str, Any]:
@@ -293,8 +291,7 @@ def _breakdown(scored: ScoredSystems, figure: str, feature_number: int) -> dict[
     name, by, width = scored.metric.axis(figure), scored.by or "", scored.metric.width
     bins = [(bin.label or "(empty)", subset.examples) for bin, subset in scored.results[0].bins]
     marks = [
-        Series.of(result.system, [subset.figures[figure] for _, subset in result.bins], index)
-        for index, result in enumerate(scored.results)
+        Series.of(result.system, [subset.figures[figure] for _, subset in result.bins]) for result in scored.results
     ]
     rows = [["examples", *(f"{count:,}" for _, count in bins)]]
     for series in marks:
@@ -305,7 +302,7 @@ def _breakdown(scored: ScoredSystems, figure: str, feature_number: int) -> dict[
     table = as_table(caption, caption, [by, *(text for text, _ in bins)], rows, bins_table(scored, figure, width))
     joined = scored.results[0].bins[0][0].high is not None
     labels, counts = zip(*bins, strict=True)
-    chart = charts.lines(Chart(labels, marks[:MOST_LINES], caption, name, label, counts, joined, decimals=width))
+    chart = charts.draw(Chart(labels, marks[:MOST_LINES], caption, name, label, counts, joined, decimals=width))
     return table | {"number": feature_number, "chart": chart if len(bins) <= DRAWN else ""}
 
 
@@ -332,7 +329,7 @@ def _distribution(scored: ScoredSystems, scores: Sequence[np.ndarray]) -> list[t
     name, base, none = scored.metric.name, base_of(scored), (np.zeros(0), np.zeros(0))
     title = f"{name} of single examples"
     rounded = np.round(means, max(1, scored.metric.width)).tolist()
-    series = [Series(shorten(system), rounded[at], colour=at) for at, system in enumerate(names)]
+    series = [Series(shorten(system), values) for system, values in zip(names, rounded, strict=True)]
     pictures = [(charts.histograms(series, name, title, unit="examples"), f"{title}; dashed: the median")]
     for index, system in enumerate(names):
         if index != base:

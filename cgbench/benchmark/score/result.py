@@ -196,13 +196,17 @@ class Evaluation:
 
     def _charts(self) -> list[Chart]:
         """Every score of the metric in the bins; without bins, over all examples."""
-        from cgbench.plots import Chart, Series
+        from cgbench.plots import FEW, Chart, Series
 
         scored, metric = self.scored, self.scored.metric
         bins = [(bin.label or "(empty)", len(bin.rows)) for bin, _ in scored.results[0].bins] or [("all", metric.n)]
         labels, counts = zip(*bins, strict=True)
         seeds = " and seeds" if any(result.runs > 1 for result in scored.results) else ""
         note = f"Bars: 95% intervals over examples{seeds}; {metric.n:,} examples."
+        if scored.by:
+            note += f" Grey: fewer than {FEW} examples." if min(counts) < FEW else ""
+        else:
+            note += " Circles: seeds." if seeds else ""
         subsets_of = [result.parts[-len(bins) :] for result in scored.results]
         if not scored.by and self.inputs is not None:  # intervals, if only scores were asked for
             comparison = replace(self.inputs.comparison, paired=None, baseline=None, all_pairs=False, confidence=True)
@@ -212,8 +216,8 @@ class Evaluation:
         charts = []
         for name in metric.figures:
             series = [
-                Series.of(result.system, [subset.figures[name] for subset in subsets], index)
-                for index, (result, subsets) in enumerate(zip(scored.results, subsets_of, strict=True))
+                Series.of(result.system, [subset.figures[name] for subset in subsets])
+                for result, subsets in zip(scored.results, subsets_of, strict=True)
             ]
             if all(np.isnan(row.values).all() for row in series):
                 continue
@@ -222,9 +226,7 @@ class Evaluation:
                 axes = metric.axis(name), f"{scored.by} (number of examples)"
                 charts.append(Chart(labels, series, "", *axes, counts, joined, decimals=metric.width, note=note))
                 continue
-            dots = Series.of("", [subsets[0].figures[name] for subsets in subsets_of], 0)
-            names = [row.name for row in series]
-            charts.append(Chart(names, [dots], "", metric.axis(name), down=True, decimals=metric.width, note=note))
+            charts.append(Chart([""], series, "", metric.axis(name), rows=True, decimals=metric.width, note=note))
         return charts
 
     def write_per_example(self, path: AnyPath) -> None:

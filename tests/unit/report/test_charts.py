@@ -13,7 +13,15 @@ NAN = float("nan")
 
 
 def parsed(chart):
-    return ElementTree.fromstring(str(chart))
+    return ElementTree.fromstring(str(charts.draw(chart) if isinstance(chart, Chart) else chart))
+
+
+def of_class(chart, name):
+    return [element for element in chart.iter() if name in (element.get("class") or "").split()]
+
+
+def points(element):
+    return [tuple(map(float, pair.split(","))) for pair in element.get("points").split()]
 
 
 def test_a_scale_and_its_ticks():
@@ -33,12 +41,10 @@ def test_numbers(value, text):
 
 def test_a_histogram_has_the_counts():
     chart = parsed(charts.histograms([Series("<b>&", [0.0, 0.0, 1.0])], "x", "title", bins=2))
-    (path,) = chart.iter("path")
-    # three points a bin: two values in the first, one in the second, half as high
-    places = [tuple(map(float, pair.split())) for pair in path.get("d")[1:-1].split("L")]
-    heights = [places[0][1] - y for _, y in places]
-    assert heights[1] == heights[2] == pytest.approx(2 * heights[3], abs=0.1) and heights[0] == 0
-    assert path[0].text == "<b>&: 3 pairs, median 0"
+    # two values in the first bin; one in the second, half as high
+    first, second = heights(chart)
+    assert first == pytest.approx(2 * second, abs=0.1)
+    assert of_class(chart, "area")[0][0].text == "<b>&: 3 pairs, median 0"
 
 
 def test_outliers_do_not_squeeze_a_histogram():
@@ -46,16 +52,16 @@ def test_outliers_do_not_squeeze_a_histogram():
     values = [50.0 * 10 ** (step / 99) for step in range(100)]
     chart = parsed(charts.histograms([Series("one", [*values, 20_000.0])], "x", "t"))
     assert "x (last bin: " in " ".join(text.text for text in chart.iter("text"))
-    ticks = [text.text for text in chart.iter("text") if text.get("class") == "tick"]
-    assert ticks[-1] == "500"
+    assert of_class(chart, "tick")[-1].text == "500"
     chart = parsed(charts.histograms([Series("one", values)], "x", "t"))
     assert not any("last bin" in text.text for text in chart.iter("text"))
 
 
 def heights(chart):
     """The heights of the bins of a histogram with one series, from the path of its outline."""
-    (path,) = chart.iter("path")
-    corners = [tuple(map(float, pair.split())) for pair in path.get("d")[1:-1].split("L")]
+    (outline,) = of_class(chart, "area")
+    corners = points(outline)
+    assert corners[0][1] == corners[-1][1]
     return [corners[0][1] - y for _, y in corners[1:-1:2]]
 
 
@@ -74,8 +80,8 @@ def test_dots_at_one_position_are_one_dot_of_their_number():
 
 
 def test_twenty_systems_differ_in_colour_or_dashes():
-    drawn = parsed(charts.lines(Chart(["1", "2"], [Series(str(n), [0.1, 0.2], colour=n) for n in range(20)])))
-    assert len({(line.get("class"), line.get("stroke-dasharray")) for line in drawn.iter("polyline")}) == 20
+    drawn = parsed(Chart(["1", "2"], [Series(str(n), [0.1, 0.2]) for n in range(20)]))
+    assert len({(line.get("class"), line.get("stroke-dasharray")) for line in of_class(drawn, "line")}) == 20
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [2.0, 2.0], [float("nan"), 1.0]])
@@ -84,58 +90,54 @@ def test_few_values_are_drawn(values):
 
 
 def test_curves_keep_their_names_apart():
-    series = [Series(str(number), [0.2, 0.9], colour=number) for number in range(3)]
-    chart = parsed(charts.lines(Chart(["1", "2"], series, ends=(0.0, 1.0))))
-    ends = sorted(float(text.get("y")) for text in chart.iter("text") if "name" in text.get("class"))
-    assert all(after - before >= 13 for before, after in itertools.pairwise(ends))
-    assert len({line.get("stroke-dasharray") for line in chart.iter("polyline")}) == 3
+    for last in (0.0, 0.5, 1.0):  # wherever they end, within the chart
+        chart = parsed(Chart(["1", "2"], [Series(str(number), [0.2, last]) for number in range(5)], ends=(0.0, 1.0)))
+        ends = [float(text.get("y")) for text in of_class(chart, "name")]
+        assert all(after - before >= 13 for before, after in itertools.pairwise(ends))
+        assert ends[0] >= 20 and ends[-1] <= 215
 
 
 def test_a_scatter_says_what_its_edges_are():
     behind = np.array([0.0, 1.0]), np.array([10.0, 30.0])
     chart = parsed(charts.scatter(behind, (np.array([0.5]), np.array([20.0])), ("degree", "rmi"), "t"))
-    (plot,) = [one for one in chart.iter("rect") if one.get("class") == "plot"]
+    (plot,) = of_class(chart, "plot")
     assert plot.get("data-x") == "0.0 1.0" and plot.get("data-y") == "10.0 30.0"
     (dot,) = list(chart.iter("circle"))
     x, width = float(plot.get("x")), float(plot.get("width"))
     assert float(dot.get("cx")) == pytest.approx(x + width / 2)
-    assert len([one for one in chart.iter("rect") if "cell" in one.get("class")]) == 2
+    assert len(of_class(chart, "cell")) == 2
 
 
 def test_intervals():
     series = [Series("one", [10.0], [8.0], [12.0], [(9.0, 11.0)]), Series("a name that is much too long for it", [NAN])]
-    chart = parsed(charts.intervals(Chart([""], series, "t", "BLEU")))
+    chart = parsed(Chart([""], series, "t", "BLEU", rows=True))
     titles = [title.text for title in chart.iter("title")]
     assert titles == ["one: 10.00, 95%: 8.00 to 12.00; runs: 9.00, 11.00", "a name that is much too long for it"]
     texts = [text.text for text in chart.iter("text")]
     assert "10.0" in texts and "a name that is mu…" in texts
-    assert len(list(chart.iter("circle"))) == 2
-    (interval,) = [one for one in chart.iter("line") if "interval" in one.get("class")]
-    dots = sorted(float(one.get("cx")) for one in chart.iter("circle"))
-    assert float(interval.get("x1")) < dots[0] < dots[1] < float(interval.get("x2"))
+    (low, high), runs = points(of_class(chart, "interval")[0]), [float(run.get("cx")) for run in of_class(chart, "run")]
+    assert chart.get("viewBox") == "0 0 440 86"
+    assert low[0] < runs[0] < points(of_class(chart, "stroke")[0])[0][0] < runs[1] < high[0]
 
 
 def test_differences_have_zero_signs_and_stars():
-    series = [Series("a", [-2.0], [-3.0], [-1.0]), Series("b", [1.5], [-0.5], [3.5])]
-    chart = parsed(charts.intervals(Chart([""], series, "t", "BLEU"), signed=True, notes=["*", ""]))
-    assert [text.text for text in chart.iter("text") if text.get("class") == "value"] == ["-2.0*", "+1.5"]
-    (zero,) = [line for line in chart.iter("line") if line.get("class") == "median"]
-    first, second = [line for line in chart.iter("line") if "interval" in line.get("class")]
-    x = float(zero.get("x1"))
-    assert float(first.get("x2")) < x and float(second.get("x1")) < x < float(second.get("x2"))
+    series = [Series("a", [-2.0], [-3.0], [-1.0], note="*"), Series("b", [1.5], [-0.5], [3.5])]
+    chart = parsed(Chart([""], series, "t", "BLEU", rows=True, signed=True))
+    assert [text.text for text in of_class(chart, "value")] == ["-2.0*", "+1.5"]
+    ((zero, _), _), (_, (high, _)), ((low, _), _) = map(points, of_class(chart, "median") + of_class(chart, "interval"))
+    assert high < zero and low < zero < points(of_class(chart, "interval")[1])[1][0]
 
 
 def test_a_dumbbell_goes_from_the_first_value_to_the_last():
-    series = [Series("a", [20.0, 35.0], [NAN, 28.0], [NAN, 42.0]), Series("b", [30.0, NAN])]
-    chart = parsed(charts.intervals(Chart(["predicted", "error"], series), notes=[" (+15.0*)", ""]))
-    (joined,) = [line for line in chart.iter("line") if line.get("class") == "line c0"]
-    (bar,) = [line for line in chart.iter("line") if line.get("class") == "interval c0"]
-    start, lone = [circle for circle in chart.iter("circle") if circle.get("class") == "start c0"]
-    assert joined.get("x1") == start.get("cx") and start[0].text == "a, predicted: 20.00"
-    ends = [float(line.get(end)) for line, end in ((joined, "x1"), (bar, "x1"), (joined, "x2"), (bar, "x2"))]
-    assert ends == sorted(set(ends)) and float(lone.get("cx")) > ends[0]
-    values = [text.text for text in chart.iter("text") if text.get("class") == "value"]
-    assert values == ["35.0 (+15.0*)", "\N{EN DASH}"]
+    series = [Series("a", [20.0, 35.0], [NAN, 28.0], [NAN, 42.0], note=" (+15.0*)"), Series("b", [30.0, NAN])]
+    chart = parsed(Chart(["predicted", "error"], series, rows=True))
+    (joined,), (bar,) = of_class(chart, "line"), of_class(chart, "interval")
+    start, lone = of_class(chart, "start")
+    (begin, y), (end, _) = points(joined)
+    assert (start.get("cx"), start.get("cy")) == (f"{begin:g}", f"{y:g}") and start[0].text == "a, predicted: 20.00"
+    (low, _), (high, _) = points(bar)
+    assert begin < low < end < high and float(lone.get("cx")) > begin
+    assert [text.text for text in of_class(chart, "value")] == ["35.0 (+15.0*)", "\N{EN DASH}"]
 
 
 def test_names_that_are_cut_stay_different():
@@ -146,43 +148,42 @@ def test_names_that_are_cut_stay_different():
 
 def test_points_of_few_examples_are_grey_and_not_joined():
     series = Series("one", [30.0, 20.0, 10.0], [29.0, 19.0, 9.0], [31.0, 21.0, 11.0])
-    drawn = parsed(charts.lines(Chart(["a", "b", "c"], [series], counts=(9, 4, 5))))
+    drawn = parsed(Chart(["a", "b", "c"], [series], counts=(9, 4, 5)))
     assert [dot.get("class") for dot in drawn.iter("circle")] == ["dot c0", "dot few", "dot c0"]
-    (line,) = drawn.iter("polyline")
-    assert len(line.get("points").split()) == 2
+    (line,) = of_class(drawn, "line")
+    assert len(points(line)) == 2
 
 
 def test_bins_are_next_to_each_other():
     one = Series("one", [30.0, 20.0], [29.0, 19.0], [31.0, 21.0])
-    other = Series("other", [25.0, NAN], colour=1)
-    drawn = parsed(charts.lines(Chart(["< 5", ">= 5"], [one, other], "t", "BLEU", "length, words", (1200, 7))))
+    other = Series("other", [25.0, NAN])
+    drawn = parsed(Chart(["< 5", ">= 5"], [one, other], "t", "BLEU", "length, words", (1200, 7)))
     texts = [text.text for text in drawn.iter("text")]
     assert {"< 5", "(1,200)", ">= 5", "(7)", "length, words", "BLEU", "one", "other"} <= set(texts)
-    first, second = drawn.iter("polyline")
-    places = [tuple(map(float, pair.split(","))) for pair in first.get("points").split()]
-    assert places[0][0] < places[1][0] and places[0][1] < places[1][1]
-    assert len(second.get("points").split()) == 1 and len(list(drawn.iter("circle"))) == 3
-    assert len([line for line in drawn.iter("line") if "interval" in line.get("class")]) == 2
-    three = Series("one", [30.0, 20.0, 10.0])
-    long = charts.lines(Chart(["a very long name of a bin"] * 6, [three], joined=False))
-    assert "rotate" in str(long) and "polyline" not in str(long) and "a very long name …" in str(long)
-    counted = charts.lines(Chart(["a very long name of a bin"] * 6, [three], counts=[7] * 6))
+    (line,) = of_class(drawn, "line")
+    (x1, y1), (x2, y2) = points(line)
+    assert x1 < x2 and y1 < y2
+    dots = [float(dot.get("cx")) for dot in of_class(drawn, "dot")]
+    assert drawn.get("viewBox") == "0 0 440 263"
+    assert dots[:2] == [x1, x2] and x1 < dots[2] < x2 and len(of_class(drawn, "interval")) == 2
+    six = Series("one", [30.0, 20.0, 10.0, 1.0, 2.0, 3.0])
+    long = charts.draw(Chart(["a very long name of a bin"] * 6, [six], joined=False))
+    assert "rotate" in str(long) and 'class="line' not in str(long) and "a very long name …" in str(long)
+    counted = charts.draw(Chart(["a very long name of a bin"] * 6, [six], counts=[7] * 6))
     assert str(counted).count("a very long name … (7)") == 6
 
 
 def test_two_systems_have_one_scale():
     chart = parsed(charts.scatter((np.zeros(0),) * 2, (np.array([0.0, 4.0]), np.array([1.0, 9.0])), ("a", "b"), "t",
                                   pair="1 0"))  # fmt: skip
-    (plot,) = [one for one in chart.iter("rect") if one.get("class") == "plot"]
+    (plot,) = of_class(chart, "plot")
     assert plot.get("data-x") == plot.get("data-y") == "0.0 9.0" and plot.get("data-pair") == "1 0"
     assert len(list(chart.iter("circle"))) == 2
-    texts = [(text.get("text-anchor"), text.text) for text in chart.iter("text") if text.get("class") == "tick"]
+    texts = [(text.get("text-anchor"), text.text) for text in of_class(chart, "tick")]
     across, up = ([text for anchor, text in texts if anchor == end] for end in ("middle", "end"))
     assert across == up == ["0", "2", "4", "6", "8"]
 
 
-def test_a_bar_and_shades():
-    chart = parsed(charts.share_bar([(0.25, 0), (0.5, 1)], "three quarters"))
-    assert [(one.get("x"), one.get("width")) for one in chart] == [("0", "25"), ("25", "50")]
+def test_shades():
     found = [charts.shade(value) for value in (-1, -0.05, 0, 0.3, 1, None)]
     assert found == ["n5", "z", "z", "p2", "p5", ""]

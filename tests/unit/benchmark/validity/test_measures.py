@@ -254,7 +254,7 @@ def test_the_command(tmp_path, monkeypatch):
     monkeypatch.setattr(validate, "_clusters", lambda *_: SimpleNamespace(labels=(np.arange(60) // 6,)))
     clustered = cgbench.validate(release, measures=True, metric="exact", samples=100, cluster="source").measures[0]
     drawn = []
-    monkeypatch.setattr(charts, "lines", lambda chart: drawn.extend(chart.series))
+    monkeypatch.setattr(charts, "draw", lambda chart: drawn.extend(chart.series))
     curves_page.measures_page(result, "")
     assert list(drawn[0].values) == list(result.measures[0].measures[0].risks)[::-1]
     assert clustered.measures[0].prr == result.measures[0].measures[0].prr
