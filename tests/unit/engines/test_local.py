@@ -23,25 +23,27 @@ def test_tasks_all_run_and_maps_keep_their_order(jobs):
     assert list(Local(jobs).map(square, iter(()))) == []
 
 
+FAILS = """
+import pathlib, sys, time
+from cgbench.engines import Local
+def work(number):
+    if number == 3:
+        raise ValueError("three")
+    time.sleep(600 if number == 4 else 0)
+if __name__ == "__main__":
+    try:
+        list(Local(2).run(work, [(number,) for number in (1, 2, 4, 3, 5)]))
+    except ValueError as error:
+        print(error)
+"""
+
+
 def test_the_first_error_stops_the_rest(tmp_path):
     """In a process of its own: what it prints at its end matters, too."""
-    script = tmp_path / "script.py"
-    script.write_text(
-        "import pathlib, sys, time\n"
-        "from cgbench.engines import Local\n"
-        "def work(number):\n"
-        "    if number == 3:\n"
-        "        raise ValueError('three')\n"
-        "    time.sleep(600 if number == 4 else 0)\n"
-        "if __name__ == '__main__':\n"
-        "    try:\n"
-        "        list(Local(2).run(work, [(number,) for number in (1, 2, 4, 3, 5)]))\n"
-        "    except ValueError as error:\n"
-        "        print(error)\n"
-    )
-    result = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
-    assert result.stdout == "three\n"
-    assert result.stderr == ""
+    (tmp_path / "script.py").write_text(FAILS)
+    command = [sys.executable, str(tmp_path / "script.py")]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert (result.stdout, result.stderr) == ("three\n", "")
 
 
 def killed(number):
@@ -55,49 +57,42 @@ def test_a_worker_that_is_killed_is_one_line():
         list(Local(2).map(killed, range(5)))
 
 
-def test_workers_end_with_the_command_that_started_them(tmp_path):
-    """Killed by SIGKILL, a command leaves no worker behind that would go on writing."""
-    script = tmp_path / "script.py"
-    script.write_text(
-        "import os, pathlib, sys, time\n"
-        "from cgbench.engines import Local\n"
-        "def work(path):\n"
-        "    pathlib.Path(path).write_text(str(os.getpid()))\n"
-        "    time.sleep(600)\n"
-        "if __name__ == '__main__':\n"
-        "    list(Local(2).run(work, [(f'{sys.argv[1]}/{n}.pid',) for n in range(2)]))\n"
-    )
-    parent = subprocess.Popen([sys.executable, str(script), str(tmp_path)])
+WAITS = """
+import os, pathlib, sys, time
+from cgbench.engines import Local
+def work(path):
+    pathlib.Path(path + ".pid").write_text(str(os.getpid()))
+    time.sleep(600)
+if __name__ == "__main__":
+    list(Local(2).run(work, [(f"{sys.argv[1]}/{n}",) for n in range(2)]))
+"""
+SAVES = """
+import os, pathlib, sys, time
+from cgbench.models.training.interruption import held_signals
+from cgbench.engines import Local
+def work(path):
+    with held_signals() as signals:
+        pathlib.Path(path + ".pid").write_text(str(os.getpid()))
+        while not signals:
+            time.sleep(0.05)
+        pathlib.Path(path + ".saved").touch()
+if __name__ == "__main__":
+    list(Local(2).run(work, [(f"{sys.argv[1]}/{n}",) for n in range(2)]))
+"""
+
+
+@pytest.mark.parametrize(("script", "saved"), [(WAITS, 0), (SAVES, 2)])
+def test_workers_end_with_the_command_that_started_them(tmp_path, script, saved):
+    """Killed by SIGKILL, a command leaves no worker behind that would go on writing; one that handles the signal is
+    asked to end before it is ended, and can save what it has."""
+    (tmp_path / "script.py").write_text(script)
+    parent = subprocess.Popen([sys.executable, str(tmp_path / "script.py"), str(tmp_path)])
     wait_until(lambda: len([path for path in tmp_path.glob("*.pid") if path.read_text()]) == 2)
     workers = [int(path.read_text()) for path in tmp_path.glob("*.pid")]
     os.kill(parent.pid, signal.SIGKILL)
     parent.wait()
     wait_until(lambda: not any(alive(worker) for worker in workers))
-
-
-def test_a_worker_that_handles_the_signal_can_save_what_it_has(tmp_path):
-    """The command is killed by SIGKILL; a worker is asked to end before it is ended."""
-    script = tmp_path / "script.py"
-    script.write_text(
-        "import os, pathlib, sys, time\n"
-        "from cgbench.models.training.interruption import held_signals\n"
-        "from cgbench.engines import Local\n"
-        "def work(path):\n"
-        "    with held_signals() as signals:\n"
-        "        pathlib.Path(path + '.pid').write_text(str(os.getpid()))\n"
-        "        while not signals:\n"
-        "            time.sleep(0.05)\n"
-        "        pathlib.Path(path + '.saved').touch()\n"
-        "if __name__ == '__main__':\n"
-        "    list(Local(2).run(work, [(f'{sys.argv[1]}/{n}',) for n in range(2)]))\n"
-    )
-    parent = subprocess.Popen([sys.executable, str(script), str(tmp_path)])
-    wait_until(lambda: len([path for path in tmp_path.glob("*.pid") if path.read_text()]) == 2)
-    workers = [int(path.read_text()) for path in tmp_path.glob("*.pid")]
-    os.kill(parent.pid, signal.SIGKILL)
-    parent.wait()
-    wait_until(lambda: not any(alive(worker) for worker in workers))
-    assert len(list(tmp_path.glob("*.saved"))) == 2
+    assert len(list(tmp_path.glob("*.saved"))) == saved
 
 
 def wait_until(condition):

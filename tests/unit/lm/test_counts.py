@@ -31,21 +31,6 @@ def test_words_by_falling_count_with_the_special_ones_first(corpus_of):
     assert (corpus.tokens, corpus.sentences, corpus.longest) == (6, 4, 5)
 
 
-def test_places_sorted_backwards_by_eye(corpus_of):
-    corpus = corpus_of("a b\nb\n")  # as ids: 2 | 4 3 2 | 3 2
-    sort = sort_positions(corpus, 3, 1)
-    #              b </s>   a b </s>   <s> b   <s> a b   <s> a
-    assert [twins_lm.backwards(corpus.text, position, 3) for position in sort.positions] == [
-        [2, 3, 2],
-        [2, 3, 4],
-        [3, 2],
-        [3, 4, 2],
-        [4, 2],
-    ]
-    assert sort.shared.tolist() == [0, 2, 0, 1, 0]
-    assert sort.depths.tolist() == [3, 3, 2, 3, 2]
-
-
 @settings(deadline=None, max_examples=40)
 @given(sentences, st.integers(1, 5), st.integers(1, 3))
 def test_sorting_against_its_definition(corpus_of, lines, order, jobs):

@@ -221,9 +221,5 @@ def test_noise_before_and_after_the_drop():
     assert "all, 1: 100.00" in noise["chart"] and "all, 2: 0.00" in noise["chart"]
     assert "not dropped, 1: 100.00" in noise["chart"]
     for without in ({**quality, "warnings": ["cut"]}, {"candidates": {}, "warnings": []}, None):
-        assert (
-            module._noise(
-                SimpleNamespace(manifest={"ensemble": without}, configuration={"uncertainty": "rmi"}), columns
-            )
-            is None
-        )
+        release = SimpleNamespace(manifest={"ensemble": without}, configuration={"uncertainty": "rmi"})
+        assert module._noise(release, columns) is None

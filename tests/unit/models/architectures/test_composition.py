@@ -9,8 +9,6 @@ from cgbench.errors import InputError
 from cgbench.models.config.architectures import CompositionConfig, build_model
 from cgbench.models.parts.ragged import Layout
 
-torch.set_num_threads(1)
-
 
 def config_of(**changes):
     return row("composition", **changes).values[0]

@@ -12,8 +12,6 @@ from cgbench.models.config.common import TransformerConfig
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.special_ids import BOS, EOS, PAD
 
-torch.set_num_threads(1)
-
 WIDTH, FEEDFORWARD, SIZE = 64, 96, 3000
 ABSOLUTE = TransformerConfig(**{**SMALL, "width": WIDTH, "feedforward_width": FEEDFORWARD, **CSORDAS})
 RELATIVE = dataclasses.replace(ABSOLUTE, **CSORDAS_RELATIVE)

@@ -11,8 +11,6 @@ from cgbench.errors import InputError
 from cgbench.models.config.architectures import AccuConfig, build_model
 from cgbench.models.parts.ragged import Layout
 
-torch.set_num_threads(1)
-
 BATCH = pairs([(5, 3), (2, 6)])
 
 

@@ -8,8 +8,6 @@ from slow_attention import attend_slowly, consult_slowly, memory_of
 from cgbench.models.architectures.lrf import FuseAttention
 from cgbench.models.parts.ragged import Layout
 
-torch.set_num_threads(1)
-
 
 def config_of(**changes):
     return row("lrf", **{"decoder_layers": 3, **changes}).values[0]

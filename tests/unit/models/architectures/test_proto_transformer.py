@@ -11,8 +11,6 @@ from cgbench.models.config.architectures import ARCHITECTURES, build_model
 from cgbench.models.parts.ragged import Layout, Ragged
 from cgbench.models.special_ids import BOS
 
-torch.set_num_threads(1)
-
 SMALL = {"prototype_layer": 2, "prototype_min_count": 3}
 FORMS = {"post": {}, "pre": {"norm": "pre", "positions": "relative"}, "one": {"prototypes": 1, "begin_source": True}}
 

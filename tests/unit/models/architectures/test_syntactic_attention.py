@@ -7,7 +7,6 @@ from cgbench.models.config.architectures import SyntacticAttentionConfig, build_
 from cgbench.models.config.presets import load_preset
 from cgbench.models.parts.ragged import Ragged
 
-torch.set_num_threads(1)
 SOURCES = [[5, 6, 7, 2], [8, 2], [9, 10, 11, 12, 13, 2], [2]]
 TARGETS = [[4, 5, 2], [6, 7, 8, 9, 2], [2], [10, 2]]
 

@@ -6,12 +6,15 @@ import pytest
 import torch
 
 pytest.importorskip("transformers")
+import transformers
 from external_models import LINES, WORDS, configuration, forced_log_probs, tokenizer, write_model
 from small_ensemble import SOURCE, TARGET, learn_subwords, write_member
+from tokenizers import processors
 
 from cgbench.engines import Local
 from cgbench.errors import InputError
 from cgbench.models.ensemble import Ensemble
+from cgbench.models.external.hugging_face import HuggingFaceMember
 from cgbench.models.external.opening import check_together, plan_member
 from cgbench.models.external.token_space import Measurement, measure_in_token_space
 
@@ -77,8 +80,6 @@ def test_a_model_without_dropout_has_one_opinion(tmp_path):
 
 def test_an_adapter_is_the_model_that_peft_makes_of_it(tmp_path):
     peft = pytest.importorskip("peft")
-    import transformers
-
     address = write_model(tmp_path / "base", "marian")
     model = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "base")
     torch.manual_seed(0)
@@ -111,24 +112,14 @@ def test_an_adapter_is_the_model_that_peft_makes_of_it(tmp_path):
 
 def test_a_language_that_is_forced_is_measured_nowhere(tmp_path):
     """NLLB's way: the output begins with the code of its language, whatever the model thinks of that."""
-    import transformers
-
-    codes = ("deu_Latn", "eng_Latn")
     address = write_model(tmp_path / "m", "bart")
-    made = tokenizer(WORDS[:-2], codes)
-    plain = transformers.PreTrainedTokenizerFast
-
-    class Languages(plain):
-        src_lang = tgt_lang = None
-
+    made = tokenizer(WORDS[:-2], ("deu_Latn", "eng_Latn"))
     made.save_pretrained(tmp_path / "m")
-    from cgbench.models.external.hugging_face import HuggingFaceMember
-
     model = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "m").eval()
     given = {"label": address}
     with pytest.raises(InputError, match="has no language codes; leave out source"):
         HuggingFaceMember(model, made, source="deu_Latn", target="eng_Latn", **given)
-    made.__class__ = Languages
+    made.__class__ = type("Languages", (type(made),), {"src_lang": None, "tgt_lang": None})
     with pytest.raises(InputError, match=r"\?source=CODE&target=CODE"):
         HuggingFaceMember(model, made, **given)
     with pytest.raises(InputError, match=r"no language 'eng_Lat'; did you mean eng_Latn\?"):
@@ -172,8 +163,6 @@ CHAT = (
 
 def chat_model(folder, chat=CHAT):
     """A model whose tokeniser puts a token before whatever it reads, and has a chat template."""
-    from tokenizers import processors
-
     address = write_model(folder, "gpt2")
     made = tokenizer()
     made.backend_tokenizer.post_processor = processors.TemplateProcessing(

@@ -18,7 +18,6 @@ from cgbench.models.training import creg, loss, seqmix
 from cgbench.models.training.loss import label_smoothed_nll_loss
 from cgbench.models.training.objective import Objective, build_objectives
 
-torch.set_num_threads(1)
 SIZE = 15
 SOURCES = [[5, 6, 7, 2], [8, 2], [9, 10, 5, 11, 6, 2], [12, 5, 2]]
 TARGETS = [[4, 2], [6, 7, 8, 9, 4, 2], [2], [13, 4, 4, 2]]
