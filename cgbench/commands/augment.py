@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from cgbench.commands.click_types import corpora_words, corpus_words
-from cgbench.commands.command import Command, Group, format_option, print_json
+from cgbench.commands.command import Command, Group, format_option, show
 from cgbench.commands.options import takes
 from cgbench.data_recipes.augmentation import AugmentRequest
 from cgbench.errors import InputError
@@ -51,18 +51,16 @@ def geca_command(request: AugmentRequest, form: str) -> None:
         "settings": request.as_dict,
         "tests": [{"test": str(test), **vars(seen)} for test, seen in result.tests],
     }
-    if form == "json":
-        print_json(figures)
-        return
-    click.echo(
+    lines = [
         f"{counted(augmented.training_pairs, 'pair')}, {counted(augmented.templates, 'template')}, "
         f"{counted(augmented.tuples, 'fragment tuple')}; {counted(augmented.shared, 'template')} with several tuples\n"
         f"{counted(len(augmented.pairs), 'new pair')}, "
         + (f"in a training corpus of {result.written:,}, " if request.mix else "")
         + f"written to {' '.join(map(str, result.out))}"
-    )
-    for test, seen in result.tests:
-        click.echo(
-            f"{test}: the new pairs contain {seen.pairs:,} of its {counted(seen.rows, 'pair')} and {seen.sources:,} "
-            f"of its sources ({seen.sources / max(seen.rows, 1):.1%})"
-        )
+    ]
+    lines += [
+        f"{test}: the new pairs contain {seen.pairs:,} of its {counted(seen.rows, 'pair')} and {seen.sources:,} of its "
+        f"sources ({seen.sources / max(seen.rows, 1):.1%})"
+        for test, seen in result.tests
+    ]
+    show(form, figures, "\n".join(lines))

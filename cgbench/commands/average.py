@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from cgbench.commands.command import Command, format_option, print_json
+from cgbench.commands.command import Command, format_option, show
 from cgbench.errors import InputError
 
 PATH = click.Path(path_type=Path)
@@ -32,11 +32,9 @@ def average_command(folders: tuple[Path, ...], last: int | None, out: Path, form
         click.echo(
             "warning: these are of different runs (seeds); a mean of their parameters is hardly a model", err=True
         )
-    if form == "json":
-        print_json({"out": str(out), "checkpoints": record})
-        return
     from cgbench.tables import render
 
     rows = [(row["folder"], str(row["seed"]), f"{row['updates']:,}") for row in record]
-    click.echo(render(("checkpoint", "seed", "updates"), rows))
-    click.echo(f"\nwritten to {out}\nnext:  cgbench translate --model {out} < source > hypotheses")
+    table = render(("checkpoint", "seed", "updates"), rows)
+    then = f"written to {out}\nnext:  cgbench translate --model {out} < source > hypotheses"
+    show(form, {"out": str(out), "checkpoints": record}, f"{table}\n\n{then}")

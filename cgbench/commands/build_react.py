@@ -9,7 +9,7 @@ import click
 from cgbench.benchmark.react.request import BuildRequest
 from cgbench.commands.click_types import corpora_words, corpus_words
 from cgbench.commands.command import DRY_RUN, EXPLAIN, Resumable, engine_options, format_option, grouped_option
-from cgbench.commands.lines import cost_table, note, print_json, say_if
+from cgbench.commands.lines import cost_table, note, print_json, show
 from cgbench.commands.options import takes
 from cgbench.errors import InputError, argument
 
@@ -43,15 +43,12 @@ def build_react_command(request: BuildRequest, dry_run: bool, explain: bool, for
     cost = forecast(plan, workspace, engine)
     if dry_run:
         lines = build.explain(plan, workspace)
-        if form == "json":
-            estimate = {"seconds": sum(filter(None, cost.values())), "steps": cost} if cost else None
-            print_json({"steps": lines, "estimate": estimate})
-            return
-        click.echo("\n".join([*lines, *([f"\n{cost_table(cost)}"] if cost else [])]))
-        return
+        estimate = {"seconds": sum(filter(None, cost.values())), "steps": cost} if cost else None
+        text = "\n".join([*lines, *([f"\n{cost_table(cost)}"] if cost else [])])
+        return show(form, {"steps": lines, "estimate": estimate}, text)
     if cost:
         note(f"\n{cost_table(cost)}\n")
-    release = build.run_build(plan, engine, say_if(explain))
+    release = build.run_build(plan, engine, note if explain else None)
     if form == "json":
         summary = {"out": str(request.out), **release.manifest}
         print_json(summary)

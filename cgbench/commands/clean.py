@@ -3,7 +3,7 @@
 import click
 
 from cgbench.benchmark.release.clean import CleanRequest, clean
-from cgbench.commands.command import Command, format_option, print_json
+from cgbench.commands.command import Command, format_option, show
 from cgbench.commands.options import takes
 
 
@@ -17,11 +17,8 @@ def clean_command(request: CleanRequest, form: str) -> None:
     FOLDER is a release, its workspace (RELEASE.work), or the folder of a trained ensemble or model.
     """
     removed, dry_run = clean(request), request.dry_run
-    if form == "json":
-        rows = [{"path": str(entry.path), "bytes": entry.size} for entry in removed]
-        print_json({"removed": not dry_run, "found": rows})
-        return
-    for entry in removed:
-        click.echo(f"{'would delete' if dry_run else 'deleted'}  {entry.path} ({entry.size:,} bytes)")
-    total = sum(entry.size for entry in removed)
-    click.echo(f"{total:,} bytes {'to free' if dry_run else 'freed'}" if removed else "nothing to delete")
+    total, done = sum(entry.size for entry in removed), "would delete" if dry_run else "deleted"
+    lines = [f"{done}  {entry.path} ({entry.size:,} bytes)" for entry in removed]
+    lines.append(f"{total:,} bytes {'to free' if dry_run else 'freed'}" if removed else "nothing to delete")
+    rows = [{"path": str(entry.path), "bytes": entry.size} for entry in removed]
+    show(form, {"removed": not dry_run, "found": rows}, "\n".join(lines))

@@ -42,14 +42,10 @@ class FilesType(click.ParamType):
         return tuple(map(Path, names))
 
 
-class ModelType(click.ParamType):
+class ModelType(click.types.StringParamType):
     """The name of a model: one word that is not downloaded even if it looks like an address."""
 
     name = "model"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name unchanged."""
-        return str(value)
 
 
 class Option(click.Option):

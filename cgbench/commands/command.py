@@ -13,6 +13,7 @@ from cgbench.commands.click_types import FilesType, ModelType, Option
 from cgbench.commands.lines import Failure, Stopped, failure_of, interruptible, text_alone, warnings_as_lines
 from cgbench.commands.lines import note as note  # read from here by many
 from cgbench.commands.lines import print_json as print_json
+from cgbench.commands.lines import show as show
 from cgbench.settings import did_you_mean
 from cgbench.text.remote import is_address, local
 

@@ -4,7 +4,8 @@ import textwrap
 
 import click
 
-from cgbench.commands.command import JOBS, Command, Group, Resumable, format_option, grouped_option, note, print_json
+from cgbench.commands.command import JOBS, Command, Group, Resumable, format_option, grouped_option
+from cgbench.commands.lines import note, print_json, show
 from cgbench.commands.options import takes
 from cgbench.data_recipes.prepared import DataRequest
 from cgbench.tables import columns, counted, render
@@ -23,13 +24,10 @@ def list_command(form: str) -> None:
     """List the data sets with their size and licence."""
     from cgbench.data_recipes.registry import recipes
 
-    if form == "json":
-        keys = ("name", "summary", "size", "download", "licence", "homepage")
-        rows = [{key: recipe.describe()[key] for key in keys} for recipe in recipes().values()]
-        print_json(rows)
-        return
-    table = [(r.name, r.summary, r.size, r.download or "?", r.licence) for r in recipes().values()]
-    click.echo(render(("name", "contents", "size", "download", "licence"), table, left=5))
+    keys = ("name", "summary", "size", "download", "licence", "homepage")
+    rows = [{key: getattr(recipe, key) for key in keys} for recipe in recipes().values()]
+    table = [(row["name"], row["summary"], row["size"], row["download"] or "?", row["licence"]) for row in rows]
+    show(form, rows, render(("name", "contents", "size", "download", "licence"), table, left=5))
 
 
 @data_group.command("describe", cls=Command, example="cgbench data describe scan")

@@ -5,7 +5,7 @@ import shlex
 import click
 
 from cgbench.benchmark.release.export.export import ExportRequest, export
-from cgbench.commands.command import Command, format_option, print_json
+from cgbench.commands.command import Command, format_option, show
 from cgbench.commands.options import takes
 
 
@@ -16,9 +16,6 @@ from cgbench.commands.options import takes
 def export_command(request: ExportRequest, form: str) -> None:
     """Export the test set of a release to the format of another tool, without network access."""
     files, folder = export(request), shlex.quote(request.release)
-    if form == "json":
-        summary = {"out": str(request.out), "to": request.to, "files": files}
-        print_json(summary)
-    else:
-        click.echo(f"written to {request.out}: {', '.join(files)}")
-        click.echo(f"the release itself as a data set:  hf upload ORG/NAME {folder} . --repo-type dataset")
+    text = f"the release itself as a data set:  hf upload ORG/NAME {folder} . --repo-type dataset"
+    summary = {"out": str(request.out), "to": request.to, "files": files}
+    show(form, summary, f"written to {request.out}: {', '.join(files)}\n{text}")

@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
@@ -202,6 +202,14 @@ def print_json(value: Any) -> None:
     click.echo(printable_json(json.dumps(value, ensure_ascii=False, indent=1)))
 
 
+def show(form: str, value: Any, text: str) -> None:
+    """Print a result on standard output: its value as JSON (``form``), or its text."""
+    if form == "json":
+        print_json(value)
+    else:
+        click.echo(text)
+
+
 def warn_of(findings: Iterable[Finding]) -> None:
     """Print one warning per problem in the texts; scores can still be computed."""
     for finding in findings:
@@ -220,8 +228,3 @@ def duration(seconds: float) -> str:
         if seconds >= 1.5 * length:
             return f"{seconds / length:,.{int(unit != 'minute' and seconds < 9.95 * length)}f} {unit}s"
     return f"{max(1, round(seconds))} second{'s' if round(seconds) > 1 else ''}"
-
-
-def say_if(explain: bool) -> Callable[[str], None] | None:
-    """A function that prints a line on standard error, or None."""
-    return note if explain else None

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from cgbench.commands.command import Command, Group, format_option, print_json
+from cgbench.commands.command import Command, Group, format_option, show
 from cgbench.commands.options import takes
 from cgbench.errors import InputError, warn
 from cgbench.lm.training import LmRequest
@@ -35,9 +35,6 @@ def train_command(request: LmRequest, form: str) -> None:
     for warning in trained.warnings:
         warn(warning)
     figures = trained.figures
-    if form == "json":
-        print_json(figures)
-        return
     from cgbench.tables import counted, render
 
     rows = [
@@ -45,9 +42,9 @@ def train_command(request: LmRequest, form: str) -> None:
         for order, (ngrams, discounts) in enumerate(zip(figures["ngrams"], figures["discounts"], strict=True), 1)
     ]
     text_size = f"{counted(figures['tokens'], 'word')} in {counted(figures['sentences'], 'sentence')}"
-    click.echo(f"{text_size}\nSHA-256 {figures['sha256']}\n")
-    click.echo(render(("order", "n-grams", "D1", "D2", "D3+"), rows))
-    click.echo(f"\n{figures['signature']}\nnext:  cgbench lm score --lm {request.out} TEXT")
+    table = render(("order", "n-grams", "D1", "D2", "D3+"), rows)
+    then = f"{figures['signature']}\nnext:  cgbench lm score --lm {request.out} TEXT"
+    show(form, figures, f"{text_size}\nSHA-256 {figures['sha256']}\n\n{table}\n\n{then}")
 
 
 @lm_group.command("score", cls=Command, example="cgbench lm score test.en --lm model.arpa")

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from cgbench.benchmark.parts.request import PartsRequest
-from cgbench.commands.command import Command, format_option, print_json
+from cgbench.commands.command import Command, format_option, show
 from cgbench.commands.options import takes
 
 
@@ -25,7 +25,4 @@ def parts_command(values: dict[str, Any], release: str | None, form: str) -> Non
     from cgbench.benchmark.parts.parts import parts, report
 
     result = parts(PartsRequest(release=release, **values))
-    if form == "json":
-        print_json(result.manifest)
-        return
-    click.echo(f"{report(result)}\n\nwritten to {result.folder}")
+    show(form, result.manifest, f"{report(result)}\n\nwritten to {result.folder}")

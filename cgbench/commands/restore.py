@@ -4,7 +4,7 @@ import click
 
 from cgbench.benchmark.release.restore import RestoreRequest, restore
 from cgbench.commands.click_types import corpora_words
-from cgbench.commands.command import Command, format_option, print_json
+from cgbench.commands.command import Command, format_option, show
 from cgbench.commands.options import takes
 from cgbench.tables import counted
 
@@ -20,8 +20,5 @@ def restore_command(request: RestoreRequest, form: str) -> None:
     """
     release = restore(request)
     folder = release.folder
-    if form == "json":
-        print_json({"out": str(folder), "signature": release.signature})
-    else:
-        pairs = counted(release.table().num_rows, "pair")
-        click.echo(f"restored the text of {pairs} in {folder} ({release.signature})\nnext:  cgbench verify {folder}")
+    text = f"restored the text of {counted(release.table().num_rows, 'pair')} in {folder} ({release.signature})"
+    show(form, {"out": str(folder), "signature": release.signature}, f"{text}\nnext:  cgbench verify {folder}")

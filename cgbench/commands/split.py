@@ -3,7 +3,7 @@
 import click
 
 from cgbench.benchmark.splits.request import SplitRequest
-from cgbench.commands.command import Command, format_option, note, print_json
+from cgbench.commands.command import Command, format_option, note, show
 from cgbench.commands.options import takes
 
 
@@ -17,7 +17,4 @@ def split_command(request: SplitRequest, form: str) -> None:
     result = split(request)
     for warning in result.warnings:
         note(f"warning: {warning}")
-    if form == "json":
-        print_json(result.release.manifest)
-        return
-    click.echo(f"{split_summary(result)}\n\nwritten to {request.out}")
+    show(form, result.release.manifest, f"{split_summary(result)}\n\nwritten to {request.out}")

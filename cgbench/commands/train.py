@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from cgbench.commands.click_types import corpus_words
-from cgbench.commands.command import (
-    EXPLAIN,
-    Resumable,
-    engine_options,
-    format_option,
-    grouped_option,
-    options,
-    print_json,
-)
-from cgbench.commands.lines import say_if
+from cgbench.commands.command import EXPLAIN, Resumable, engine_options, format_option, grouped_option, options
+from cgbench.commands.lines import note, print_json
 from cgbench.commands.options import takes
 from cgbench.models.training.request import EnsembleRequest, TrainRequest, begin
 from cgbench.requests import changed
@@ -106,7 +98,7 @@ def train_ensemble_command(request: EnsembleRequest, explain: bool, form: str) -
 
 def _say(explain: bool, dry_run: bool) -> Callable[[str], None] | None:
     """What prints the plan: on standard output where it is the result."""
-    return click.echo if dry_run else say_if(explain)
+    return click.echo if dry_run else note if explain else None
 
 
 def _named(outside: Start | None, preset: Preset, out: Path) -> str:

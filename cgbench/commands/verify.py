@@ -5,7 +5,7 @@ import sys
 import click
 
 from cgbench.benchmark.release.verify import VerifyRequest, verify
-from cgbench.commands.command import Command, format_option, print_json
+from cgbench.commands.command import Command, format_option, show
 from cgbench.commands.options import takes
 from cgbench.errors import printable
 
@@ -17,10 +17,6 @@ from cgbench.errors import printable
 def verify_command(request: VerifyRequest, form: str) -> None:
     """Recompute the checksums, counts and split of a release; exit status 1 if any of them differs."""
     checks = verify(request)
-    if form == "json":
-        rows = [{"check": check.name, "ok": check.ok, "detail": check.detail} for check in checks]
-        print_json({"ok": checks.ok, "checks": rows})
-    else:
-        for check in checks:
-            click.echo(printable(str(check)))
+    rows = [{"check": check.name, "ok": check.ok, "detail": check.detail} for check in checks]
+    show(form, {"ok": checks.ok, "checks": rows}, "\n".join(printable(check) for check in checks))
     sys.exit(0 if checks.ok else 1)
