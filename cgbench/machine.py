@@ -1,7 +1,11 @@
-"""This machine: its name, its cores, its free memory, and a check that a stage fits into memory before it starts."""
+"""This machine: its name, its cores and threads, its free memory, and a check that a stage fits into it beforehand."""
 
 import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from cgbench.errors import InputError
 
@@ -27,6 +31,18 @@ def usable_cores() -> int:
     """The number of cores that this process may use; all cores if the system does not tell (macOS)."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def in_threads(work: Callable[[Any], Any], items: Iterable[Any], jobs: int, waiting: int) -> Iterator[Any]:
+    """The results of ``work`` for each item, in order; at most ``waiting`` results are held."""
+    with ThreadPoolExecutor(jobs) as threads:
+        running: deque[Any] = deque()
+        for item in items:
+            running.append(threads.submit(work, item))
+            if len(running) > waiting:
+                yield running.popleft().result()
+        while running:
+            yield running.popleft().result()
 
 
 def size_of(name: str, example: object) -> int | None:

@@ -7,19 +7,16 @@ decimals; log10 of 0 is written as -99.
 """
 
 import queue
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO
 
 import numpy as np
 
 from cgbench.files import atomic_path
 from cgbench.lm.smoothing import Estimates, Smoothing, Stretch
+from cgbench.machine import in_threads
 
 _BUFFER = 4 << 20
-T = TypeVar("T")
 
 
 def write_arpa(model: Smoothing, out: Path) -> None:
@@ -27,13 +24,10 @@ def write_arpa(model: Smoothing, out: Path) -> None:
     with atomic_path(out) as temporary, temporary.open("wb", buffering=0) as file:
         header = [f"ngram {order}={count}\n" for order, count in enumerate(ngram_counts(model), 1)]
         file.write(("\\data\\\n" + "".join(header)).encode())
-        with ThreadPoolExecutor(model.jobs) as pool:
-            for estimates in model.estimate():
-                file.write(f"\n\\{estimates.order}-grams:\n".encode())
-                if estimates.order == 1:
-                    _write_words(model, estimates, file)
-                else:
-                    _write_order(model, estimates, file, pool)
+        for estimates in model.estimate():
+            file.write(f"\n\\{estimates.order}-grams:\n".encode())
+            write_estimates = _write_words if estimates.order == 1 else _write_order
+            write_estimates(model, estimates, file)
         file.write(b"\n\\end\\\n")
 
 
@@ -57,7 +51,7 @@ def _write_words(model: Smoothing, estimates: Estimates, file: BinaryIO) -> None
         write_all(file, buffer[:filled])
 
 
-def _write_order(model: Smoothing, estimates: Estimates, file: BinaryIO, pool: ThreadPoolExecutor) -> None:
+def _write_order(model: Smoothing, estimates: Estimates, file: BinaryIO) -> None:
     from cgbench.lm import arpa_kernels
 
     corpus, sorting, order = model.corpus, model.sorting, estimates.order
@@ -81,23 +75,10 @@ def _write_order(model: Smoothing, estimates: Estimates, file: BinaryIO, pool: T
             written.append((buffer, filled))
         return written
 
-    for written in map_ordered(pool, write, model.stretches, model.jobs + 2):
+    for written in in_threads(write, model.stretches, model.jobs, model.jobs + 2):
         for buffer, filled in written:
             write_all(file, buffer[:filled])
             spare.put(buffer)
-
-
-def map_ordered(
-    pool: ThreadPoolExecutor, work: Callable[[Stretch], T], stretches: Sequence[Stretch], most: int
-) -> Iterator[T]:
-    """Yield the results of ``work`` in order, while up to ``most`` further stretches are processed."""
-    waiting: deque[Future[T]] = deque()
-    for stretch in stretches:
-        waiting.append(pool.submit(work, stretch))
-        if len(waiting) > most:
-            yield waiting.popleft().result()
-    while waiting:
-        yield waiting.popleft().result()
 
 
 def write_all(file: BinaryIO, data: np.ndarray) -> None:

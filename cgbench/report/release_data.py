@@ -200,9 +200,7 @@ def novelty_curves(
         order = np.argsort(seeded_hash(np.arange(len(lines)), seed, "novelty"), kind="stable")[:sample_size]
         some = [lines[row] for row in np.sort(order).tolist()]
         longest = max((len(words_of(line)) for line in some), default=1)
-        figures = novel_ngrams(training.blocks(), some, max(1, min(orders, longest))).counts(
-            range(1, min(orders, longest) + 1)
-        )
+        figures = novel_ngrams(training.blocks(), some, range(1, min(orders, longest) + 1))
         shares = [novelty.share for novelty in figures.values()]
         curves[name] = [value for value in shares if value is not None]
     return curves

@@ -12,7 +12,7 @@ from planting import KINDS, Pair, Text
 
 from cgbench.benchmark.candidates.matching import word_frequency
 from cgbench.benchmark.candidates.pair_measures import pair_measures
-from cgbench.benchmark.candidates.uncertainty import candidate_lines, forget_ensemble, measure_reverse, measure_sources
+from cgbench.benchmark.candidates.uncertainty import candidate_lines, measure_reverse, measure_sources, open_ensemble
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.react.build_react import build_react
 from cgbench.benchmark.react.demo import LANGUAGES, NOISE, run_demo
@@ -116,7 +116,7 @@ def with_reverse(
     if not reverse:
         return columns
     back = [row["reverse_pe_stu"] for row in measure_reverse(reverse, pairs[1], pairs[0], device="cpu")]
-    forget_ensemble()
+    open_ensemble.cache_clear()
     both = {**columns, "reverse_pe_stu": np.array(back)}
     return {**both, **{name: np.array(values) for name, values in pair_measures(both, None).items()}}
 
@@ -234,7 +234,7 @@ def _planted(
     saved = work / "planted.npz"
     if not saved.is_file():
         found_rows = measure_sources(member_folders(release.ensemble), sources, targets, beam=5, device="cpu")
-        forget_ensemble()
+        open_ensemble.cache_clear()
         np.savez(saved, **numbers(found_rows))
     noisy = _measured(work, release, train, changed, reverse, dict(np.load(saved)), "planted")
     for name, side in (("source", sources), ("target", targets)):

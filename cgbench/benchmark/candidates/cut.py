@@ -14,8 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from cgbench.benchmark.candidates.scan import NO_LIMIT, arrow, in_threads, mix
+from cgbench.benchmark.candidates.scan import NO_LIMIT, arrow, mix
 from cgbench.files import atomic_path, write_atomic, write_json
+from cgbench.machine import in_threads
 from cgbench.text.blocks import padded, release_memory
 from cgbench.text.corpus import ParallelText, TextFile
 

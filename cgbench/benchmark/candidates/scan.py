@@ -28,11 +28,11 @@ import functools
 import json
 import os
 import queue
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -44,10 +44,11 @@ from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.engines import Engine
 from cgbench.errors import InputError
 from cgbench.files import atomic_path
-from cgbench.machine import usable_cores
+from cgbench.machine import in_threads, usable_cores
 from cgbench.progress import bar
 from cgbench.text.blocks import check_text, join_blocks, padded, read_range, release_memory
 from cgbench.text.corpus import ParallelText, TextFile
+from cgbench.text.normalisation import SIDES
 
 CHUNK = 16 << 20  # bytes of both sides per thread; with larger chunks the vocabularies alternate less in the cache
 SHARD = 2  # chunks per file
@@ -90,6 +91,82 @@ class Scan:
         """The scan with the n-grams in the folder ``learned``; ``sides`` are those of the degree and of the filter."""
         return cls(pool, number, KnownNgrams.load(learned / NGRAMS), Vocabulary.load(learned / WORDS), *sides)
 
+    @cached_property
+    def _words(self) -> list[tuple[Any, ...]]:
+        """The words of each side that are known, and that are not rare, for ``word_kernels.filter_lines``."""
+        words = dict.fromkeys(SIDES, self.other_words) | {self.degree_side: self.ngrams.words}
+        return [filter_arrays(words[side], self.filter_sides in ("both", side)) for side in SIDES]
+
+    def scan_shard(self, files: list[int], shard: Shard, buffers: _Buffers) -> dict[str, Any]:
+        """Scan a shard unless its part exists; returns its counts."""
+        path, chunks = shard
+        if (done := _read_counts(path, chunks)) is not None:
+            return done
+        rows, counts = zip(*(self.scan_chunk(files, chunk, buffers) for chunk in chunks), strict=True)
+        total = _sum_counts(counts) | {"lines": _lines(chunks)}
+        _write_part(path, {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}, total)
+        return total
+
+    def scan_chunk(
+        self, files: list[int], chunk: Chunk, buffers: _Buffers
+    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """The rows of a chunk by column, and its counts."""
+        from cgbench.text import word_kernels
+
+        # Read and check the text of both sides.
+        texts, degree_side = (self.pool.source, self.pool.target), SIDES.index(self.degree_side)
+        lines = chunk[0][0], chunk[1][0]
+        spans = [(chunk[0][side], chunk[1][side]) for side in (1, 2)]
+        blocks = []
+        for side, (text, (start, stop)) in enumerate(zip(texts, spans, strict=True)):
+            buffer = buffers.buffer(f"text {side}", stop - start)
+            read_range(files[side], buffer, start, stop, text.path)
+            blocks.append(check_text(buffer, stop - start, lines[0], text.path))
+
+        # Which lines are empty or have a rare word? Of the others: the pieces of the cover.
+        count = lines[1] - lines[0]
+        states = buffers.array("states", count, np.uint8)[:count]
+        states[:] = word_kernels.KEPT
+        of_side: dict[int, tuple[np.ndarray, ...]] = {}
+        ids = np.empty(0, np.int32)
+        for side in (1 - degree_side, degree_side):
+            block = blocks[side]
+            if side == degree_side:
+                ids = buffers.array("ids", block.size // 2 + 1, np.int32)
+            arrays = [
+                buffers.array(f"{name} {side}", count, dtype)[:count]
+                for name, dtype in (("offsets", np.int64), ("lengths", np.int32), ("codes", np.uint64))
+            ]
+            words = self._words[side]
+            read, filled = word_kernels.filter_lines(block.buffer, block.size, *words, states, ids, *arrays)  # type: ignore[call-arg]
+            if read != count:
+                raise InputError(f"{texts[side].path}: the file changed while it was read; run the command again")
+            of_side[side] = tuple(arrays)
+        remaining = np.flatnonzero(states == word_kernels.KEPT)
+        offsets, lengths, codes = ([of_side[side][i][remaining] for side in (0, 1)] for i in range(3))
+        pieces, _ = self.ngrams.count_pieces(ids[:filled], lengths[degree_side])
+
+        values, pairs_of_length = np.unique(lengths[degree_side], return_counts=True)
+        counts = {
+            "pairs": count,
+            "empty": int(np.count_nonzero(states == word_kernels.EMPTY)),
+            "rare": int(np.count_nonzero(states == word_kernels.RARE)),
+            "kept": len(remaining),
+            "lengths": dict(zip(map(str, values.tolist()), pairs_of_length.tolist(), strict=True)),  # as JSON has them
+        }
+        columns = {
+            "line": remaining + lines[0],
+            "pool": np.full(len(remaining), self.number, np.int32),
+            "source_offset": offsets[0] + (spans[0][0] - texts[0].begin),
+            "target_offset": offsets[1] + (spans[1][0] - texts[1].begin),
+            "source_length": lengths[0],
+            "target_length": lengths[1],
+            "pieces": pieces,
+            "degree": pieces / lengths[degree_side],
+            "content": pair_hash(codes[0], codes[1]),
+        }
+        return columns, counts
+
 
 def scan(
     work: Scan, out: Path, *, jobs: int = 1, spread: Callable[[Sequence[Shard]], Iterator[dict[str, Any]]] | None = None
@@ -97,8 +174,7 @@ def scan(
     """Filter a corpus of the pool and write the remaining pairs to ``out/part-00000.parquet``, ...
 
     :param jobs: threads; the files do not depend on it. Existing parts are kept.
-    :param spread: scans shards elsewhere, by :func:`scan_shard`, instead of in threads; returns the counts of each, in
-        order.
+    :param spread: scans shards elsewhere, by :meth:`Scan.scan_shard`, not in threads; returns their counts in order.
     :returns: ``pairs``, ``empty`` (dropped for an empty side), ``rare`` (dropped for a rare word), ``kept``;
         ``lengths``: the number of rows by length on the side of the degree.
     :raises InputError: a line is not UTF-8 (file and line), or a file changed while it was read.
@@ -110,13 +186,11 @@ def scan(
             (out / f"part-{shard:05d}.parquet", chunks[begin : begin + SHARD])
             for shard, begin in enumerate(range(0, len(chunks), SHARD))
         ]
-        for done in spread(shards) if spread else _by_threads(_Scanner(work), files, shards, jobs):
+        for done in spread(shards) if spread else _by_threads(work, files, shards, jobs):
             counts.append(done)
             progress.update(done["pairs"])
     release_memory()
-    total: dict[str, Any] = {key: sum(count[key] for count in counts) for key in _COUNTS}
-    total["lengths"] = _add_lengths([count["lengths"] for count in counts])
-    return total
+    return _sum_counts(counts)
 
 
 def scan_with(
@@ -133,7 +207,7 @@ def scan_with(
     return scan(Scan.of(pool, number, learned, *sides), out, jobs=jobs, spread=spread if elsewhere else None)
 
 
-_last: tuple[Any, _Scanner] | None = None  # per process: a worker loads the known n-grams once
+_last: tuple[Any, Scan] | None = None  # per process: a worker loads the known n-grams once
 
 
 def _scan_there(work: tuple[Any, ...], shard: Shard) -> dict[str, Any]:
@@ -141,9 +215,9 @@ def _scan_there(work: tuple[Any, ...], shard: Shard) -> dict[str, Any]:
     pool, *arguments = work
     key = pool.hashes, *arguments
     if _last is None or _last[0] != key:
-        _last = key, _Scanner(Scan.of(*work))
+        _last = key, Scan.of(*work)
     with open_sides(pool) as files:
-        return scan_shard(_last[1], files, shard)
+        return _last[1].scan_shard(files, shard, _Buffers())
 
 
 @contextmanager
@@ -157,7 +231,7 @@ def open_sides(pool: ParallelText) -> Iterator[list[int]]:
         yield files
 
 
-def _by_threads(scanner: _Scanner, files: list[int], shards: Sequence[Shard], jobs: int) -> Iterator[dict[str, Any]]:
+def _by_threads(work: Scan, files: list[int], shards: Sequence[Shard], jobs: int) -> Iterator[dict[str, Any]]:
     idle: queue.SimpleQueue[_Buffers] = queue.SimpleQueue()
     for _ in range(jobs):
         idle.put(_Buffers())
@@ -165,30 +239,11 @@ def _by_threads(scanner: _Scanner, files: list[int], shards: Sequence[Shard], jo
     def one(shard: Shard) -> dict[str, Any]:
         buffers = idle.get()
         try:
-            return scan_shard(scanner, files, shard, buffers)
+            return work.scan_shard(files, shard, buffers)
         finally:
             idle.put(buffers)
 
     yield from in_threads(one, shards, jobs, 2 * jobs)
-
-
-def in_threads(work: Callable[[Any], Any], items: Iterable[Any], jobs: int, waiting: int) -> Iterator[Any]:
-    """The results of ``work`` for each item, in order; at most ``waiting`` results are held."""
-    with ThreadPoolExecutor(jobs) as threads:
-        running: deque[Any] = deque()
-        for item in items:
-            running.append(threads.submit(work, item))
-            if len(running) > waiting:
-                yield running.popleft().result()
-        while running:
-            yield running.popleft().result()
-
-
-def scan_shard(scanner: _Scanner, files: list[int], shard: Shard, buffers: _Buffers | None = None) -> dict[str, Any]:
-    """Scan a shard unless its part exists; returns its counts."""
-    path, chunks = shard
-    done = _read_counts(path, chunks)
-    return scanner.scan_shard(files, chunks, buffers or _Buffers(), path) if done is None else done
 
 
 def chunk_limits(pool: ParallelText) -> list[int]:
@@ -248,89 +303,6 @@ class _Buffers:
 
     def buffer(self, name: str, size: int) -> np.ndarray:
         return self.array(name, len(padded(0)) + size, np.uint8)
-
-
-class _Scanner:
-    """Shared data of all shards of a corpus."""
-
-    def __init__(self, work: Scan) -> None:
-        self.texts = (work.pool.source, work.pool.target)
-        self.number = work.number
-        self.ngrams = work.ngrams
-        self.degree = 1 if work.degree_side == "target" else 0
-        words = [work.other_words, work.other_words]
-        words[self.degree] = work.ngrams.words
-        self.words = [
-            filter_arrays(known_words, work.filter_sides in ("both", side))
-            for known_words, side in zip(words, ("source", "target"), strict=True)
-        ]
-
-    def scan_shard(self, files: list[int], chunks: list[Chunk], buffers: _Buffers, path: Path) -> dict[str, Any]:
-        """Write the rows of the chunks to a file with their counts; returns the counts."""
-        rows, counts = zip(*(self.scan_chunk(files, chunk, buffers) for chunk in chunks), strict=True)
-        total: dict[str, Any] = {key: sum(count[key] for count in counts) for key in _COUNTS}
-        total["lines"] = _lines(chunks)
-        total["lengths"] = _add_lengths([count["lengths"] for count in counts])
-        _write_part(path, {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}, total)
-        return total
-
-    def scan_chunk(
-        self, files: list[int], chunk: Chunk, buffers: _Buffers
-    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """The rows of a chunk by column, and its counts."""
-        from cgbench.text import word_kernels
-
-        # Read and check the text of both sides.
-        lines = chunk[0][0], chunk[1][0]
-        spans = [(chunk[0][side], chunk[1][side]) for side in (1, 2)]
-        blocks = []
-        for side, (text, (start, stop)) in enumerate(zip(self.texts, spans, strict=True)):
-            buffer = buffers.buffer(f"text {side}", stop - start)
-            read_range(files[side], buffer, start, stop, text.path)
-            blocks.append(check_text(buffer, stop - start, lines[0], text.path))
-
-        # Which lines are empty or have a rare word? Of the others: the pieces of the cover.
-        count = lines[1] - lines[0]
-        states = buffers.array("states", count, np.uint8)[:count]
-        states[:] = word_kernels.KEPT
-        of_side: dict[int, tuple[np.ndarray, ...]] = {}
-        ids = np.empty(0, np.int32)
-        for side in (1 - self.degree, self.degree):
-            block = blocks[side]
-            if side == self.degree:
-                ids = buffers.array("ids", block.size // 2 + 1, np.int32)
-            arrays = [
-                buffers.array(f"{name} {side}", count, dtype)[:count]
-                for name, dtype in (("offsets", np.int64), ("lengths", np.int32), ("codes", np.uint64))
-            ]
-            words = self.words[side]
-            read, filled = word_kernels.filter_lines(block.buffer, block.size, *words, states, ids, *arrays)  # type: ignore[call-arg]
-            if read != count:
-                raise InputError(f"{self.texts[side].path}: the file changed while it was read; run the command again")
-            of_side[side] = tuple(arrays)
-        remaining = np.flatnonzero(states == word_kernels.KEPT)
-        offsets, lengths, codes = ([of_side[side][i][remaining] for side in (0, 1)] for i in range(3))
-        pieces, _ = self.ngrams.count_pieces(ids[:filled], lengths[self.degree])
-
-        counts = {
-            "pairs": count,
-            "empty": int(np.count_nonzero(states == word_kernels.EMPTY)),
-            "rare": int(np.count_nonzero(states == word_kernels.RARE)),
-            "kept": len(remaining),
-            "lengths": _count_lengths(lengths[self.degree]),
-        }
-        columns = {
-            "line": remaining + lines[0],
-            "pool": np.full(len(remaining), self.number, np.int32),
-            "source_offset": offsets[0] + (spans[0][0] - self.texts[0].begin),
-            "target_offset": offsets[1] + (spans[1][0] - self.texts[1].begin),
-            "source_length": lengths[0],
-            "target_length": lengths[1],
-            "pieces": pieces,
-            "degree": pieces / lengths[self.degree],
-            "content": pair_hash(codes[0], codes[1]),
-        }
-        return columns, counts
 
 
 def content_of(sources: Sequence[str], targets: Sequence[str]) -> np.ndarray:
@@ -397,17 +369,12 @@ def _lines(chunks: list[Chunk]) -> list[int]:
     return [chunks[0][0][0], chunks[-1][1][0]]
 
 
-def _count_lengths(lengths: np.ndarray) -> dict[str, int]:
-    """The number of rows of each length; lengths are strings, as JSON needs."""
-    values, counts = np.unique(lengths, return_counts=True)
-    return {str(value): count for value, count in zip(values.tolist(), counts.tolist(), strict=True)}
-
-
-def _add_lengths(counts_by_length: Sequence[dict[str, int]]) -> dict[str, int]:
-    total: Counter[str] = Counter()
-    for counts in counts_by_length:
-        total.update(counts)
-    return {length: total[length] for length in sorted(total, key=int)}
+def _sum_counts(counts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    total: dict[str, Any] = {key: sum(count[key] for count in counts) for key in _COUNTS}
+    lengths: Counter[str] = Counter()
+    for count in counts:
+        lengths.update(count["lengths"])
+    return total | {"lengths": {length: lengths[length] for length in sorted(lengths, key=int)}}
 
 
 def _read_counts(path: Path, chunks: list[Chunk]) -> dict[str, Any] | None:

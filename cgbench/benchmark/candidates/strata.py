@@ -48,12 +48,6 @@ def strata_of(uncertainty: np.ndarray, rank: np.ndarray, strata: int) -> np.ndar
     return stratum_of
 
 
-def strata_from(columns: Mapping[str, Sequence[Any]], config: Mapping[str, Any]) -> np.ndarray:
-    """:func:`strata_of` for a table of candidates and a configuration."""
-    by, rank = (np.array(columns[name], np.float64) for name in (selecting_measure(config), "rank"))
-    return strata_of(by, rank, int(config.get("strata", 10)))
-
-
 def allocate(sizes: np.ndarray, deviations: np.ndarray, total: int, how: Allocation) -> np.ndarray:
     """The number of draws from each stratum, int64 ``[strata]``; their sum is ``total``.
 
@@ -90,7 +84,8 @@ def draw_columns(
     columns_of_draws = {INCLUSION: inclusion_of(columns, config, sizes["select"]).tolist()}
     if "sample" not in sizes:
         return columns_of_draws
-    stratum = strata_from(columns, config)
+    by, rank = (np.array(columns[name], np.float64) for name in (selecting_measure(config), "rank"))
+    stratum = strata_of(by, rank, int(config.get("strata", 10)))
     pairs = np.bincount(stratum)
     how: Allocation = config.get("allocation", "neyman")
     deviations = deviations_in(stratum, np.array(columns[OWN_SCORE], float)) if how == "neyman" else np.ones(len(pairs))

@@ -72,7 +72,7 @@ def measure_shards(
             for done in engine.run(_one_shard, tasks, shard_needs(device)):
                 progress.update(done)
     finally:
-        forget_ensemble()  # with one job this process holds it
+        open_ensemble.cache_clear()  # with one job this process holds it
 
 
 def _one_shard(measure: Callable[..., Sequence[Mapping[str, Any]]], path: Path, *lines: list[str]) -> int:
@@ -182,11 +182,6 @@ def measure_reverse(
     ensemble = open_ensemble(tuple(members), device)
     values = ensemble.score(targets, ensemble.subwords.encode_target(sources))["pe_stu"]
     return [{REVERSE_LIKELIHOOD: float(value)} for value in values]
-
-
-def forget_ensemble() -> None:
-    """Close the ensemble that :func:`open_ensemble` keeps open."""
-    open_ensemble.cache_clear()
 
 
 @functools.lru_cache(maxsize=1)

@@ -44,8 +44,8 @@ from typing import overload
 import numpy as np
 
 from cgbench.benchmark.known_ngrams import saved as saved_ngrams
-from cgbench.benchmark.known_ngrams.learning import learn_blocks
-from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary, blocks_of
+from cgbench.benchmark.known_ngrams.learning import grow_ngrams
+from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary, blocks_of, read_training
 from cgbench.errors import InputError, argument
 from cgbench.machine import check_memory
 from cgbench.requests import check, check_path
@@ -91,6 +91,8 @@ class KnownNgrams:
         :raises InputError: the file is missing or not UTF-8, the list has items that are not strings, a threshold is
             below 1, the index cannot hold the n-grams or words, or there is not enough memory.
         """
+        from cgbench.benchmark.known_ngrams import trie_kernels
+
         check(int, 1, min_count=min_count, word_min_count=word_min_count, jobs=jobs)
         if isinstance(text, (str, os.PathLike)):
             expected_words = estimate_words(Path(text)) or 0
@@ -98,7 +100,10 @@ class KnownNgrams:
                 f"{text}: learning the n-grams of about {expected_words:,} words", BYTES_A_WORD * expected_words, LARGER
             )
         least = min_count if word_min_count is None else word_min_count
-        words, state = learn_blocks(blocks_of(text), min_count, least, jobs)
+        words, tokens, ids = read_training(blocks_of(text), min_count, least, keep=True)
+        runs = trie_kernels.collapse(tokens, ids, min_count == 1)
+        del tokens, ids  # 4 bytes per word
+        state = grow_ngrams(words, min_count, runs, min_count, jobs)
         release_memory()
         return cls(words, min_count, *state)
 

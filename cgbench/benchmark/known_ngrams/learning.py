@@ -1,16 +1,15 @@
 """Learn the known n-grams of a training text held in memory as ids: from the text to the trie's table."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 
-from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary, read_training
+from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.errors import InputError
 from cgbench.machine import usable_cores
-from cgbench.text.blocks import Block
 from cgbench.text.word_counts import LARGEST, longer
 
 _PARTITION = 1 << 18
@@ -19,28 +18,13 @@ Trie: TypeAlias = tuple[np.ndarray, int, int, tuple[np.ndarray, ...]]
 """The last fields of :class:`~cgbench.benchmark.known_ngrams.known.KnownNgrams`."""
 
 
-def learn_blocks(
-    blocks: Iterator[Block], min_count: int, word_min_count: int, jobs: int | None
-) -> tuple[Vocabulary, Trie]:
-    """The vocabulary and the known n-grams of a text.
-
-    :param jobs: threads; the result does not depend on it.
-    :raises InputError: a threshold is below 1, or the index cannot hold the n-grams.
-    """
-    from cgbench.benchmark.known_ngrams import trie_kernels
-
-    vocabulary, tokens, ids = read_training(blocks, min_count, word_min_count, keep=True)
-    runs = trie_kernels.collapse(tokens, ids, min_count == 1)
-    del tokens, ids  # 4 bytes per word
-    return vocabulary, grow_ngrams(vocabulary, min_count, runs, min_count, jobs)
-
-
 def grow_ngrams(
     vocabulary: Vocabulary, word_min_count: int, runs: Sequence[np.ndarray], min_count: int, jobs: int | None = None
 ) -> Trie:
     """The n-grams that occur ``min_count`` times in a text, and the words that occur ``word_min_count`` times.
 
     :param runs: the text as ``trie_kernels.collapse`` returns it.
+    :param jobs: threads; the result does not depend on it.
     :raises InputError: the index cannot hold the n-grams.
     """
     from cgbench.benchmark.known_ngrams import trie_kernels

@@ -1,8 +1,9 @@
 """``overlap()``: how much of a test text is in a corpus of any size, counted exactly in one pass over the corpus."""
 
 import contextlib
+import hashlib
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from cgbench.argument_types import as_path
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.overlap.automaton import Automaton
 from cgbench.benchmark.overlap.known_of_test import save_known
-from cgbench.benchmark.overlap.reading import ReadingRules, read_corpus, test_step
+from cgbench.benchmark.overlap.reading import ReadingRules, read_corpus
 from cgbench.benchmark.overlap.request import OverlapRequest
 from cgbench.benchmark.overlap.result import Overlap, SideOverlap
 from cgbench.engines import Engine, Local
@@ -21,7 +22,7 @@ from cgbench.errors import InputError, argument
 from cgbench.files import write_atomic, write_json
 from cgbench.locks import locked
 from cgbench.requests import accepts
-from cgbench.steps import STEPS, Workspace, check_folder
+from cgbench.steps import STEPS, Step, Workspace, check_folder
 from cgbench.text.inputs import as_column, is_path
 from cgbench.text.normalisation import SIDES, Normalisation, normaliser
 from cgbench.text.remote import as_given, local
@@ -38,15 +39,13 @@ def overlap(request: OverlapRequest) -> Overlap:
 
     :raises InputError: a text cannot be read, the sides are not aligned, or arguments do not fit together.
     """
-    rules = ReadingRules(request.normalisation, request.column, max(3, request.min_count))
     sides = _sides(request.test, request.normalisation)
     corpus = [request.corpus] if is_path(request.corpus) else list(request.corpus)
     shards = cut_files(find_files([local(str(path)) for path in corpus], request.column), request.shard_bytes or SHARD)
     with _folder(request.out) as folder, request.engine or Local() as engine:
         engine.share(folder)
         with locked(folder / STEPS / "lock", wait=False):
-            read = _read_corpus(folder, sides, shards, rules, request.min_count, engine)
-            result = _result(request, rules, list(sides), *read)
+            result = _measured(request, sides, shards, folder, engine)
             if request.out is not None:
                 for leftover in folder.glob(".*.tmp"):  # of an interrupted run; the folder is locked
                     leftover.unlink()
@@ -55,10 +54,14 @@ def overlap(request: OverlapRequest) -> Overlap:
     return result
 
 
-def _read_corpus(
-    folder: Path, sides: dict[str, list[str]], shards: list[Shard], rules: ReadingRules, min_count: int, engine: Engine
-) -> tuple[Any, ...]:
-    """Words, ids, lengths, ends and corpus, from a corpus; its n-grams are saved in ``folder``."""
+def _measured(
+    request: OverlapRequest, sides: dict[str, list[str]], shards: list[Shard], folder: Path, engine: Engine
+) -> Overlap:
+    """The overlap of the sides of a text with a corpus; the n-grams of the text are saved in ``folder``."""
+    from cgbench.benchmark.overlap.automaton_kernels import measure_overlap
+
+    # The words and n-grams of all sides, one after another, and the corpus read through them.
+    rules = ReadingRules(request.normalisation, max(3, request.min_count))
     workspace = Workspace(folder / STEPS)
 
     def build(out: Path) -> None:
@@ -70,28 +73,14 @@ def _read_corpus(
         np.save(out / "lengths.npy", lengths)
         Automaton.build(ids, lengths, len(words)).save(out)
 
-    test = workspace.run(test_step(rules, list(sides.values())), build)
+    digest = hashlib.sha256("\n".join("\n".join(["", *side]) for side in sides.values()).encode()).hexdigest()
+    test = workspace.run(Step("test", {"units": rules.units}, {"text": digest}), build)
     matches, counts = read_corpus(workspace, test, shards, rules, engine)
-    automaton = Automaton.load(test)
+    automaton, words = Automaton.load(test), Vocabulary.load(test)
     ids, lengths = np.load(test / "ids.npy"), np.load(test / "lengths.npy")
-    ends, _ = automaton.ends(ids, lengths, automaton.known(matches, min_count))
+    ends, _ = automaton.ends(ids, lengths, automaton.known(matches, request.min_count))
     save_known(folder / "known", test, matches, rules)
-    return Vocabulary.load(test), ids, lengths, ends, _corpus(shards, counts)
-
-
-def _result(
-    request: OverlapRequest,
-    rules: ReadingRules,
-    names: Sequence[str],
-    words: Vocabulary,
-    ids: np.ndarray,
-    lengths: np.ndarray,
-    ends: np.ndarray,
-    corpus: dict[str, Any],
-) -> Overlap:
-    """The overlap of the sides of a text, which are concatenated in ``ids``, ``lengths`` and ``ends``."""
-    from cgbench.benchmark.overlap.automaton_kernels import measure_overlap
-
+    # What is known of each line.
     count, orders = len(lengths), tuple(sorted(set(request.orders)))
     known = np.zeros((count, len(orders)), np.int32)
     pieces, covered, longest, longest_end = (np.zeros(count, np.int32) for _ in range(4))
@@ -99,15 +88,15 @@ def _result(
     starts = np.cumsum(lengths) - lengths
     begins = starts + longest_end - longest
     spans = [words.text(ids[begin:end].tolist()) for begin, end in zip(begins, begins + longest, strict=True)]
-    examples = count // len(names)
-    sides = []
-    for side, name in enumerate(names):
+    examples = count // len(sides)
+    overlaps = []
+    for side, name in enumerate(sides):
         rows = slice(side * examples, (side + 1) * examples)
-        sides.append(
+        overlaps.append(
             SideOverlap(name, lengths[rows], known[rows], pieces[rows], covered[rows], longest[rows], spans[rows])
         )
     settings = {"min_count": request.min_count, "units": rules.units, "orders": list(orders)}
-    return Overlap(tuple(sides), orders, request.min_count, corpus, settings)
+    return Overlap(tuple(overlaps), orders, request.min_count, _corpus(shards, counts), settings)
 
 
 def _corpus(shards: list[Shard], counts: list[dict[str, Any]]) -> dict[str, Any]:

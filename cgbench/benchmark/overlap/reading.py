@@ -5,7 +5,7 @@ shards are merged; the order does not matter.
 """
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -33,11 +33,10 @@ REMEDY = "remove the folder, and run the command again"
 
 @dataclass(frozen=True)
 class ReadingRules:
-    """How texts are read: normalised, and from which ``column`` of tables. ``most``: the highest exact count."""
+    """How texts are normalised; ``most``: the highest exact count."""
 
-    normalisation: Normalisation = field(default_factory=Normalisation)
-    column: str = "text"
-    most: int = 3
+    normalisation: Normalisation
+    most: int
 
     @property
     def units(self) -> dict[str, Any]:
@@ -57,22 +56,6 @@ class ReadingRules:
         return normaliser(self.normalisation, self.normalisation.languages[0])
 
 
-@dataclass(frozen=True)
-class Task:
-    """A shard to read: ``root`` of the workspace, ``test``: the folder of the automaton."""
-
-    root: Path
-    test: Path
-    shard: Shard
-    rules: ReadingRules
-
-
-def test_step(rules: ReadingRules, sides: list[list[str]]) -> Step:
-    """The step that builds the automaton of a test text from its ``sides``."""
-    lines = hashlib.sha256("\n".join("\n".join(["", *side]) for side in sides).encode()).hexdigest()
-    return Step("test", {"units": rules.units}, {"text": lines})
-
-
 def read_corpus(
     workspace: Workspace, test: Path, shards: list[Shard], rules: ReadingRules, engine: Engine
 ) -> tuple[np.ndarray, list[dict[str, Any]]]:
@@ -85,7 +68,7 @@ def read_corpus(
 
     matches = Automaton.load(test).no_matches(rules.most)
     counts: list[dict[str, Any]] = [{} for _ in shards]
-    tasks = [(index, Task(workspace.root, test, shard, rules)) for index, shard in enumerate(shards)]
+    tasks = [(index, workspace.root, test, shard, rules) for index, shard in enumerate(shards)]
     sizes = [(shard.path.stat().st_size if shard.end is None else shard.end) - shard.begin for shard in shards]
     with bar(sum(sizes), "read", "B") as progress:
         for index, folder in (Local(1) if sum(sizes) < SMALL else engine).run(_count, tasks):
@@ -100,15 +83,14 @@ def read_corpus(
     return matches, counts
 
 
-def _count(task_number: int, task: Task) -> tuple[int, Path]:
-    """The folder with the matches of a shard; reads the shard if needed."""
-    rules = task.rules
+def _count(shard_number: int, root: Path, test: Path, shard: Shard, rules: ReadingRules) -> tuple[int, Path]:
+    """The folder with the matches of a shard, in the workspace ``root``; reads the shard if needed."""
 
     def make(folder: Path) -> None:
-        automaton, vocabulary = _open(task.test)
+        automaton, vocabulary = _open(test)
         matches = automaton.no_matches(rules.most)
         documents = words = bytes_read = matched = 0
-        for block in read_shard(task.shard, rules.change, lower=rules.lower):
+        for block in read_shard(shard, rules.change, lower=rules.lower):
             ids, lengths = vocabulary.read(block)
             matched += automaton.read(ids, lengths, matches)
             documents += len(lengths)
@@ -120,19 +102,18 @@ def _count(task_number: int, task: Task) -> tuple[int, Path]:
         read = {"documents": documents, "words": words, "bytes": bytes_read, "held": matched}
         write_json(folder / "counts.json", read)
 
-    return task_number, Workspace(task.root).run(_step(task), make)
+    return shard_number, Workspace(root).run(_step(test, shard, rules), make)
 
 
-def _step(task: Task) -> Step:
+def _step(test: Path, shard: Shard, rules: ReadingRules) -> Step:
     """The step of a shard: its name depends on the place in the file, its key on the bytes there."""
-    shard, rules = task.shard, task.rules
     shard_key = hash_value([str(shard.path.absolute()), shard.column, shard.begin])[:12]
     config = {"most": rules.most, "kind": shard.kind, "packed": shard.path.suffix if shard.end is None else ""}
     config |= {"column": shard.column, "units": rules.units}
     # A byte order mark is one only at the start of a file.
     config |= {"first": not shard.begin}
     text = hash_shard(shard, hashlib.sha256())
-    return Step(f"corpus-{shard_key}", config, {"text": text, "test": task.test.name})
+    return Step(f"corpus-{shard_key}", config, {"text": text, "test": test.name})
 
 
 @lru_cache(maxsize=1)

@@ -14,12 +14,12 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from cgbench.benchmark.candidates.cut import fetch_texts
-from cgbench.benchmark.candidates.scan import Chunk, chunks_of, filter_arrays, in_threads, open_sides, pair_hash
+from cgbench.benchmark.candidates.scan import Chunk, chunks_of, filter_arrays, open_sides, pair_hash
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.parts.folder import SIDES, Piece, Place
 from cgbench.benchmark.parts.select import CHOICES, Candidates, once_per_source
 from cgbench.benchmark.shots.postings import places_of
-from cgbench.machine import usable_cores
+from cgbench.machine import in_threads, usable_cores
 from cgbench.progress import bar
 from cgbench.text.blocks import check_text, padded, read_blocks, read_range
 from cgbench.text.corpus import ParallelText

@@ -50,43 +50,21 @@ class Novelty:
         }
 
 
-@dataclass(frozen=True)
-class NovelNgrams:
-    """The n-grams of a test text, and which of them are novel.
-
-    :param ends: int32 ``[words of all sentences]``, the length of the longest n-gram that ends at each word and occurs
-        in training.
-    :param ngrams: of :func:`~cgbench.benchmark.divergence.word_ngrams.number_ngrams`.
-    """
-
-    ends: np.ndarray
-    ngrams: tuple[dict[int, np.ndarray], dict[int, np.ndarray], dict[int, np.ndarray]]
-
-    def counts(self, orders: Iterable[int]) -> dict[int, Novelty]:
-        """The counts of each order."""
-        novel_counts = {}
-        for order in orders:
-            _, numbers, firsts = (by_order[order] for by_order in self.ngrams)
-            counts = np.bincount(numbers, minlength=len(firsts))
-            novel = self.ends[firsts + order - 1] < order
-            occurrences = int(counts.sum()), int(counts[novel].sum())
-            novel_counts[order] = Novelty(len(counts), int(np.count_nonzero(novel)), *occurrences)
-        return novel_counts
-
-
-def novel_ngrams(train: Iterable[Block], test: Sequence[str], order: int) -> NovelNgrams:
-    """The n-grams of ``test`` (one sentence per line) up to ``order`` words, against the blocks of ``train``."""
+def novel_ngrams(train: Iterable[Block], test: Sequence[str], orders: Sequence[int]) -> dict[int, Novelty]:
+    """The n-grams of ``test`` (one sentence per line) by order, against the blocks of ``train``."""
     words = Vocabulary.learn(test, min_count=1)
     texts = (words.read(block) for block in train)
-    return _novel(*words.read_lines(test), len(words), order, texts)
+    return _novel(*words.read_lines(test), len(words), orders, texts)
 
 
-def novel_tag_ngrams(train: Iterable[Sequence[str]], test: Sequence[Sequence[str]], order: int) -> NovelNgrams:
+def novel_tag_ngrams(
+    train: Iterable[Sequence[str]], test: Sequence[Sequence[str]], orders: Sequence[int]
+) -> dict[int, Novelty]:
     """:func:`novel_ngrams` for sentences that are sequences of tags."""
     names: dict[str, int] = {}
     ids, lengths = _tag_ids(test, lambda tag: names.setdefault(tag, len(names)))
     seen = _tag_ids(train, lambda tag: names.get(tag, len(names)))
-    return _novel(ids, lengths, len(names), order, [seen])
+    return _novel(ids, lengths, len(names), orders, [seen])
 
 
 def _tag_ids(sentences: Iterable[Sequence[str]], id_of: Callable[[str], int]) -> tuple[np.ndarray, np.ndarray]:
@@ -96,13 +74,25 @@ def _tag_ids(sentences: Iterable[Sequence[str]], id_of: Callable[[str], int]) ->
 
 
 def _novel(
-    ids: np.ndarray, lengths: np.ndarray, words: int, order: int, train: Iterable[tuple[np.ndarray, np.ndarray]]
-) -> NovelNgrams:
+    ids: np.ndarray,
+    lengths: np.ndarray,
+    words: int,
+    orders: Sequence[int],
+    train: Iterable[tuple[np.ndarray, np.ndarray]],
+) -> dict[int, Novelty]:
     from cgbench.benchmark.divergence.word_ngrams import number_ngrams
 
     automaton = Automaton.build(ids, lengths, words)
     matches = automaton.no_matches(1)
     for seen in train:
         automaton.read(*seen, matches)
+    # The length of the longest n-gram that ends at each word and occurs in training.
     ends, _ = automaton.ends(ids, lengths, automaton.known(matches, 1))
-    return NovelNgrams(ends, number_ngrams(ids, lengths, order))
+    _, numbers, firsts = number_ngrams(ids, lengths, max(orders, default=1))
+    novel_counts = {}
+    for order in orders:
+        counts = np.bincount(numbers[order], minlength=len(firsts[order]))
+        novel = ends[firsts[order] + order - 1] < order
+        occurrences = int(counts.sum()), int(counts[novel].sum())
+        novel_counts[order] = Novelty(len(counts), int(np.count_nonzero(novel)), *occurrences)
+    return novel_counts

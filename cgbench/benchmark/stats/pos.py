@@ -157,21 +157,16 @@ def find_pipeline(model: str, trust: bool = False) -> Path:
             )
         return folder
     if spacy.util.is_package(model):
-        return _folder_of_package(spacy, model)
+        package = Path(spacy.util.get_package_path(model))
+        if not (package / "meta.json").is_file():
+            raise InputError(f"{model}: an installed package, but not a spaCy pipeline")
+        meta = spacy.util.get_model_meta(package)
+        return package / f"{meta['lang']}_{meta['name']}-{meta['version']}"
     remedy = "" if "/" in model else f"run: python -m spacy download {model}, or "
     raise InputError(
         f"{model}: no spaCy pipeline of this name is installed and there is no such folder; {remedy}"
         "train one with `python -m spacy train`"
     )
-
-
-def _folder_of_package(spacy: Any, name: str) -> Path:
-    """The data folder of an installed pipeline: ``NAME/NAME-VERSION``."""
-    package = Path(spacy.util.get_package_path(name))
-    if not (package / "meta.json").is_file():
-        raise InputError(f"{name}: an installed package, but not a spaCy pipeline")
-    meta = spacy.util.get_model_meta(package)
-    return package / f"{meta['lang']}_{meta['name']}-{meta['version']}"
 
 
 def hash_folder(folder: Path) -> str:

@@ -42,7 +42,7 @@ class Statistics:
         """
         pandas = require("pandas", "pandas")
         records = []
-        for row in map(statistics_as_json, self.rows):
+        for row in self.to_json():
             record = {key: row[key] for key in ("name", "examples", "mean_length", "degree")}
             record |= {f"degree {name}": value for name, value in row["degree_quantiles"].items()}
             for label, counts in (("word", row["word_ngrams"]), ("POS", row["pos_ngrams"])):
@@ -70,7 +70,12 @@ class Statistics:
         """The output of ``cgbench stats`` as ``text``, ``json``, ``tsv``, ``markdown``, ``latex`` or ``html``."""
         if form not in (*FORMS, "json"):
             raise InputError(f"{argument('form', form)}: it must be one of {', '.join((*FORMS, 'json'))}")
-        return stats_report(self.rows, form)
+        if form == "json":
+            values = self.to_json()
+            return json.dumps(values[0] if len(values) == 1 else values, ensure_ascii=False, indent=1)
+        divergences = _divergences(self.rows, form) if any(row.divergence for row in self.rows) else ""
+        notes = "" if form == "tsv" else _notes(self.rows, form)  # there the signature is a column
+        return "\n\n".join(filter(None, (_main_table(self.rows, form), divergences, notes)))
 
     def plot(self) -> Any:
         """Draw the share of novel n-grams by length, one line per test text.
@@ -199,19 +204,6 @@ def _text(source: Any, name: str) -> Text | list[Path]:
 
 
 # The output: tables, with signatures below.
-
-
-def stats_report(rows: Sequence[StatsRow], form: str) -> str:
-    """The output in one of the forms ``text``, ``json``, ``tsv``, ``markdown``, ``latex``, ``html``."""
-    if form == "json":
-        values = list(map(statistics_as_json, rows))
-        return json.dumps(values[0] if len(values) == 1 else values, ensure_ascii=False, indent=1)
-    blocks = [_main_table(rows, form)]
-    if any(row.divergence for row in rows):
-        blocks.append(_divergences(rows, form))
-    if form != "tsv":  # there the signature is a column
-        blocks.append(_notes(rows, form))
-    return "\n\n".join(block for block in blocks if block)
 
 
 def _main_table(rows: Sequence[StatsRow], form: str) -> str:

@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -143,13 +144,13 @@ def measure_text(
     check_sentences(test)
     assert test.lines is not None
     pieces, lengths = training.measure(test.lines)
-    words = novel_ngrams(training.text.blocks(), test.lines, max(counts.orders)).counts(counts.orders)
+    words = novel_ngrams(training.text.blocks(), test.lines, counts.orders)
     pos = None
     if tags:
         if training.tags is None:
             training.tags = tags.tag(training.text.sentences(), training.text.name, 0)
         tagged = tags.tag(test.sentences(), test.name, text_number + 1)
-        pos = novel_tag_ngrams(training.tags, tagged, max(counts.orders)).counts(counts.orders)
+        pos = novel_tag_ngrams(training.tags, tagged, counts.orders)
     items = {
         "orders": "+".join(map(str, counts.orders)),
         "min": training.threshold,
@@ -225,19 +226,15 @@ def statistics_as_json(row: StatsRow) -> dict[str, Any]:
         "mean_length": row.mean_length,
         "degree": row.degree,
         "degree_quantiles": row.quantiles,
-        "novel_words": _novel(row.words),
-        "novel_pos": _novel(row.pos),
-        "word_ngrams": _details(row.words),
-        "pos_ngrams": _details(row.pos) if row.pos else None,
+        "novel_words": _each(row.words, attrgetter("novel")),
+        "novel_pos": _each(row.pos, attrgetter("novel")),
+        "word_ngrams": _each(row.words, Novelty.as_dict),
+        "pos_ngrams": _each(row.pos, Novelty.as_dict),
         "divergence": row.divergence.as_dict() if row.divergence else None,
         "signature": str(row.signature),
         "signature_short": row.signature.format(short=True),
     }
 
 
-def _novel(counts: dict[int, Novelty] | None) -> dict[str, int] | None:
-    return {str(order): novelty.novel for order, novelty in counts.items()} if counts else None
-
-
-def _details(by_order: dict[int, Novelty]) -> dict[str, dict[str, Any]]:
-    return {str(order): novelty.as_dict() for order, novelty in by_order.items()}
+def _each(counts: dict[int, Novelty] | None, read: Callable[[Novelty], Any]) -> dict[str, Any] | None:
+    return {str(order): read(novelty) for order, novelty in counts.items()} if counts else None

@@ -103,7 +103,7 @@ def test_what_is_said_of_the_reference_is_what_the_definition_gives(ensemble_fol
     members = member_folders(ensemble_folder)
     rows = candidate_uncertainty.measure_sources(members, SOURCES, TARGETS, beam=2, device="cpu")
     alone = candidate_uncertainty.measure_sources(members, SOURCES, beam=2, device="cpu")
-    candidate_uncertainty.forget_ensemble()
+    candidate_uncertainty.open_ensemble.cache_clear()
     ensemble = Ensemble.open(ensemble_folder)
     for source, target, row, own in zip(SOURCES, TARGETS, rows, alone, strict=True):
         expected = measures_of_pair(ensemble, source, target)
