@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from cgbench.argument_types import Bitext, Bitexts, are_paths
+from cgbench.argument_types import Bitext, Bitexts
 from cgbench.data_recipes.geca import Augmented, Settings, SharedRows, augment, count_shared, mixed
 from cgbench.errors import InputError, argument
 from cgbench.files import check_output, write_atomic
 from cgbench.requests import KW_ONLY, accepts, option, request
 from cgbench.text.formats import CorpusSpec, Pair, form, read_pairs
-from cgbench.text.inputs import as_corpus
+from cgbench.text.inputs import as_corpus, corpora_of
 from cgbench.text.normalisation import TableOptions
 
 
@@ -52,7 +52,7 @@ def augment_corpus(request: AugmentRequest) -> Written:
     """
     spec = as_corpus(request.corpus, request.columns, "train")
     out = as_corpus(request.out, None, "out").paths
-    tests = [as_corpus(test, request.columns, "test") for test in _listed(request.tests)]
+    tests = corpora_of(request.tests, "test", columns=request.columns)
     _check_out(out, [file for corpus in (spec, *tests) for file in corpus.files])
     test_pairs = [list(read_pairs(test)) for test in tests]
     training = list(read_pairs(spec))
@@ -63,13 +63,6 @@ def augment_corpus(request: AugmentRequest) -> Written:
     written = augmented.pairs if request.mix is None else mixed(training, augmented.pairs, request.mix)
     _write(out, written)
     return Written(augmented, len(written), out, list(zip(tests, shares, strict=True)))
-
-
-def _listed(tests: Bitexts) -> list[Bitext]:
-    """Several corpora, or one: two plain files are always the two sides of one."""
-    if are_paths(tests) and tests and (isinstance(tests, (str, Path)) or len(tests) == 2):
-        return [tests]
-    return [*tests]
 
 
 def _check_out(out: tuple[Path, ...], inputs: list[Path]) -> None:

@@ -12,7 +12,7 @@ import random
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -126,44 +126,28 @@ class Alphabet:
 
     def encode(self, sentence: str) -> str:
         """The words of a sentence as characters."""
-        return "".join([self._character(word) for word in words_of(sentence)])
-
-    def is_marked(self, text: str) -> bool:
-        """Whether the text contains a hole or the separator."""
-        return min(text) <= self.border
+        known = self._words
+        return "".join([known.setdefault(word, chr(self._offset + len(known))) for word in words_of(sentence)])
 
     def decode(self, text: str) -> str:
         """The sentence, with one blank between words."""
         known = list(self._words)
         return " ".join(known[ord(character) - self._offset] for character in text)
 
-    def _character(self, word: str) -> str:
-        if word not in self._words:
-            self._words[word] = chr(self._offset + len(self._words))
-        return self._words[word]
 
-
-@dataclass
 class TemplateTable:
     """The tuples of fragments that fit each template.
 
     ``fits[begin[t]:begin[t + 1]]`` are the numbers of the tuples of template t, in rising order.
     """
 
-    text: Sequence[tuple[str, str]]
-    alphabet: Alphabet
-    settings: Settings
-    templates: list[str] = field(init=False)
-    tuples: list[tuple[str, ...]] = field(init=False)
-    begin: list[int] = field(init=False)
-    fits: list[int] = field(init=False)
-
-    def __post_init__(self) -> None:
+    def __init__(self, text: Sequence[tuple[str, str]], alphabet: Alphabet, settings: Settings) -> None:
+        self.alphabet, self.settings = alphabet, settings
         self._candidates: dict[Tuples, tuple[list[int], list[int]]] = {}
         templates: dict[str, int] = {}
         tuples: dict[tuple[str, ...], int] = {}
         fits = array("q")  # template, tuple
-        distinct = dict.fromkeys(self.text)
+        distinct = dict.fromkeys(text)
         for source, target in track(distinct, len(distinct), "templates", "pair"):
             joint = source + self.alphabet.border + target
             if self.settings.max_length and len(joint) >= self.settings.max_length:
@@ -185,7 +169,7 @@ class TemplateTable:
         for length in range(1, self.settings.size + 1):
             for start in range(begin, len(joint) + 1 - length):
                 fragment = joint[start : start + length]
-                if fragment in done or self.alphabet.is_marked(fragment) or not used.isdisjoint(fragment):
+                if fragment in done or min(fragment) <= self.alphabet.border or not used.isdisjoint(fragment):
                     continue
                 done.add(fragment)
                 template, fragments = joint.replace(fragment, hole), (*before, fragment)

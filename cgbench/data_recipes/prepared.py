@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from cgbench import __version__
 from cgbench.argument_types import Folder, Paths, as_path
+from cgbench.checksums import first_damaged
 from cgbench.data_recipes.recipe import Recipe
 from cgbench.data_recipes.registry import find_recipe
 from cgbench.data_recipes.sources import DOWNLOADS, Sources
@@ -139,10 +140,6 @@ def read_set_record(folder: Path, recipe: str) -> dict[str, Any]:
     return record
 
 
-def _is_hash(value: Any) -> bool:
-    return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
-
-
 _RECORD = {
     "revision": int,
     "version": str,
@@ -151,7 +148,7 @@ _RECORD = {
     "missing": [str],
     "missing_files?": [str],
     "notes": [str],
-    "files": {file_name: _is_hash},
+    "files": {file_name: lambda value: isinstance(value, str) and bool(re.fullmatch("[0-9a-f]{64}", value))},
 }
 
 
@@ -164,9 +161,7 @@ def _kept(recipe: Recipe, out: Path) -> dict[str, Any] | None:
     # missing or generated files may be available now
     lacking = record["missing"] or record.get("missing_files")
     complete = not lacking and all(split["origin"] == RELEASED for split in record["splits"].values())
-    files = record["files"].items() if current and complete else ()
-    unchanged = all((out / name).is_file() and hash_file(out / name) == sha256 for name, sha256 in files)
-    return record if current and complete and unchanged else None
+    return record if current and complete and first_damaged(out, record["files"]) is None else None
 
 
 def _finish(recipe: Recipe, writer: Writer, sources: Sources) -> dict[str, Any]:
@@ -174,15 +169,14 @@ def _finish(recipe: Recipe, writer: Writer, sources: Sources) -> dict[str, Any]:
     if not writer.splits:
         ways = sorted(set(sources.missing.values()))
         raise InputError(f"{recipe.name}: nothing can be prepared; {'; '.join(ways)}")
-    files = {path.relative_to(writer.folder).as_posix(): path for path in _files(writer.folder)}
+    paths = sorted(path for path in writer.folder.rglob("*") if path.is_file())
+    files = {path.relative_to(writer.folder).as_posix(): path for path in paths}
     record = {
         "format": FORMAT,
         "recipe": recipe.name,
         "revision": recipe.revision,
         "version": __version__,
-        "licence": recipe.licence,
-        "citation": recipe.citation,
-        "homepage": recipe.homepage,
+        **{name: getattr(recipe, name) for name in ("licence", "citation", "homepage")},
         "splits": writer.splits,
         "missing": missing,
         "missing_files": writer.lacking,
@@ -192,7 +186,3 @@ def _finish(recipe: Recipe, writer: Writer, sources: Sources) -> dict[str, Any]:
     }
     write_json(writer.folder / RECORD, record)
     return record
-
-
-def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file())

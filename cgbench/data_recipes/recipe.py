@@ -55,13 +55,8 @@ class Recipe:
     def describe(self) -> dict[str, Any]:
         """The description of the recipe, as JSON."""
         return {
-            "name": self.name,
-            "summary": self.summary,
-            "licence": self.licence,
-            "citation": self.citation,
-            "homepage": self.homepage,
-            "size": self.size,
-            "download": self.download,
+            **{name: getattr(self, name) for name in ("name", "summary", "licence", "citation", "homepage")},
+            **{"size": self.size, "download": self.download},
             "sides": list(self.sides),
             "splits": {split.name: split.rows for split in self.splits},
             "sources": [

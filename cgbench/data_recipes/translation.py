@@ -1,8 +1,7 @@
 """German-English translation: IWSLT14 as prepared by fairseq, ReaCT, and the WMT14 pool from which ReaCT was drawn."""
 
 import re
-from collections.abc import Iterable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
 
@@ -57,23 +56,21 @@ def segment_lines(path: Path) -> Iterator[str]:
             yield _SEGMENT.sub("", line).replace("\u2019", "'")
 
 
-def aligned(source: Path, target: Path, first: Iterable[str], second: Iterable[str]) -> Iterator[Pair]:
-    """Pairs of the lines of two files.
+def aligned(files: Sequence[Path], read: Callable[[Path], Iterable[str]]) -> Iterator[Pair]:
+    """Pairs of the lines that ``read`` gives of two files.
 
     :raises InputError: they have different numbers of lines.
     """
-    for row, pair in enumerate(zip_longest(first, second), 1):
+    for row, pair in enumerate(zip_longest(*map(read, files)), 1):
         if None in pair:
-            raise InputError(
-                f"{source if pair[0] is None else target}: row {row} is missing; the file may be cut short"
-            )
+            raise InputError(f"{files[pair[0] is not None]}: row {row} is missing; the file may be cut short")
         yield pair
 
 
-def tokenized(pairs: Iterable[Pair], languages: Pair, text_name: str, engine: Engine) -> Iterator[Pair]:
+def tokenized(pairs: Iterable[Pair], text_name: str, engine: Engine) -> Iterator[Pair]:
     """Tokenise and lowercase both sides."""
-    tokenizer("moses", languages[0])  # report a missing package before any work
-    yield from map_pairs(partial(_tokenize, languages=languages), pairs, text_name, engine)
+    tokenizer("moses", LANGUAGES[0])  # report a missing package before any work
+    yield from map_pairs(_tokenize, pairs, text_name, engine)
 
 
 def filter_by_length(pairs: Iterable[Pair], shortest: int, longest: int, ratio: float) -> Iterator[Pair]:
@@ -84,8 +81,8 @@ def filter_by_length(pairs: Iterable[Pair], shortest: int, longest: int, ratio: 
             yield " ".join(source.split()), " ".join(target.split())
 
 
-def _tokenize(block: list[Pair], languages: Pair) -> list[Pair]:
-    first, second = (tokenizer("moses", language) for language in languages)
+def _tokenize(block: list[Pair]) -> list[Pair]:
+    first, second = (tokenizer("moses", language) for language in LANGUAGES)
     return [(first(source).lower(), second(target).lower()) for source, target in block]
 
 
@@ -95,12 +92,12 @@ def iwslt14(sources: Sources) -> dict[str, list[Pair]] | None:
     tests = [sources.find(*(f"IWSLT14.{test}.de-en.{language}.xml" for language in LANGUAGES)) for test in TESTS]
     if not train:
         return None
-    talks = aligned(train[0], train[1], talk_lines(train[0]), talk_lines(train[1]))
-    pairs = list(filter_by_length(tokenized(talks, LANGUAGES, "training", sources.engine), 1, 175, 1.5))
+    talks = tokenized(aligned(train, talk_lines), "training", sources.engine)
+    pairs = list(filter_by_length(talks, 1, 175, 1.5))
     tested: list[Pair] = []
     for files in tests:
         assert files is not None  # they are in the same archive
-        tested += _segments(files[0], files[1], sources.engine)
+        tested += _segments(files, sources.engine)
     return {
         "train": [pair for row, pair in enumerate(pairs, 1) if row % EVERY],
         "valid": pairs[EVERY - 1 :: EVERY],
@@ -108,9 +105,8 @@ def iwslt14(sources: Sources) -> dict[str, list[Pair]] | None:
     }
 
 
-def _segments(source: Path, target: Path, engine: Engine) -> Iterator[Pair]:
-    pairs = aligned(source, target, segment_lines(source), segment_lines(target))
-    return tokenized(pairs, LANGUAGES, source.name, engine)
+def _segments(files: Sequence[Path], engine: Engine) -> Iterator[Pair]:
+    return tokenized(aligned(files, segment_lines), files[0].name, engine)
 
 
 def prepare_iwslt14(sources: Sources, out: Writer) -> None:
@@ -157,11 +153,11 @@ def prepare_wmt14(sources: Sources, out: Writer) -> None:
     corpora = [sources.find(*(f"{stem}.{language}" for language in LANGUAGES)) for stem in stems]
     if all(corpora):
         pairs = chain.from_iterable(read_pairs(CorpusSpec(files)) for files in corpora if files)
-        out.split("train", tokenized(pairs, LANGUAGES, "training", sources.engine))
+        out.split("train", tokenized(pairs, "training", sources.engine))
     if files := sources.find("newstest2013.de", "newstest2013.en"):
-        out.split("valid", tokenized(read_pairs(CorpusSpec(files)), LANGUAGES, "valid", sources.engine))
+        out.split("valid", tokenized(read_pairs(CorpusSpec(files)), "valid", sources.engine))
     if files := sources.find(*WMT_TEST):
-        out.split("test", _segments(files[0], files[1], sources.engine))
+        out.split("test", _segments(files, sources.engine))
 
 
 def _talk_sources() -> Iterator[Source]:

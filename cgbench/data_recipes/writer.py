@@ -100,14 +100,10 @@ class Writer:
         """Check that a split has the expected number of rows."""
         expected = self.rows[name]
         if expected is not None and rows != expected:
+            end = f"is the last ({last[:200]!r})" if rows < expected else "is one too many"
             raise InputError(
                 f"{self.name}: {name} has {rows:,} rows, but {expected:,} are expected; "
-                + (
-                    f"row {rows:,} is the last ({last[:200]!r})"
-                    if rows < expected
-                    else f"row {expected + 1:,} is one too many"
-                )
-                + "; the sources are not those that the recipe expects"
+                f"row {min(rows, expected + 1):,} {end}; the sources are not those that the recipe expects"
             )
 
     def note(self, text: str) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from cgbench.argument_types import Folder, Model, Paths
@@ -182,7 +182,9 @@ def plan(request: ReproduceRequest) -> list[Run]:
                 f"{argument('benchmarks', name)}: not in {table.name}{did_you_mean(name, table.benchmarks)}"
             )
     benchmarks = [all_benchmarks()[name] for name in table.benchmarks if name in names or not names]
-    known = list(dict.fromkeys(name for benchmark in benchmarks for name in benchmark.systems))
+    known: dict[str, PublishedSystem] = {}  # by name, as on the first benchmark that has it
+    for benchmark in benchmarks:
+        known = {**benchmark.systems, **known}
     # A row with the best of several systems stands for all of them.
     members = {name: [member for member in variants if member in known] for name, variants in table.best_of.items()}
     systems = list(dict.fromkeys(member for name in systems for member in members.get(name) or (name,)))
@@ -193,7 +195,7 @@ def plan(request: ReproduceRequest) -> list[Run]:
             raise InputError(
                 f"{argument('systems', name)}: not in {table.name}{did_you_mean(name, [*members, *known])}"
             )
-        if (needed := _init_of(name, benchmarks)) and not init:
+        if (needed := known[name].init) and not init:
             raise InputError(
                 f"{argument('systems', name)}: starts from a pre-trained model; give "
                 f"{argument('init', hub_name(needed))}"
@@ -208,10 +210,15 @@ def plan(request: ReproduceRequest) -> list[Run]:
         benchmark.name: list(seeds) if seeds is not None else table.seeds_of(benchmark.name) for benchmark in benchmarks
     }
     # Once per system, since its files are hashed.
-    begun = {name: _begin(init, name, benchmarks) for name in systems or table.systems} if init else {}
+    begun = {}
+    for name in systems or table.systems if init else ():
+        if name in known and known[name].init:
+            from cgbench.models.external.start import plan_start
+
+            begun[name] = plan_start(init, paper_preset(known[name]))
     runs = [
         Run(
-            benchmark.as_for(benchmark.systems[name]),
+            replace(benchmark, **benchmark.systems[name].splits),
             benchmark.systems[name],
             scale,
             seeds_by_benchmark[benchmark.name][position],
@@ -242,20 +249,6 @@ def hub_name(name: str) -> str:
 def paper_preset(system: PublishedSystem) -> Preset:
     """Model and training of a system, as in its paper."""
     return load_preset(system.preset).replace(system.set)
-
-
-def _init_of(system: str, benchmarks: Sequence[Benchmark]) -> str:
-    return next((benchmark.systems[system].init for benchmark in benchmarks if system in benchmark.systems), "")
-
-
-def _begin(init: str, name: str, benchmarks: Sequence[Benchmark]) -> tuple[Start, Preset] | None:
-    from cgbench.models.external.start import plan_start
-
-    if not _init_of(name, benchmarks):
-        return None
-    return plan_start(
-        init, paper_preset(next(benchmark.systems[name] for benchmark in benchmarks if name in benchmark.systems))
-    )
 
 
 def schedule_changes(preset: Preset, scale: str, fraction: float) -> dict[str, Any]:

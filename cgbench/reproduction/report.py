@@ -180,17 +180,8 @@ def _line(table: PublishedTable, row: PublishedScore, runs: dict[tuple[str, str]
         within = None
     count = len(table.parts(row.benchmark, row.system))
     return Line(
-        *(
-            table.name,
-            row.benchmark,
-            row.system,
-            row.metric,
-            value,
-            deviation,
-            len(system_runs),
-            _schedule(system_runs),
-        ),
-        *(row.value, row.spread, value - published, low, high, within),
+        *(table.name, row.benchmark, row.system, row.metric, value, deviation, len(system_runs)),
+        *(_schedule(system_runs), row.value, row.spread, value - published, low, high, within),
         best=name if name != row.system else "",
         ran=f"{len(choices)} of {count}" if len(choices) < count else "",
     )

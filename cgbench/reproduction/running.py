@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.argument_types import as_path
+from cgbench.checksums import first_damaged
 from cgbench.data_recipes.prepared import RECORD, read_set_record
 from cgbench.data_recipes.writer import GENERATED, RELEASED
 from cgbench.engines import Local, Needs
@@ -27,7 +28,7 @@ from cgbench.reproduction.measured import Translated, measure_test
 from cgbench.reproduction.plan import ReproduceRequest, Run, plan
 from cgbench.reproduction.tables import Benchmark
 from cgbench.requests import accepts
-from cgbench.steps import Step, Workspace, hash_file, hash_value
+from cgbench.steps import Step, Workspace, hash_value
 
 RUNS, DATA, RESULT, MODEL, TEXT = "runs", "data", "result.json", "model", "text"
 MOST_WAYS = 3  # files named that must be downloaded by hand
@@ -169,10 +170,8 @@ def _unchanged(folder: Path, record: Mapping[str, Any], benchmark: Benchmark) ->
         return False
     names = {name for split in benchmark.splits for name in record["splits"][split]["files"]}
     lexicon_files = {system.lexicon_file for system in benchmark.systems.values()}
-    return all(
-        (folder / name).is_file() and hash_file(folder / name) == record["files"][name]
-        for name in names | (lexicon_files & record["files"].keys())
-    )
+    wanted = names | (lexicon_files & record["files"].keys())
+    return first_damaged(folder, {name: record["files"][name] for name in wanted}) is None
 
 
 def generated_splits(record: Mapping[str, Any], benchmark: Benchmark) -> list[str]:

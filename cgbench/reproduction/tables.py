@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -85,10 +85,6 @@ class Benchmark:
     def splits(self) -> list[str]:
         """All splits used."""
         return list(dict.fromkeys(filter(None, (self.train, self.valid, *self.dictionary, *self.tests))))
-
-    def as_for(self, system: PublishedSystem) -> Benchmark:
-        """The benchmark with the splits of a system."""
-        return replace(self, **system.splits) if system.splits else self
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,9 @@ def test_clean_corpus(pair, kept):
 
 def test_a_side_that_ends_early_is_named():
     with pytest.raises(InputError, match=r"^b: row 2 is missing"):
-        list(aligned("a", "b", ["x", "y"], ["x"]))
+        list(aligned(("a", "b"), {"a": ["x", "y"], "b": ["x"]}.get))
     with pytest.raises(InputError, match=r"^a: row 2 is missing"):
-        list(aligned("a", "b", ["x"], ["x", "y", "z"]))
+        list(aligned(("a", "b"), {"a": ["x"], "b": ["x", "y", "z"]}.get))
 
 
 def test_text_between_tags(tmp_path):
