@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cgbench.errors import InputError
-from cgbench.files import leftovers, named, sync_file, sync_folder
+from cgbench.files import leftovers, sync_file, sync_folder
 from cgbench.machine import runs_remotely
 
 SYNCED = 16  # files synced to disk at a time: much faster than one by one
@@ -94,7 +94,7 @@ def replacing(out: Path) -> Iterator[Path]:
             yield making
             files = [path for path in making.rglob("*") if path.is_file()]
             with ThreadPoolExecutor(SYNCED) as threads:
-                list(threads.map(_sync, files))
+                list(threads.map(sync_file, files))
                 list(threads.map(sync_folder, {path.parent for path in files}))
             if out.exists():
                 out.rename(old)
@@ -105,8 +105,3 @@ def replacing(out: Path) -> Iterator[Path]:
             if old.exists() and not out.exists():
                 old.rename(out)
             shutil.rmtree(old, ignore_errors=True)
-
-
-def _sync(path: Path) -> None:
-    with named(path):
-        sync_file(path)

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 from cgbench.errors import argument
-from cgbench.text.formats import CorpusSpec, Pair, chosen_columns
+from cgbench.text.formats import CorpusSpec, Pair, chosen_columns, read_pairs
 from cgbench.text.normalisation import SIDES, Normalisation
 from cgbench.text.profile import CASE, ENOUGH, FormContrast, Profile, contrasts, profile
-from cgbench.text.sampling import sample_pairs, sample_text
+from cgbench.text.sampling import sample_text, spread
 from cgbench.text.streams import is_stdin, is_table, shown, split_name
 
 SPLITS_AGAIN = ("moses", "13a")  # and spaCy: tokenisers that break words of tokenised text
@@ -60,7 +60,7 @@ def take_sample(spec: CorpusSpec) -> CorpusSample:
 
     :raises InputError: as :func:`cgbench.text.formats.read_pairs`, for the lines read.
     """
-    return CorpusSample(spec, sample_pairs(spec))
+    return CorpusSample(spec, [] if any(map(is_stdin, spec.files)) else spread(read_pairs(spec)))
 
 
 def look_at(train: CorpusSpec, corpora: Sequence[CorpusSpec], normalisation: Normalisation) -> list[Finding]:

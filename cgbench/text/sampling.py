@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from cgbench.text.columns import read_text
-from cgbench.text.formats import CorpusSpec, Pair, read_pairs
+from cgbench.text.formats import Pair
 from cgbench.text.streams import is_stdin
 
 RUN = 16  # consecutive lines, so that neighbours are included
@@ -49,14 +49,6 @@ def _cut(item: Item) -> Item:
     if isinstance(item, str):
         return item[:LONGEST]
     return item[0][:LONGEST], item[1][:LONGEST]
-
-
-def sample_pairs(spec: CorpusSpec) -> list[Pair]:
-    """A sample of the pairs of a corpus; empty for standard input, which can be read once.
-
-    :raises InputError: as :func:`cgbench.text.formats.read_pairs`, for the lines read.
-    """
-    return [] if any(map(is_stdin, spec.files)) else spread(read_pairs(spec))
 
 
 def sample_text(text: str | Path) -> list[str]:

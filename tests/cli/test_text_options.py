@@ -75,7 +75,8 @@ def test_the_length_limit_of_a_build_is_that_of_its_translations(run, tmp_path, 
     monkeypatch.setattr(react, "_members", lambda *given: [])
     monkeypatch.setattr(react, "uncertainty_of_candidates", translate)
     measured = '{"members": [], "held_out": null, "candidates": {"pairs": 1}, "warnings": []}'
-    monkeypatch.setattr(react, "_check_quality", lambda out, *given: (out / "quality.json").write_text(measured))
+    monkeypatch.setattr(react, "measure_quality", lambda out, *_, **given: (out / "quality.json").write_text(measured))
+    monkeypatch.setattr(react, "texts_in", lambda *given: None)
     (tmp_path / "t.tsv").write_text("a b\tc d\n" * 3)
     (tmp_path / "p.tsv").write_text("b a\td c\n")
     words = ["build-react", "--train", tmp_path / "t.tsv", "--pool", tmp_path / "p.tsv", *ONE, "--set", "min_length=1"]

@@ -12,9 +12,9 @@ from small_build import list_files
 from cgbench.benchmark.candidates.scan import NGRAMS, WORDS
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.release.card_notes import add_results, marked_part
-from cgbench.benchmark.release.manifest import table_file
+from cgbench.benchmark.release.manifest import digest, table_file
 from cgbench.benchmark.release.release import Release
-from cgbench.benchmark.release.work_folder import RECORD, default_work, record_digest
+from cgbench.benchmark.release.work_folder import RECORD, default_work
 from cgbench.files import write_json
 from cgbench.report import release_page
 from cgbench.steps import KEY_LENGTH, STEPS
@@ -141,7 +141,7 @@ def with_cells(tmp_path):
         Vocabulary.learn(targets, min_count=1).save(learned / name)
     (learned / "step.json").write_text("{}")
     record = {"signature": "react|made", "steps": {"candidates": KEY, "known-ngrams": KEY}}
-    write_json(steps / RECORD, {**record, "digest": record_digest(record)})
+    write_json(steps / RECORD, {**record, "digest": digest(record)})
     return folder
 
 

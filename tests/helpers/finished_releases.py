@@ -6,9 +6,9 @@ import pyarrow.parquet
 from small_build import list_files
 
 from cgbench.benchmark.candidates.selection import select_rows, selection_sizes
-from cgbench.benchmark.release.manifest import FORMAT, table_file
+from cgbench.benchmark.release.manifest import FORMAT, digest, table_file
 from cgbench.benchmark.release.release import Release
-from cgbench.benchmark.release.work_folder import RECORD, default_work, record_digest
+from cgbench.benchmark.release.work_folder import RECORD, default_work
 from cgbench.files import write_json
 from cgbench.steps import KEY_LENGTH, STEPS
 
@@ -57,5 +57,5 @@ def write_finished(
     manifest |= {"figures": {}, "configuration": config, "inputs": inputs or {}, "counts": counts}
     list_files(folder, manifest)
     record = {"signature": "react|made", "steps": {"candidates": KEY}}
-    write_json(workspace / RECORD, {**record, "digest": record_digest(record)})
+    write_json(workspace / RECORD, {**record, "digest": digest(record)})
     return Release.open(folder)

@@ -49,15 +49,19 @@ def read_inputs(request: BuildRequest, texts: Path) -> Inputs:
     columns = request.text_options.columns
     train = as_corpus(request.train, columns, "train", texts)
     languages = languages_of(request.text_options.languages, train)
+    options, ranking = request.ensemble_options, request.ranking
+    ensemble, reverse, lm = (
+        None if path is None else Path(path) for path in (options.ensemble, options.reverse_ensemble, ranking.lm)
+    )
     inputs = Inputs(
         train=train,
         pools=corpora_of(request.pools, "pool", columns=columns, texts=texts),
         exclude=tuple(sorted(corpora_of(request.exclude, "exclude", columns=columns, texts=texts), key=_by_bytes)),
         known=known_from_of(request.filters.known_from, request.filters.degree_side),
-        ensemble=_path(request.ensemble_options.ensemble),
-        reverse=_path(request.ensemble_options.reverse_ensemble),
-        lm=_path(request.ranking.lm),
-        difficulty=tuple(map(Path, _listed(request.ranking.difficulty))),
+        ensemble=ensemble,
+        reverse=reverse,
+        lm=lm,
+        difficulty=tuple(map(Path, _listed(ranking.difficulty))),
         members=_external_members(request),
         languages=languages,
     )
@@ -69,10 +73,6 @@ def read_inputs(request: BuildRequest, texts: Path) -> Inputs:
 def _by_bytes(spec: CorpusSpec) -> tuple[list[str], str]:
     """The sort key of corpora to exclude, so that their order does not matter."""
     return [known_digest(path) if path.is_file() else "" for path in spec.files], str(spec)
-
-
-def _path(path: PathLike | None) -> Path | None:
-    return None if path is None else Path(path)
 
 
 def _listed(value: Any) -> Sequence[Any]:

@@ -144,12 +144,16 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
 
     ngrams = workspace.run(plan.ngrams, lambda out: learn_known(out, plan, train, pools))
     # Pairs with a rare word are dropped; known n-grams cover the others, which gives their degree.
+    from cgbench.benchmark.candidates.scan import scan_with
+
+    def scan_pool(out: Path, index: int) -> None:
+        sides = request.filters.degree_side, request.filters.filter_sides
+        write_json(out / "counts.json", scan_with(engine, pools[index], index, ngrams, sides, out))
+
     with saying_where(engine, "scan", workspace.say):
         scans = tuple(
-            workspace.run(
-                step, partial(_scan, plan=plan, index=index, pool=pool, learned=ngrams, engine=engine), resumable=True
-            )
-            for index, (step, pool) in enumerate(zip(plan.scans, pools, strict=True))
+            workspace.run(step, partial(scan_pool, index=index), resumable=True)
+            for index, step in enumerate(plan.scans)
         )
     # Candidates: the highest degrees, without repeats and without seen text.
     candidates = workspace.run(plan.candidates, lambda out: _cut(out, plan, scans, pools, (train, *exclude)))
@@ -181,10 +185,23 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
         table = with_columns(table, rows)
         # Does the ensemble translate at all? (Not in the paper.)
         held_out = workspace.result(plan.ensemble.held_out) if plan.ensemble and plan.ensemble.held_out else None
-        known = workspace.run(
-            plan.quality, lambda out: _check_quality(out, plan, rows, members, candidates, train, held_out, engine)
-        )
-        quality = read_json(known / QUALITY)
+
+        def check_quality(out: Path) -> None:
+            measure_quality(
+                out,
+                rows,
+                candidate_lines(candidates, original=plan.inputs.reads_originals),
+                members=members,
+                train=train.target.path,
+                train_lines=train.lines,
+                held_out=texts_in(held_out, PARTS[1]) if held_out else None,
+                search=request.ensemble_options.search,
+                device=plan.device,
+                engine=engine,
+                scores=chrf_and_bleu,
+            )
+
+        quality = read_json(workspace.run(plan.quality, check_quality) / QUALITY)
     # The reverse-direction ensemble: how unlikely is each source given its target?
     if plan.reverse:
         assert plan.inputs.reverse is not None
@@ -235,13 +252,6 @@ def _check_ensembles(plan: Plan, train: ParallelText) -> None:
         check_trained_on(plan.inputs.ensemble, train)
     if plan.inputs.reverse and plan.reverse:
         check_reverse(plan.inputs.reverse, train)
-
-
-def _scan(out: Path, *, plan: Plan, index: int, pool: ParallelText, learned: Path, engine: Engine) -> None:
-    from cgbench.benchmark.candidates.scan import scan_with
-
-    sides = plan.request.filters.degree_side, plan.request.filters.filter_sides
-    write_json(out / "counts.json", scan_with(engine, pool, index, learned, sides, out))
 
 
 def _cut(
@@ -317,31 +327,6 @@ def _measure(out: Path, plan: Plan, members: Sequence[Path], candidates: Path, e
         )
     else:
         uncertainty_of_candidates(members, candidates, out, device=plan.device, engine=engine, **search)
-
-
-def _check_quality(
-    out: Path,
-    plan: Plan,
-    rows: Sequence[Mapping[str, Any]],
-    members: Sequence[Path],
-    candidates: Path,
-    train: ParallelText,
-    held_out: Path | None,
-    engine: Engine,
-) -> None:
-    measure_quality(
-        out,
-        rows,
-        candidate_lines(candidates, original=plan.inputs.reads_originals),
-        members=members,
-        train=train.target.path,
-        train_lines=train.lines,
-        held_out=texts_in(held_out, PARTS[1]) if held_out else None,
-        search=plan.request.ensemble_options.search,
-        device=plan.device,
-        engine=engine,
-        scores=chrf_and_bleu,
-    )
 
 
 def _open_lm(plan: Plan, workspace: Workspace) -> LanguageModel | None:

@@ -41,7 +41,6 @@ from cgbench.benchmark.release.manifest import (
     MANIFEST,
     SAMPLE,
     SPLIT,
-    control_text,
     keeps_normalised,
     normalised_text,
     stem_of,
@@ -103,7 +102,10 @@ def write_release(built: Built, out: Path, workspace: Workspace) -> Release:
     if control and control_texts and control_form:
         table = control_table(control, built.pools).append_column("content", [content_of(*control_form)])
         tables["control"] = with_text(table, control_texts, control_form if keeps else None, languages)
-    names = shown_names(_input_paths(built))
+    inputs = built.plan.inputs
+    corpora = [path for spec in (inputs.train, *inputs.pools, *inputs.exclude) for path in spec.paths]
+    further = (*inputs.known.values(), inputs.ensemble, inputs.reverse, inputs.lm, *inputs.difficulty)
+    names = shown_names(map(str, filter(None, (*corpora, *further))))
     manifest = _manifest(built, rows, names)
     del rows, texts, normalised  # free memory before the tables are written and read for the card
     if built.plan.request.release_options.release_text == "none":
@@ -136,7 +138,7 @@ def _texts(built: Built, texts: Texts, control: Texts | None = None) -> dict[str
     if control:
         sets.append(("control", list(map(list, control))))
     return {
-        control_text(language, stem): "".join(line + "\n" for line in lines)
+        f"{stem}.{language}": "".join(line + "\n" for line in lines)
         for stem, sides in sets
         for language, lines in zip(built.plan.inputs.languages, sides, strict=True)
     }
@@ -224,13 +226,6 @@ def _renamed(text: str, names: Mapping[str, str]) -> str:
     for path in sorted(names, key=len, reverse=True):
         text = text.replace(path, names[path]) if path != names[path] else text
     return text
-
-
-def _input_paths(built: Built) -> list[str]:
-    inputs = built.plan.inputs
-    specs = (inputs.train, *inputs.pools, *inputs.exclude)
-    paths = (*inputs.known.values(), inputs.ensemble, inputs.reverse, inputs.lm, *inputs.difficulty)
-    return [str(path) for path in (*(path for spec in specs for path in spec.paths), *filter(None, paths))]
 
 
 def _inputs(built: Built, names: Mapping[str, str]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.selection import GIVEN_DEGREE
 from cgbench.benchmark.release.card_front import front_matter
 from cgbench.benchmark.release.card_notes import PARTS, marked_part
-from cgbench.benchmark.release.manifest import ID, control_text, stem_of, table_file
+from cgbench.benchmark.release.manifest import ID, stem_of, table_file
 from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.errors import printable
 
@@ -57,6 +57,10 @@ def write_card(release: Release, notes: Mapping[str, str] | None = None) -> str:
     larger = [f"{side} side ({_code(entry['path'])})" for side, entry in inputs.get("known_from", {}).items()]
     measure = config["uncertainty"] if release.until != "candidates" else None
     measures, correlations = correlation_table(release.correlations(), measure)
+
+    def text_names(stem: str) -> str:
+        return " and ".join(_code(f"{stem}.{language}") for language in release.languages)
+
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", manifest["command"])), default=0))
     return templates.get_template("card.md.jinja").render(
         counts=manifest["counts"], figures=manifest["figures"], config=config, inputs=inputs, outside=outside,
@@ -75,9 +79,8 @@ def write_card(release: Release, notes: Mapping[str, str] | None = None) -> str:
         measures=measures, correlations=correlations,
         examples=examples,
         example_columns={key: text for key, text in _EXAMPLE_COLUMNS.items() if examples and key in examples[0]},
-        texts=" and ".join(_code(f"{stem_of(release.until)}.{language}") for language in (source, target)),
-        control_texts=" and ".join(_code(control_text(language)) for language in (source, target)),
-        sample_texts=" and ".join(_code(control_text(language, "sample")) for language in (source, target)),
+        texts=text_names(stem_of(release.until)), control_texts=text_names("control"),
+        sample_texts=text_names("sample"),
         normalised=_normalisation_of(release),
         design=manifest.get("design", {}),
         balance=shown_balance(manifest["balance"]) if manifest.get("balance") else [], balance_head=HEAD,

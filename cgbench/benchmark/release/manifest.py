@@ -71,19 +71,9 @@ def is_split(manifest: Mapping[str, Any]) -> bool:
     return manifest.get("kind") == SPLIT_KIND
 
 
-def train_text(language: str) -> str:
-    """The name of the training file of one side of a split."""
-    return f"train.{language}"
-
-
 def stem_of(until: str) -> str:
     """The first part of the names of the two text files: ``test``, or ``candidates`` of a build that stopped early."""
     return "test" if until == "release" else "candidates"
-
-
-def control_text(language: str, name: str = "control") -> str:
-    """The name of the control file (or that of ``sample``) of one side."""
-    return f"{name}.{language}"
 
 
 def normalised_text(name: str) -> str:
@@ -139,9 +129,9 @@ def text_files(manifest: Mapping[str, Any]) -> tuple[str, ...]:
     of a split; then the normalised forms of all of these, if it contains them."""
     languages = manifest["languages"]
     if is_split(manifest):
-        return (*(f"test.{language}" for language in languages), *map(train_text, languages))
+        return tuple(f"{name}.{language}" for name in ("test", "train") for language in languages)
     stems = [stem_of(manifest["until"]), *further_sets(manifest)]
-    names = [control_text(language, stem) for stem in stems for language in languages]
+    names = [f"{stem}.{language}" for stem in stems for language in languages]
     return (*names, *(map(normalised_text, names) if keeps_normalised(manifest) else ()))
 
 
@@ -187,7 +177,7 @@ def signature(manifest: dict[str, Any]) -> str:
 
 
 def digest(manifest: dict[str, Any]) -> str:
-    """The SHA-256 of a manifest except its digest, and so of all listed files."""
+    """The SHA-256 of a manifest (or the record of a workspace) except its digest, and so of all listed files."""
     return hash_value({key: value for key, value in manifest.items() if key != "digest"})
 
 

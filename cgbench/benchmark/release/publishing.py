@@ -11,7 +11,7 @@ from cgbench.benchmark.release.croissant import manual_fields, write_croissant
 from cgbench.benchmark.release.listed_digests import listed_digests
 from cgbench.benchmark.release.manifest import CARD, CROISSANT, DATA, MANIFEST, digest, is_inside, signature
 from cgbench.benchmark.release.release import Release
-from cgbench.benchmark.release.work_folder import RECORD, read_record, record_digest
+from cgbench.benchmark.release.work_folder import RECORD, read_record
 from cgbench.errors import InputError
 from cgbench.files import sync_file, sync_folder, write_atomic, write_json
 
@@ -60,7 +60,7 @@ def move_into_place(staging: Path, out: Path, files: list[str], made_of: dict[st
     # All file names that releases in this folder ever had.
     earlier = read_record(staging.parent).get("files", [])
     record = {**made_of, "files": sorted({*earlier, *files})}
-    write_json(staging.with_name(RECORD), {**record, "digest": record_digest(record)})
+    write_json(staging.with_name(RECORD), {**record, "digest": digest(record)})
     (out / DATA).mkdir(parents=True, exist_ok=True)
     shutil.rmtree(out / ARRIVING, ignore_errors=True)
     ready = staging

@@ -22,7 +22,6 @@ from cgbench.benchmark.release.manifest import (
     SETS_HEAD,
     SHAPE,
     SPLIT,
-    control_text,
     digest,
     is_inside,
     is_split,
@@ -30,7 +29,6 @@ from cgbench.benchmark.release.manifest import (
     normalised_text,
     stem_of,
     table_file,
-    train_text,
 )
 from cgbench.benchmark.release.work_folder import default_work, find_input, read_record
 from cgbench.errors import InputError, argument, require
@@ -243,7 +241,7 @@ class Release:
         """The file of one side (``source`` or ``target``) of the training set of a split."""
         if not self.is_split:
             raise InputError(f"{self.folder}: this release does not contain its training text; only a split does")
-        return self.path(train_text(self.languages[SIDES.index(side)]))
+        return self.path(f"train.{self.languages[SIDES.index(side)]}")
 
     def train_lines(self, side: str) -> list[str]:
         """The sentences of that file."""
@@ -291,7 +289,7 @@ class Release:
                 "kept)"
             )
         self._check_has_text()
-        return self.path(control_text(self.languages[SIDES.index(side)], name))
+        return self.path(f"{name}.{self.languages[SIDES.index(side)]}")
 
     def set_lines(self, name: str, side: str, *, normalised: bool = False) -> list[str]:
         """The sentences of that file: the original text, or the normalised form that selected the pairs."""

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -35,11 +35,13 @@ from cgbench.files import read_json, sync_file, sync_folder, write_atomic
 from cgbench.requests import accepts, option, request
 from cgbench.steps import hash_file
 from cgbench.text.formats import CorpusSpec, Pair, read_pairs
-from cgbench.text.inputs import as_corpus
+from cgbench.text.inputs import corpora_of
 from cgbench.text.normalisation import TableOptions, normalise_pairs
 from cgbench.text.plain_text import words_of
 
 CHUNK = 100_000  # pairs hashed at once
+Restored: TypeAlias = dict[tuple[int, int], tuple[Pair, Pair]]
+"""The originals of pairs and their normalised forms, by corpus of the pool and hash."""
 
 
 @request
@@ -59,8 +61,7 @@ def restore(request: RestoreRequest) -> Release:
     :raises InputError: the release contains its text, or fails its checks; or a pool lacks pairs.
     """
     release = Release.of(request.release, check=False)  # check_verified checks it
-    copies = request.pools if isinstance(request.pools, list) else [request.pools]
-    pools = [as_corpus(copy, request.columns) for copy in copies]
+    pools = corpora_of(request.pools, "pool", columns=request.columns)
     arriving = release.folder / ARRIVING
     if (arriving / MANIFEST).is_file():  # complete, from an interrupted run
         return _move(arriving, release.folder)
@@ -79,18 +80,13 @@ def restore(request: RestoreRequest) -> Release:
     return _move(arriving, release.folder)
 
 
-class RestoredText(NamedTuple):
-    """The originals of pairs and their normalised forms, by corpus of the pool and hash."""
-
-    originals: dict[tuple[int, int], Pair]
-    normalised: dict[tuple[int, int], Pair]
-
-
-def _find(release: Release, tables: Sequence[Any], pools: Sequence[CorpusSpec]) -> RestoredText:
+def _find(release: Release, tables: Sequence[Any], pools: Sequence[CorpusSpec]) -> Restored:
+    """The original and the normalised form of each pair of the tables."""
     pool, lines, content = (
         np.concatenate([table[name].to_numpy() for table in tables]) for name in ("pool", "pool_line", "content")
     )
-    texts, normalisation = RestoredText({}, {}), release.normalisation
+    texts: Restored = {}
+    normalisation = release.normalisation
     for pool_number, spec in enumerate(pools, 1):
         hashes_of_release = np.unique(content[pool == pool_number])
         pairs = read_pairs(spec)
@@ -103,11 +99,10 @@ def _find(release: Release, tables: Sequence[Any], pools: Sequence[CorpusSpec]) 
             hashes = content_of(*map(list, zip(*form, strict=True)))
             for line in np.flatnonzero(np.isin(hashes, hashes_of_release)):
                 # Of equal pairs the first line counts, as in a build.
-                if (key := (pool_number, int(hashes[line]))) not in texts.originals:
-                    texts.originals[key] = original_of(chunk[line], normalisation)
-                    texts.normalised[key] = form[line]
+                if (key := (pool_number, int(hashes[line]))) not in texts:
+                    texts[key] = original_of(chunk[line], normalisation), form[line]
         rows = np.flatnonzero(pool == pool_number)
-        missing = [row for row in rows if (pool_number, int(content[row])) not in texts.originals]
+        missing = [row for row in rows if (pool_number, int(content[row])) not in texts]
         if missing:
             first, total = int(lines[missing].min()), len(rows)
             raise InputError(
@@ -117,14 +112,14 @@ def _find(release: Release, tables: Sequence[Any], pools: Sequence[CorpusSpec]) 
     return texts
 
 
-def _write(release: Release, tables: dict[str, Any], texts: RestoredText, to: Path) -> None:
+def _write(release: Release, tables: dict[str, Any], texts: Restored, to: Path) -> None:
     manifest = dict(release.manifest)
     manifest |= {"text": "restored", "published": manifest["files"]}
     full_tables: dict[str, Any] = {}
     originals, normalised = [], []
     for name, table in tables.items():
         keys = list(zip(table["pool"].to_pylist(), table["content"].to_pylist(), strict=True))
-        original, form = ([[text[key][side] for key in keys] for side in (0, 1)] for text in texts)
+        original, form = ([[texts[key][form][side] for key in keys] for side in (0, 1)] for form in (0, 1))
         full_tables[name] = with_text(table, original, form if release.keeps_normalised else None, release.languages)
         write_table(full_tables[name], to / table_file(name))
         if name != "candidates" or not release.finished:

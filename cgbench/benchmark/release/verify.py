@@ -21,7 +21,7 @@ from cgbench.benchmark.candidates.scan import content_of
 from cgbench.benchmark.candidates.selection import FIRST, count_stages, select_rows, selection_sizes
 from cgbench.benchmark.candidates.strata import COLUMNS, SAMPLED, design_of, draw_columns
 from cgbench.benchmark.overlap.known_of_test import sums_of
-from cgbench.benchmark.release.data_tables import NORMALISED, TEXTS, sides_of, without_text
+from cgbench.benchmark.release.data_tables import NORMALISED, TEXTS, chosen_rows, sides_of, without_text
 from cgbench.benchmark.release.listed_digests import listed_digest
 from cgbench.benchmark.release.manifest import (
     CONTROL,
@@ -34,7 +34,6 @@ from cgbench.benchmark.release.manifest import (
     SPLIT,
     Check,
     Findings,
-    control_text,
     digest,
     file_names,
     further_sets,
@@ -158,15 +157,6 @@ def _check_croissant(release: Release) -> str:
     return "" if digests == {name: release.manifest["files"][name] for name in tables} else "it names other files"
 
 
-def _columns(release: Release) -> dict[str, list[Any]]:
-    return dict(release.table().to_pydict())
-
-
-def _selected(columns: dict[str, list[Any]]) -> list[int]:
-    rows = [row for row, stage in enumerate(columns["stage"]) if stage == "selected"]
-    return sorted(rows, key=lambda row: columns["line"][row])
-
-
 def _check_files(release: Release) -> str:
     manifest = release.manifest
     if strange := sorted(file_names(manifest) ^ set(manifest["files"])):
@@ -175,8 +165,8 @@ def _check_files(release: Release) -> str:
 
 
 def _check_statistics(release: Release) -> str:
-    columns = _columns(release)
-    recorded = release.manifest["figures"]
+    table, recorded = release.table(), release.manifest["figures"]
+    columns = table.to_pydict()
     measure = release.configuration["uncertainty"]
     names = {
         "degree": "degree",
@@ -188,7 +178,7 @@ def _check_statistics(release: Release) -> str:
     names = {name: column for name, column in names.items() if column in columns}
     recomputed: dict[str, Any] = {name: summary(columns[column]) for name, column in names.items()}
     if "stage" in columns:
-        rows = _selected(columns)
+        rows = chosen_rows(table)
         selected = {name: [columns[column][row] for row in rows] for name, column in names.items()}
         recomputed["selected"] = {name: summary(values) for name, values in selected.items()}
     if release.has_control and (controls := release.set_rows("control")):
@@ -198,7 +188,7 @@ def _check_statistics(release: Release) -> str:
 
 
 def _check_correlations(release: Release) -> str:
-    expected = as_jsonl(correlations(_columns(release), release.configuration["uncertainty"])).split("\n")
+    expected = as_jsonl(correlations(release.table().to_pydict(), release.configuration["uncertainty"])).split("\n")
     recorded = release.path(CORRELATIONS).read_text(encoding="utf-8").split("\n")
     wrong = [row for row, pair in enumerate(itertools.zip_longest(expected, recorded), 1) if pair[0] != pair[1]]
     return f"row {wrong[0]}: does not match the candidates ({len(wrong):,} such rows)" if wrong else ""
@@ -206,7 +196,7 @@ def _check_correlations(release: Release) -> str:
 
 def _check_pairs(release: Release) -> str:
     """Measures that follow from other columns, recomputed."""
-    columns = _columns(release)
+    columns = release.table().to_pydict()
     expected = pair_measures(columns, release.manifest["inputs"].get("lm", {}).get("side"))
     return _differing_columns(columns, expected, PAIR_MEASURES)
 
@@ -226,10 +216,10 @@ def _check_text(release: Release) -> str:
     """The words of every pair against its hash in the table of candidates."""
     if not release.has_text:
         return ""
-    columns = _columns(release)
-    rows = _selected(columns) if release.finished else range(len(columns["line"]))
+    table = release.table()
+    rows, content = chosen_rows(table) if release.finished else range(table.num_rows), table["content"].to_pylist()
     hashes = content_of(*(release.lines(side, normalised=True) for side in SIDES)).tolist()
-    expected = [columns["content"][row] for row in rows]
+    expected = [content[row] for row in rows]
     wrong = [row for row, pair in enumerate(zip(hashes, expected, strict=True), 1) if pair[0] != pair[1]]
     return f"line {wrong[0]}: not the selected pair ({len(wrong):,} such lines)" if wrong else ""
 
@@ -273,7 +263,7 @@ def _check_table_text(
     for normalised, sides in ((False, texts), (True, form)):
         for side, language, lines in zip(SIDES, release.languages, sides, strict=False):
             if lines != read(side, normalised=normalised):
-                file = control_text(language, name)
+                file = f"{name}.{language}"
                 return f": does not match {normalised_text(file) if normalised else file}"
     return ""
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cgbench.benchmark.release.manifest import MANIFEST
+from cgbench.benchmark.release.manifest import MANIFEST, digest
 from cgbench.errors import InputError, argument, warn
 from cgbench.files import read_json, write_atomic
-from cgbench.steps import STEPS, check_folder, hash_value
+from cgbench.steps import STEPS, check_folder
 from cgbench.text.remote import as_given, if_here, is_address
 
 RECORD = "release.json"
@@ -35,17 +35,12 @@ def read_record(workspace: Path) -> dict[str, Any]:
         return {}
     try:
         record = read_json(path)
-        if record["digest"] == record_digest(record):
+        if record["digest"] == digest(record):
             return dict(record)
     except (InputError, LookupError, TypeError):
         pass
     warn(f"{path} is damaged; the next build writes it again, and keeps files of earlier releases")
     return {}
-
-
-def record_digest(record: dict[str, Any]) -> str:
-    """The SHA-256 of such a record except its digest."""
-    return hash_value({key: value for key, value in record.items() if key != "digest"})
 
 
 def find_work(out: Path, work: Path | None) -> Path:

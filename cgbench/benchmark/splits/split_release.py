@@ -30,7 +30,6 @@ from cgbench.benchmark.release.manifest import (
     signature,
     summary,
     table_file,
-    train_text,
 )
 from cgbench.benchmark.release.publishing import seal
 from cgbench.benchmark.release.release import SIDES, Release
@@ -63,40 +62,35 @@ def write_split(
     :param sides: 0, 1 or -1 for every pair of the corpus.
     :param manifest: without what follows from the text and the files; its configuration names the side of the degree.
     """
-    with replacing(out) as folder:
-        (folder / DATA).mkdir()
-        manifest = _write_files(folder, texts, sides, manifest)
-    return Release(out, manifest)
-
-
-def _write_files(
-    folder: Path, texts: Mapping[str, Sequence[Sequence[str]]], sides: Sequence[int], manifest: dict[str, Any]
-) -> dict[str, Any]:
     languages = manifest["languages"]
     manifest = manifest | {"kind": SPLIT_KIND, "format": FORMAT, "until": "release", "id": ID}
     manifest["configuration"] = {**manifest["configuration"], "ngram_min_count": NGRAM_MIN_COUNT}
-    for which in SETS:
-        for language, lines in zip(languages, texts[which], strict=True):
-            write_atomic(folder / f"{which}.{language}", "".join(f"{line}\n" for line in lines))
-    names = {0: "train", 1: "test", -1: "neither"}
-    rows = "".join(f"{pair}\t{names[side]}\n" for pair, side in enumerate(sides, 1))
-    write_atomic(folder / SETS_FILE, f"{SETS_HEAD}\n{rows}")
-    files = [{"path": name, "sha256": hash_file(folder / name)} for name in map(train_text, languages)]
-    train = {"files": files, "columns": None, "pairs": len(texts["train"][0])}
-    manifest["inputs"] = {**manifest["inputs"], "train": train, "exclude": []}
-    tables = {which: _table(which, texts, sides, manifest) for which in SETS}
-    write_atomic(folder / SPLIT, "".join(json.dumps(row) + "\n" for row in tables["test"].to_pylist()))
-    degrees = {"degree": summary(tables["test"]["degree"].to_numpy())}
-    manifest["figures"] = {**manifest["figures"], "selected": degrees}
-    schemas = {}
-    for which, table in tables.items():
-        table = with_text(table, texts[which], None, (languages[0], languages[1]))
-        write_table(table, folder / table_file(which))
-        schemas[which] = table.schema
-    write_atomic(folder / CROISSANT, write_croissant(manifest, schemas, listed_digests(folder)))
-    manifest["files"] = listed_digests(folder)
-    write_atomic(folder / CARD, card(manifest | {"signature": signature(manifest)}))
-    return seal(manifest, folder)
+    with replacing(out) as folder:
+        (folder / DATA).mkdir()
+        for which in SETS:
+            for language, lines in zip(languages, texts[which], strict=True):
+                write_atomic(folder / f"{which}.{language}", "".join(f"{line}\n" for line in lines))
+        names = {0: "train", 1: "test", -1: "neither"}
+        rows = "".join(f"{pair}\t{names[side]}\n" for pair, side in enumerate(sides, 1))
+        write_atomic(folder / SETS_FILE, f"{SETS_HEAD}\n{rows}")
+        names_of_train = [f"train.{language}" for language in languages]
+        files = [{"path": name, "sha256": hash_file(folder / name)} for name in names_of_train]
+        train = {"files": files, "columns": None, "pairs": len(texts["train"][0])}
+        manifest["inputs"] = {**manifest["inputs"], "train": train, "exclude": []}
+        tables = {which: _table(which, texts, sides, manifest) for which in SETS}
+        write_atomic(folder / SPLIT, "".join(json.dumps(row) + "\n" for row in tables["test"].to_pylist()))
+        degrees = {"degree": summary(tables["test"]["degree"].to_numpy())}
+        manifest["figures"] = {**manifest["figures"], "selected": degrees}
+        schemas = {}
+        for which, table in tables.items():
+            table = with_text(table, texts[which], None, (languages[0], languages[1]))
+            write_table(table, folder / table_file(which))
+            schemas[which] = table.schema
+        write_atomic(folder / CROISSANT, write_croissant(manifest, schemas, listed_digests(folder)))
+        manifest["files"] = listed_digests(folder)
+        write_atomic(folder / CARD, card(manifest | {"signature": signature(manifest)}))
+        manifest = seal(manifest, folder)
+    return Release(out, manifest)
 
 
 def _table(

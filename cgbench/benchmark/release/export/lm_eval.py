@@ -22,7 +22,6 @@ from cgbench.benchmark.release.export.pairs import Pairs, write_lines
 from cgbench.benchmark.release.release import SIDES
 from cgbench.benchmark.shots.choose import ShotChooser
 from cgbench.errors import warn
-from cgbench.files import named
 from cgbench.models.servers.answers import END, START
 from cgbench.text.languages import known, name_of
 
@@ -91,16 +90,14 @@ def write_lm_eval(pairs: Pairs, folder: Path, *, shots: ShotChooser | None = Non
     if choices:
         columns["shots"] = [[dict(zip(SIDES, pair, strict=True)) for pair in choice.pairs] for choice in choices]
         columns["prompt_degree"] = [choice.prompt_degree for choice in choices]
-    with named(folder / f"{TEST}.parquet"):
-        write_table(pyarrow.table(columns), folder / f"{TEST}.parquet")
+    write_table(pyarrow.table(columns), folder / f"{TEST}.parquet")
     # Where the harness finds few-shot examples.
     few_shot: dict[str, Any] = {"fewshot_split": SHOTS}
     shot_count = len(choices[0].pairs) if choices else 0
     if choices:
         few_shot = {"fewshot_split": TEST, "fewshot_config": {"sampler": SAMPLER}, "num_fewshot": shot_count}
     elif examples["source"]:
-        with named(folder / f"{SHOTS}.parquet"):
-            write_table(pyarrow.table(examples), folder / f"{SHOTS}.parquet")
+        write_table(pyarrow.table(examples), folder / f"{SHOTS}.parquet")
     else:
         few_shot = {"fewshot_config": {"samples": []}}
         warn(

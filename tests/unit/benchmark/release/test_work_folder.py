@@ -5,14 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cgbench.benchmark.release.work_folder import (
-    default_work,
-    find_input,
-    find_work,
-    keep_private,
-    record_digest,
-    shown_names,
-)
+from cgbench.benchmark.release.manifest import digest
+from cgbench.benchmark.release.work_folder import default_work, find_input, find_work, keep_private, shown_names
 from cgbench.errors import InputError
 
 
@@ -48,7 +42,7 @@ def test_a_workspace_elsewhere_knows_its_release(tmp_path):
     with pytest.raises(InputError, match="holds something else"):
         find_work(out, work)
     record = {"folder": str(out), "signature": "a"}
-    record["digest"] = record_digest(record)
+    record["digest"] = digest(record)
     (work / ".cgbench/release.json").write_text(json.dumps(record))
     assert find_work(out, work) == work
     out.rename(tmp_path / "moved")
