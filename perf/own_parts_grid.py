@@ -16,7 +16,7 @@ from parts_grid import KINDS, LEAST, PROBES
 
 from cgbench.benchmark.comparison.comparison import Comparison
 from cgbench.benchmark.parts.own_translations import judge_outputs
-from cgbench.benchmark.score.residual import Incidence, Outcomes, Parts, compare_composition
+from cgbench.benchmark.score.residual import Incidence, Parts, compare_composition
 
 LETTERS = "etaoinshrdlcumwfgypbvkjxqz"
 _WEIGHTS = 1 / (np.arange(26) + 3.0)
@@ -83,15 +83,11 @@ def simulate(kind: str, rows: int, seed: int) -> Result:
     in_rows = Incidence.of([(piece, row) for row, content in enumerate(row_contents) for piece in content])
     lengths = [np.array(list(map(len, texts)), np.int64) for texts in (row_texts, probe_texts)]
     parts = Parts(in_rows, probes, frequency, *lengths, False)
-    judged = judge_outputs(
-        source, (probe_texts, row_texts), (probe_outputs, row_outputs), (probes.piece, probes.sentence),
-        (in_rows.piece, in_rows.sentence),
-    )  # fmt: skip
-    run = Outcomes(judged.probes, judged.rows, judged.folds, judged.chance)
+    run = judge_outputs(source, (probe_texts, row_texts), (probe_outputs, row_outputs), probes, in_rows)
     figures = compare_composition(parts, [("a", [run])], LEAST, Comparison()).results[0].whole.figures
     residual, given = figures["residual"], figures["given"].value
     values = [float("nan") if value is None else value for value in (residual.value, residual.ci_low, residual.ci_high)]
-    return Result(*values, given or 0.0, 100 * true, 100 * float(judged.chance.mean()))
+    return Result(*values, given or 0.0, 100 * true, 100 * float(run.chance.mean()))
 
 
 def main() -> None:

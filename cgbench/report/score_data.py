@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.comparison.comparison import CALIBRATED, SubsetScores, parts_of
-from cgbench.benchmark.metrics.bins import Bin, make_bins
+from cgbench.benchmark.comparison.comparison import CALIBRATED, SubsetScores
+from cgbench.benchmark.metrics.bins import make_bins
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.score.differences import outputs_of
 from cgbench.benchmark.score.features import make_feature
@@ -61,7 +61,7 @@ def wholes(evaluation: Evaluation, inputs: EvaluationInputs) -> list[SubsetScore
     results = scored.results
     test = (scored.test or CALIBRATED) if len(results) > 1 else None
     comparison = replace(inputs.comparison, paired=test, baseline=None, all_pairs=test is not None, confidence=True)
-    (subsets,) = parts_of(scored.metric, scored.sampling, results, comparison, [Bin("all", np.arange(scored.metric.n))])
+    (subsets,) = scored.on(None, comparison)
     return [
         replace(
             result.whole,
@@ -80,7 +80,6 @@ def wholes(evaluation: Evaluation, inputs: EvaluationInputs) -> list[SubsetScore
 def breakdowns(evaluation: Evaluation, inputs: EvaluationInputs) -> list[ScoredSystems]:
     """The systems in the requested bins, and in those of every other feature that the inputs allow."""
     scored = evaluation.scored
-    comparison = replace(inputs.comparison, paired=None, baseline=None, all_pairs=False, confidence=True)
     binned = [scored] if scored.by else []
     names = (*OF_COMPOUNDS, "length") if isinstance(scored.metric, Cter) else FEATURES
     for name in names:
@@ -91,7 +90,7 @@ def breakdowns(evaluation: Evaluation, inputs: EvaluationInputs) -> list[ScoredS
         except InputError:
             continue  # nothing to make it from was given
         if len(bins) > 1:
-            by_bin = parts_of(scored.metric, scored.sampling, scored.results, comparison, bins)
+            by_bin = scored.on([bin_.rows for bin_ in bins], inputs.comparison.without_tests)
             results = [
                 replace(result, bins=tuple(zip(bins, of_system, strict=True)))
                 for result, of_system in zip(scored.results, zip(*by_bin, strict=True), strict=True)

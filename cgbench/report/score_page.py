@@ -90,9 +90,8 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
     differences: Sequence[Differences] = [pair for pair in evaluation.differences if pair.system in compared]
     if not differences and len(systems) > 1:
         differences = find_differences(
-            scored.metric, scored.sampling, systems[:MOST_LINES], results, references, inputs.features,
-            inputs.comparison,
-        )  # fmt: skip
+            replace(scored, results=results), systems[:MOST_LINES], references, inputs.features, inputs.comparison
+        )
     # Scores of single examples, and what the head of the page warns of.
     scores = example_scores(scored.metric, systems, scored.results)
     examples, distribution = _examples(evaluation, inputs, scores, binned), _distribution(scored, scores)

@@ -1,7 +1,7 @@
 """Compare systems: every score with its runs, interval, difference and p-value, overall and in bins."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Final, Literal, Protocol, TypeVar
@@ -22,7 +22,7 @@ from cgbench.benchmark.comparison.significance import (
     mcnemar_p,
     randomization_of_pairs,
 )
-from cgbench.benchmark.comparison.variance import ExampleCovariance, covariance_of_draws, design_effects
+from cgbench.benchmark.comparison.variance import DrawnScores, ExampleCovariance, design_effects
 from cgbench.benchmark.metrics.bins import Bin
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.errors import InputError, argument
@@ -74,6 +74,11 @@ class Comparison:
     def test(self) -> TestName | None:
         """The requested test."""
         return None if isinstance(self.paired, bool) else self.paired
+
+    @property
+    def without_tests(self) -> "Comparison":
+        """The same with intervals, but no test."""
+        return replace(self, paired=None, baseline=None, all_pairs=False, confidence=True)
 
     def count(self, kind: str) -> int:
         """The number of samples of a resampling method."""
@@ -190,24 +195,19 @@ def compare(
         not have one hypothesis per example.
     """
     sampling = sampling or Sampling.of(metric)
-    names = [system.name for system in systems]
-    baseline = _baseline(names, comparison)
     _check_test(metric, systems, comparison)
     run_statistics = iter(metric.all_statistics([run for system in systems for run in system.runs]))
-    statistics = [np.stack([next(run_statistics) for _ in system.runs]) for system in systems]
-    confidence = comparison.confidence or bool(comparison.paired)
-    wholes = compare_statistics(metric, sampling, names, statistics, comparison, confidence)
-    binned = _in_bins(metric, sampling, names, statistics, comparison, bins, baseline)
+    statistics = {system.name: np.stack([next(run_statistics) for _ in system.runs]) for system in systems}
+    confidence, sets = comparison.confidence or bool(comparison.paired), [bin_.rows for bin_ in bins]
+    (wholes,) = compare_statistics(metric, sampling, statistics, comparison, confidence=confidence)
+    binned = compare_statistics(metric, sampling, statistics, comparison, sets)
     return [
         SystemScores(
-            system.name,
-            len(system.runs),
-            wholes[index],
-            tuple((bin_, subsets[index]) for bin_, subsets in zip(bins, binned, strict=True)),
-            statistics[index],
+            name, len(runs), wholes[index],
+            tuple((bin_, subsets[index]) for bin_, subsets in zip(bins, binned, strict=True)), runs,
         )
-        for index, system in enumerate(systems)
-    ]
+        for index, (name, runs) in enumerate(statistics.items())
+    ]  # fmt: skip
 
 
 IntervalOf = Callable[[int, Callable[[int], ExampleCovariance], np.ndarray], tuple[float, float] | None]
@@ -218,36 +218,25 @@ the scores of the runs ``[runs, scores]``."""
 def compare_statistics(
     metric: Metric,
     sampling: Sampling,
-    names: Sequence[str],
-    statistics: Sequence[np.ndarray],
+    statistics: Mapping[str, np.ndarray],
     comparison: Comparison,
-    confidence: bool,
+    sets: Sequence[np.ndarray] | None = None,
+    *,
+    confidence: bool = True,
     interval: IntervalOf | None = None,
-) -> list[SubsetScores]:
-    """The scores of systems over all examples, from the statistics of their runs ``[runs, n, k]``, as in
-    :func:`compare`; with intervals if ``confidence``, which ``interval`` may make from clustered covariances."""
-    all_examples = _Slice(metric, sampling, statistics, np.arange(metric.n), comparison, confidence, names, interval)
-    return _adjust([all_examples.parts(_baseline(names, comparison))])[0]
-
-
-def parts_of(
-    metric: Metric, sampling: Sampling, results: Sequence[SystemScores], comparison: Comparison, bins: Sequence[Bin]
 ) -> list[list[SubsetScores]]:
-    """Scores of systems in other bins, from their statistics: one list per bin with one item per system.
+    """The scores of systems from the statistics of their runs, tested as in :func:`compare`: one list per set of
+    examples with one item per system.
 
-    Intervals and tests of all pairs are as in :func:`compare`; there is no baseline.
+    :param statistics: by system, ``[runs, n, k]``.
+    :param sets: the examples of each, by default one set of all; p-values are adjusted over all sets.
+    :param confidence: with intervals, which ``interval`` may make from clustered covariances.
     """
-    statistics, names = [result.statistics for result in results], [result.system for result in results]
-    return _in_bins(metric, sampling, names, statistics, comparison, bins, None)
-
-
-def _in_bins(
-    metric: Metric, sampling: Sampling, names: Sequence[str], statistics: Sequence[np.ndarray], comparison: Comparison,
-    bins: Sequence[Bin], baseline: int | None,
-) -> list[list[SubsetScores]]:  # fmt: skip
+    baseline = _baseline(list(statistics), comparison)
+    sets = [np.arange(metric.n)] if sets is None else sets
     return _adjust([
-        _Slice(metric, sampling, statistics, bin_.rows, comparison, True, names, sets=len(bins)).parts(baseline)
-        for bin_ in bins
+        _Slice(metric, sampling, statistics, rows, comparison, confidence, interval, len(sets)).parts(baseline)
+        for rows in sets
     ])  # fmt: skip
 
 
@@ -267,6 +256,7 @@ def _baseline(names: Sequence[str], comparison: Comparison) -> int | None:
 
 
 def _check_test(metric: Metric, systems: Sequence[SystemRuns], comparison: Comparison) -> None:
+    _baseline([system.name for system in systems], comparison)  # refuses an unknown one before anything is scored
     runs = {len(system.runs) for system in systems}
     run_counts = ", ".join(f"{system.name} {len(system.runs)}" for system in systems)
     test = argument("paired", comparison.paired)
@@ -284,10 +274,9 @@ def _check_test(metric: Metric, systems: Sequence[SystemRuns], comparison: Compa
         )
 
 
-class _Slice:
-    """All systems over the same examples: statistics of units, scores of runs, and bootstrap samples.
+class _Slice(DrawnScores):
+    """The scores of all systems over the same examples, and tests of their differences.
 
-    ``rows`` int64: the examples; ``samples``: None if not requested, or if there is nothing to resample;
     ``sacrebleu_p``: compute bootstrap p-values by sacrebleu's rule; ``sets``: how many such sets p-values are adjusted
     for together.
     """
@@ -296,39 +285,23 @@ class _Slice:
         self,
         metric: Metric,
         sampling: Sampling,
-        statistics: Sequence[np.ndarray],
+        statistics: Mapping[str, np.ndarray],
         rows: np.ndarray,
         comparison: Comparison,
         confidence: bool,
-        names: Sequence[str],
-        interval: IntervalOf | None = None,
-        sets: int = 1,
+        interval: IntervalOf | None,
+        sets: int,
     ) -> None:
-        self.sets = sets
-        self.metric, self.sampling, self.comparison = metric, sampling, comparison
-        self.names, self.interval = names, interval
+        samples = comparison.count("bootstrap") if confidence else None
+        super().__init__(metric, sampling, list(statistics.values()), rows, samples, comparison.seed)
+        self.metric, self.sampling, self.comparison, self.names = metric, sampling, comparison, list(statistics)
+        self.interval, self.sets, self.effects, self._contrasts = interval, sets, None, None
         self.sacrebleu_p = metric.as_sacrebleu and comparison.paired == "bootstrap"  # for single runs
         self._randomized: dict[tuple[int, int], list[float | None]] = {}
-        self.rows = rows = sampling.counted(rows)
-        if sampling.design is not None:
-            statistics = [system * sampling.design.weights[:, None] for system in statistics]
-        self.statistics = statistics
-        self.units = [np.stack([metric.collect(run, rows) for run in system]) for system in statistics]
-        self.values = [metric.compute(system.sum(axis=1)) for system in self.units]  # [runs, figures] each
-        self.covariance, self.samples, self.effects, self._contrasts = None, None, None, None
-        if confidence:
-            samples, seed = comparison.count("bootstrap"), comparison.seed
-            draws = covariance_of_draws(metric, sampling, statistics, self.units, rows, samples, seed)
-            self.covariance, self.samples = draws
-            if self.covariance and sampling.clusters and sampling.design is None:  # a design has its own weights
-                self.effects = design_effects(metric, statistics, rows, self.covariance)
+        if self.covariance and sampling.clusters and sampling.design is None:  # a design has its own weights
+            self.effects = design_effects(metric, self.statistics, self.rows, self.covariance)
         if self.covariance and comparison.paired:
             self._contrasts = Contrasts(self.values, self.covariance, shared_seeds=comparison.shared_seeds)
-
-    @property
-    def count(self) -> int:
-        """The number of units."""
-        return self.units[0].shape[1]
 
     def parts(self, baseline: int | None) -> list[SubsetScores]:
         """The scores of every system, compared with the baseline or with all earlier systems."""
@@ -404,15 +377,13 @@ class _Slice:
                 return None
         if self.covariance is None:
             return None
-        starts = np.cumsum([0, *map(len, self.values)])
-        runs = slice(starts[system], starts[system + 1])
-        design, values = self.sampling.design, self.values[system]
+        runs, design, values = self.runs_of(system), self.sampling.design, self.values[system]
         if design and len(values) == 1 and not self.sampling.clusters and not design.left.any():
             return float(values[0, figure]), float(values[0, figure])  # nothing is unknown
         if self.interval is not None:
-            return self.interval(figure, partial(self.covariance.of_runs, runs=runs), self.values[system])
+            return self.interval(figure, partial(self.covariance.of_runs, runs=runs), values)
         limits = self.metric.limits(self.metric.figures[figure])
-        return score_interval(self.covariance.of_runs(figure, runs), self.values[system][:, figure], *limits)
+        return score_interval(self.covariance.of_runs(figure, runs), values[:, figure], *limits)
 
     def _bounds(self, first: int, second: int) -> list[tuple[float | None, float | None]]:
         """The 95% confidence interval of each difference."""

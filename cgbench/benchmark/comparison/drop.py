@@ -12,10 +12,10 @@ import numpy as np
 
 from cgbench.benchmark.comparison.comparison import Comparison, SystemRuns, SystemScores
 from cgbench.benchmark.comparison.design import Sampling
-from cgbench.benchmark.comparison.intervals import FEWEST, OfRuns, difference_interval
+from cgbench.benchmark.comparison.intervals import FEWEST, difference_interval
 from cgbench.benchmark.comparison.seeds_test import Contrasts
 from cgbench.benchmark.comparison.significance import holm
-from cgbench.benchmark.comparison.variance import ExampleCovariance, covariance_of_draws, independent
+from cgbench.benchmark.comparison.variance import DrawnScores, independent
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.errors import InputError
 
@@ -78,8 +78,8 @@ def drops(
     # Both sets with their own samples of examples.
     run_statistics = iter(control.metric.all_statistics([run for system in control.systems for run in system.runs]))
     statistics = [np.stack([next(run_statistics) for _ in system.runs]) for system in control.systems]
-    test = _Set(metric, sampling, [result.statistics for result in results], comparison, [comparison.seed])
-    easy = _Set(control.metric, control.sampling, statistics, comparison, [comparison.seed, CONTROL_DRAWS])
+    test = _drawn(metric, sampling, [result.statistics for result in results], comparison, [comparison.seed])
+    easy = _drawn(control.metric, control.sampling, statistics, comparison, [comparison.seed, CONTROL_DRAWS])
     sign = -1.0 if metric.lower_is_better else 1.0
     names = [result.system for result in results]
     base = None if baseline is None else names.index(baseline)
@@ -91,7 +91,7 @@ def drops(
         for figure, name in enumerate(metric.figures):
             test_values, control_values = test.values[index][:, figure], easy.values[index][:, figure]
             drop = _drop(test_values, control_values, sign)
-            better, worse = (set_.of(index, figure) for set_ in ((easy, test) if sign > 0 else (test, easy)))
+            better, worse = (drawn.of(index, figure) for drawn in ((easy, test) if sign > 0 else (test, easy)))
             if drop.value is not None and better and worse:
                 bounds = difference_interval(better, worse, top=metric.top, bottom=metric.bottom)
                 if bounds:
@@ -104,32 +104,13 @@ def drops(
     return dict(zip(names, table, strict=True))
 
 
-class _Set:
-    """All systems on one of the two sets: scores of runs ``[runs, figures]``, and the same on resamples."""
-
-    def __init__(
-        self,
-        metric: Metric,
-        sampling: Sampling,
-        statistics: Sequence[np.ndarray],
-        comparison: Comparison,
-        seed: Sequence[int],
-    ) -> None:
-        rows = sampling.counted(np.arange(metric.n))
-        units = [np.stack([metric.collect(run, rows) for run in system]) for system in statistics]
-        self.values = [metric.compute(system.sum(axis=1)) for system in units]
-        self.covariance: ExampleCovariance | None = None
-        samples = comparison.count("bootstrap")
-        if sampling.clusters or samples >= FEWEST:
-            self.covariance, _ = covariance_of_draws(metric, sampling, statistics, units, rows, samples, seed)
-
-    def of(self, system: int, figure: int) -> OfRuns | None:
-        """A score of a system, as the input of :func:`difference_interval`."""
-        if self.covariance is None:
-            return None
-        starts = np.cumsum([0, *map(len, self.values)])
-        runs = slice(starts[system], starts[system + 1])
-        return self.covariance.of_runs(figure, runs), self.values[system][:, figure]
+def _drawn(
+    metric: Metric, sampling: Sampling, statistics: Sequence[np.ndarray], comparison: Comparison, seed: Sequence[int]
+) -> DrawnScores:
+    """All systems on one of the two sets; without variances if an interval needs more samples."""
+    samples = comparison.count("bootstrap")
+    enough = samples if sampling.clusters or samples >= FEWEST else None
+    return DrawnScores(metric, sampling, statistics, np.arange(metric.n), enough, seed)
 
 
 def _drop(test: np.ndarray, control: np.ndarray, sign: float) -> Drop:

@@ -65,7 +65,8 @@ class Contrast:
             return np.full(self.value.shape, np.nan)
         distance, error = np.abs(self.value), self.error
         with np.errstate(divide="ignore", invalid="ignore"):
-            p = 2 * stdtr(self._degrees(), -distance / error)
+            degrees = degrees_of_freedom(self.seeds, self.common, self.of_seeds, self.of_examples)
+            p = 2 * stdtr(degrees, -distance / error)
         # Below LEVEL, p is the level at which the interval ends at zero; it is between this p and LEVEL.
         low, high = np.log(np.clip(p, LEAST, LEVEL)), np.full(p.shape, np.log(LEVEL))
         for _ in range(50):
@@ -85,9 +86,6 @@ class Contrast:
         half = self._half(np.full(self.value.shape, 1 - confidence))
         half = np.where(self.error > _CLOSE, half, np.nan)
         return self.value - half, self.value + half
-
-    def _degrees(self) -> np.ndarray:
-        return degrees_of_freedom(self.seeds, self.common, self.of_seeds, self.of_examples)
 
     def _half(self, level: np.ndarray) -> np.ndarray:
         return half_width(self.seeds, self.common, self.of_seeds, self.of_examples, level)

@@ -34,6 +34,10 @@ class AllPairs:
     difference: dict[tuple[int, int], float]
     p_star: dict[tuple[int, int], float | None]
 
+    def differ(self, first: int, second: int) -> bool:
+        """Whether two systems differ significantly."""
+        return _below(self.p_star.get((first, second)))
+
 
 def compare_all(metric: Metric, names: Sequence[str], subsets: Sequence[SubsetScores]) -> AllPairs | None:
     """All pairs by the main score; None if pairs were not compared, or a system has no score."""
@@ -65,7 +69,7 @@ def ranks(metric: Metric, results: Sequence[SystemScores]) -> list[Rank]:
     sign = -1 if metric.lower_is_better else 1
     ranking = []
     for system in pairs.order:
-        rivals = [rival for rival in pairs.order if rival != system and _below(pairs.p_star.get((system, rival)))]
+        rivals = [rival for rival in pairs.order if pairs.differ(system, rival)]
         gaps = [sign * pairs.difference[system, rival] for rival in rivals]
         better, worse = sum(gap < 0 for gap in gaps), sum(gap > 0 for gap in gaps)
         ranking.append(Rank(system, 1 + better, len(pairs.order) - worse, tier_of[system]))

@@ -129,30 +129,57 @@ def covariance_of_samples(samples: Sequence[np.ndarray], units: int) -> ExampleC
     return covariance_of_examples(matrix * (units / (units - 1)), units)
 
 
-def covariance_of_draws(
-    metric: Summed,
-    sampling: Sampling,
-    statistics: Sequence[np.ndarray],
-    units: Sequence[np.ndarray],
-    rows: np.ndarray,
-    samples: int,
-    seed: int | Sequence[int],
-) -> tuple[ExampleCovariance | None, list[np.ndarray] | None]:
-    """The covariance ``[scores, runs of all, runs of all]`` over draws of the examples ``rows``: by cluster, by design,
-    or else of bootstrap samples, which are returned too, of each system ``[samples, runs, scores]``.
+class DrawnScores:
+    """Systems on the same examples: the scores of their runs, and how these vary over draws of the examples.
 
-    :param statistics: of each system ``[runs, n, k]``, weighted if there is a design.
-    :param units: of each system ``[runs, units, k]``.
-    :returns: None for a single cluster or unit, which is the same in every sample.
+    ``rows`` int64: the examples; of each system ``statistics`` ``[runs, n, k]``, weighted if there is a design,
+    ``units`` ``[runs, units, k]`` and ``values`` ``[runs, scores]``. ``covariance`` ``[scores, runs of all, runs of
+    all]`` is by cluster, by design, or else of bootstrap ``samples``, of each system ``[samples, runs, scores]``; None
+    if not requested, or for a single cluster or unit, which is the same in every sample.
     """
-    if sampling.clusters:
-        return covariance_of_clusters(metric, statistics, rows, sampling.clusters), None
-    if sampling.design is not None:
-        return covariance_of_design(metric, statistics, rows, sampling.design), None
-    if units[0].shape[1] == 1:
-        return None, None
-    drawn = resampled_runs(units, metric.compute, samples, seed)
-    return covariance_of_samples(drawn, units[0].shape[1]), drawn
+
+    covariance: ExampleCovariance | None = None
+    samples: list[np.ndarray] | None = None
+
+    def __init__(
+        self, metric: Summed, sampling: Sampling, statistics: Sequence[np.ndarray], rows: np.ndarray,
+        samples: int | None, seed: int | Sequence[int],
+    ) -> None:  # fmt: skip
+        """
+        :param statistics: of each system ``[runs, n, k]``.
+        :param rows: examples, of which those count that ``sampling`` says.
+        :param samples: the number of bootstrap samples; None: no covariance.
+        """
+        design = sampling.design
+        self.rows = rows = sampling.counted(rows)
+        self.statistics = statistics if design is None else [system * design.weights[:, None] for system in statistics]
+        self.units = [np.stack([metric.collect(run, rows) for run in system]) for system in self.statistics]
+        self.values = [metric.compute(system.sum(axis=1)) for system in self.units]
+        if samples is None:
+            return
+        if sampling.clusters:
+            self.covariance = covariance_of_clusters(metric, self.statistics, rows, sampling.clusters)
+        elif design is not None:
+            self.covariance = covariance_of_design(metric, self.statistics, rows, design)
+        elif self.count > 1:
+            self.samples = resampled_runs(self.units, metric.compute, samples, seed)
+            self.covariance = covariance_of_samples(self.samples, self.count)
+
+    @property
+    def count(self) -> int:
+        """The number of units."""
+        return self.units[0].shape[1]
+
+    def runs_of(self, system: int) -> slice:
+        """The runs of a system among those of all, as in the covariance."""
+        before = sum(map(len, self.values[:system]))
+        return slice(before, before + len(self.values[system]))
+
+    def of(self, system: int, score: int) -> tuple[ExampleCovariance, np.ndarray] | None:
+        """The covariance of the scores of a system's runs, and these scores; None without a covariance."""
+        if self.covariance is None:
+            return None
+        return self.covariance.of_runs(score, self.runs_of(system)), self.values[system][:, score]
 
 
 def covariance_of_clusters(

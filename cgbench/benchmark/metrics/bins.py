@@ -31,7 +31,7 @@ class Bin:
 
 @dataclass(frozen=True)
 class Feature:
-    """One value per example: ``values`` float64 ``[n]``, or ``labels``; ``origin``: its table, if any.
+    """One value per example: ``values`` float64 ``[n]``, or ``labels``.
 
     ``zero``: label of a separate bin for the value 0, if it needs one.
     """
@@ -39,7 +39,6 @@ class Feature:
     name: str
     values: np.ndarray = field(default_factory=lambda: np.zeros(0))
     labels: tuple[str, ...] | None = None
-    origin: str = ""
     zero: str = ""
 
 
@@ -53,11 +52,11 @@ def feature_of_column(name: str, column: Column) -> Feature:
             raise ValueError
         values = np.array([float(value) for value in column.values])
     except ValueError:
-        return Feature(name, labels=tuple(column.values), origin=column.name)
+        return Feature(name, labels=tuple(column.values))
     bad = np.flatnonzero(~(np.abs(values) < LARGEST))
     if len(bad):
         raise InputError(f"{column.row(int(bad[0]))}: {column.values[bad[0]]!r} cannot be put into a bin")
-    return Feature(name, values, origin=column.name)
+    return Feature(name, values)
 
 
 def make_bins(feature: Feature, how: str | None) -> list[Bin]:

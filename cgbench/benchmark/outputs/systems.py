@@ -46,9 +46,9 @@ def read_references(texts: Any) -> tuple[list[list[str]], list[str]]:
     """
     if absent(texts):
         raise InputError(f"{argument('references')} are needed (or {argument('release')})")
-    texts = texts if is_path(texts) or isinstance(texts, Column) else list(texts)
-    if isinstance(texts, list) and any(not isinstance(item, (str, os.PathLike, Column)) for item in texts):
-        examples: list[list[str]] = []
+    columns = _columns_of("references", texts, None)
+    examples: list[list[str]] = []
+    if columns is None:
         for row, item in enumerate(texts, 1):
             example = [] if is_path(item) else list(item)
             if not example or not all(isinstance(text, str) for text in example):
@@ -56,8 +56,6 @@ def read_references(texts: Any) -> tuple[list[list[str]], list[str]]:
             examples.append(example)
         columns = [Column("references", [" ".join(example) for example in examples])]
     else:
-        are_several = isinstance(texts, list) and texts and not isinstance(texts[0], str)
-        columns = [as_column(item, "references", "reference", "target") for item in (texts if are_several else [texts])]
         for column in columns[1:]:
             if len(column) != len(columns[0]):
                 raise InputError(

@@ -36,11 +36,11 @@ from typing import Any, NamedTuple
 from cgbench.benchmark.release.export.pairs import write_lines, write_rows
 from cgbench.benchmark.release.manifest import MANIFEST, digest
 from cgbench.checksums import check_digests, digests_of
-from cgbench.errors import InputError, argument
+from cgbench.errors import InputError
 from cgbench.files import check_shape, ordinary_file, parse_json, read_json, write_json
 from cgbench.locks import replacing
 from cgbench.requests import check_path
-from cgbench.steps import hash_value
+from cgbench.steps import check_folder, hash_value
 from cgbench.text.formats import Pair
 from cgbench.text.normalisation import SIDES, Normalisation
 from cgbench.text.streams import read_lines
@@ -228,12 +228,12 @@ def check_output_folder(out: Path) -> None:
 
     :raises InputError: it holds something else.
     """
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out}: a file, where the output folder should be")
-    if out.is_dir() and any(out.iterdir()):
-        written = read_json(out / MANIFEST) if (out / MANIFEST).is_file() else None
-        if not isinstance(written, dict) or written.get("kind") != KIND:
-            raise InputError(f"{out}: the folder holds something else already; give a new one with {argument('out')}")
+
+    def is_earlier(folder: Path) -> bool:
+        manifest = read_json(folder / MANIFEST) if (folder / MANIFEST).is_file() else None
+        return isinstance(manifest, dict) and manifest.get("kind") == KIND
+
+    check_folder(out, is_earlier=is_earlier)
 
 
 def text_digest(lines: Sequence[str]) -> str:

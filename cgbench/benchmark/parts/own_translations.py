@@ -13,6 +13,7 @@ are those of :mod:`~cgbench.benchmark.consistency`, chosen there by human judgem
 """
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -31,14 +32,19 @@ class Folds(NamedTuple):
     rows: np.ndarray
 
 
-class Judgement(NamedTuple):
-    """Where pieces come out: bool for each place in probes and in rows, and the same in folds; ``chance``: for each
-    place in rows the share of outputs for other rows that the piece comes out of."""
+@dataclass(frozen=True)
+class Outcomes:
+    """What came out in one run: bool for each place of a piece in the probes and in the rows.
+
+    Of whole sentences, all places in a sentence are alike. Where probes say how a piece is translated, ``folds`` is the
+    same without each probe in turn, and ``chance`` the share of outputs for other rows that the piece comes out of, for
+    each place in rows.
+    """
 
     probes: np.ndarray
     rows: np.ndarray
-    folds: Folds
-    chance: np.ndarray
+    folds: Folds | None = None
+    chance: np.ndarray | None = None
 
 
 def units_of(text: str, orders: Sequence[int] = ORDERS) -> list[str]:
@@ -70,7 +76,7 @@ def judge_outputs(
     outputs: tuple[Sequence[str], Sequence[str]],
     probes: tuple[np.ndarray, np.ndarray],
     rows: tuple[np.ndarray, np.ndarray],
-) -> Judgement:
+) -> Outcomes:
     """Judge which pieces come out in the outputs of one run.
 
     :param pieces: the words of each piece.
@@ -118,7 +124,7 @@ def judge_outputs(
             left = probe_shared[rest].sum(axis=0) - itself
             passed[fold, piece] = _is_half(left[rest], size - sizes[rest]).sum()
             rows_by_fold[fold, places] = _is_half(row_shared[rest].sum(axis=0), size)
-    return Judgement(in_probes, in_rows, Folds(passed, rows_by_fold), chance)
+    return Outcomes(in_probes, in_rows, Folds(passed, rows_by_fold), chance)
 
 
 def _is_half(shared: np.ndarray, size: np.ndarray) -> np.ndarray:

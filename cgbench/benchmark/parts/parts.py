@@ -123,7 +123,7 @@ class _Texts:
             spec = as_corpus(request.test, request.columns, "test", folder)
             self.normalisation, self.min_count = request.normalisation_of(spec), request.min_count or MIN_COUNT
             self.side = request.side or ("target" if request.pieces == "ngrams" else "source")
-            self.test = pairs_of(self._plain("test", spec))
+            self.test = list(iter_pairs(self._plain("test", spec)))
 
     def digests(self) -> dict[str, str]:
         """The checksum of each side of the test set; none where names were replaced, which score may not see."""
@@ -213,10 +213,7 @@ class _Texts:
         """A corpus that the release was built from; ``name``: the argument that replaces it."""
         assert self.release is not None
         paths = tuple(self.release.input_path(file["path"]) for file in entry["files"])
-        spec, remedy = (
-            CorpusSpec(paths, tuple(entry["columns"]) if entry["columns"] else None),
-            f"give {argument(name)}",
-        )
+        spec, remedy = CorpusSpec(paths, tuple(entry["columns"] or ()) or None), f"give {argument(name)}"
         if missing := next((path for path in spec.files if not path.is_file()), None):
             raise InputError(f"{missing}: no such file, and the release was built from it; {remedy}")
         if list(map(hash_file, spec.paths)) != [file["sha256"] for file in entry["files"]]:
@@ -252,14 +249,9 @@ def _candidates(texts: _Texts) -> Candidates:
     if kind is None:
         lines = [pair[SIDES.index(texts.side)] for pair in (*texts.test, *texts.control)]
         return ngram_candidates(lines, train, corpora, texts.side, excluded, min_count=texts.min_count, **limits)
-    named_corpora = [(f"corpus {position}", pairs_of(text)) for position, text in enumerate(corpora, 1)]
-    test, trained = ("the test set", [*texts.test, *texts.control]), ("the training corpus", pairs_of(train))
+    named_corpora = [(f"corpus {position}", list(iter_pairs(text))) for position, text in enumerate(corpora, 1)]
+    test, trained = ("the test set", [*texts.test, *texts.control]), ("the training corpus", list(iter_pairs(train)))
     return element_candidates(kind, texts.side, test, trained, named_corpora, excluded, **limits)
-
-
-def pairs_of(text: ParallelText) -> list[Pair]:
-    """The pairs of a corpus."""
-    return list(iter_pairs(text))
 
 
 def iter_pairs(text: ParallelText) -> Iterator[Pair]:

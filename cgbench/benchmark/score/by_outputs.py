@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from cgbench.benchmark.parts.folder import PartsFolder, Place
-from cgbench.benchmark.parts.own_translations import judge_outputs
-from cgbench.benchmark.score.residual import LEAST_VISIBLE, Outcomes, Parts, gate_of, parts_of_folder
+from cgbench.benchmark.parts.own_translations import Outcomes, judge_outputs
+from cgbench.benchmark.score.residual import LEAST_VISIBLE, Parts, gate_of, parts_of_folder
 from cgbench.text.plain_text import words_of
 
 
@@ -23,14 +23,9 @@ def judge_run(
     folder: PartsFolder, rows: Sequence[Sequence[Place]], parts: Parts, outputs: tuple[Sequence[str], Sequence[str]]
 ) -> Outcomes:
     """What came out in one run. ``outputs``: those for the probes and for the rows."""
-    judged = judge_outputs(
-        [piece.text.split(" ") for piece in folder.pieces],
-        (_probe_words(folder), folder.words_of_rows(rows)),
-        outputs,
-        (parts.probes.piece, parts.probes.sentence),
-        (parts.rows.piece, parts.rows.sentence),
-    )
-    return Outcomes(judged.probes, judged.rows, judged.folds, judged.chance)
+    pieces = [piece.text.split(" ") for piece in folder.pieces]
+    sources = _probe_words(folder), folder.words_of_rows(rows)
+    return judge_outputs(pieces, sources, outputs, parts.probes, parts.rows)
 
 
 def left_out(folder: PartsFolder, parts: Parts) -> list[str]:

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.comparison.comparison import CALIBRATED, Comparison, SystemScores, parts_of
-from cgbench.benchmark.comparison.design import Clusters, Sampling
+from cgbench.benchmark.comparison.comparison import CALIBRATED, Comparison, SystemScores
+from cgbench.benchmark.comparison.design import Clusters
 from cgbench.benchmark.comparison.seeds_test import Contrasts
 from cgbench.benchmark.comparison.significance import (
     LEVEL,
@@ -38,6 +38,7 @@ from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.outputs.systems import System
 from cgbench.benchmark.score.features import FeatureInputs, training_lines
+from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.errors import InputError, argument
 from cgbench.text.plain_text import words_of
 from cgbench.text.profile import is_unspaced
@@ -98,10 +99,8 @@ class Differences:
 
 
 def find_differences(
-    metric: Metric,
-    sampling: Sampling,
+    scored: ScoredSystems,
     systems: Sequence[System],
-    results: Sequence[SystemScores],
     references: Sequence[Sequence[str]] | None,
     material: FeatureInputs,
     comparison: Comparison,
@@ -111,6 +110,7 @@ def find_differences(
     :param references: the references of each example; n-grams and words need these and the outputs.
     :raises InputError: there is only one system.
     """
+    metric, results = scored.metric, scored.results
     if len(results) < 2:
         raise InputError(f"{argument('differences')} compares systems; give a second {argument('systems')}")
     names = [result.system for result in results]
@@ -133,10 +133,10 @@ def find_differences(
         texts = [outputs[which] for which in pair]
         known = bool(expected) and all(texts)
         tested, ngrams, shown = (
-            _ngrams(expected, texts, split, sampling.clusters, comparison.shared_seeds) if known else (0, (), ())
+            _ngrams(expected, texts, split, scored.sampling.clusters, comparison.shared_seeds) if known else (0, (), ())
         )
         words = _words(expected, texts, split, counts, comparison) if known and counts is not None else ()
-        of_kinds = _kinds(metric, sampling, [results[which] for which in pair], comparison, kinds)
+        of_kinds = _kinds(replace(scored, results=tuple(results[which] for which in pair)), comparison, kinds)
         examples = _examples(metric, [scores[which] for which in pair], texts)
         has_seeds = max(map(len, texts)) > 1
         differences.append(Differences(name, names[base], tested, ngrams, words, of_kinds, examples, shown, has_seeds))
@@ -321,17 +321,11 @@ def _bins_of(metric: Metric, results: Sequence[SystemScores]) -> list[Bin]:
     return [Bin(str(kind), np.flatnonzero(kinds == kind)) for kind in dict.fromkeys(metric.kinds)]
 
 
-def _kinds(
-    metric: Metric, sampling: Sampling, pair: Sequence[SystemScores], comparison: Comparison, bins: Sequence[Bin]
-) -> tuple[FoundDifference, ...]:
-    if not bins:
-        return ()
+def _kinds(pair: ScoredSystems, comparison: Comparison, bins: Sequence[Bin]) -> tuple[FoundDifference, ...]:
     all_pairs = replace(comparison, paired=CALIBRATED, baseline=None, all_pairs=True)
-    figure = metric.figures[0]
-    differences = []
-    for bin_, (system_scores, baseline_scores) in zip(
-        bins, parts_of(metric, sampling, pair, all_pairs, bins), strict=True
-    ):
+    scores_of_bins = pair.on([bin_.rows for bin_ in bins], all_pairs)
+    figure, differences = pair.metric.figures[0], []
+    for bin_, (system_scores, baseline_scores) in zip(bins, scores_of_bins, strict=True):
         values = [subset.figures[figure].value for subset in (system_scores, baseline_scores)]
         if None in values:
             continue

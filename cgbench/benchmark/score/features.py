@@ -130,12 +130,16 @@ def _degree(name: str, inputs: FeatureInputs, n: int) -> Feature:
     return Feature(name, pieces / np.maximum(sizes, 1))
 
 
-def _counts(name: str, inputs: FeatureInputs) -> list[np.ndarray]:
+def _training(name: str, inputs: FeatureInputs) -> list[str]:
     if inputs.train is None:
         raise InputError(f"{argument('by', name)} needs the training text; give {argument('train')}")
+    return training_lines(inputs.train)
+
+
+def _counts(name: str, inputs: FeatureInputs) -> list[np.ndarray]:
     from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 
-    known = Vocabulary.learn(training_lines(inputs.train), min_count=1)
+    known = Vocabulary.learn(_training(name, inputs), min_count=1)
     counts = np.append(known.counts, 0)
     return [counts[np.minimum(known.ids(words_of(line)), len(known))] for line in _text(inputs, name).values]
 
@@ -154,11 +158,9 @@ def _one_shot(name: str, inputs: FeatureInputs, n: int) -> Feature:
 
 def _neighbour(name: str, inputs: FeatureInputs, n: int) -> Feature:
     """The similarity of the nearest training text; 0 for a text that shares no word with training."""
-    if inputs.train is None:
-        raise InputError(f"{argument('by', name)} needs the training text; give {argument('train')}")
     from cgbench.text.nearest import NearestSources
 
-    neighbours = NearestSources(training_lines(inputs.train)).nearest(_text(inputs, name).values)
+    neighbours = NearestSources(_training(name, inputs)).nearest(_text(inputs, name).values)
     return Feature(name, np.array([neighbour.similarity for neighbour in neighbours]))
 
 

@@ -73,12 +73,10 @@ def in_release_form(
 
     :param originals: the references as in the release's text; ``normalised``: the same in the form that selected them.
     """
-    from cgbench.benchmark.release.release import Release
-
     if request.examples.normalise is not None or metric.reading is None:
         return request.examples.normalise == RELEASE
     assert request.release is not None  # its references are in two forms
-    replaced = Release.of(request.release).configuration.get("anonymise", "none") != "none"
+    replaced = request.release.configuration.get("anonymise", "none") != "none"
     runs = [run for system in systems for run in system.runs]
     # Names in logical forms cannot be replaced in hypotheses alone.
     judge = all if replaced else any
@@ -149,15 +147,13 @@ def check_training(request: ScoreRequest, text: Column, train: Texts) -> list[st
         name, lines = os.fspath(train), sample_text(local(os.fspath(train)))
     else:
         name, lines = "train", spread(iter(as_column(train, "train").values))
-    differing = differences(_profile(text.values), profile(lines), Reading())
-    lines = [
-        f"{text.name}: {difference.text.replace('the references', name)}; normalise both the same way"
-        for difference in differing
-    ]
-    for line, difference in zip(lines, differing, strict=True):
+    warnings = []
+    for difference in differences(_profile(text.values), profile(lines), Reading()):
+        line = f"{text.name}: {difference.text.replace('the references', name)}; normalise both the same way"
         if difference.stops and not request.examples.accept_text:
             raise InputError(f"{line}; {argument('accept_text')} takes the text as it is")
-    return lines
+        warnings.append(line)
+    return warnings
 
 
 def normalisation_of(normalise: str, release: Any, *, anonymised: bool = False) -> Normalisation:

@@ -12,22 +12,24 @@ How an output shows that a piece is known depends on the folder of ``cgbench par
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.comparison.comparison import Score, parts_of
+from cgbench.benchmark.comparison.comparison import Score
 from cgbench.benchmark.metrics.bins import Bin, Feature, lengths, make_bins
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.outputs.systems import System, check_same_runs, same_systems
 from cgbench.benchmark.parts.folder import SIDES, PartsFolder, Place
+from cgbench.benchmark.parts.own_translations import Outcomes
 from cgbench.benchmark.score.by_outputs import by_chance, judge_run, left_out, no_residual, source_parts
 from cgbench.benchmark.score.example_sets import ExampleSet, MetricContext, read_test_set
 from cgbench.benchmark.score.hypotheses import RELEASE, normalise_systems
 from cgbench.benchmark.score.request import ScoreRequest
-from cgbench.benchmark.score.residual import Incidence, Outcomes, Parts, compare_composition, gate_of, parts_of_folder
+from cgbench.benchmark.score.residual import Incidence, Parts, compare_composition, gate_of, parts_of_folder
 from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.errors import InputError, argument
 from cgbench.tables import counted
@@ -128,16 +130,16 @@ def _measure(
         return parts, tuple(tuple(judge_run(folder, rows, parts, run) for run in runs) for runs in runs_of_systems)
     if example_set.targets is None or probes.targets is None:
         raise InputError(f"{folder.folder}: the lengths of test pairs are needed; give {argument('references')}")
-    match = _matcher(request, folder)
     words, probe_words = lengths(example_set.targets.values), lengths(probes.targets.values)
-    parts = parts_of_folder(folder, rows, words, probe_words, whole=match is None)
-
-    def outcomes(probe_run: Sequence[str], run: Sequence[str]) -> Outcomes:
-        return Outcomes(
-            _right(parts.probes, match, probes.metric, probe_run), _right(parts.rows, match, example_set.metric, run)
+    parts = parts_of_folder(folder, rows, words, probe_words, whole=folder.match != "words")
+    came_out = partial(_came_out, request, folder)
+    return parts, tuple(
+        tuple(
+            Outcomes(came_out(parts.probes, probes.metric, probe_run), came_out(parts.rows, example_set.metric, run))
+            for probe_run, run in runs
         )
-
-    return parts, tuple(tuple(outcomes(*run) for run in runs) for runs in runs_of_systems)
+        for runs in runs_of_systems
+    )
 
 
 def _determined(folder: PartsFolder, parts: Parts, least: int, test: ExampleSet) -> np.ndarray | None:
@@ -160,7 +162,7 @@ def _by_parts(
 
     :param given_pairs: of each system bool ``[runs, n]``; ``determined``: bool ``[n]``.
     """
-    comparison = replace(request.comparison, paired=None, baseline=None, all_pairs=False, confidence=True)
+    comparison = request.comparison.without_tests
     every, results = np.arange(scored.metric.n), []
     for result, given_rows in zip(scored.results, given_pairs, strict=True):
         # As many rows as count in some run: intervals depend on it.
@@ -175,9 +177,7 @@ def _by_parts(
             subset = replace(result.whole, figures={name: Score(None) for name in result.whole.figures})
             if len(rows):
                 masked = replace(result, statistics=result.statistics * inside[:, :, None])
-                ((subset,),) = parts_of(
-                    scored.metric, scored.sampling, [masked], comparison, [replace(bin_, rows=rows)]
-                )
+                ((subset,),) = replace(scored, results=(masked,)).on([rows], comparison)
             mean = float(inside[:, rows].sum()) / len(inside)
             examples = max(round(mean), int(mean > 0))  # 0 means none in any run
             subsets.append((bin_, replace(subset, examples=examples)))
@@ -261,24 +261,17 @@ def _options(request: ScoreRequest) -> dict[str, Any]:
     return {name: value for name, value in (request.settings or {}).items() if name != "human"}
 
 
-def _matcher(request: ScoreRequest, folder: PartsFolder) -> Any:
-    """Two functions: whether a piece comes out in a prepared output; and how outputs are prepared. None if sentences
-    count as a whole."""
-    if folder.match != "words":
-        return None
-    case = str.lower if _options(request).get("lowercase") else str
-    framed = [f" {case(piece.text)} " for piece in folder.pieces]
-    return lambda piece, text: framed[piece] in text, lambda text: f" {' '.join(words_of(case(text)))} "
-
-
-def _right(incidence: Incidence, match: Any, metric: Metric, texts: Sequence[str]) -> np.ndarray:
+def _came_out(
+    request: ScoreRequest, folder: PartsFolder, incidence: Incidence, metric: Metric, texts: Sequence[str]
+) -> np.ndarray:
     """Which pieces came out in which outputs: bool for each of ``incidence``."""
-    if match is None:  # outputs are right or wrong as a whole
+    if folder.match != "words":  # outputs are right or wrong as a whole
         outcomes = metric.outcomes(metric.statistics(texts), np.arange(metric.n))
         assert outcomes is not None  # exact match or CTER
         right = np.asarray((outcomes[metric.figures[0]] > 0) != metric.lower_is_better)
         return np.asarray(right[incidence.sentence])
-    comes_out, prepare = match
-    ready = list(map(prepare, texts))
+    case = str.lower if _options(request).get("lowercase") else str
+    framed = [f" {case(piece.text)} " for piece in folder.pieces]
+    ready = [f" {' '.join(words_of(case(text)))} " for text in texts]
     incidences = zip(incidence.piece.tolist(), incidence.sentence.tolist(), strict=True)
-    return np.array([comes_out(piece, ready[sentence]) for piece, sentence in incidences], bool)
+    return np.array([framed[piece] in ready[sentence] for piece, sentence in incidences], bool)

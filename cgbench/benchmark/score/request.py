@@ -145,12 +145,9 @@ class ExampleOptions:
     )  # fmt: skip
 
     def drawn_set(self, release: Any) -> str:
-        """The set of the release that is scored: the stratified sample (``sample``) if it is needed, else ``test``."""
-        if self.estimate in (None, "window") or release is None:
-            return "test"
-        from cgbench.benchmark.release.release import Release
-
-        return "sample" if Release.of(release).has_sample else "test"
+        """The set of an open release that is scored: the stratified sample (``sample``) if needed, else ``test``."""
+        is_drawn = self.estimate not in (None, "window") and release is not None
+        return "sample" if is_drawn and release.has_sample else "test"
 
     def comparison(self, comparison: Comparison, release: Any) -> Comparison:
         """The comparison of these examples; an estimate always has intervals.

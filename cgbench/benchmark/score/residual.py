@@ -34,7 +34,7 @@ from cgbench.benchmark.comparison.intervals import score_interval
 from cgbench.benchmark.comparison.variance import ExampleCovariance
 from cgbench.benchmark.metrics.metric import Metric, Signature
 from cgbench.benchmark.parts.folder import PartsFolder, Place
-from cgbench.benchmark.parts.own_translations import Folds
+from cgbench.benchmark.parts.own_translations import Outcomes
 from cgbench.benchmark.score.scored import ScoredSystems
 
 FIGURES = ("residual", "given", "error", "predicted")
@@ -45,8 +45,7 @@ _UPPER = np.triu_indices(3)
 LEAST_VISIBLE = 0.05  # of the missing pieces; with fewer, a residual is noise
 
 
-@dataclass(frozen=True)
-class Incidence:
+class Incidence(NamedTuple):
     """Which piece stands in which sentence: ``piece`` and ``sentence`` int64 ``[m]``, from 0, no pair twice."""
 
     piece: np.ndarray
@@ -101,20 +100,6 @@ def parts_of_folder(
     return Parts(in_rows, in_probes, frequency, length, probe_length, whole)
 
 
-@dataclass(frozen=True)
-class Outcomes:
-    """What came out in one run: bool for each incidence of ``Parts.probes`` and of ``Parts.rows``.
-
-    Of whole sentences, all incidences of a sentence are alike. Where probes say how a piece is translated, ``folds`` is
-    the same without each probe in turn, and ``chance`` how often each incidence in rows comes out by chance, 0 to 1.
-    """
-
-    probes: np.ndarray
-    rows: np.ndarray
-    folds: Folds | None = None
-    chance: np.ndarray | None = None
-
-
 class Gate(NamedTuple):
     """The result of the gate for one run: ``known`` bool ``[pieces]``; ``given`` bool ``[rows]``."""
 
@@ -156,28 +141,27 @@ def compare_composition(
     :param systems: the names of the systems, and what came out in each of their runs.
     :param control: the same probes with the rows of the control set, and what came out, by system and run.
     """
-    names, outcomes = [name for name, _ in systems], [list(runs) for _, runs in systems]
     model: Residual | BeyondControl
     residual = model = Residual(parts, least)
     if control is None:
-        statistics = [np.stack(list(map(residual.statistics, runs))) for runs in outcomes]
+        statistics = {name: np.stack(list(map(residual.statistics, runs))) for name, runs in systems}
     else:
         model = beyond = BeyondControl(residual, Residual(control[0], least))
-        statistics = [
-            np.stack(list(map(beyond.statistics, runs, others)))
-            for runs, others in zip(outcomes, control[1], strict=True)
-        ]
+        statistics = {
+            name: np.stack(list(map(beyond.statistics, runs, others)))
+            for (name, runs), others in zip(systems, control[1], strict=True)
+        }
     comparison = replace(comparison, paired=CALIBRATED if comparison.paired else None)
     sampling = Sampling(model.clusters)
-    subset_scores = compare_statistics(model, sampling, names, statistics, comparison, True, model.interval)
+    (subset_scores,) = compare_statistics(model, sampling, statistics, comparison, interval=model.interval)
     results = (
         SystemScores(name, len(runs), replace(subset, examples=len(parts.length)), (), runs)
-        for name, runs, subset in zip(names, statistics, subset_scores, strict=True)
+        for (name, runs), subset in zip(statistics.items(), subset_scores, strict=True)
     )
-    first = names[0] if comparison.paired and not comparison.all_pairs else None
+    first = systems[0][0] if comparison.paired and not comparison.all_pairs else None
     return ScoredSystems(
         metric=model, results=tuple(results), signature=model.signature(), baseline=comparison.baseline or first,
-        test=comparison.test, by=None, more=({},) * len(names), sampling=sampling,
+        test=comparison.test, by=None, more=({},) * len(systems), sampling=sampling,
     )  # fmt: skip
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import numpy as np
 
 from cgbench.argument_types import AnyPath, Kind
-from cgbench.benchmark.comparison.comparison import Comparison, SystemScores, parts_of
-from cgbench.benchmark.metrics.bins import Bin
+from cgbench.benchmark.comparison.comparison import Comparison, SystemScores
 from cgbench.benchmark.outputs.systems import System
 from cgbench.benchmark.score.features import FeatureInputs
 from cgbench.benchmark.score.output.analyses import analysis_blocks, long_table, scores_as_json
@@ -209,9 +209,7 @@ class Evaluation:
             note += " Circles: seeds." if seeds else ""
         subsets_of = [result.parts[-len(bins) :] for result in scored.results]
         if not scored.by and self.inputs is not None:  # intervals, if only scores were asked for
-            comparison = replace(self.inputs.comparison, paired=None, baseline=None, all_pairs=False, confidence=True)
-            all_rows = [Bin("all", np.arange(metric.n))]
-            (subsets,) = parts_of(metric, scored.sampling, scored.results, comparison, all_rows)
+            (subsets,) = scored.on(None, self.inputs.comparison.without_tests)
             subsets_of = [[subset] for subset in subsets]
         charts = []
         for name in metric.figures:
@@ -264,23 +262,17 @@ def _json(evaluation: Evaluation, width: int, reasons: bool) -> str:
     return json.dumps(rows[0] if len(rows) == 1 else rows, ensure_ascii=False, indent=1)
 
 
-def _tables(form: str) -> Callable[[Evaluation, int, bool], str]:
+def _tables(form: str, evaluation: Evaluation, width: int, reasons: bool) -> str:
     """Tables and notes in one of the forms of :mod:`cgbench.tables`."""
-
-    def tables(evaluation: Evaluation, width: int, reasons: bool) -> str:
-        one_line = form == "text"
-        more = [further.scored for further in evaluation.more]
-        blocks = tables_of(evaluation.scored, width, reasons, one_line, more)
-        for of_metric in evaluation.by_metric:
-            blocks += analysis_blocks(of_metric.analyses, width, one_line)
-        return as_text(blocks, form)
-
-    return tables
+    one_line, more = form == "text", [further.scored for further in evaluation.more]
+    blocks = tables_of(evaluation.scored, width, reasons, one_line, more)
+    for of_metric in evaluation.by_metric:
+        blocks += analysis_blocks(of_metric.analyses, width, one_line)
+    return as_text(blocks, form)
 
 
+FORMS |= {form: partial(_tables, form) for form in ("text", "markdown", "latex", "html")}
 FORMS |= {
-    "text": _tables("text"), "json": _json,
+    "json": _json,
     "tsv": lambda evaluation, width, reasons: render(LONG, [row.cells() for row in evaluation.rows()], "tsv"),
-    "markdown": _tables("markdown"), "latex": _tables("latex"),
-    "html": _tables("html"),
-}  # fmt: skip
+}

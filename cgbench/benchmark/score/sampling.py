@@ -134,23 +134,17 @@ def unused_clusters(
     """
     if sampling.clusters or sources is None or len(set(sources)) in (1, len(sources)):
         return []
-    wider = _widening(metric, sampling, statistics, Clusters(("source",), (cluster_numbers(sources),)))
+    # By which factor the sources as clusters widen the interval of the first score, at most over the systems.
+    rows = sampling.counted(np.arange(metric.n))
+    clustered = covariance_of_clusters(metric, statistics, rows, Clusters(("source",), (cluster_numbers(sources),)))
+    effects = None if clustered is None else design_effects(metric, statistics, rows, clustered)[:, 0]
+    wider = 0.0 if effects is None else float(np.sqrt(np.nan_to_num(effects).max()))
     if wider < WIDER:
         return []
     return [
         f"{len(sources) - len(set(sources)):,} examples repeat the source of another and are not independent: with "
         f"{argument('cluster', 'source')} intervals are up to {wider:.2f} times as wide"
     ]
-
-
-def _widening(metric: Metric, sampling: Sampling, statistics: Sequence[np.ndarray], clusters: Clusters) -> float:
-    """By which factor ``clusters`` widen the interval of the first score, at most over the systems; 0 if unknown."""
-    rows = sampling.counted(np.arange(metric.n))
-    clustered = covariance_of_clusters(metric, statistics, rows, clusters)
-    if clustered is None:
-        return 0.0
-    effects = design_effects(metric, statistics, rows, clustered)[:, 0]
-    return float(np.sqrt(np.nan_to_num(effects).max()))
 
 
 def design_of_estimate(request: ScoreRequest, test: ExampleSet, inputs: FeatureInputs) -> Design | None:
@@ -177,11 +171,10 @@ def design_of_estimate(request: ScoreRequest, test: ExampleSet, inputs: FeatureI
     from cgbench.benchmark.candidates.inclusion import INCLUSION
     from cgbench.benchmark.candidates.strata import SAMPLE_INCLUSION, STRATUM
     from cgbench.benchmark.release.manifest import ID
-    from cgbench.benchmark.release.release import Release
 
     # what the release says of its candidates
-    assert request.release is not None  # checked with the request
-    release = Release.of(request.release)
+    release = request.release
+    assert release is not None  # checked with the request
     config, counts, columns = release.configuration, release.manifest["counts"], release.table().to_pydict()
     lines = columns[ID]
     if drawn == "sample":

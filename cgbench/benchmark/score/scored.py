@@ -8,7 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.comparison.comparison import CALIBRATED, Comparison, Pair, Score, SystemScores, TestName, compare
+from cgbench.benchmark.comparison.comparison import (
+    CALIBRATED,
+    Comparison,
+    Pair,
+    Score,
+    SubsetScores,
+    SystemScores,
+    TestName,
+    compare,
+    compare_statistics,
+)
 from cgbench.benchmark.comparison.design import Sampling
 from cgbench.benchmark.comparison.drop import ControlSet, Drop, drops
 from cgbench.benchmark.comparison.intervals import FEWEST
@@ -16,7 +26,7 @@ from cgbench.benchmark.comparison.prediction_powered import HumanMean
 from cgbench.benchmark.comparison.seeds_test import FEWEST_UNITS
 from cgbench.benchmark.comparison.significance import LEVEL, SEVERAL_RUNS, calibrated_test
 from cgbench.benchmark.comparison.tiers import winners_of
-from cgbench.benchmark.metrics.bins import Bin, Feature, make_bins
+from cgbench.benchmark.metrics.bins import Feature, make_bins
 from cgbench.benchmark.metrics.metric import Metric, Signature
 from cgbench.benchmark.metrics.published import PublishedScore
 from cgbench.benchmark.outputs.systems import System
@@ -33,10 +43,6 @@ class Binning:
 
     feature: Feature
     how: str | None = None
-
-    def bins(self) -> list[Bin]:
-        """The bins."""
-        return make_bins(self.feature, self.how)
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,12 @@ class ScoredSystems:
         by_system = dict(zip((result.system for result in self.results), scores, strict=True))
         return winners_of(by_system, self.baseline, lower_is_better=self.metric.lower_is_better)
 
+    def on(self, sets: Sequence[np.ndarray] | None, comparison: Comparison) -> list[list[SubsetScores]]:
+        """The scores on other sets of examples (None: all), as of
+        :func:`~cgbench.benchmark.comparison.comparison.compare_statistics`."""
+        statistics = {result.system: result.statistics for result in self.results}
+        return compare_statistics(self.metric, self.sampling, statistics, comparison, sets)
+
     @property
     def clusters(self) -> str:
         """The clusters, and how many independent examples the test set is worth; empty where there are none."""
@@ -90,11 +102,6 @@ class ScoredSystems:
             f"clusters: {clusters.description()}; design effect {low if low == high else f'{low} to {high}'}: {n:,} "
             f"examples count as {n / effects[-1]:,.0f} independent ones"
         )
-
-    @property
-    def all_pairs(self) -> bool:
-        """Whether all pairs of systems were compared."""
-        return any(estimate.pairs for result in self.results for estimate in result.whole.figures.values())
 
 
 def scoring_warnings(
@@ -225,7 +232,8 @@ def score(
         values = len(feature.values if feature.labels is None else feature.labels)
         if values != metric.n:
             raise InputError(f"the feature {feature.name} has {values:,} values for {metric.n:,} examples")
-    bins, sampling = binning.bins() if binning else [], sampling or Sampling.of(metric)
+    sampling = sampling or Sampling.of(metric)
+    bins = make_bins(binning.feature, binning.how) if binning else []
     results = compare(metric, systems, comparison, bins, sampling)
     baseline = comparison.baseline
     if baseline is None and comparison.paired and not comparison.all_pairs:

@@ -29,7 +29,7 @@ from cgbench.benchmark.comparison.comparison import SystemScores
 from cgbench.benchmark.comparison.design import Sampling
 from cgbench.benchmark.comparison.seeds_test import degrees_of_seeds, half_width
 from cgbench.benchmark.comparison.significance import LEVEL, SAMPLES, SEED
-from cgbench.benchmark.comparison.variance import ExampleCovariance, covariance_of_draws, shared_by_runs
+from cgbench.benchmark.comparison.variance import DrawnScores, ExampleCovariance, shared_by_runs
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.score.result import Evaluation
 from cgbench.errors import InputError, InputWarning, argument
@@ -103,14 +103,12 @@ def variance_of(
         )
     # The covariance of the scores of all runs over draws of examples.
     sampling = replace(sampling or Sampling.of(metric), design=None)
-    rows, runs = sampling.counted(np.arange(metric.n)), first.runs
-    systems = [np.stack([metric.collect(run, rows) for run in result.statistics]) for result in results]
-    values = [metric.compute(system.sum(axis=1))[:, 0] for system in systems]
     statistics, count = [result.statistics for result in results], samples or SAMPLES["bootstrap"]
-    covariance, _ = covariance_of_draws(metric, sampling, statistics, systems, rows, count, seed)
-    if covariance is None:
+    drawn = DrawnScores(metric, sampling, statistics, np.arange(metric.n), count, seed)
+    if drawn.covariance is None:
         raise InputError("one example, or one cluster of them: there is nothing to resample")
-    covariance = covariance.of_runs(0, slice(None))
+    covariance, rows, runs = drawn.covariance.of_runs(0, slice(None)), drawn.rows, first.runs
+    values = [scores[:, 0] for scores in drawn.values]
     units, trace = covariance.units, float(covariance.trace())
     if math.isnan(trace) or any(np.isnan(run_values).any() for run_values in values):
         raise InputError("the score is not defined on every sample of these examples; more examples are needed")
@@ -222,21 +220,15 @@ class PowerTest:
         """The smallest difference that is significant with the required power, or None."""
         error = math.sqrt(variance.of(units, runs))
         top = variance.step if runs == 1 and variance.step else 1000.0 * error
-        if self.power_of(top, variance, units, runs) < self.power:
-            return None
-        return _least(lambda difference: self.power_of(difference, variance, units, runs) >= self.power, 0.0, top)
+        return _least(lambda difference: self.power_of(difference, variance, units, runs) >= self.power, top)
 
     def units_for(self, difference: float, variance: Variance, runs: int) -> int | None:
         """The number of units that a difference needs; None if no number is enough."""
-        if self.power_of(difference, variance, MOST_UNITS, runs) < self.power:
-            return None
-        return _least_whole(lambda units: self.power_of(difference, variance, units, runs) >= self.power, 2, MOST_UNITS)
+        return _least_whole(lambda units: self.power_of(difference, variance, units, runs) >= self.power, MOST_UNITS)
 
     def runs_for(self, difference: float, variance: Variance, units: int) -> int | None:
         """The number of runs of each system that a difference needs; None if no number is enough."""
-        if self.power_of(difference, variance, units, MOST_RUNS) < self.power:
-            return None
-        return _least_whole(lambda runs: self.power_of(difference, variance, units, runs) >= self.power, 2, MOST_RUNS)
+        return _least_whole(lambda runs: self.power_of(difference, variance, units, runs) >= self.power, MOST_RUNS)
 
 
 def _chi_squares(degrees: int) -> np.ndarray:
@@ -285,17 +277,20 @@ def _binomial(most: int, of: int, chance: float) -> np.ndarray:
     return np.asarray(np.exp(logs + counts * math.log(chance) + (of - counts) * math.log1p(-chance)))
 
 
-def _least(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """The smallest number for which something holds that also holds for all larger ones."""
+def _least(holds: Callable[[float], bool], most: float) -> float | None:
+    """The smallest number for which something holds that also holds for all larger ones; None if not for ``most``."""
+    if not holds(most):
+        return None
+    low, high = 0.0, most
     for _ in range(40):
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
 
 
-def _least_whole(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """The same for whole numbers."""
-    return low + bisect_left(range(low, high), True, key=holds)
+def _least_whole(holds: Callable[[int], bool], most: int) -> int | None:
+    """The same for whole numbers from 2."""
+    return 2 + bisect_left(range(2, most), True, key=holds) if holds(most) else None
 
 
 @dataclass(frozen=True)

@@ -7,38 +7,36 @@ parts of the same examples are resampled together: a sample of the examples is a
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.comparison.comparison import Comparison, SubsetScores, SystemScores, parts_of
+from cgbench.benchmark.candidates.correlations import Interval
+from cgbench.benchmark.comparison.comparison import Comparison, compare_statistics
 from cgbench.benchmark.comparison.design import Clusters, Sampling
 from cgbench.benchmark.comparison.intervals import percentile_interval
-from cgbench.benchmark.comparison.significance import LEVEL, bootstrap_counts, draw_runs
+from cgbench.benchmark.comparison.significance import bootstrap_counts, draw_runs
 from cgbench.benchmark.comparison.tiers import AllPairs, compare_all
-from cgbench.benchmark.metrics.bins import Bin
 from cgbench.benchmark.metrics.metric import Metric
 
-Interval = tuple[float, float] | None
 FEWEST_SYSTEMS = 3
 """With two, Kendall's tau is always 1 or -1."""
 
 
 @dataclass(frozen=True)
 class PartScores:
-    """Scores of systems on parts of the same examples.
+    """Scores of systems on a part of the examples.
 
-    ``values`` [systems] by part; ``samples`` [samples, systems] by part, from the same samples of the examples;
-    ``pairs`` by part: tests of all pairs of systems; ``intervals`` by part: 95% confidence intervals of the scores.
+    ``size``: of the part; ``values`` ``[systems]`` and ``intervals``, of 95%; ``samples`` ``[samples, systems]``, from
+    the same samples of the examples for all parts; ``pairs``: tests of all pairs of systems.
     """
 
-    systems: tuple[str, ...]
-    sizes: dict[str, int]
-    values: dict[str, np.ndarray]
-    samples: dict[str, np.ndarray]
-    pairs: dict[str, AllPairs] = field(default_factory=dict)
-    intervals: dict[str, list[Interval]] = field(default_factory=dict)
+    size: int
+    values: np.ndarray
+    intervals: list[Interval]
+    samples: np.ndarray
+    pairs: AllPairs
 
 
 def score_parts(
@@ -49,44 +47,32 @@ def score_parts(
     *,
     samples: int,
     seed: int,
-) -> PartScores:
+) -> dict[str, PartScores]:
     """Score the runs of each system on each part.
 
     :param sets: the examples of each part, ascending.
     """
-    names = tuple(systems)
     of_runs = iter(metric.all_statistics([run for runs in systems.values() for run in runs]))
-    statistics = [np.stack([next(of_runs) for _ in runs]) for runs in systems.values()]
-    # Scores, intervals and tests, each part on its own.
-    many = len(names) > 1
+    statistics = {name: np.stack([next(of_runs) for _ in runs]) for name, runs in systems.items()}
+    many, every = len(systems) > 1, list(range(len(systems)))
     comparison = Comparison(paired="calibrated" if many else None, all_pairs=many, confidence=True, seed=seed)
-    results = [
-        SystemScores(name, len(runs), SubsetScores(0, 0, {}), statistics=runs)
-        for name, runs in zip(names, statistics, strict=True)
-    ]
-    scores = {
-        set_name: parts_of(metric, Sampling.of(metric, clusters), results, comparison, [Bin(set_name, rows)])[0]
-        for set_name, rows in sets.items()
-    }
-    # The main score of each system, its interval, and samples of it on all parts together.
-    main = {set_name: [of.figures[metric.figures[0]] for of in subsets] for set_name, subsets in scores.items()}
-    unknown = AllPairs(list(range(len(names))), [list(range(len(names)))], {}, {})
-    return PartScores(
-        names,
-        {set_name: len(rows) for set_name, rows in sets.items()},
-        {
-            set_name: np.array([math.nan if score.value is None else score.value for score in of])
-            for set_name, of in main.items()
-        },
-        _samples(metric, clusters, statistics, sets, samples, seed),
-        {set_name: compare_all(metric, names, subsets) or unknown for set_name, subsets in scores.items()},
-        {
-            set_name: [
-                None if score.ci_low is None or score.ci_high is None else (score.ci_low, score.ci_high) for score in of
-            ]
-            for set_name, of in main.items()
-        },
-    )
+    drawn = _samples(metric, clusters, list(statistics.values()), sets, samples, seed)
+    parts = {}
+    for name, rows in sets.items():
+        # Scores, intervals and tests, each part on its own.
+        (subsets,) = compare_statistics(metric, Sampling.of(metric, clusters), statistics, comparison, [rows])
+        scores = [subset.figures[metric.figures[0]] for subset in subsets]
+        parts[name] = PartScores(
+            len(rows),
+            np.array([math.nan if score.value is None else score.value for score in scores]),
+            [
+                None if score.ci_low is None or score.ci_high is None else (score.ci_low, score.ci_high)
+                for score in scores
+            ],
+            drawn[name],
+            compare_all(metric, list(systems), subsets) or AllPairs(every, [every], {}, {}),
+        )
+    return parts
 
 
 def _samples(
@@ -127,12 +113,6 @@ def chance_of(first: np.ndarray, second: np.ndarray) -> float:
     return float(kendalltau(first, second, method="exact", alternative="greater").pvalue)
 
 
-def differ(pairs: AllPairs, first: int, second: int) -> bool:
-    """Whether two systems differ significantly."""
-    p = pairs.p_star.get((first, second))
-    return p is not None and p < LEVEL
-
-
 @dataclass(frozen=True)
 class Ranking:
     """How well a part ranks systems like the whole.
@@ -167,27 +147,24 @@ class Ranking:
         }
 
 
-def rank(scores: PartScores, subset: str, whole_set: str) -> Ranking:
+def rank(part: PartScores, whole: PartScores) -> Ranking:
     """Compare the order of the systems on a part with that on the whole."""
-    tau = kendall(scores.values[subset], scores.values[whole_set])
-    samples = [kendall(a, b) for a, b in zip(scores.samples[subset], scores.samples[whole_set], strict=True)]
-    tests = {name: scores.pairs[name] for name in (whole_set, subset)}
-    count = len(scores.systems)
-    signs = {name: np.sign(np.subtract.outer(scores.values[name], scores.values[name])) for name in (whole_set, subset)}
-    pairs = list(itertools.combinations(range(count), 2))
-    decided = [pair for pair in pairs if differ(tests[whole_set], *pair)]
-    decided_in_both = [pair for pair in decided if differ(tests[subset], *pair)]
-    agreed = sum(signs[whole_set][pair] == signs[subset][pair] for pair in decided_in_both)
-    ties = any(not signs[name][pair] for name in signs for pair in pairs)
+    samples = [kendall(a, b) for a, b in zip(part.samples, whole.samples, strict=True)]
+    on_part, on_whole = (np.sign(np.subtract.outer(scores.values, scores.values)) for scores in (part, whole))
+    pairs = list(itertools.combinations(range(len(whole.values)), 2))
+    decided = [pair for pair in pairs if whole.pairs.differ(*pair)]
+    decided_in_both = [pair for pair in decided if part.pairs.differ(*pair)]
+    agreed = sum(int(on_whole[pair] == on_part[pair]) for pair in decided_in_both)
+    ties = any(not on_whole[pair] or not on_part[pair] for pair in pairs)
     return Ranking(
-        tau=tau,
+        tau=kendall(part.values, whole.values),
         interval=percentile_interval(np.array(samples)),
-        chance=None if ties else chance_of(scores.values[subset], scores.values[whole_set]),
+        chance=None if ties else chance_of(part.values, whole.values),
         pairs=len(pairs),
-        swapped=sum(bool(signs[whole_set][pair] * signs[subset][pair] < 0) for pair in pairs),
+        swapped=sum(bool(on_whole[pair] * on_part[pair] < 0) for pair in pairs),
         decided=len(decided),
-        kept=int(agreed),
-        reversed=len(decided_in_both) - int(agreed),
-        whole=tests[whole_set],
-        part=tests[subset],
+        kept=agreed,
+        reversed=len(decided_in_both) - agreed,
+        whole=whole.pairs,
+        part=part.pairs,
     )

@@ -19,13 +19,14 @@ from cgbench.tables import render
 class RankedSystems:
     """Systems on parts of the candidates, or on the test set and the control set.
 
-    ``whole``: the part that the others are compared with; ``rankings`` by part.
+    ``whole``: the part that the others are compared with; ``parts`` and ``rankings`` by part.
     """
 
     metric: str
     signature: str
     whole: str
-    scores: PartScores
+    systems: list[str]
+    parts: dict[str, PartScores]
     rankings: dict[str, Ranking]
 
 
@@ -73,37 +74,29 @@ def _as_json(validity: Validity) -> str:
 
 
 def _scored_dict(scored: RankedSystems) -> dict[str, Any]:
-    systems = scored.scores.systems
     return {
         "metric": scored.metric,
         "signature": scored.signature,
         "whole": scored.whole,
-        "parts": scored.scores.sizes,
+        "parts": {name: part.size for name, part in scored.parts.items()},
         "systems": {
-            name: {
-                "scores": {set_name: float(values[row]) for set_name, values in scored.scores.values.items()},
-                "intervals": {set_name: scored.scores.intervals[set_name][row] for set_name in scored.scores.sizes},
+            system: {
+                "scores": {name: float(part.values[row]) for name, part in scored.parts.items()},
+                "intervals": {name: part.intervals[row] for name, part in scored.parts.items()},
             }
-            for row, name in enumerate(systems)
+            for row, system in enumerate(scored.systems)
         },
-        "rankings": {set_name: entry.as_dict(systems) for set_name, entry in scored.rankings.items()},
+        "rankings": {name: entry.as_dict(scored.systems) for name, entry in scored.rankings.items()},
     }
 
 
 def _as_text(validity: Validity) -> str:
     blocks = [validity.release.signature, _correlations(validity)]
     if validity.scored:
-        blocks += [
-            _scores(validity.scored),
-            *(_ranking(set_name, validity.scored) for set_name in validity.scored.rankings),
-        ]
-    if validity.separation:
-        blocks.append(validity.separation.report())
-    if validity.cells:
-        blocks.append(validity.cells.report())
-    has_families = any(
-        measures.system == OUTSIDE for measures in validity.measures
-    )  # a table per system is too much to read
+        blocks += [_scores(validity.scored), *(_ranking(name, validity.scored) for name in validity.scored.rankings)]
+    blocks += [result.report() for result in (validity.separation, validity.cells) if result]
+    # With families, a table per system is too much to read.
+    has_families = any(measures.system == OUTSIDE for measures in validity.measures)
     tables = [measures for measures in validity.measures if not has_families or measures.system in (ENSEMBLE, OUTSIDE)]
     blocks += [measures.report() for measures in tables]
     if len(tables) < len(validity.measures):
@@ -119,17 +112,10 @@ def _correlations(validity: Validity) -> str:
 
 
 def _scores(scored: RankedSystems) -> str:
-    scores = scored.scores
-    head = ("system", *(f"{set_name} ({count:,})" for set_name, count in scores.sizes.items()))
+    head = ("system", *(f"{name} ({part.size:,})" for name, part in scored.parts.items()))
     rows = [
-        [
-            name,
-            *(
-                with_interval(scores.values[set_name][row], scores.intervals[set_name][row], 1)
-                for set_name in scores.sizes
-            ),
-        ]
-        for row, name in enumerate(scores.systems)
+        [system, *(with_interval(part.values[row], part.intervals[row], 1) for part in scored.parts.values())]
+        for row, system in enumerate(scored.systems)
     ]
     return f"{scored.metric} ({scored.signature})\n" + render(head, rows)
 
@@ -145,6 +131,6 @@ def _ranking(set_name: str, scored: RankedSystems) -> str:
         f"{set_name}, {ranking.reversed} in the other, {ranking.decided - ranking.kept - ranking.reversed} do not",
     ]
     for name, pairs in ((scored.whole, ranking.whole), (set_name, ranking.part)):
-        groups = " > ".join(", ".join(scored.scores.systems[row] for row in tier) for tier in pairs.tiers)
+        groups = " > ".join(", ".join(scored.systems[row] for row in tier) for tier in pairs.tiers)
         lines.append(f"clusters on {name}: {groups}")
     return "\n".join(lines)

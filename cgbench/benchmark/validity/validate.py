@@ -1,7 +1,8 @@
 """``validate()``: check the validity of a release, as ``cgbench validate`` does."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -67,15 +68,7 @@ def validate(request: ValidateRequest) -> Validity:
     measures = _measures(opened, request) if request.measures else ()
     scored = None
     if systems and not ((request.measures or request.controls is not None) and len(systems) < FEWEST_SYSTEMS):
-        sets, references = (
-            _test_and_control(opened, systems, control)
-            if control
-            else _candidates(opened, {request.name or "release": _selected(opened)})
-        )
-        read = _read(opened, systems, control, sets, references)
-        metric = _metric(request, references)
-        clusters, samples = _clusters(opened, request), request.samples or SAMPLES["bootstrap"]
-        scored = _score(metric, clusters, read, sets, samples=samples, seed=request.seed)
+        scored = _ranked(opened, request, systems)
     notes = tuple(_cautions(scored)) if scored else ()
     separation = None
     if request.controls is not None and systems and control:
@@ -129,21 +122,14 @@ def _cells(release: Release, most: int) -> Cells:
 
 def _effects(release: Release, request: ValidateRequest) -> CellEffects:
     """The scores of the systems in the four cells, and what degree and uncertainty cost."""
-    cells = _cells(release, request.cells or 0)
+    cells, clusters = _cells(release, request.cells or 0), _clusters(release, request)
     rows = cells.rows.ravel()
     sources, references = ([lines[row] for row in rows] for lines in candidate_texts(release))
-    name, clusters = f"the four cells ({len(rows):,} pairs)", None
-    examples = Examples.of(name, {"reference": references, "source": sources})
-    systems = read_systems(request.systems or {}, len(rows), name, examples)
-    if request.cluster:
-        labels = np.unique(_cluster_names(release, request.cluster, False), return_inverse=True)[1]
-        clusters = Clusters((request.cluster,), (labels[rows],))
+    systems = Pairs(f"the four cells ({len(rows):,} pairs)", sources, references).read(request.systems or {})
+    if clusters:
+        clusters = Clusters(clusters.names, (clusters.labels[0][rows],))
     samples = request.samples or SAMPLES["bootstrap"]
     return cell_effects(_metric(request, references), cells, systems, clusters, samples=samples, seed=request.seed)
-
-
-def _selected(release: Release) -> np.ndarray:
-    return np.flatnonzero(np.array(release.table()["stage"].to_pylist()) == "selected")
 
 
 def _metric(request: ValidateRequest, references: Sequence[str]) -> Metric:
@@ -157,10 +143,9 @@ def _options(request: ValidateRequest) -> dict[str, str]:
 
 def _measures(release: Release, request: ValidateRequest) -> list[SystemMeasures]:
     """The measures and the errors of the ensemble, of each system, and of those of no family of the ensemble."""
-    columns = release.table().to_pydict()
-    references = _candidates(release, {})[1]
-    metric, clusters = _metric(request, references), _clusters(release, request)
-    read = _read_candidates(release, request.systems, references) if request.systems else []
+    columns, candidates = release.table().to_pydict(), _candidates(release)
+    metric, clusters = _metric(request, candidates.references), _clusters(release, request)
+    read = candidates.read(request.systems) if request.systems else []
     ensemble = {ENSEMBLE: [columns["hypothesis"]]} if "hypothesis" in columns else {}
     runs = {**ensemble, **{system.name: system.runs for system in read}}
     if not runs:
@@ -177,113 +162,95 @@ def _measures(release: Release, request: ValidateRequest) -> list[SystemMeasures
 
 
 def _clusters(release: Release, request: ValidateRequest) -> Clusters | None:
-    """The requested clusters of the examples."""
-    if not request.cluster:
-        return None
-    names = _cluster_names(release, request.cluster, request.control_systems is not None)
-    return Clusters((request.cluster,), (np.unique(names, return_inverse=True)[1],))
-
-
-def _cluster_names(release: Release, name: str, control: bool) -> list[str]:
     """The source or the document of each candidate, or of each pair of the test set and then the control set."""
+    name, control = request.cluster, request.control_systems is not None
+    if name is None:
+        return None
     if name == "source":
-        return [*release.lines(name), *release.set_lines("control", name)] if control else candidate_texts(release)[0]
-    if control:
-        documents = [row.get(name) for row in (*release.split(), *release.set_rows("control"))]
+        names = [*release.lines(name), *release.set_lines("control", name)] if control else candidate_texts(release)[0]
     else:
-        table = release.table()
-        documents = table[name].to_pylist() if name in table.column_names else [None]
-    if None in documents:
-        raise InputError(f"{argument('cluster', name)}: the release does not name documents; build it with documents")
-    return [str(document) for document in documents]
+        if control:
+            names = [row.get(name) for row in (*release.split(), *release.set_rows("control"))]
+        else:
+            table = release.table()
+            names = table[name].to_pylist() if name in table.column_names else [None]
+        if None in names:
+            raise InputError(
+                f"{argument('cluster', name)}: the release does not name documents; build it with documents"
+            )
+    return Clusters((name,), (np.unique(list(map(str, names)), return_inverse=True)[1],))
 
 
-Parts = dict[str, np.ndarray]
+class Pairs(NamedTuple):
+    """Pairs that systems translated, with their ``name`` in messages, and a table with one row per pair."""
+
+    name: str
+    sources: Sequence[str]
+    references: Sequence[str]
+    table: Path | None = None
+
+    def read(self, systems: Mapping[str, Runs]) -> list[System]:
+        """The outputs of systems for the pairs."""
+        examples = Examples.of(self.name, {"reference": self.references, "source": self.sources}, self.table)
+        return read_systems(systems, len(self.references), self.name, examples)
 
 
-def _candidates(release: Release, selected: Mapping[str, np.ndarray]) -> tuple[Parts, list[str]]:
-    targets = candidate_texts(release)[1]
+def _candidates(release: Release) -> Pairs:
+    sources, targets = candidate_texts(release)
     rows = release.table().num_rows
     if len(targets) != rows:
         raise InputError(f"{release.folder}: {len(targets):,} candidates in the workspace for {rows:,} in the table")
-    return {**selected, "candidates": np.arange(rows)}, targets
+    return Pairs("the candidates", sources, targets, release.path(table_file("candidates")))
 
 
-def _test_and_control(
-    release: Release, systems: Mapping[str, Runs], control: Mapping[str, Runs]
-) -> tuple[Parts, list[str]]:
-    lacking = sorted(set(systems) ^ set(control))
-    if lacking:
+def _ranked(release: Release, request: ValidateRequest, systems: Mapping[str, Runs]) -> RankedSystems:
+    """How the test set ranks systems compared with the candidates, or with the control set."""
+    control = request.control_systems
+    if control and (lacking := sorted(set(systems) ^ set(control))):
         raise InputError(
             f"{argument('control_systems')}: {lacking[0]} needs hypotheses of both the test set and the control set"
         )
-    test, control_targets = release.lines("target"), release.set_lines("control", "target")
-    return {"test": np.arange(len(test)), "control": np.arange(len(test), len(test) + len(control_targets))}, [
-        *test,
-        *control_targets,
-    ]
-
-
-def _read_candidates(release: Release, systems: Mapping[str, Runs], references: Sequence[str]) -> list[System]:
-    """The outputs of systems for the candidates."""
-    examples = Examples.of("the candidates", {"reference": references, "source": candidate_texts(release)[0]},
-                           release.path(table_file("candidates")))  # fmt: skip
-    return read_systems(systems, len(references), "the candidates", examples)
-
-
-def _read(
-    release: Release,
-    systems: Mapping[str, Runs],
-    control: Mapping[str, Runs] | None,
-    sets: Parts,
-    references: list[str],
-) -> list[System]:
     if len(systems) < FEWEST_SYSTEMS:
         raise InputError(
             f"{argument('systems')}: {len(systems)} system{'s' * (len(systems) > 1)}, but a ranking needs at least "
             f"{FEWEST_SYSTEMS}"
         )
-    if not control:
-        return _read_candidates(release, systems, references)
-    texts = {"reference": release.lines("target"), "source": release.lines("source")}
-    test = read_systems(systems, len(sets["test"]), "the test set",
-                        Examples.of("the test set", texts, release.folder / SPLIT))  # fmt: skip
-    texts = {"reference": release.set_lines("control", "target"), "source": release.set_lines("control", "source")}
-    control_runs = {system.name: system for system in read_systems(
-        control, len(sets["control"]), "the control set",
-        Examples.of("the control set", texts, release.folder / CONTROL),
-    )}  # fmt: skip
+    if control:
+        test = Pairs("the test set", release.lines("source"), release.lines("target"), release.folder / SPLIT)
+        sources, targets = (release.set_lines("control", side) for side in SIDES)
+        easy = Pairs("the control set", sources, targets, release.folder / CONTROL)
+        references, at = [*test.references, *easy.references], len(test.references)
+        sets = {"test": np.arange(at), "control": np.arange(at, len(references))}
+        runs = _joined(test.read(systems), easy.read(control))
+    else:
+        candidates = _candidates(release)
+        selected = np.flatnonzero(np.array(release.table()["stage"].to_pylist()) == "selected")
+        references = candidates.references
+        sets = {request.name or "release": selected, "candidates": np.arange(len(references))}
+        runs = {system.name: system.runs for system in candidates.read(systems)}
+    metric, samples = _metric(request, references), request.samples or SAMPLES["bootstrap"]
+    parts = score_parts(metric, _clusters(release, request), runs, sets, samples=samples, seed=request.seed)
+    *subsets, whole = parts
+    rankings = {name: rank(parts[name], parts[whole]) for name in subsets}
+    return RankedSystems(metric.name, str(metric.signature()), whole, list(runs), parts, rankings)
+
+
+def _joined(test: Sequence[System], control: Sequence[System]) -> dict[str, Sequence[Sequence[str]]]:
+    """The outputs of each run for the test set, then for the control set."""
+    runs, of_control = {}, {system.name: system.runs for system in control}
     for system in test:
-        files = len(control_runs[system.name].runs)
+        files = len(of_control[system.name])
         if len(system.runs) != files:
             raise InputError(
                 f"{argument('control_systems')}: {system.name} has {files} files for the control set "
                 f"and {len(system.runs)} for the test set; give the same number"
             )
-    return [
-        System(system.name, tuple([*a, *b] for a, b in zip(system.runs, control_runs[system.name].runs, strict=True)))
-        for system in test
-    ]
-
-
-def _score(
-    metric: Any, clusters: Clusters | None, systems: list[System], sets: Parts, *, samples: int, seed: int
-) -> RankedSystems:
-    whole = list(sets)[-1]
-    scores = score_parts(
-        metric, clusters, {system.name: system.runs for system in systems}, sets, samples=samples, seed=seed
-    )
-    return RankedSystems(
-        metric=metric.name,
-        signature=str(metric.signature()),
-        whole=whole,
-        scores=scores,
-        rankings={set_name: rank(scores, set_name, whole) for set_name in sets if set_name != whole},
-    )
+        runs[system.name] = [[*a, *b] for a, b in zip(system.runs, of_control[system.name], strict=True)]
+    return runs
 
 
 def _cautions(scored: RankedSystems) -> list[str]:
-    systems = len(scored.scores.systems)
+    systems = len(scored.systems)
     notes = []
     if systems < 6:
         best = min((ranking.chance for ranking in scored.rankings.values() if ranking.chance is not None), default=None)
@@ -293,9 +260,9 @@ def _cautions(scored: RankedSystems) -> list[str]:
         "the probability of tau for a random order takes systems as independent; systems of one paper or family are "
         "not, and agree on the order more often by chance"
     )
-    for name, count in scored.scores.sizes.items():
-        if count < 200:
+    for name, part in scored.parts.items():
+        if part.size < 200:
             notes.append(
-                f"{name} has {count:,} pairs: intervals are wide, and percentile intervals slightly too narrow"
+                f"{name} has {part.size:,} pairs: intervals are wide, and percentile intervals slightly too narrow"
             )
     return notes

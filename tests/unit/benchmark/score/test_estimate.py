@@ -16,7 +16,6 @@ from cgbench.benchmark.comparison.variance import covariance_of_design
 from cgbench.benchmark.metrics.bleu import Bleu, ChrF
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.outputs.systems import System
-from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.score import sampling as population
 from cgbench.benchmark.score.request import ExampleOptions, ScoreRequest
 from cgbench.errors import InputError
@@ -180,12 +179,11 @@ def design_of(monkeypatch, lines, drawn="test", pool=8, metric=None, **asked):
         folder=Path("r"), configuration=config, manifest={"counts": {"pool": pool + 2, "empty": 2}},
         table=lambda: pyarrow.table(CANDIDATES),
     )  # fmt: skip
-    monkeypatch.setattr(Release, "of", lambda folder: release)
     monkeypatch.setattr(population, "release_files", lambda folder, name: {"table": name})
     monkeypatch.setattr(population, "table_column", lambda *asked: SimpleNamespace(values=[str(one) for one in lines]))
     monkeypatch.setattr(ExampleOptions, "drawn_set", lambda *asked: drawn)
     test = SimpleNamespace(metric=metric or Mean(len(lines)))
-    request = ScoreRequest(**{"metric": "exact", "systems": "s", "release": "r", **asked})
+    request = ScoreRequest(**{"metric": "exact", "systems": "s", "release": release, **asked})
     return population.design_of_estimate(request, test, population.FeatureInputs())
 
 
