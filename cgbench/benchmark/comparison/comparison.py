@@ -298,6 +298,7 @@ class _Slice(DrawnScores):
         self.interval, self.sets, self.effects, self._contrasts = interval, sets, None, None
         self.sacrebleu_p = metric.as_sacrebleu and comparison.paired == "bootstrap"  # for single runs
         self._randomized: dict[tuple[int, int], list[float | None]] = {}
+        self._contrasted: dict[tuple[int, int], list[tuple[float | None, float | None, float | None]]] = {}
         if self.covariance and sampling.clusters and sampling.design is None:  # a design has its own weights
             self.effects = design_effects(metric, self.statistics, self.rows, self.covariance)
         if self.covariance and comparison.paired:
@@ -309,7 +310,9 @@ class _Slice(DrawnScores):
         against = [[] if baseline is None or index == baseline else [baseline] for index in indices]
         if self.comparison.all_pairs:
             against = [list(range(index)) for index in indices]
-        self._randomize([(index, rival) for index, rivals in enumerate(against) for rival in rivals])
+        pairs = [(index, rival) for index, rivals in enumerate(against) for rival in rivals]
+        self._randomize(pairs)
+        self._contrast(pairs)
         figures = [self._figures(index) for index in indices]
         subsets = []
         for index, (scores, rivals) in enumerate(zip(figures, against, strict=True)):
@@ -329,7 +332,7 @@ class _Slice(DrawnScores):
         none = [None] * len(self.metric.figures)
         p_values = self._p_values(first, second) if self.comparison.paired and self.count > 1 else none
         calibrated = (self._randomized.get((first, second)) if self.sacrebleu_p else None) or none
-        bounds = self._bounds(first, second)
+        bounds = self._contrasted.get((first, second)) or [(None, None, None)] * len(self.metric.figures)
         differences = {}
         for figure, name in enumerate(self.metric.figures):
             first_score, second_score = figures[first][name].value, figures[second][name].value
@@ -385,12 +388,20 @@ class _Slice(DrawnScores):
         limits = self.metric.limits(self.metric.figures[figure])
         return score_interval(self.covariance.of_runs(figure, runs), values[:, figure], *limits)
 
-    def _bounds(self, first: int, second: int) -> list[tuple[float | None, float | None]]:
-        """The 95% confidence interval of each difference."""
-        if self._contrasts is None:
-            return [(None, None)] * len(self.metric.figures)
-        ends = zip(*(ends.tolist() for ends in self._contrasts.of(first, second).interval()), strict=True)
-        return [(None, None) if math.isnan(low) else (low, high) for low, high in ends]
+    def _contrast(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """The 95% interval and the p-value of the differences: at once for all pairs with the same numbers of runs."""
+        pairs_of: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+        if self._contrasts is None:  # not requested, or all examples are of one cluster
+            return
+        for pair in pairs:
+            pairs_of.setdefault(tuple(len(self.values[system]) for system in pair), []).append(pair)
+        for group in pairs_of.values():
+            contrast = self._contrasts.of_pairs(group)
+            is_tested = self._test(*group[0]) == SEVERAL_RUNS
+            p_values = contrast.p_value() if is_tested else np.full(contrast.value.shape, math.nan)
+            figures = np.stack([*contrast.interval(), p_values]).T.astype(object)  # [pairs, figures, 3]
+            figures[figures != figures] = None  # NaN
+            self._contrasted |= dict(zip(group, figures.tolist(), strict=True))
 
     def _p_values(self, system: int, baseline: int) -> list[float | None]:
         metric, test = self.metric, self._test(system, baseline)
@@ -400,10 +411,8 @@ class _Slice(DrawnScores):
             ours, theirs = (metric.outcomes(self.statistics[index][0], self.rows) or {} for index in (system, baseline))
             return [mcnemar_p(ours[name], theirs[name]) if name in ours else None for name in metric.figures]
         if test == SEVERAL_RUNS:
-            if self._contrasts is None:  # all examples are of one cluster
-                return [None] * len(metric.figures)
-            p_values = self._contrasts.of(system, baseline).p_value().tolist()
-            return [None if math.isnan(p) else p for p in p_values]
+            contrasts = self._contrasted.get((system, baseline))  # None: all examples are of one cluster
+            return [p for *_, p in contrasts] if contrasts else [None] * len(metric.figures)
         assert self.samples is not None
         system_values, baseline_values = self.values[system], self.values[baseline]
         differences = system_values.mean(axis=0) - baseline_values.mean(axis=0)

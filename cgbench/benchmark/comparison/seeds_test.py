@@ -144,15 +144,22 @@ class Contrasts:
         :param values: the figures of each system's runs, ``[runs, figures]``.
         :param covariance: ``[figures, runs of all, runs of all]``.
         """
-        self.values, self.covariance, self.shared_seeds = values, covariance, shared_seeds
-        self._starts = np.cumsum([0, *(len(figures) for figures in values)])
+        self.figures, self.covariance, self.shared_seeds = np.concatenate(values).T, covariance, shared_seeds
+        self._runs = np.split(np.arange(self.figures.shape[1]), np.cumsum([len(figures) for figures in values])[:-1])
 
     def of(self, first: int, second: int) -> Contrast:
         """System ``first`` minus system ``second``; arrays ``[figures]``."""
-        starts = self._starts
-        runs = np.r_[starts[first] : starts[first + 1], starts[second] : starts[second + 1]]
-        covariance = self.covariance.select(lambda block: block[:, runs[:, None], runs])
-        return contrast(self.values[first].T, self.values[second].T, covariance, shared_seeds=self.shared_seeds)
+        return self._of_runs(self._runs[first], self._runs[second])
+
+    def of_pairs(self, pairs: Sequence[tuple[int, int]]) -> Contrast:
+        """The differences of pairs, all with the same numbers of runs; arrays ``[figures, pairs]``."""
+        first, second = zip(*pairs, strict=True)
+        return self._of_runs(*(np.stack([self._runs[system] for system in systems]) for systems in (first, second)))
+
+    def _of_runs(self, first: np.ndarray, second: np.ndarray) -> Contrast:
+        runs = np.concatenate([first, second], axis=-1)
+        covariance = self.covariance.select(lambda block: block[:, runs[..., :, None], runs[..., None, :]])
+        return contrast(self.figures[:, first], self.figures[:, second], covariance, shared_seeds=self.shared_seeds)
 
 
 def half_width(
