@@ -7,7 +7,7 @@
 # Steps with Apertium are skipped where it is absent (apt-get install apertium apertium-eng-spa).
 set -euo pipefail
 data=${1:?the folder of the corpora} out=${2:-controls}
-updates=${UPDATES:-800} jobs=${JOBS:-2} width=128
+updates=${UPDATES:-1000} jobs=${JOBS:-2} width=128
 read -ra seeds <<< "${SEEDS:-1 2 3}"
 mkdir -p "$out"/{text,runs,hypotheses,scores}
 
@@ -74,14 +74,16 @@ train_all() { # SYSTEM SEED, line by line from standard input
 [ -e "$out/runs/subwords/model.safetensors" ] || cgbench train "${rule[@]}" "${transformer[@]}" --seed 0 \
   --set training.max_updates=1 --out "$out/runs/subwords"
 members=(relative-101 lstm-201 relative-102 lstm-202)
-printf '%s\n' "${members[@]}" | tr - " " | updates=$((updates * 5 / 4)) train_all
+printf '%s\n' "${members[@]}" | tr - ' ' | train_all
 
-# --- The test set, selected by two Transformers and two LSTMs; a control set; probes of new text.
+# --- The test set, selected by two Transformers and two LSTMs; a control set; probes of new text, and of training text,
+# which a memory knows.
 release=$out/release
 cgbench build-react --train "${train[@]}" "${pools[@]}" "${form[@]}" --preset small --device cpu --jobs "$jobs" \
   "${members[@]/#/--member=$out/runs/}" --control --out "$release" \
   --set candidates=12000 --set drop=360 --set window=3600 --set select=500
 cgbench parts "$release" --side source --out "$out/parts"
+cgbench parts "$release" --side source --from "${train[@]}" --out "$out/parts-train"
 cgbench validate "$release" --cells 200 --sources "$out/cells.en"
 
 # --- Systems, and their translations of test set, control set, probes and cells.
@@ -89,17 +91,17 @@ systems=(absolute relative lstm rdangle seqmix)
 for seed in "${seeds[@]}"; do
   for system in "${systems[@]}"; do echo "$system $seed"; done
 done | train_all
-sets=(test control probes cells)
-for set in "${sets[@]}"; do
+for set in test control probes cells known; do
   case $set in
     probes) raw=$out/parts/probes.source normalised=$out/parts/probes.norm.source human=$out/parts/probes.target ;;
-    cells) raw= normalised=$out/cells.en human= ;; # only systems that translate into German are scored here
+    cells) raw='' normalised=$out/cells.en human='' ;; # scored by references, so only for the trained systems
+    known) raw=$out/parts-train/probes.source normalised='' human=$out/parts-train/probes.target ;; # only for controls
     *) raw=$release/$set.en normalised=$release/$set.norm.en human=$release/$set.de ;;
   esac
   for seed in "${seeds[@]}"; do
     for system in "${systems[@]}"; do
       file=$out/hypotheses/$set.$system.$seed
-      [ -e "$file" ] ||
+      [ -z "$normalised" ] || [ -e "$file" ] ||
         cgbench translate "$normalised" --model "$out/runs/$system-$seed" --device cpu --truncate --output "$file"
     done
   done
@@ -126,16 +128,18 @@ hypotheses test --hyp test
 hypotheses control --control-hyp control
 hypotheses probes --probe-hyp probes
 hypotheses cells --hyp cells
-controls=()
+controls=() known=()
 for system in apertium human memory; do
   [ -e "$out/hypotheses/test.$system" ] || continue
   controls+=(--hyp "$system=$out/hypotheses/test.$system" --probe-hyp "$system=$out/hypotheses/probes.$system")
+  known+=(--hyp "$system=$out/hypotheses/test.$system" --probe-hyp "$system=$out/hypotheses/known.$system")
 done
 answer() { # NAME COMMAND...: print and keep
   echo "== $1"
   "${@:2}" | tee "$out/scores/$1.txt"
 }
 answer parts cgbench consistency score "$out/parts" "${controls[@]}" "${test[@]}" "${probes[@]}"
+answer parts-train cgbench consistency score "$out/parts-train" "${known[@]}"
 answer parts-paired cgbench consistency score "$out/parts" "${test[@]}" "${probes[@]}" --paired --baseline absolute
 answer scores cgbench score chrf --release "$release" "${test[@]}" "${control[@]}" --memory "${train[@]}" --paired \
   --baseline memory
