@@ -10,7 +10,7 @@ import numpy as np
 
 from cgbench.benchmark.comparison.comparison import CALIBRATED, SubsetScores
 from cgbench.benchmark.comparison.significance import LEVEL
-from cgbench.benchmark.comparison.tiers import AllPairs, compare_all
+from cgbench.benchmark.comparison.tiers import compare_all
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.score.differences import Differences, example_scores, find_differences
 from cgbench.benchmark.score.output.analyses import LAYOUTS, analysis_blocks
@@ -73,17 +73,10 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
     systems, evaluations = evaluation.systems, (evaluation, *map(ranked, evaluation.more))
     of_metrics = [metric.scored for metric in evaluations]
     whole_scores = [wholes(metric, metric.inputs or inputs) for metric in evaluations]
-    of_figures = [
-        (metric, metric_scores, figure)
-        for metric, metric_scores in zip(of_metrics, whole_scores, strict=True)
-        for figure in metric.metric.figures
-    ]
+    by_metric = list(zip(of_metrics, whole_scores, strict=True))
+    of_figures = [(metric, whole, figure) for metric, whole in by_metric for figure in metric.metric.figures]
     names = ", ".join(metric.metric.name for metric in of_metrics)
-    pairs = [
-        _pairs(metric, all_pairs)
-        for metric, metric_scores in zip(of_metrics, whole_scores, strict=True)
-        if (all_pairs := compare_all(metric.metric, [result.system for result in metric.results], metric_scores))
-    ]
+    pairs = [tables for of_metric in by_metric if (tables := _pairs(*of_metric))]
     binned, *binned_more = [breakdowns(metric, metric.inputs or inputs) for metric in evaluations]
     results, references = scored.results[:MOST_LINES], inputs.references
     compared = {result.system for result in results}
@@ -136,7 +129,7 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
         "facts": [
             *(
                 ("metric", f"{metric.name}, {'lower' if metric.lower_is_better else 'higher'} is better")
-                for metric in (metric.metric for metric in of_metrics)
+                for metric in (scored.metric for scored in of_metrics)
             ),
             ("examples", f"{scored.metric.n:,}"),
             *([("clusters", scored.clusters.removeprefix("clusters: "))] if scored.clusters else []),
@@ -255,9 +248,12 @@ def _drops(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:
     return as_table(f"{name}, control set", caption, head, rows), charts.draw(chart)
 
 
-def _pairs(scored: ScoredSystems, pairs: AllPairs) -> dict[str, Any]:
-    """The matrix of differences, best system first, and the tiers."""
+def _pairs(scored: ScoredSystems, whole_scores: Sequence[SubsetScores]) -> dict[str, Any] | None:
+    """The matrix of differences, best system first, and the tiers; None if a system has no score."""
     names = [result.system for result in scored.results]
+    pairs = compare_all(scored.metric, names, whole_scores)
+    if pairs is None:
+        return None
     largest = max((abs(value) for value in pairs.difference.values()), default=0) or 1
     sign = -1 if scored.metric.lower_is_better else 1
 
