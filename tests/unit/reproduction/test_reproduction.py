@@ -4,19 +4,27 @@ import json
 import math
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from cgbench.data_recipes.geca import mixed
+from cgbench.data_recipes.prepared import RECORD, get
+from cgbench.data_recipes.registry import find_recipe
 from cgbench.errors import InputError
+from cgbench.files import read_json, write_json
+from cgbench.models import ensemble
 from cgbench.models.config.presets import list_presets, load_preset
+from cgbench.models.training import trainer
 from cgbench.models.training.loop import learning_rate
+from cgbench.reproduction import running, texts
 from cgbench.reproduction.measured import Translated, measure_test
-from cgbench.reproduction.plan import ReproduceRequest, plan, schedule_changes
+from cgbench.reproduction.plan import SMOKE, ReproduceRequest, Run, plan, schedule_changes
 from cgbench.reproduction.report import Result, Sample, compare_runs, tables_of, welch_interval
+from cgbench.reproduction.running import generated_splits, inputs_of, prepare_benchmark, settings_of
 from cgbench.reproduction.tables import all_benchmarks, all_tables
-from cgbench.reproduction.texts import held_out
+from cgbench.reproduction.texts import held_out, learn_dictionaries, learn_run_lexicon, training_texts
 from cgbench.tables import OutputTable
 
 PAIRS = [(f"s{number}", f"t{number}") for number in range(100)]
@@ -43,18 +51,8 @@ def test_a_mixture_has_its_ratio_and_all_pairs(new, ratio):
 def translated(tmp_path, sources, references, hypotheses, benchmark=None, **columns):
     for name, lines in {"test.s": sources, "test.t": references, **columns}.items():
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
-    rows = np.arange(len(sources))
-    return Translated(
-        benchmark or all_benchmarks()["Colors"],
-        tmp_path,
-        "test",
-        ("s", "t"),
-        rows,
-        sources,
-        references,
-        hypotheses,
-        ("train",),
-    )
+    benchmark, rows = benchmark or all_benchmarks()["Colors"], np.arange(len(sources))
+    return Translated(benchmark, tmp_path, "test", ("s", "t"), rows, sources, references, hypotheses, ("train",))
 
 
 def test_exact_match_of_all_and_of_groups(tmp_path):
@@ -70,20 +68,15 @@ def test_one_shot_bleu_takes_all_references_and_sentences_with_rare_words(tmp_pa
     """A word that the training text has once decides; a reference may stand in the training text."""
     train = {"train.s": ["a b c d", "a b c d once"], "train.t": ["1 2 3 4", "6 7 8 9 0"]}
     sources, references = ["a b c d", "a b c d once"], ["4 3 2 1", "0 9 8 7 6"]
-    right = measure_test(
-        "BLEU with one-shot words", translated(tmp_path, sources, references, ["1 2 3 4", "x"], **train)
+    right, other = (
+        measure_test("BLEU with one-shot words", translated(tmp_path, sources, references, hypotheses, **train))
+        for hypotheses in (["1 2 3 4", "x"], ["x", "6 7 8 9 0"])
     )
     assert right["BLEU 1-shot"] == 0 < right["BLEU full"] < 100
-    other = measure_test(
-        "BLEU with one-shot words", translated(tmp_path, sources, references, ["x", "6 7 8 9 0"], **train)
-    )
     assert other["BLEU 1-shot"] == pytest.approx(100)
 
 
 def test_empty_words_are_trained_on_and_scored_where_the_authors_see_them(tmp_path):
-    from cgbench.reproduction.plan import Run
-    from cgbench.reproduction.texts import learn_dictionaries, training_texts
-
     tatoeba = replace(all_benchmarks()["Tatoeba en-zh"], valid="", dictionary=())
     for side, text in (("s", "a b c d once\n"), ("t", "1  2 3\n")):
         (tmp_path / f"train.{side}").write_text(text)
@@ -174,17 +167,16 @@ def test_a_noisier_system_is_not_closer_and_more_runs_say_more():
 
 def test_within_is_by_the_interval():
     """78 ± 3 of five runs; ours are 70 ± 2 of as many: within the larger spread thrice, and yet another figure."""
-    runs = [result("Transformer TEU", seed, value) for seed, value in enumerate((68.0, 69, 70, 71, 72), 1)]
-    (line,) = (
-        line for line in compare_runs(runs, "full", [all_tables()["devil-7"]]) if line.system == "Transformer TEU"
-    )
-    assert line.within is False and line.high < 0 and line.low < line.difference < line.high
-    noisy = [result("Transformer TEU", seed, value) for seed, value in enumerate((40.0, 90.0), 1)]
-    (line,) = (
-        line for line in compare_runs(noisy, "full", [all_tables()["devil-7"]]) if line.system == "Transformer TEU"
-    )
-    assert line.low < 0 < line.high and line.within is None  # two runs say nothing
-    assert cells_of([line])[0][-1] == "not decided"
+
+    def compared(*values):
+        runs = [result("Transformer TEU", seed, value) for seed, value in enumerate(values, 1)]
+        lines = compare_runs(runs, "full", [all_tables()["devil-7"]])
+        return next(line for line in lines if line.system == "Transformer TEU")
+
+    found, noisy = compared(68.0, 69, 70, 71, 72), compared(40.0, 90.0)
+    assert found.within is False and found.high < 0 and found.low < found.difference < found.high
+    assert noisy.low < 0 < noisy.high and noisy.within is None  # two runs say nothing
+    assert cells_of([noisy])[0][-1] == "not decided"
 
 
 def test_a_median_is_taken_where_the_paper_takes_it():
@@ -194,12 +186,6 @@ def test_a_median_is_taken_where_the_paper_takes_it():
 
 
 def test_a_run_that_was_stopped_goes_on_after_its_training(tmp_path, monkeypatch):
-    from cgbench.data_recipes.prepared import get
-    from cgbench.data_recipes.registry import find_recipe
-    from cgbench.models.training import trainer
-    from cgbench.reproduction import running
-    from cgbench.reproduction.plan import Run
-
     colors = all_benchmarks()["Colors"]
     run = Run(colors, colors.systems["LSTM+Lex Simple"], "smoke", 1)
     get(find_recipe("colors"), tmp_path / "colors", offline=True)
@@ -230,10 +216,6 @@ def test_a_run_that_was_stopped_goes_on_after_its_training(tmp_path, monkeypatch
 
 
 def test_data_are_released_generated_or_refused(tmp_path):
-    from cgbench.data_recipes.prepared import RECORD
-    from cgbench.files import read_json, write_json
-    from cgbench.reproduction.running import generated_splits, prepare_benchmark
-
     jump, said = all_benchmarks()["SCAN jump"], []
     prepare_benchmark(jump, tmp_path, None, True, said.append)
     folder = tmp_path / "data" / "scan"
@@ -252,8 +234,6 @@ def test_data_are_released_generated_or_refused(tmp_path):
 
 
 def test_a_run_that_fails_is_named_and_the_others_go_on(tmp_path, monkeypatch):
-    from cgbench.reproduction import running
-
     some = {"systems": ["LSTM", "GECA"], "seeds": [1], "scale": "smoke"}
     request = ReproduceRequest("lexicon-8", **some, out=tmp_path, offline=True, device="cpu", jobs=1)
     execute = running.execute
@@ -271,8 +251,6 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(tmp_path, monkeypatch):
 
 
 def test_a_missing_download_names_the_mirror_and_the_other_benchmarks_run(tmp_path):
-    from cgbench.reproduction import running
-
     request = ReproduceRequest(
         "lexicon-8", systems=["LSTM"], seeds=[1], scale="smoke", out=tmp_path, offline=True, device="cpu", jobs=1
     )
@@ -295,8 +273,6 @@ def test_two_names_of_a_system_share_its_runs():
 
 
 def test_a_new_version_makes_new_settings():
-    from cgbench.reproduction.running import settings_of
-
     request = ReproduceRequest("lexicon-8", systems=["GECA"], seeds=[1, 2])
     first, second = (run.step({"f": "a"}) for run in plan(request))
     assert settings_of(first) == settings_of(second)
@@ -305,9 +281,6 @@ def test_a_new_version_makes_new_settings():
 
 
 def test_lexicons_are_learnt_from_the_whole_text_and_smoke_takes_a_part_of_it(tmp_path):
-    from cgbench.reproduction.plan import SMOKE, Run
-    from cgbench.reproduction.texts import learn_run_lexicon, training_texts
-
     pairs = [(f"w{number}", f"v{number}") for number in range(1500)]
     for side, name in enumerate(("src", "tgt")):
         (tmp_path / f"train.{name}").write_text("".join(f"{pair[side]}\n" for pair in pairs))
@@ -336,11 +309,6 @@ def test_methods_are_scaled_with_the_updates():
     [(1, "exact match", True), (5, "exact match", True), (1, "BLEU cg-test", True), (5, "BLEU cg-test", False)],
 )
 def test_no_right_answer_is_cut_short_where_answers_are_compared_whole(tmp_path, monkeypatch, beam, measure, limited):
-    from types import SimpleNamespace
-
-    from cgbench.models import ensemble
-    from cgbench.reproduction import running, texts
-
     asked = []
 
     def translate(sources, beam, progress, **limit):
@@ -372,8 +340,6 @@ def test_rows_over_roberta_are_tested_with_the_beam_of_their_code():
 
 
 def test_seeds_are_those_that_a_paper_or_its_code_names():
-    from cgbench.reproduction.plan import ReproduceRequest, plan
-
     tables = all_tables()
     runs = plan(ReproduceRequest("lexicon-3", systems=("LSTM",)))
     seeds = {name: [run.seed for run in runs if run.benchmark.name == name] for name in ("Colors", "COGS gen")}
@@ -387,8 +353,6 @@ def test_seeds_are_those_that_a_paper_or_its_code_names():
 
 def presets_of(benchmark):
     """Preset of every system of a benchmark, as it is run."""
-    from cgbench.reproduction.plan import Run
-
     own = all_benchmarks()[benchmark]
     return {name: Run(own, system, "full", 1).preset for name, system in own.systems.items() if system.preset}
 
@@ -417,29 +381,16 @@ def test_one_system_has_one_kind_of_positions():
 
 def test_the_test_sets_of_table_2_are_looked_at_on_the_published_side(tmp_path):
     """ReaCT's published row is of the English side, its target; the others are of their source."""
-    from cgbench.data_recipes.prepared import RECORD
-    from cgbench.reproduction import running
-    from cgbench.reproduction.plan import Run
-
     react = all_benchmarks()["ReaCT"]
-    assert {name: all_benchmarks()[name].side for name in ("COGS", "CoGnition", "CFQ", "ReaCT")} == {
-        **dict.fromkeys(("COGS", "CoGnition", "CFQ"), "source"),
-        "ReaCT": "target",
-    }
+    sides = {name: all_benchmarks()[name].side for name in ("COGS", "CoGnition", "CFQ", "ReaCT")}
+    assert sides == {"COGS": "source", "CoGnition": "source", "CFQ": "source", "ReaCT": "target"}
     texts = {"train.de": "a b c", "train.en": "x y z", "cg_test.de": "a b c", "cg_test.en": "z y x"}
     for name, text in texts.items():
         (tmp_path / name).write_text(f"{text}\n" * 3)
     splits = {name: {"rows": 3, "files": [], "origin": "released"} for name in react.splits}
-    record = {
-        "format": 1,
-        "recipe": react.data,
-        "revision": 1,
-        "version": "",
-        "licence": "",
-        "missing": [],
-        "notes": [],
-    }
-    (tmp_path / RECORD).write_text(json.dumps(record | {"splits": splits, "files": {}}))
+    record = {"format": 1, "recipe": react.data, "revision": 1, "version": "", "licence": ""}
+    record |= {"missing": [], "notes": [], "splits": splits, "files": {}}
+    (tmp_path / RECORD).write_text(json.dumps(record))
     run = Run(react, react.systems["test set"], "full", 1)
     (folder := tmp_path / "run").mkdir()
     running.execute(run, run.step({}), tmp_path, folder, "cpu")
@@ -448,10 +399,6 @@ def test_the_test_sets_of_table_2_are_looked_at_on_the_published_side(tmp_path):
 
 
 def test_a_given_lexicon_is_read_and_is_part_of_the_key(tmp_path):
-    from cgbench.reproduction.plan import Run
-    from cgbench.reproduction.running import inputs_of
-    from cgbench.reproduction.texts import learn_run_lexicon
-
     colors = all_benchmarks()["Colors"]
     run = Run(colors, colors.systems["LSTM+Lex Bayesian"], "full", 1)
     assert learn_run_lexicon(run, tmp_path, ("src", "tgt"), tmp_path) == tmp_path / "lexicons" / "goodman.json"

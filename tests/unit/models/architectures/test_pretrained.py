@@ -10,7 +10,7 @@ import torch
 pytest.importorskip("transformers")
 import pretrained_models as over
 import transformers
-from external_models import LINES, WORDS, marked_tokenizer, write_roberta
+from external_models import LINES, WORDS, tokenizer, write_roberta
 from few import few
 
 from cgbench.errors import InputError, InputWarning
@@ -24,7 +24,7 @@ from cgbench.models.external.start import plan_start
 from cgbench.models.parts.ragged import Layout, Ragged
 from cgbench.models.special_ids import SPECIALS
 from cgbench.models.text.subwords import Subwords
-from cgbench.models.text.tokenized import TokenizerSide, read_tokenizer
+from cgbench.models.text.tokenized import read_tokenizer
 from cgbench.models.training.ensemble_training import train_ensemble_from
 from cgbench.models.training.request import Beginning, EnsembleRequest
 from cgbench.models.training.single import check_whole, subwords_step
@@ -233,8 +233,6 @@ def test_bad_starts_are_refused(roberta, corpus, tmp_path):
 
 
 def test_a_tokeniser_of_another_model_is_refused(tmp_path):
-    from external_models import tokenizer
-
     tokenizer().save_pretrained(tmp_path)
     with pytest.raises(InputError, match=r"begins with <pad> </s> <unk> der"):
         Subwords([], SPECIALS, [*SPECIALS, "a"], "words", read_tokenizer(tmp_path))
@@ -279,12 +277,3 @@ def test_another_encoder_is_another_run(roberta, corpus, tmp_path):
         start, preset = plan_start(f"hf:{folder}", preset_of("transformer"))
         keys.add(subwords_step(preset, text, start).key)
     assert len(keys) == 2  # of the tokenisers, not of the weights
-
-
-def test_a_tokeniser_neither_cuts_nor_fills_up(tmp_path):
-    made = marked_tokenizer()
-    made.backend_tokenizer.enable_truncation(3)
-    made.backend_tokenizer.enable_padding(length=9)
-    made.backend_tokenizer.save(str(tmp_path / "tokenizer.json"))
-    side = TokenizerSide(read_tokenizer(tmp_path))
-    assert [len(ids) for ids in side.encode(["der hund schläft der hund", "der"])] == [6, 2]

@@ -18,6 +18,7 @@ from cgbench.models.checkpoints import load_checkpoint
 from cgbench.models.config.presets import architecture_preset, load_preset
 from cgbench.models.ensemble import Ensemble
 from cgbench.models.external.start import plan_start
+from cgbench.models.special_ids import SPECIALS
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.text.tokenized import read_tokenizer
 from cgbench.models.training.ensemble_training import train_ensemble_from
@@ -234,11 +235,8 @@ def byte_level(folder):
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        special_tokens=["<s>", "<pad>", "</s>", "<unk>"],
-        vocab_size=290,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-    )
+    begin = {"special_tokens": list(SPECIALS), "initial_alphabet": pre_tokenizers.ByteLevel.alphabet()}
+    trainer = trainers.BpeTrainer(vocab_size=290, **begin)
     made.train_from_iterator(LINES, trainer)
     made.add_special_tokens([AddedToken("<mask>", special=True)])
     folder.mkdir()

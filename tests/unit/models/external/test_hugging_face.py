@@ -5,9 +5,11 @@ import pytest
 import torch
 
 pytest.importorskip("transformers")
-from external_models import LINES, PROMPT, forced_log_probs, write_model
+import transformers
+from external_models import LINES, PROMPT, WORDS, forced_log_probs, tokenizer, write_model
 
 from cgbench.errors import InputError
+from cgbench.models.external.hugging_face import HuggingFaceMember
 from cgbench.models.external.opening import plan_member
 
 KINDS = ("marian", "bart", "t5", "gpt2")
@@ -145,11 +147,6 @@ def test_with_a_forced_first_token_the_best_comes_first_by_the_scores_of_generat
 
 def multilingual(kind):
     """An untrained model whose outputs begin with the code of a language, and end sooner or later."""
-    import transformers
-    from external_models import WORDS, tokenizer
-
-    from cgbench.models.external.hugging_face import HuggingFaceMember
-
     made = tokenizer(WORDS, ("de_XX", "en_XX"))
     made.__class__ = type("Languages", (type(made),), {"src_lang": None, "tgt_lang": None})
     sizes = {f"{side}_{what}": 2 for side in ("encoder", "decoder") for what in ("layers", "attention_heads")}

@@ -163,13 +163,10 @@ def test_bad_files_are_refused_before_anything_runs(corpus, tmp_path):
     ):
         with pytest.raises(InputError, match=message):
             train(corpus, tmp_path / "model", files={"train": pair})
+    short = PRESET.replace({"training.max_length": 2, "training.max_tokens": 64})
     with pytest.raises(InputError, match=r"training\.max_length"):
-        train(corpus, tmp_path / "model", files={"train": (good, good)}, preset=_short(2).replace({}))
+        train(corpus, tmp_path / "model", files={"train": (good, good)}, preset=short)
     assert not (tmp_path / "model").exists()
-
-
-def _short(length):
-    return PRESET.replace({"training.max_length": length, "training.max_tokens": 64})
 
 
 @pytest.mark.parametrize("setting", ["max_tokens=128", "batch_sentences=7"])

@@ -10,21 +10,14 @@ from cgbench.errors import InputWarning
 from cgbench.models.checkpoints import load_checkpoint, member_summary
 from cgbench.models.config.architectures import build_model
 from cgbench.models.text.subwords import Subwords
+from cgbench.models.training import loop
 from cgbench.models.training import prototypes as training_prototypes
 from cgbench.models.training.prototypes import cluster, clustered_words, make_prototypes
 from cgbench.models.training.training_data import Data
 
-torch.set_num_threads(1)
-
 # An epoch is two updates, training 14.
-PROTO = PRESET.replace(
-    {
-        "model.architecture": "proto_transformer",
-        "model.prototype_layer": 1,
-        "model.prototype_min_count": 20,
-        "model.prototype_epochs": 2,
-    }
-)
+SETTINGS = {"model.architecture": "proto_transformer", "model.prototype_layer": 1}
+PROTO = PRESET.replace({**SETTINGS, "model.prototype_min_count": 20, "model.prototype_epochs": 2})
 
 
 @pytest.fixture(scope="module")
@@ -143,8 +136,6 @@ def test_a_run_in_parts_ends_in_the_same_bytes(corpus, undisturbed, tmp_path, st
 
 @pytest.mark.parametrize("place", ["before", "after"])
 def test_a_run_killed_as_it_clusters_ends_in_the_same_bytes(corpus, undisturbed, tmp_path, monkeypatch, place):
-    from cgbench.models.training import loop
-
     def killed(*arguments):
         if place == "after":
             make_prototypes(*arguments)
