@@ -39,7 +39,7 @@ def parts_section(evaluation: Evaluation, inputs: EvaluationInputs, decimals: in
             for system in evaluation.systems[:MOST_LINES]
         ],
         "least": scores.least,
-        "untested": scores.untested,
+        "untested": scores.folder.untested,
         "rows": len(scores.folder.rows),
     }
 

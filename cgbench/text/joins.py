@@ -88,7 +88,9 @@ def spelled_alike(labels: Iterable[str]) -> tuple[str, str] | None:
 
 def bare(text: str) -> str:
     """The letters and digits of a text, which are the same whether or not it is tokenised, cased or escaped."""
-    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", html.unescape(text)).casefold()))
+    while (plain := html.unescape(text)) != text:  # Moses escapes what is escaped already
+        text = plain
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ def drops(
         table.append(row)
     if base is not None and test.covariance and easy.covariance:
         lost = Contrasts(runs, independent(test.covariance, easy.covariance), shared_seeds=comparison.shared_seeds)
-        table = _against(table, base, lost, metric.figures)
+        _against(table, base, lost, metric.figures)
     return dict(zip(names, table, strict=True))
 
 
@@ -123,26 +123,20 @@ def _drop(test: np.ndarray, control: np.ndarray, sign: float) -> Drop:
     return Drop(easy, float(runs.mean()), tuple(runs.tolist()), spread, ratio=hard / easy if easy else None)
 
 
-def _against(
-    table: Sequence[dict[str, Drop]], base: int, lost: Contrasts, figures: Sequence[str]
-) -> list[dict[str, Drop]]:
+def _against(table: Sequence[dict[str, Drop]], base: int, lost: Contrasts, figures: Sequence[str]) -> None:
     """Add differences from the drop of the system ``base``, with p-values adjusted over systems."""
-    rows = [dict(row) for row in table]
-    compared = {index: lost.of(index, base) for index in range(len(rows)) if index != base}
-    for figure, name in enumerate(figures):
-        p_values: list[float | None] = []
-        for index, row in enumerate(rows):
-            p = None
-            if index != base and row[name].value is not None and rows[base][name].value is not None:
-                contrast = compared[index]
-                low, high = contrast.interval()
-                values = (contrast.p_value()[figure], low[figure], high[figure])
-                p, *bounds = (None if np.isnan(value) else float(value) for value in values)
+    for index, row in enumerate(table):
+        if index == base:
+            continue
+        contrast = lost.of(index, base)
+        columns = contrast.value, contrast.p_value(), *contrast.interval()
+        for figure, name in enumerate(figures):
+            if row[name].value is not None and table[base][name].value is not None:
+                numbers = (float(column[figure]) for column in columns)
+                difference, p, low, high = (None if np.isnan(number) else number for number in numbers)
                 row[name] = replace(
-                    row[name], difference=float(contrast.value[figure]), p_value=p, difference_low=bounds[0],
-                    difference_high=bounds[1],
-                )  # fmt: skip
-            p_values.append(p)
-        for row, p_holm in zip(rows, holm(p_values), strict=True):
+                    row[name], difference=difference, p_value=p, difference_low=low, difference_high=high
+                )
+    for name in figures:
+        for row, p_holm in zip(table, holm([row[name].p_value for row in table]), strict=True):
             row[name] = replace(row[name], p_holm=p_holm)
-    return rows

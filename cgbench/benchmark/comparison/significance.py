@@ -108,9 +108,12 @@ def bootstrap_p(
     """
     differences = system - baseline
     if as_sacrebleu:
-        distances = np.abs(differences)
-        return _p(distances - distances.mean(), abs(difference))
-    return _p(np.abs(differences - differences.mean()), abs(difference))
+        distances = np.abs(differences) - np.abs(differences).mean()
+    else:
+        distances = np.abs(differences - differences.mean())
+    if np.isnan(distances).any() or math.isnan(difference):
+        return None
+    return (int(np.count_nonzero(distances >= abs(difference) - _CLOSE)) + 1) / (len(distances) + 1)
 
 
 def randomization_of_pairs(
@@ -153,12 +156,6 @@ def randomization_of_pairs(
         p_values = np.where(extreme == 0, np.fmin(p_values, bound), p_values)
     p_values = np.where(np.isnan(squares + observed), np.nan, p_values)
     return [[None if math.isnan(p) else p for p in of_pair] for of_pair in p_values.tolist()]
-
-
-def _p(statistics: np.ndarray, observed: float) -> float | None:
-    if np.isnan(statistics).any() or math.isnan(observed):
-        return None
-    return (int(np.count_nonzero(statistics >= observed - _CLOSE)) + 1) / (len(statistics) + 1)
 
 
 def calibrated_test(runs: Sequence[int], clustered: bool = False) -> str:

@@ -96,10 +96,6 @@ class ExampleCovariance:
         """Select scores and runs from ``[scores, runs, runs]``."""
         return self.select(lambda matrix: matrix[score, runs, runs])
 
-    def block(self, runs: slice) -> ExampleCovariance:
-        """Select runs from ``[runs, runs]``."""
-        return self.select(lambda matrix: matrix[runs, runs])
-
     def trace(self) -> np.ndarray:
         """The total variance, the scale of rounding errors."""
         traces = [[np.trace(matrix, axis1=-2, axis2=-1) for matrix in ways.parts[:2]] for ways in self.sets]

@@ -185,7 +185,7 @@ def _composition(request: ConsistencyRequest) -> Evaluation:
     parts = source_parts(folder, folder.rows)
     outcomes = []
     for system, probes in zip(systems, probe_systems, strict=True):
-        check_same_runs("probe_systems", system, probes)
+        check_same_runs(system, probes)
         runs = [judge_run(folder, folder.rows, parts, run) for run in zip(probes.runs, system.runs, strict=True)]
         outcomes.append((system.name, runs))
     scored = compare_composition(parts, outcomes, KNOWN, request.comparison)

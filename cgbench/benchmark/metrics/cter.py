@@ -320,11 +320,6 @@ class Cter(Metric):
         flags = {"instance": statistics[rows, 0]}
         return flags | ({"aggregate": units[:, 2]} if units[0, 3] else {})
 
-    def compute(self, sums: np.ndarray) -> np.ndarray:
-        """Percentages of rows and of groups."""
-        with np.errstate(invalid="ignore"):
-            return np.stack([100 * sums[:, 0] / sums[:, 1], 100 * sums[:, 2] / sums[:, 3]], axis=1)
-
     def describe(self, sums: np.ndarray) -> str:
         """The counts."""
         return f"({sums[0]:,.0f} of {sums[1]:,.0f} rows, {sums[2]:,.0f} of {sums[3]:,.0f} groups)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.metrics.metric import ExampleTexts, Metric
@@ -37,8 +37,7 @@ def metric_class(name: str) -> type[Metric]:
     :raises InputError: there is no such metric, or another package registered something else.
     """
     if name in METRICS:
-        module, _, kind = METRICS[name].partition(":")
-        metric_type: type[Metric] = getattr(import_module(f"cgbench.benchmark.metrics.{module}"), kind)
+        metric_type: type[Metric] = resolve_name(f"cgbench.benchmark.metrics.{METRICS[name]}")
         return metric_type
     entry_points = registered()
     if name not in entry_points:

@@ -86,11 +86,6 @@ class RulePasses(Metric):
         """The rows with results in all runs."""
         return rows[self._counted[rows]]
 
-    def compute(self, sums: np.ndarray) -> np.ndarray:
-        """Percentages of examples and of rules."""
-        with np.errstate(invalid="ignore"):
-            return 100 * sums[:, 0::2] / sums[:, 1::2]
-
     def outcomes(self, statistics: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray] | None:
         """1 for an example whose rules all pass."""
         return None if self.by_kind else {EXAMPLES: statistics[self.counted(rows), 0]}

@@ -12,7 +12,6 @@ import hashlib
 import json
 import lzma
 import struct
-import warnings
 import zipfile
 import zlib
 from collections import Counter
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cgbench.benchmark.outputs.score_files import ScoreColumn, as_score, is_json_lines, parse_scores, read_json
-from cgbench.errors import InputError, InputWarning
+from cgbench.errors import InputError, warn
 from cgbench.models.servers.answers import START
 from cgbench.settings import did_you_mean
 from cgbench.text.limits import Budget
@@ -77,10 +76,6 @@ def read_inspect(path: Path, read: Callable[[Any, Iterable[Any]], T]) -> T | Non
                 raise InputError(f"{path}: not a log of inspect ('samples' is not a list)")
             return read(data, samples)
     return None
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _lm_eval(path: Path, table: Table, metric: str | None) -> ScoreColumn:
@@ -261,10 +256,14 @@ def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None
         value = LETTERS.get(value, value) if isinstance(value, str) else value
         epoch = epoch_of(sample, of)
         try:
-            print_of = _digest(json.dumps(sample.get("input"), ensure_ascii=False, sort_keys=True))
+            data = json.dumps(sample.get("input"), ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
         except RecursionError:
             raise InputError(f"{of}: its input is nested too deeply") from None
-        row = (as_score(value, path, sample_number, name), identity(sample.get("id"), f"{of}: no id"), print_of)
+        row = (
+            as_score(value, path, sample_number, name),
+            identity(sample.get("id"), f"{of}: no id"),
+            hashlib.sha256(data).hexdigest(),
+        )
         epochs.setdefault(epoch, []).append(row)
         reasoned += isinstance(scores[name], Mapping) and is_reasoning(scores[name].get("answer"))
     label = f"{path}:{name}" if name else str(path)
@@ -295,5 +294,4 @@ def is_reasoning(answers: Any) -> bool:
 def warn_of_reasoning(path: Path, reasoned: int, answer_count: int, consequence: str) -> None:
     """Warn if more than :data:`MOST_REASONED` of a log's answers contain reasoning."""
     if reasoned > MOST_REASONED * answer_count:
-        line = f"{path}: {reasoned:,} of {answer_count:,} answers contain reasoning ({START}), {consequence}"
-        warnings.warn(InputWarning(line), stacklevel=2)
+        warn(f"{path}: {reasoned:,} of {answer_count:,} answers contain reasoning ({START}), {consequence}")

@@ -35,21 +35,12 @@ _NO_ERROR = ("neutral", "no-error", "no error", "hotw-test", "hotw-flag", "")
 NAMES = {
     "system": ("system", "sys", "model", "system_id", "model_id"),
     "segment": (
-        "seg_id",
-        "globalsegid",
-        "segment",
-        "segment_id",
-        "seg",
-        "item",
-        "item_id",
-        "example",
-        "example_id",
-        "id",
+        "seg_id", "globalsegid", "segment", "segment_id", "seg", "item", "item_id", "example", "example_id", "id",
     ),
     "rater": ("rater", "annotator", "judge", "rater_id", "annotator_id", "evaluator", "worker", "user", "user_id"),
     "document": ("doc", "document", "doc_id", "document_id"),
     "score": ("score", "rating", "value", "judgement", "judgment"),
-}
+}  # fmt: skip
 """The usual names of columns in lower case, by what they hold."""
 
 
@@ -271,7 +262,10 @@ def columns_of(path: object, judgements: Judgements, *, standardise: bool, by_ra
     raters: dict[str, set[str]] = {}
     for _, example, rater in scores:
         raters.setdefault(example, set()).add(rater)
-    examples = sorted(raters, key=_rank(list(raters)))
+    examples = list(raters)
+    if all(example.isascii() and example.isdigit() for example in examples):
+        # By value, without int: an id may have thousands of digits.
+        examples.sort(key=lambda example: (len(example.lstrip("0")), example.lstrip("0")))
     apart = by_rater and any(len(of) > 1 for of in raters.values())
     rows = [(example, rater) for example in examples for rater in (sorted(raters[example]) if apart else ("",))]
     values: dict[str, dict[tuple[str, str], list[float]]] = {}
@@ -291,12 +285,3 @@ def columns_of(path: object, judgements: Judgements, *, standardise: bool, by_ra
         )
         for system, of in sorted(values.items())
     }  # fmt: skip
-
-
-def _rank(examples: list[str]) -> Any:
-    """Sort numbers by value; others stay in the order of their first judgement."""
-    numeric = all(example.isascii() and example.isdigit() for example in examples)
-    digits = {example: example.lstrip("0") for example in examples}  # no int: an id may have thousands of digits
-    if numeric:
-        return lambda example: (len(digits[example]), digits[example])
-    return {example: rank for rank, example in enumerate(examples)}.__getitem__

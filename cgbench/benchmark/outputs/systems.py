@@ -158,15 +158,12 @@ def same_systems(name: str, outputs: Any, systems: Any) -> Any:
     return {system: outputs[system] for system in systems}
 
 
-def check_same_runs(name: str, system: System, probes: System) -> None:
-    """Refuse another number of runs on the probes than on the test set.
-
-    :param name: the argument that gives the outputs for the probes.
-    """
+def check_same_runs(system: System, probes: System) -> None:
+    """Refuse another number of runs on the probes than on the test set."""
     if len(system.runs) != len(probes.runs):
         raise InputError(
-            f"{argument(name)}: {system.name} has {len(probes.runs)} runs on the probes and {len(system.runs)} on the "
-            "test set; give the same seeds in the same order"
+            f"{argument('probe_systems')}: {system.name} has {len(probes.runs)} runs on the probes and "
+            f"{len(system.runs)} on the test set; give the same seeds in the same order"
         )
 
 

@@ -24,10 +24,8 @@ Pieces are in the normalised form of the release.
 
 from __future__ import annotations
 
-import html
 import os
 import shutil
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -42,6 +40,7 @@ from cgbench.locks import replacing
 from cgbench.requests import check_path
 from cgbench.steps import check_folder, hash_value
 from cgbench.text.formats import Pair
+from cgbench.text.joins import bare
 from cgbench.text.normalisation import SIDES, Normalisation
 from cgbench.text.streams import read_lines
 
@@ -238,13 +237,7 @@ def check_output_folder(out: Path) -> None:
 
 def text_digest(lines: Sequence[str]) -> str:
     """A checksum of the letters and digits of a text, which tokenisation, case and escaped marks do not change."""
-    return hash_value([_letters(line) for line in lines])
-
-
-def _letters(line: str) -> str:
-    while (plain := html.unescape(line)) != line:  # Moses escapes what is escaped already
-        line = plain
-    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", line).casefold()))
+    return hash_value(list(map(bare, lines)))
 
 
 def _read_probe_files(path: Path, names: Sequence[str]) -> tuple[Pair, ...]:

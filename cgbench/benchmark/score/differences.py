@@ -13,6 +13,7 @@ average, at most 5% of the differences shown as significant at 0.05 are not real
 """
 
 import math
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -267,7 +268,8 @@ def _words(
     """F1 of the words of each group by their count in training."""
     if split is not words_of:
         return ()  # the training text is in words
-    groups = {word: _group(counts[word]) for word in counts}
+    most_of_groups = [most for _, most in COUNTS if most is not None]
+    groups = {word: bisect_left(most_of_groups, count) for word, count in counts.items()}
     systems = [np.zeros((len(runs), len(expected), len(COUNTS), 3)) for runs in texts]
     for row, counts_of_row in enumerate(expected):
         unigrams = {ngram[0]: count for ngram, count in counts_of_row.items() if len(ngram) == 1}
@@ -291,10 +293,6 @@ def _words(
         label = f"{least}" if least == most else f"{least}-{most}" if most else f">= {least}"
         differences.append(FoundDifference(label, len(rows), system_score, baseline_score, p))
     return _adjusted(differences)
-
-
-def _group(count: int) -> int:
-    return next(group for group, (_, most) in enumerate(COUNTS) if most is None or count <= most)
 
 
 def _calibrated_p(pair: Sequence[np.ndarray], comparison: Comparison) -> float | None:

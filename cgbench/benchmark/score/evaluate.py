@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -80,35 +81,26 @@ def _by_one_metric(request: ScoreRequest, context: MetricContext) -> Evaluation:
     # How examples were drawn and count, in both sets.
     systems, lines = with_outputs(request, test, context.outputs)
     inputs = feature_inputs(request, test)
-    sampling = context.once("sampling", lambda: sampling_of(request, test, inputs))
+    sampling = context.once("sampling", lambda: sampling_of(request, test))
     control_set = None
     if control:
-        control_inputs = replace(
-            inputs, table=control.table, metric=control.metric, examples=control.examples, columns=control.columns
-        )
-        control_set = ControlSet(
-            control.metric,
-            context.once("control sampling", lambda: sampling_of(request, control, control_inputs, control=True)),
-            control.systems,
-        )
+        control_sampling = context.once("control sampling", lambda: sampling_of(request, control))
+        control_set = ControlSet(control.metric, control_sampling, control.systems)
     if breakdown.train is not None and inputs.text is not None:
         lines += check_training(request, inputs.text, breakdown.train)
     # Score.
+    sources, references = test.sources.values if test.sources else None, test.references or None
     binning = binning_of(breakdown, test.metric.n, inputs) if breakdown.by is not None else None
     published = published_beside(request, test)
     scored = score(
         test.metric, test.systems, comparison, binning, test.human, published, control_set, sampling, test.normalised
     )
     if comparison.confidence or comparison.paired:
-        lines += unused_clusters(
-            test.metric, sampling, [result.statistics for result in scored.results],
-            test.sources.values if test.sources else None,
-        )  # fmt: skip
+        lines += unused_clusters(scored, sources)
     # Warnings, then the further analyses.
     lines += [f"control set: {line}" for line in (control.warnings if control else []) if line not in test.warnings]
     lines += scoring_warnings(test.metric, sampling, test.systems, comparison, bool(binning or control_set))
     lines += made_otherwise(systems, control.systems if control else ())
-    sources, references = test.sources.values if test.sources else None, test.references or None
     values = {
         "request": request, "test": test, "control": control, "systems": systems, "references": references,
         "material": inputs,
@@ -158,8 +150,7 @@ def analyses_of(request: ScoreRequest, values: Mapping[str, Any]) -> tuple[dict[
     for name, analysis in ANALYSES.items():
         if not analysis.is_requested(request):
             continue
-        module, _, function_name = analysis.function.partition(":")
-        function = getattr(import_module(module), function_name)
+        function = resolve_name(analysis.function)
         result = function(**{name: values[name] for name in inspect.signature(function).parameters})
         if isinstance(result, str):
             lines.append(result)
@@ -197,10 +188,6 @@ def check_effects(request: ScoreRequest, test: ExampleSet) -> None:
         if features and not (isinstance(by, str) and by.startswith(features)):
             by_argument = argument("by", by) if isinstance(by, str) else "given values"
             raise InputError(f"{argument(name)} has no effect on {by_argument}; leave it out")
-    _check_parts(breakdown)
-
-
-def _check_parts(breakdown: Breakdown) -> None:
     if breakdown.parts is None:
         for name in ("probe_systems", "known"):
             if name in breakdown.given and getattr(breakdown, name) is not None:

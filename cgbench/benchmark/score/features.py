@@ -9,6 +9,7 @@ import numpy as np
 
 from cgbench.benchmark.metrics.bins import Feature, feature_of_column, lengths
 from cgbench.benchmark.metrics.metric import Metric
+from cgbench.benchmark.score.example_sets import ExampleSet
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column, read_column
@@ -67,7 +68,7 @@ def _text(inputs: FeatureInputs, name: str) -> Column:
     return inputs.text
 
 
-def table_column(inputs: FeatureInputs, asked: str, names: Sequence[str], n: int) -> Column:
+def table_column(inputs: FeatureInputs | ExampleSet, asked: str, names: Sequence[str], n: int) -> Column:
     """The first column with one of these names, which the argument ``asked`` needs: a known one, else of the table.
 
     :raises InputError: there is no table, no such column, or it has another number of rows.

@@ -54,11 +54,6 @@ class PartsScores:
     beyond: ScoredSystems | None = None
     warnings: tuple[str, ...] = ()
 
-    @property
-    def untested(self) -> int:
-        """The number of test rows with a piece that has no probe, or without pieces: they are not given."""
-        return self.folder.untested
-
 
 def score_known_parts(
     request: ScoreRequest, test: ExampleSet, control: ExampleSet | None, scored: ScoredSystems
@@ -87,7 +82,7 @@ def score_known_parts(
         raise InputError(f"{folder_name}: it has no probes")
     probes = _read_probes(request, folder, test)
     for system, other in zip(test.systems, probes.systems, strict=True):
-        check_same_runs("probe_systems", system, other)
+        check_same_runs(system, other)
     # The test set and, if the folder has its pieces, the control set.
     sets = [(test, folder.rows)]
     if control and len(folder.control) == control.metric.n:
@@ -228,7 +223,8 @@ def _read_probes(request: ScoreRequest, folder: PartsFolder, test: ExampleSet) -
     release_form = test.normalised is not None and request.examples.normalise in (None, RELEASE)
     probes = folder.normalised if release_form else folder.probes
     examples = {name: getattr(request.examples, name) for name in ("normalise", "accept_text")}
-    values: dict[str, Any] = {"metric": request.metric, "examples": examples, "settings": _options(request)}
+    settings = {name: value for name, value in (request.settings or {}).items() if name != "human"}  # of the test set
+    values: dict[str, Any] = {"metric": request.metric, "examples": examples, "settings": settings}
     values["systems"] = same_systems("probe_systems", request.breakdown.probe_systems, request.systems)
     values["sources"], values["references"] = (
         Column(f"{folder.folder}: {name} of probes", list(texts))
@@ -256,11 +252,6 @@ def _in_form_of_pieces(folder: PartsFolder, example_set: ExampleSet) -> Sequence
     return normalise_systems(example_set.systems, folder.normalisation, example_set.references)[0]
 
 
-def _options(request: ScoreRequest) -> dict[str, Any]:
-    """The options of the metric, without human judgements, which are of the test set."""
-    return {name: value for name, value in (request.settings or {}).items() if name != "human"}
-
-
 def _came_out(
     request: ScoreRequest, folder: PartsFolder, incidence: Incidence, metric: Metric, texts: Sequence[str]
 ) -> np.ndarray:
@@ -270,7 +261,7 @@ def _came_out(
         assert outcomes is not None  # exact match or CTER
         right = np.asarray((outcomes[metric.figures[0]] > 0) != metric.lower_is_better)
         return np.asarray(right[incidence.sentence])
-    case = str.lower if _options(request).get("lowercase") else str
+    case = str.lower if (request.settings or {}).get("lowercase") else str
     framed = [f" {case(piece.text)} " for piece in folder.pieces]
     ready = [f" {' '.join(words_of(case(text)))} " for text in texts]
     incidences = zip(incidence.piece.tolist(), incidence.sentence.tolist(), strict=True)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +22,7 @@ from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.score.example_sets import ExampleSet, release_files
 from cgbench.benchmark.score.features import FeatureInputs, table_column
 from cgbench.benchmark.score.request import ScoreRequest
+from cgbench.benchmark.score.scored import ScoredSystems
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.text.joins import MISSING, spelled_alike
 
@@ -35,16 +35,16 @@ WIDER = 1.05
 """Unused clusters are reported if they would widen an interval by this factor."""
 
 
-def sampling_of(request: ScoreRequest, test: ExampleSet, inputs: FeatureInputs, *, control: bool = False) -> Sampling:
-    """The clusters of a set, and the design of its draw; ``control``: only the test set is drawn.
+def sampling_of(request: ScoreRequest, test: ExampleSet) -> Sampling:
+    """The clusters of a set, and the design of its draw; a control set is not drawn.
 
     :raises InputError: as :func:`clusters_of` and :func:`design_of_estimate` do.
     """
-    sampling = Sampling.of(test.metric, clusters_of(request.comparison, test, inputs))
-    return sampling if control else replace(sampling, design=design_of_estimate(request, test, inputs))
+    clusters = clusters_of(request.comparison, test)
+    return Sampling.of(test.metric, clusters, None if test.control else design_of_estimate(request, test))
 
 
-def clusters_of(comparison: Comparison, test: ExampleSet, inputs: FeatureInputs) -> Clusters | None:
+def clusters_of(comparison: Comparison, test: ExampleSet) -> Clusters | None:
     """The clusters of a test set (compounds and contexts for CTER); None if all examples are independent.
 
     :raises InputError: more than two kinds of clusters are named, or one cannot be formed.
@@ -64,7 +64,7 @@ def clusters_of(comparison: Comparison, test: ExampleSet, inputs: FeatureInputs)
     rows = test.metric.counted(np.arange(test.metric.n))
     found = {}
     for name in names or (OF_CTER if _as_cter(test.metric) else ()):
-        labels = cluster_numbers(_labels(name, test, inputs))
+        labels = cluster_numbers(_labels(name, test))
         if len(np.unique(labels[rows])) > 1:
             found[name] = labels
         elif names:
@@ -75,7 +75,7 @@ def clusters_of(comparison: Comparison, test: ExampleSet, inputs: FeatureInputs)
     return Clusters(tuple(found), tuple(found.values()), rows) if found else None
 
 
-def _labels(name: str, test: ExampleSet, inputs: FeatureInputs) -> Sequence[str]:
+def _labels(name: str, test: ExampleSet) -> Sequence[str]:
     metric = test.metric
     # Clusters that need no table.
     if name == "source":
@@ -89,9 +89,9 @@ def _labels(name: str, test: ExampleSet, inputs: FeatureInputs) -> Sequence[str]
             source.replace(compound, "\0", 1) for source, compound in zip(cter.sources, cter.compounds, strict=True)
         ]
     try:
-        column = table_column(inputs, argument("cluster", name), (name,), metric.n)
+        column = table_column(test, argument("cluster", name), (name,), metric.n)
     except InputError:
-        if inputs.table is not None or not test.control:
+        if test.table is not None or not test.control:
             raise
         raise InputError(
             f"{argument('cluster', name)}: the control set has no column {name}; give its texts or scores as columns "
@@ -125,13 +125,9 @@ def cluster_numbers(labels: Sequence[str]) -> np.ndarray:
     return np.array([numbers[label] for label in labels], np.int64)
 
 
-def unused_clusters(
-    metric: Metric, sampling: Sampling, statistics: Sequence[np.ndarray], sources: Sequence[str] | None
-) -> list[str]:
-    """A warning if several examples have the same source, but are treated as independent.
-
-    :param statistics: of each system ``[runs, n, k]``.
-    """
+def unused_clusters(scored: ScoredSystems, sources: Sequence[str] | None) -> list[str]:
+    """A warning if several examples have the same source, but are treated as independent."""
+    metric, sampling, statistics = scored.metric, scored.sampling, [result.statistics for result in scored.results]
     if sampling.clusters or sources is None or len(set(sources)) in (1, len(sources)):
         return []
     # By which factor the sources as clusters widen the interval of the first score, at most over the systems.
@@ -147,7 +143,7 @@ def unused_clusters(
     ]
 
 
-def design_of_estimate(request: ScoreRequest, test: ExampleSet, inputs: FeatureInputs) -> Design | None:
+def design_of_estimate(request: ScoreRequest, test: ExampleSet) -> Design | None:
     """How the examples were drawn from the population of the request's ``estimate``; None without it.
 
     :raises InputError: the set of the release does not speak for that population, or the metric or test is not one of
@@ -203,7 +199,7 @@ def design_of_estimate(request: ScoreRequest, test: ExampleSet, inputs: FeatureI
         units = np.unique(np.array(columns[DOCUMENT], str), return_inverse=True)[1]
     first = np.unique(units[members], return_index=True)[1]  # one pair of each unit
     row_of = {line: row for row, line in enumerate(lines)}
-    drawn_inputs = replace(inputs, table=release_files(release, drawn)["table"], columns={})
+    drawn_inputs = FeatureInputs(table=release_files(release, drawn)["table"], examples=test.examples)
     try:
         rows = np.array([row_of[int(line)] for line in table_column(drawn_inputs, flag, (ID,), test.metric.n).values])
     except (KeyError, ValueError):

@@ -75,18 +75,9 @@ class Variance:
         """The variance with these numbers of units and runs."""
         return self.shared / units + self.own / (units * runs) + self.between / runs
 
-    def floor(self, runs: int) -> float:
-        """The part that more examples cannot remove."""
-        return self.between / runs
-
 
 def variance_of(
-    metric: Metric,
-    results: Sequence[SystemScores],
-    sampling: Sampling | None = None,
-    *,
-    samples: int | None = None,
-    seed: int = SEED,
+    metric: Metric, results: Sequence[SystemScores], sampling: Sampling | None = None, *, samples: int | None = None
 ) -> Variance:
     """The parts of the variance of the difference between two systems, from a pilot.
 
@@ -104,7 +95,7 @@ def variance_of(
     # The covariance of the scores of all runs over draws of examples.
     sampling = replace(sampling or Sampling.of(metric), design=None)
     statistics, count = [result.statistics for result in results], samples or SAMPLES["bootstrap"]
-    drawn = DrawnScores(metric, sampling, statistics, np.arange(metric.n), count, seed)
+    drawn = DrawnScores(metric, sampling, statistics, np.arange(metric.n), count, SEED)
     if drawn.covariance is None:
         raise InputError("one example, or one cluster of them: there is nothing to resample")
     covariance, rows, runs = drawn.covariance.of_runs(0, slice(None)), drawn.rows, first.runs
@@ -129,7 +120,7 @@ def variance_of(
     # With several seeds: the luck of a run on its examples, the spread of seeds, and what runs share.
     within = between = 0.0
     for index, figure in enumerate(values):
-        block = covariance.block(slice(index * runs, (index + 1) * runs))
+        block = drawn.covariance.of_runs(0, drawn.runs_of(index))
         total = float(block.variance(lambda matrix: np.trace(matrix) / runs)[0])
         luck = max(0.0, total - float(block.variance(shared_by_runs)[0]))
         within += luck
@@ -356,7 +347,7 @@ def enough(
     smallest: list[tuple[int | None, float | None]] = [
         (unit_count, test.smallest(variance, unit_count, count)) for unit_count in numbers
     ]
-    if variance.floor(count):
+    if variance.between:  # more examples cannot remove that
         smallest.append((None, test.smallest(variance, math.inf, count)))
     pilot_units = variance.units or numbers[0]
     needs = tuple(

@@ -166,6 +166,7 @@ def _clusters(release: Release, request: ValidateRequest) -> Clusters | None:
     name, control = request.cluster, request.control_systems is not None
     if name is None:
         return None
+    names: list[Any]
     if name == "source":
         names = [*release.lines(name), *release.set_lines("control", name)] if control else candidate_texts(release)[0]
     else:
@@ -215,6 +216,8 @@ def _ranked(release: Release, request: ValidateRequest, systems: Mapping[str, Ru
             f"{argument('systems')}: {len(systems)} system{'s' * (len(systems) > 1)}, but a ranking needs at least "
             f"{FEWEST_SYSTEMS}"
         )
+    references: Sequence[str]
+    runs: Mapping[str, Sequence[Sequence[str]]]
     if control:
         test = Pairs("the test set", release.lines("source"), release.lines("target"), release.folder / SPLIT)
         sources, targets = (release.set_lines("control", side) for side in SIDES)
@@ -235,7 +238,7 @@ def _ranked(release: Release, request: ValidateRequest, systems: Mapping[str, Ru
     return RankedSystems(metric.name, str(metric.signature()), whole, list(runs), parts, rankings)
 
 
-def _joined(test: Sequence[System], control: Sequence[System]) -> dict[str, Sequence[Sequence[str]]]:
+def _joined(test: Sequence[System], control: Sequence[System]) -> dict[str, list[list[str]]]:
     """The outputs of each run for the test set, then for the control set."""
     runs, of_control = {}, {system.name: system.runs for system in control}
     for system in test:

@@ -182,9 +182,9 @@ def design_of(monkeypatch, lines, drawn="test", pool=8, metric=None, **asked):
     monkeypatch.setattr(population, "release_files", lambda folder, name: {"table": name})
     monkeypatch.setattr(population, "table_column", lambda *asked: SimpleNamespace(values=[str(one) for one in lines]))
     monkeypatch.setattr(ExampleOptions, "drawn_set", lambda *asked: drawn)
-    test = SimpleNamespace(metric=metric or Mean(len(lines)))
+    test = SimpleNamespace(metric=metric or Mean(len(lines)), examples=None)
     request = ScoreRequest(**{"metric": "exact", "systems": "s", "release": release, **asked})
-    return population.design_of_estimate(request, test, population.FeatureInputs())
+    return population.design_of_estimate(request, test)
 
 
 def test_the_units_of_a_test_set_are_its_documents_and_those_of_a_sample_its_pairs(monkeypatch):

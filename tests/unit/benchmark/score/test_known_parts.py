@@ -74,7 +74,7 @@ def test_words_that_stand_in_a_row_come_out(tmp_path):
     for part, rows in ((given, [0, 2]), (rest, [1, 3, 4])):
         alone = evaluate("bleu", [hypotheses[row] for row in rows] * 4, [REFERENCES[row] for row in rows] * 4)
         assert next(iter(part.figures.values())).value == pytest.approx(alone.score)
-    assert found.parts.untested == 4
+    assert found.parts.folder.untested == 4
     table = parts_tables(found.parts, 1)[0]
     head, rows = table.head, table.rows
     row = dict(zip(head, rows[0], strict=True))
